@@ -1,0 +1,88 @@
+// Data types of tensors, numbered as in GGUF files, and the one table that describes them.
+// A quantized type stores rows as blocks of `block_size` values in `type_size` bytes; layouts are in quant/blocks.h.
+// Nothing outside this table switches on a data type.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace infer {
+
+enum class DataType : uint32_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ4_0 = 2,
+  kQ4_1 = 3,
+  kQ5_0 = 6,
+  kQ5_1 = 7,
+  kQ8_0 = 8,
+  kQ8_1 = 9,
+  kQ2_K = 10,
+  kQ3_K = 11,
+  kQ4_K = 12,
+  kQ5_K = 13,
+  kQ6_K = 14,
+  kQ8_K = 15,
+  kIQ2_XXS = 16,
+  kIQ2_XS = 17,
+  kIQ3_XXS = 18,
+  kIQ1_S = 19,
+  kIQ4_NL = 20,
+  kIQ3_S = 21,
+  kIQ2_S = 22,
+  kIQ4_XS = 23,
+  kI8 = 24,
+  kI16 = 25,
+  kI32 = 26,
+  kI64 = 27,
+  kF64 = 28,
+  kIQ1_M = 29,
+  kBF16 = 30,
+  kTQ1_0 = 34,
+  kTQ2_0 = 35,
+  kMXFP4 = 39,
+};
+
+// How the activations of a product are stored while they are multiplied with weights of a type.
+enum class ActivationFormat : uint8_t {
+  kNone,    // the type is no weight type of a product
+  kF32,     // float weights: activations stay as they are
+  kInt8,    // quantized weights: int8 with one scale per 256 where the row is a multiple of 256, else per 32
+};
+
+// One row of the table. Function pointers are null where the program only knows the type's size.
+struct TypeTraits {
+  DataType type;
+  std::string_view name;  // as GGUF tools print it: "F32", "Q4_K", "IQ4_NL"
+  uint32_t block_size;    // values per block
+  uint32_t type_size;     // bytes per block
+  bool quantized;
+  ActivationFormat activation;
+  // n values, n a multiple of block_size.
+  void (*to_float)(const void* blocks, float* values, int64_t n);
+  void (*from_float)(const float* values, void* blocks, int64_t n);
+  // The definition of the product of one row of n weights with one row of n activations (see quant/dot.h for the
+  // formulas). `activations` is float[n] for kF32, else Activation256[n / 256] when n % 256 == 0 and
+  // Activation32[n / 32] otherwise.
+  float (*dot)(const void* blocks, const void* activations, int64_t n);
+};
+
+// All types, in ascending order of their number.
+std::span<const TypeTraits> all_types();
+
+// The row of `type`, or nullptr when the number is unknown.
+const TypeTraits* find_type(uint32_t number);
+// As above for a type that is known to be in the table.
+const TypeTraits& traits(DataType type);
+// By name, upper or lower case; nullptr when unknown.
+const TypeTraits* find_type(std::string_view name);
+
+// Bytes of a row of n values; n must be a multiple of the block size.
+inline size_t row_bytes(DataType type, int64_t n) {
+  const TypeTraits& t = traits(type);
+  return static_cast<size_t>(n) / t.block_size * t.type_size;
+}
+
+}  // namespace infer

@@ -1,0 +1,45 @@
+// Errors of the whole program. `Error` is for anything a file, a user, a client or a full memory can cause;
+// CHECK is for our own bugs and ends the process in every build type. Libraries throw, never print or exit.
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace infer {
+
+enum class ErrorCode {
+  kInvalidArgument,  // a flag, a parameter or a request is wrong (program exit code 2)
+  kInvalidFile,      // a file is damaged or not of the expected format
+  kUnsupported,      // well-formed, but this program does not implement it
+  kIo,               // the operating system refused a read, write, open or map
+  kOutOfMemory,      // host memory, device memory or KV blocks do not suffice
+  kCancelled,        // the user or client asked to stop
+};
+
+// Message form: `[where] what was expected, what was found`.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ErrorCode code() const { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+// Concatenates its arguments as operator<< prints them.
+template <typename... Args>
+std::string concat(const Args&... args) {
+  std::ostringstream out;
+  (out << ... << args);
+  return std::move(out).str();
+}
+
+// Prints the failed condition with its place to stderr and aborts.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+}  // namespace infer
+
+#define CHECK_INTERNAL(condition) \
+  ((condition) ? static_cast<void>(0) : ::infer::check_failed(#condition, __FILE__, __LINE__))

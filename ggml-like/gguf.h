@@ -1,0 +1,131 @@
+// GGUF model files: reading (versions 2 and 3, little endian, split files) and writing (version 3).
+// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+//
+// A GgufFile owns the mapping (or, where mmap fails, a copy) of the file or of all parts of a split model; the
+// tensors' data pointers live as long as it does. Immutable after open(), so any number of threads may read it.
+// Every size in the file is checked before it is used or allocated for; a malformed file throws Error(kInvalidFile).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "ggml-like/data_type.h"
+
+namespace infer {
+
+enum class GgufType : uint32_t {
+  kUint8 = 0,
+  kInt8 = 1,
+  kUint16 = 2,
+  kInt16 = 3,
+  kUint32 = 4,
+  kInt32 = 5,
+  kFloat32 = 6,
+  kBool = 7,
+  kString = 8,
+  kArray = 9,
+  kUint64 = 10,
+  kInt64 = 11,
+  kFloat64 = 12,
+};
+
+std::string_view gguf_type_name(GgufType type);
+
+// One metadata value. Integers of every width are held as int64_t or uint64_t with `type` telling the stored width;
+// arrays hold one element type.
+struct GgufValue {
+  using Array = std::variant<std::vector<int64_t>, std::vector<uint64_t>, std::vector<double>, std::vector<bool>,
+                             std::vector<std::string>>;
+  GgufType type = GgufType::kUint32;
+  GgufType element_type = GgufType::kUint32;  // only for kArray
+  std::variant<int64_t, uint64_t, double, bool, std::string, Array> value;
+
+  size_t array_length() const;  // 0 when it is no array
+};
+
+// One tensor of the file.
+struct GgufTensor {
+  std::string name;
+  DataType type;
+  std::vector<int64_t> shape;  // slowest dimension first, 1 to 4 entries (the file stores the reverse)
+  uint64_t file_offset;        // of the data, from the start of its part
+  uint32_t part;               // index of the file of a split model, else 0
+  const std::byte* data;       // n_bytes long; null when the file was opened without data
+  size_t n_bytes;
+
+  int64_t n_elements() const;
+  std::string shape_string() const;  // "[32000, 2048]"
+};
+
+struct GgufOpenOptions {
+  bool use_mmap = true;      // fall back to read() when mmap is refused or this is false
+  bool map_data = true;      // false: metadata and tensor table only, data pointers stay null
+  bool follow_splits = true; // open all parts of NAME-00001-of-0000N.gguf
+};
+
+class GgufFile {
+ public:
+  static std::shared_ptr<const GgufFile> open(const std::filesystem::path& path, const GgufOpenOptions& options = {});
+  // For tests and fuzzing: parses one part from memory; `bytes` must outlive the object.
+  static std::shared_ptr<const GgufFile> parse(std::span<const std::byte> bytes, const std::string& name_for_errors);
+  virtual ~GgufFile() = default;
+
+  virtual uint32_t version() const = 0;
+  virtual uint32_t alignment() const = 0;
+  virtual const std::vector<std::filesystem::path>& parts() const = 0;
+  virtual uint64_t total_file_bytes() const = 0;
+
+  // In file order.
+  virtual const std::vector<std::pair<std::string, GgufValue>>& metadata() const = 0;
+  virtual const std::vector<GgufTensor>& tensors() const = 0;
+
+  const GgufValue* find(std::string_view key) const;           // nullptr when absent
+  const GgufTensor* find_tensor(std::string_view name) const;  // nullptr when absent
+
+  // Typed look-up: nullopt when the key is absent, Error(kInvalidFile) naming key and types when it has another type
+  // or its number does not fit. Integers convert between widths when the value fits.
+  std::optional<int64_t> get_int(std::string_view key) const;
+  std::optional<double> get_float(std::string_view key) const;  // accepts integers as well
+  std::optional<bool> get_bool(std::string_view key) const;
+  std::optional<std::string> get_string(std::string_view key) const;
+  std::optional<std::vector<int64_t>> get_int_array(std::string_view key) const;
+  std::optional<std::vector<double>> get_float_array(std::string_view key) const;
+  std::optional<std::vector<std::string>> get_string_array(std::string_view key) const;
+};
+
+// Writes a version 3 file: metadata, tensor table and data are streamed in that order, so no tensor is ever held by
+// the writer. The file is written beside its name and renamed by finish(); a writer that is destroyed before that
+// removes what it wrote. Errors are Error(kIo) with the path and the system's reason.
+class GgufWriter {
+ public:
+  struct TensorInfo {
+    std::string name;
+    DataType type;
+    std::vector<int64_t> shape;  // slowest dimension first
+  };
+
+  GgufWriter(std::filesystem::path path, std::vector<std::pair<std::string, GgufValue>> metadata,
+             std::vector<TensorInfo> tensors, uint32_t alignment = 32);
+  ~GgufWriter();
+  GgufWriter(const GgufWriter&) = delete;
+  GgufWriter& operator=(const GgufWriter&) = delete;
+
+  // Appends data of the current tensor (any chunking; tensors in the order given). Padding is added by the writer.
+  void write(std::span<const std::byte> bytes);
+  // REQUIRES every byte of every tensor written. Flushes, syncs and renames.
+  void finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace infer

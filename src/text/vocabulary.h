@@ -1,0 +1,51 @@
+// The vocabulary of a model as plain data, as the model loader fills it from GGUF metadata. No tensors, no files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace infer {
+
+using TokenId = int32_t;
+inline constexpr TokenId kNoToken = -1;
+
+// Which algorithm splits text (`tokenizer.ggml.model`).
+enum class TokenizerModel {
+  kSentencePiece,  // "llama": SentencePiece BPE by score, byte fallback
+  kBpe,            // "gpt2": byte-level BPE by merge rank
+  kWordPiece,      // "bert"
+  kUnigram,        // "t5": SentencePiece Unigram
+};
+
+// `tokenizer.ggml.token_type`, numbered as in the file.
+enum class TokenType : int32_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+
+struct Vocabulary {
+  TokenizerModel model = TokenizerModel::kBpe;
+  std::string pre;  // `tokenizer.ggml.pre`, "" when absent: the name of the pre-tokenizer pattern of BPE
+
+  struct Token {
+    std::string text;  // as stored: byte-level BPE in its printable alphabet, SentencePiece with U+2581 for blanks
+    float score = 0;
+    TokenType type = TokenType::kNormal;
+  };
+  std::vector<Token> tokens;
+  std::vector<std::string> merges;  // "left right", by rank; BPE only
+
+  TokenId bos = kNoToken, eos = kNoToken, eot = kNoToken, eom = kNoToken, unk = kNoToken, sep = kNoToken,
+          pad = kNoToken, cls = kNoToken, mask = kNoToken, nl = kNoToken;
+  TokenId fim_pre = kNoToken, fim_suf = kNoToken, fim_mid = kNoToken, fim_pad = kNoToken, fim_rep = kNoToken,
+          fim_sep = kNoToken;
+  bool add_bos = false, add_eos = false, add_sep = false;
+  bool add_space_prefix = true;
+  bool remove_extra_whitespaces = false;
+  bool escape_whitespaces = true;
+  bool ignore_merges = false;
+  bool clean_spaces = false;
+  std::string general_name;            // `general.name`: some files need quirks that hang on it
+  std::vector<uint8_t> precompiled_charsmap;  // Unigram normalization, empty when absent
+  std::vector<TokenId> eog_listed;     // ids the file itself lists as end of generation
+};
+
+}  // namespace infer
