@@ -1,0 +1,35 @@
+// Activations of a quantized product: int8 values with one F32 scale per 256 values where the row is a multiple of 256,
+// else per 32, and the exact sums that weight formats with an offset or a minimum need.
+//
+// Quantization of a block x[0..n): a = max |x[i]|; d = a / 127 (one IEEE division); q[i] = round_to_nearest_even(x[i] * (127 / a)),
+// all zero when a == 0. A block holding a NaN or an infinity gets d = NaN and q = 0, so that the product is NaN and never undefined.
+#pragma once
+
+#include <cstdint>
+
+namespace infer {
+
+struct alignas(64) Activation256 {
+  int8_t q[256];
+  int16_t sum16[16];  // sum of q over each 16 values
+  int16_t sum32[8];   // sum of q over each 32 values
+  float d;            // scale: x[i] ~ d * q[i]
+  int32_t padding[3];
+};
+static_assert(sizeof(Activation256) == 320);
+
+struct Activation32 {
+  int8_t q[32];
+  int16_t sum16[2];
+  int16_t sum32;
+  int16_t padding;
+  float d;
+  int32_t padding2;
+};
+static_assert(sizeof(Activation32) == 48);
+
+// n = 256 * blocks or 32 * blocks values.
+void quantize_activations(const float* x, Activation256* blocks, int64_t n_blocks);
+void quantize_activations(const float* x, Activation32* blocks, int64_t n_blocks);
+
+}  // namespace infer
