@@ -1,0 +1,81 @@
+#include "ggml-like/data_type.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+using enum DataType;
+constexpr ActivationFormat kNoProduct = ActivationFormat::kNone;
+constexpr ActivationFormat kFloats = ActivationFormat::kF32;
+constexpr ActivationFormat kInts = ActivationFormat::kInt8;
+
+// A type this program knows only the size of.
+constexpr TypeTraits size_only(DataType type, std::string_view name, uint32_t block_size, uint32_t type_size,
+                               bool quantized) {
+  return {type, name, block_size, type_size, quantized, kNoProduct, nullptr, nullptr, nullptr};
+}
+
+constexpr std::array kTypes = {
+    TypeTraits{kF32, "F32", 1, 4, false, kFloats, nullptr, nullptr, nullptr},
+    TypeTraits{kF16, "F16", 1, 2, false, kFloats, nullptr, nullptr, nullptr},
+    TypeTraits{kQ4_0, "Q4_0", 32, 18, true, kInts, nullptr, nullptr, nullptr},
+    TypeTraits{kQ4_1, "Q4_1", 32, 20, true, kInts, nullptr, nullptr, nullptr},
+    TypeTraits{kQ5_0, "Q5_0", 32, 22, true, kInts, nullptr, nullptr, nullptr},
+    TypeTraits{kQ5_1, "Q5_1", 32, 24, true, kInts, nullptr, nullptr, nullptr},
+    TypeTraits{kQ8_0, "Q8_0", 32, 34, true, kInts, nullptr, nullptr, nullptr},
+    size_only(kQ8_1, "Q8_1", 32, 36, true),
+    TypeTraits{kQ2_K, "Q2_K", 256, 84, true, kInts, nullptr, nullptr, nullptr},
+    TypeTraits{kQ3_K, "Q3_K", 256, 110, true, kInts, nullptr, nullptr, nullptr},
+    TypeTraits{kQ4_K, "Q4_K", 256, 144, true, kInts, nullptr, nullptr, nullptr},
+    TypeTraits{kQ5_K, "Q5_K", 256, 176, true, kInts, nullptr, nullptr, nullptr},
+    TypeTraits{kQ6_K, "Q6_K", 256, 210, true, kInts, nullptr, nullptr, nullptr},
+    TypeTraits{kQ8_K, "Q8_K", 256, 292, true, kNoProduct, nullptr, nullptr, nullptr},
+    size_only(kIQ2_XXS, "IQ2_XXS", 256, 66, true),
+    size_only(kIQ2_XS, "IQ2_XS", 256, 74, true),
+    size_only(kIQ3_XXS, "IQ3_XXS", 256, 98, true),
+    size_only(kIQ1_S, "IQ1_S", 256, 50, true),
+    TypeTraits{kIQ4_NL, "IQ4_NL", 32, 18, true, kInts, nullptr, nullptr, nullptr},
+    size_only(kIQ3_S, "IQ3_S", 256, 110, true),
+    size_only(kIQ2_S, "IQ2_S", 256, 82, true),
+    TypeTraits{kIQ4_XS, "IQ4_XS", 256, 136, true, kInts, nullptr, nullptr, nullptr},
+    size_only(kI8, "I8", 1, 1, false),
+    size_only(kI16, "I16", 1, 2, false),
+    size_only(kI32, "I32", 1, 4, false),
+    size_only(kI64, "I64", 1, 8, false),
+    size_only(kF64, "F64", 1, 8, false),
+    size_only(kIQ1_M, "IQ1_M", 256, 56, true),
+    TypeTraits{kBF16, "BF16", 1, 2, false, kFloats, nullptr, nullptr, nullptr},
+    size_only(kTQ1_0, "TQ1_0", 256, 54, true),
+    size_only(kTQ2_0, "TQ2_0", 256, 66, true),
+    TypeTraits{kMXFP4, "MXFP4", 32, 17, true, kInts, nullptr, nullptr, nullptr},
+};
+static_assert(std::ranges::is_sorted(kTypes, {}, &TypeTraits::type));
+
+constexpr char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+}  // namespace
+
+std::span<const TypeTraits> all_types() { return kTypes; }
+
+const TypeTraits* find_type(uint32_t number) {
+  const auto row = std::ranges::lower_bound(kTypes, static_cast<DataType>(number), {}, &TypeTraits::type);
+  return row != kTypes.end() && static_cast<uint32_t>(row->type) == number ? &*row : nullptr;
+}
+
+const TypeTraits& traits(DataType type) {
+  const TypeTraits* row = find_type(static_cast<uint32_t>(type));
+  CHECK_INTERNAL(row != nullptr);
+  return *row;
+}
+
+const TypeTraits* find_type(std::string_view name) {
+  const auto row = std::ranges::find_if(
+      kTypes, [&](const TypeTraits& t) { return std::ranges::equal(t.name, name, {}, upper, upper); });
+  return row != kTypes.end() ? &*row : nullptr;
+}
+
+}  // namespace infer
