@@ -1,0 +1,259 @@
+#include "ggml-like/graph.h"
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+bool is_f32(const TensorDesc& desc) { return desc.type == DataType::kF32; }
+
+}  // namespace
+
+void Graph::fail(Op op, const std::string& expected, std::initializer_list<ValueId> found) const {
+  std::string text = concat("[graph] ", op_info(op).name, " in layer ", layer_, ": ", expected, ", found");
+  for (const ValueId id : found) {
+    if (id == kNoValue) continue;
+    const Value& v = values_[id];
+    text += concat(" ", v.weight ? v.weight->name : v.name, " ", traits(v.desc.type).name, " ", v.desc.shape.to_string());
+  }
+  throw Error(ErrorCode::kInvalidFile, text);
+}
+
+ValueId Graph::add_value(const TensorDesc& desc, int producer) {
+  Value v;
+  v.desc = desc;
+  v.producer = producer;
+  values_.push_back(std::move(v));
+  return static_cast<ValueId>(values_.size()) - 1;
+}
+
+std::vector<ValueId> Graph::add_node(Op op, OpParams params, std::vector<ValueId> inputs,
+                                     std::vector<TensorDesc> outputs, const CacheDesc& cache) {
+  const int index = static_cast<int>(nodes_.size());
+  Node node{op, std::move(params), std::move(inputs), {}, cache, layer_};
+  for (const TensorDesc& desc : outputs) node.outputs.push_back(add_value(desc, index));
+  nodes_.push_back(std::move(node));
+  return nodes_.back().outputs;
+}
+
+ValueId Graph::weight(const Weight& weight) {
+  const auto [at, inserted] = weights_.try_emplace(&weight, kNoValue);
+  if (inserted) {
+    at->second = add_value(weight.desc, -1);
+    values_.back().weight = &weight;
+    values_.back().name = weight.name;
+  }
+  return at->second;
+}
+
+ValueId Graph::embed(const Weight& table) {
+  const ValueId w = weight(table);
+  require(table.desc.shape.rank == 2 && traits(table.desc.type).to_float, Op::kEmbed, "a table [n_vocab, d]", {w});
+  return add_node(Op::kEmbed, NoParams{}, {w},
+                  {make_desc(DataType::kF32, {tokens_, table.desc.shape[1]}, RowKind::kTokens)})[0];
+}
+
+ValueId Graph::select_rows(ValueId x) {
+  const TensorDesc& d = values_[x].desc;
+  require(is_f32(d) && d.shape.rank == 2 && d.rows == RowKind::kTokens, Op::kSelectRows, "F32 [T, d]", {x});
+  return add_node(Op::kSelectRows, NoParams{}, {x},
+                  {make_desc(DataType::kF32, {outputs_, d.shape[1]}, RowKind::kOutputs)})[0];
+}
+
+ValueId Graph::matmul(ValueId x, const Weight& weight, const Weight* bias) {
+  const ValueId w = this->weight(weight), b = optional_weight(bias);
+  const TensorDesc dx = values_[x].desc, &dw = weight.desc;
+  require(is_f32(dx) && dx.shape.rank == 2 && dw.shape.rank == 2 && dw.shape[1] == dx.shape[1] && traits(dw.type).dot,
+          Op::kMatMul, "x F32 [rows, k] and weight [n, k] of a type that multiplies", {x, w});
+  require(!bias || (is_f32(bias->desc) && bias->desc.shape == Shape{dw.shape[0]}), Op::kMatMul, "bias F32 [n]", {w, b});
+  return add_node(Op::kMatMul, NoParams{}, {x, w, b},
+                  {make_desc(DataType::kF32, {dx.shape[0], dw.shape[0]}, dx.rows)})[0];
+}
+
+ValueId Graph::matmul_experts(ValueId x, const Weight& weight, ValueId ids, const Weight* bias) {
+  const ValueId w = this->weight(weight), b = optional_weight(bias);
+  const TensorDesc dx = values_[x].desc, di = values_[ids].desc, &dw = weight.desc;
+  const bool per_expert = dx.shape.rank == 3;
+  require(is_f32(dx) && dx.contiguous() && (dx.shape.rank == 2 || (per_expert && dx.shape[1] == di.shape[1])) &&
+              dw.shape.rank == 3 && dw.shape[2] == dx.shape.last() && traits(dw.type).dot,
+          Op::kMatMulExperts, "x F32 [T, k] or [T, u, k] and weight [e, n, k]", {x, w, ids});
+  require(di.type == DataType::kI32 && di.shape.rank == 2 && di.rows == dx.rows && di.shape[0] == dx.shape[0],
+          Op::kMatMulExperts, "ids I32 [T, u]", {x, w, ids});
+  require(!bias || (is_f32(bias->desc) && bias->desc.shape == Shape{dw.shape[0], dw.shape[1]}), Op::kMatMulExperts,
+          "bias F32 [e, n]", {w, b});
+  return add_node(Op::kMatMulExperts, NoParams{}, {x, w, ids, b},
+                  {make_desc(DataType::kF32, {dx.shape[0], di.shape[1], dw.shape[1]}, dx.rows)})[0];
+}
+
+ValueId Graph::rms_norm(ValueId x, const Weight* weight, float eps) {
+  const ValueId w = optional_weight(weight);
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d) && d.shape.rank >= 2, Op::kRmsNorm, "x F32 [.., d]", {x});
+  require(!weight || (is_f32(weight->desc) && weight->desc.shape == Shape{d.shape.last()}), Op::kRmsNorm,
+          "weight F32 of x's last dimension", {x, w});
+  return add_node(Op::kRmsNorm, NormParams{eps}, {x, w}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
+ValueId Graph::layer_norm(ValueId x, const Weight* weight, const Weight* bias, float eps) {
+  const ValueId w = optional_weight(weight), b = optional_weight(bias);
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d) && d.shape.rank >= 2, Op::kLayerNorm, "x F32 [.., d]", {x});
+  for (const Weight* p : {weight, bias}) {
+    require(!p || (is_f32(p->desc) && p->desc.shape == Shape{d.shape.last()}), Op::kLayerNorm,
+            "weight and bias F32 of x's last dimension", {x, w, b});
+  }
+  return add_node(Op::kLayerNorm, NormParams{eps}, {x, w, b}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
+ValueId Graph::add(ValueId a, ValueId b) {
+  const TensorDesc da = values_[a].desc, db = values_[b].desc;
+  require(is_f32(da) && is_f32(db) && ((db.shape == da.shape && db.rows == da.rows) || db.shape == Shape{da.shape.last()}),
+          Op::kAdd, "F32 operands of one shape, or the second [last dimension]", {a, b});
+  return add_node(Op::kAdd, NoParams{}, {a, b}, {make_desc(DataType::kF32, da.shape, da.rows)})[0];
+}
+
+ValueId Graph::mul(ValueId a, ValueId b) {
+  const TensorDesc da = values_[a].desc, db = values_[b].desc;
+  require(is_f32(da) && is_f32(db) &&
+              ((db.shape == da.shape && db.rows == da.rows) || db.shape == Shape{da.shape.last()} ||
+               (da.shape.rank == 2 && db.rows == da.rows && db.shape == Shape{da.shape[0], 1})),
+          Op::kMul, "F32 operands of one shape, or the second [last dimension] or [rows, 1]", {a, b});
+  return add_node(Op::kMul, NoParams{}, {a, b}, {make_desc(DataType::kF32, da.shape, da.rows)})[0];
+}
+
+ValueId Graph::scale(ValueId x, float factor) {
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d), Op::kScale, "x F32", {x});
+  return add_node(Op::kScale, ScaleParams{factor}, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
+ValueId Graph::unary(ValueId x, UnaryKind kind) {
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d), Op::kUnary, "x F32", {x});
+  return add_node(Op::kUnary, UnaryParams{kind}, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
+ValueId Graph::gated_activation(ValueId gate, ValueId up, UnaryKind kind) {
+  const TensorDesc dg = values_[gate].desc, du = values_[up].desc;
+  require(is_f32(dg) && is_f32(du) && dg.shape == du.shape && dg.rows == du.rows, Op::kGatedActivation,
+          "gate and up F32 of one shape", {gate, up});
+  return add_node(Op::kGatedActivation, UnaryParams{kind}, {gate, up}, {make_desc(DataType::kF32, dg.shape, dg.rows)})[0];
+}
+
+ValueId Graph::rope_table(const RopeTableParams& params, const Weight* frequency_factors) {
+  const ValueId f = optional_weight(frequency_factors);
+  require(params.n_dims >= 2 && params.n_dims % 2 == 0 && params.freq_base > 0, Op::kRopeTable,
+          concat("an even number of rotated dimensions and a positive base, n_dims ", params.n_dims), {f});
+  require(!frequency_factors || (is_f32(frequency_factors->desc) &&
+                                 frequency_factors->desc.shape == Shape{params.n_dims / 2}),
+          Op::kRopeTable, concat("frequency factors F32 [", params.n_dims / 2, "]"), {f});
+  return add_node(Op::kRopeTable, params, {f},
+                  {make_desc(DataType::kF32, {tokens_, params.n_dims / 2, 2}, RowKind::kTokens)})[0];
+}
+
+ValueId Graph::rope(ValueId x, ValueId table, bool interleaved) {
+  const TensorDesc d = values_[x].desc, dt = values_[table].desc;
+  const int n_dims = static_cast<int>(dt.shape[1]) * 2;
+  require(is_f32(d) && d.shape.rank == 3 && d.rows == RowKind::kTokens && n_dims <= d.shape[2], Op::kRope,
+          "x F32 [T, n_head, head_dim] with head_dim at least the rotated dimensions", {x, table});
+  return add_node(Op::kRope, RopeParams{n_dims, interleaved}, {x, table}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
+void Graph::kv_store(ValueId k, ValueId v, const CacheDesc& cache) {
+  const TensorDesc &dk = values_[k].desc, &dv = values_[v].desc;
+  require(is_f32(dk) && is_f32(dv) && dk.rows == RowKind::kTokens && dv.rows == RowKind::kTokens &&
+              dk.shape == Shape{tokens_, cache.n_kv_head, cache.key_dim} &&
+              dv.shape == Shape{tokens_, cache.n_kv_head, cache.value_dim},
+          Op::kKvStore, "k and v F32 [T, n_kv_head, head_dim] as the cache is", {k, v});
+  add_node(Op::kKvStore, NoParams{}, {k, v}, {}, cache);
+}
+
+ValueId Graph::paged_attention(ValueId q, const CacheDesc& cache, const AttentionParams& params, const Weight* sinks) {
+  const ValueId s = optional_weight(sinks);
+  const TensorDesc d = values_[q].desc;
+  require(is_f32(d) && d.shape.rank == 3 && d.rows == RowKind::kTokens && d.shape[2] == cache.key_dim &&
+              cache.n_kv_head > 0 && d.shape[1] % cache.n_kv_head == 0,
+          Op::kPagedAttention, "q F32 [T, n_head, key_dim] with n_head a multiple of the cache's heads", {q});
+  require(!sinks || (is_f32(sinks->desc) && sinks->desc.shape == Shape{d.shape[1]}), Op::kPagedAttention,
+          "sinks F32 [n_head]", {q, s});
+  return add_node(Op::kPagedAttention, params, {q, s},
+                  {make_desc(DataType::kF32, {tokens_, d.shape[1] * cache.value_dim}, RowKind::kTokens)}, cache)[0];
+}
+
+Graph::Route Graph::moe_route(ValueId logits, const MoeRouteParams& params, const Weight* selection_bias) {
+  const ValueId b = optional_weight(selection_bias);
+  const TensorDesc d = values_[logits].desc;
+  require(is_f32(d) && d.shape.rank == 2 && params.n_used >= 1 && params.n_used <= d.shape[1] && params.n_groups >= 1 &&
+              d.shape[1] % params.n_groups == 0 && params.groups_used >= 1 && params.groups_used <= params.n_groups &&
+              params.n_used <= d.shape[1] / params.n_groups * params.groups_used,
+          Op::kMoeRoute, concat("logits F32 [T, e] with at least the ", params.n_used, " experts that are used"), {logits});
+  require(!selection_bias || (is_f32(selection_bias->desc) && selection_bias->desc.shape == Shape{d.shape[1]}),
+          Op::kMoeRoute, "selection bias F32 [e]", {logits, b});
+  const Shape shape{d.shape[0], params.n_used};
+  const auto out = add_node(Op::kMoeRoute, params, {logits, b},
+                            {make_desc(DataType::kI32, shape, d.rows), make_desc(DataType::kF32, shape, d.rows)});
+  return {out[0], out[1]};
+}
+
+ValueId Graph::moe_combine(ValueId y, ValueId weights) {
+  const TensorDesc d = values_[y].desc, dw = values_[weights].desc;
+  require(is_f32(d) && d.shape.rank == 3 && is_f32(dw) && dw.rows == d.rows && dw.shape == Shape{d.shape[0], d.shape[1]},
+          Op::kMoeCombine, "y F32 [T, u, d] and weights F32 [T, u]", {y, weights});
+  return add_node(Op::kMoeCombine, NoParams{}, {y, weights},
+                  {make_desc(DataType::kF32, {d.shape[0], d.shape[2]}, d.rows)})[0];
+}
+
+Graph::TopK Graph::top_k(ValueId logits, int k) {
+  const TensorDesc d = values_[logits].desc;
+  require(is_f32(d) && d.shape.rank == 2 && k >= 1 && k <= d.shape[1], Op::kTopK,
+          concat("logits F32 [O, v] with at least ", k, " columns"), {logits});
+  const auto out = add_node(Op::kTopK, TopKParams{k}, {logits},
+                            {make_desc(DataType::kI32, {d.shape[0], k}, d.rows),
+                             make_desc(DataType::kF32, {d.shape[0], k}, d.rows),
+                             make_desc(DataType::kF32, {d.shape[0], 1}, d.rows)});
+  return {out[0], out[1], out[2]};
+}
+
+ValueId Graph::reshape(ValueId x, const Shape& shape) {
+  const TensorDesc d = values_[x].desc;
+  CHECK_INTERNAL(d.contiguous() && shape[0] == d.shape[0]);
+  if (shape.elements() != d.shape.elements()) {
+    throw Error(ErrorCode::kInvalidFile, concat("[graph] layer ", layer_, ": a tensor ", d.shape.to_string(),
+                                                " is needed as ", shape.to_string()));
+  }
+  const ValueId id = add_value(make_desc(d.type, shape, d.rows), values_[x].producer);
+  values_[id].alias_of = x;
+  return id;
+}
+
+ValueId Graph::view_columns(ValueId x, int64_t begin, int64_t count) {
+  const TensorDesc d = values_[x].desc;
+  CHECK_INTERNAL(d.shape.rank == 2 && begin >= 0 && count >= 1 && begin + count <= d.shape[1]);
+  TensorDesc view = make_desc(d.type, {d.shape[0], count}, d.rows);
+  view.row_stride = d.row_stride;
+  const ValueId id = add_value(view, values_[x].producer);
+  values_[id].alias_of = x;
+  values_[id].offset = begin;
+  return id;
+}
+
+ValueId Graph::name(ValueId x, std::string text) {
+  values_[x].name = std::move(text);
+  return x;
+}
+
+void Graph::mark_output(ValueId x) { marked_.push_back(x); }
+
+ValueId Graph::find(const std::string& name) const {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (values_[i].name == name) return static_cast<ValueId>(i);
+  }
+  return kNoValue;
+}
+
+ValueId Graph::root(ValueId id) const {
+  while (values_[id].alias_of != kNoValue) id = values_[id].alias_of;
+  return id;
+}
+
+}  // namespace infer

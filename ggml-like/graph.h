@@ -1,0 +1,128 @@
+// A graph of operations, built once per bucket by model code. Every shape and type is checked here, in the builder, and
+// nowhere else; a wrong call throws Error(kInvalidFile) naming operation and tensors, since it is the model file that
+// decides shapes. A Graph owns descriptors only; weights belong to the model and outlive it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ggml-like/op.h"
+#include "ggml-like/tensor.h"
+
+namespace infer {
+
+class Buffer;
+
+using ValueId = int;
+inline constexpr ValueId kNoValue = -1;
+
+// A model weight. `host` is the data as it lies in the mapped file, always present; `device_buffer` is where a device
+// other than the host keeps its copy (or its own view of the same memory).
+struct Weight {
+  std::string name;
+  TensorDesc desc;
+  const std::byte* host = nullptr;
+  int device = 0;                    // index into the plan's devices
+  Buffer* device_buffer = nullptr;   // on `device`
+  size_t device_offset = 0;
+};
+
+// The two places outside the repeated layers.
+inline constexpr int kInputLayer = -1;
+inline constexpr int kOutputLayer = 1 << 20;
+
+struct Value {
+  TensorDesc desc;
+  std::string name;                // for observers, profiles and errors; "" for most
+  const Weight* weight = nullptr;  // a leaf
+  ValueId alias_of = kNoValue;     // a view: same memory, `offset` elements further on
+  int64_t offset = 0;
+  int producer = -1;               // node, -1 for leaves
+};
+
+struct Node {
+  Op op;
+  OpParams params;
+  std::vector<ValueId> inputs;  // optional inputs that are absent are kNoValue
+  std::vector<ValueId> outputs;
+  CacheDesc cache;              // only where op_info(op).has_cache
+  int layer = kInputLayer;
+};
+
+class Graph {
+ public:
+  // Buckets this graph is built for: rows of kTokens and of kOutputs tensors.
+  Graph(int token_bucket, int output_bucket) : tokens_(token_bucket), outputs_(output_bucket) {}
+
+  // The layer that nodes added from now on belong to (kInputLayer, 0 .., kOutputLayer).
+  void set_layer(int layer) { layer_ = layer; }
+  int token_bucket() const { return tokens_; }
+  int output_bucket() const { return outputs_; }
+
+  // A leaf; the same weight gives the same value.
+  ValueId weight(const Weight& weight);
+
+  ValueId embed(const Weight& table);
+  ValueId select_rows(ValueId x);
+  ValueId matmul(ValueId x, const Weight& weight, const Weight* bias = nullptr);
+  ValueId matmul_experts(ValueId x, const Weight& weight, ValueId ids, const Weight* bias = nullptr);
+  ValueId rms_norm(ValueId x, const Weight* weight, float eps);
+  ValueId layer_norm(ValueId x, const Weight* weight, const Weight* bias, float eps);
+  ValueId add(ValueId a, ValueId b);
+  ValueId mul(ValueId a, ValueId b);
+  ValueId scale(ValueId x, float factor);
+  ValueId unary(ValueId x, UnaryKind kind);
+  ValueId gated_activation(ValueId gate, ValueId up, UnaryKind kind);
+  ValueId rope_table(const RopeTableParams& params, const Weight* frequency_factors = nullptr);
+  ValueId rope(ValueId x, ValueId table, bool interleaved);
+  void kv_store(ValueId k, ValueId v, const CacheDesc& cache);
+  ValueId paged_attention(ValueId q, const CacheDesc& cache, const AttentionParams& params,
+                          const Weight* sinks = nullptr);
+  struct Route {
+    ValueId ids, weights;
+  };
+  Route moe_route(ValueId logits, const MoeRouteParams& params, const Weight* selection_bias = nullptr);
+  ValueId moe_combine(ValueId y, ValueId weights);
+  struct TopK {
+    ValueId ids, values, log_sum_exp;
+  };
+  TopK top_k(ValueId logits, int k);
+
+  // The same memory with another shape after the first dimension; REQUIRES a contiguous x.
+  ValueId reshape(ValueId x, const Shape& shape);
+  // Columns [begin, begin + count) of a rank 2 tensor: a view with the parent's row stride.
+  ValueId view_columns(ValueId x, int64_t begin, int64_t count);
+
+  // Names a value so that observers find it.
+  ValueId name(ValueId x, std::string text);
+  // A value the caller reads after the run; it stays allocated to the end.
+  void mark_output(ValueId x);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Value>& values() const { return values_; }
+  const std::vector<ValueId>& marked_outputs() const { return marked_; }
+  const Value& value(ValueId id) const { return values_[id]; }
+  ValueId find(const std::string& name) const;  // kNoValue when absent
+  // The value whose memory `id` uses.
+  ValueId root(ValueId id) const;
+
+ private:
+  ValueId add_value(const TensorDesc& desc, int producer);
+  std::vector<ValueId> add_node(Op op, OpParams params, std::vector<ValueId> inputs, std::vector<TensorDesc> outputs,
+                                const CacheDesc& cache = {});
+  ValueId optional_weight(const Weight* weight) { return weight ? this->weight(*weight) : kNoValue; }
+  [[noreturn]] void fail(Op op, const std::string& expected, std::initializer_list<ValueId> found) const;
+  void require(bool condition, Op op, const std::string& expected, std::initializer_list<ValueId> found) const {
+    if (!condition) fail(op, expected, found);
+  }
+
+  int tokens_, outputs_;
+  int layer_ = kInputLayer;
+  std::vector<Node> nodes_;
+  std::vector<Value> values_;
+  std::vector<ValueId> marked_;
+  std::map<const Weight*, ValueId> weights_;
+};
+
+}  // namespace infer

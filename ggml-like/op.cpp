@@ -1,0 +1,48 @@
+#include "ggml-like/op.h"
+
+#include <array>
+
+namespace infer {
+namespace {
+
+constexpr std::array kOps = {
+    OpInfo{Op::kEmbed, "embed", 1, 1, 1, true, false},
+    OpInfo{Op::kSelectRows, "select_rows", 1, 1, 1, false, false},
+    OpInfo{Op::kMatMul, "matmul", 2, 3, 1, true, false},
+    OpInfo{Op::kMatMulExperts, "matmul_experts", 3, 4, 1, true, false},
+    OpInfo{Op::kRmsNorm, "rms_norm", 1, 2, 1, false, false},
+    OpInfo{Op::kLayerNorm, "layer_norm", 1, 3, 1, false, false},
+    OpInfo{Op::kAdd, "add", 2, 2, 1, false, false},
+    OpInfo{Op::kMul, "mul", 2, 2, 1, false, false},
+    OpInfo{Op::kScale, "scale", 1, 1, 1, false, false},
+    OpInfo{Op::kUnary, "unary", 1, 1, 1, false, false},
+    OpInfo{Op::kGatedActivation, "gated_activation", 2, 2, 1, false, false},
+    OpInfo{Op::kRopeTable, "rope_table", 0, 1, 1, false, false},
+    OpInfo{Op::kRope, "rope", 2, 2, 1, false, false},
+    OpInfo{Op::kKvStore, "kv_store", 2, 2, 0, false, true},
+    OpInfo{Op::kPagedAttention, "paged_attention", 1, 2, 1, false, true},
+    OpInfo{Op::kMoeRoute, "moe_route", 1, 2, 2, false, false},
+    OpInfo{Op::kMoeCombine, "moe_combine", 2, 2, 1, false, false},
+    OpInfo{Op::kTopK, "top_k", 1, 1, 3, false, false},
+};
+
+constexpr bool in_order() {
+  for (size_t i = 0; i < kOps.size(); ++i) {
+    if (static_cast<size_t>(kOps[i].op) != i) return false;
+  }
+  return kOps.size() == static_cast<size_t>(Op::kTopK) + 1;
+}
+static_assert(in_order());
+
+}  // namespace
+
+std::span<const OpInfo> all_ops() { return kOps; }
+
+const OpInfo& op_info(Op op) { return kOps[static_cast<size_t>(op)]; }
+
+std::string_view unary_name(UnaryKind kind) {
+  constexpr std::string_view kNames[] = {"silu", "gelu_tanh", "gelu_erf", "relu", "relu_squared", "sigmoid", "tanh"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+}  // namespace infer

@@ -1,0 +1,124 @@
+// The operations of the tensor library: one enumerator, one parameter struct and one table row each. `ref` (ref/) holds
+// the definition of every operation in plain scalar code. Activations are F32; T = tokens of the step, O = output rows.
+//
+// Reserved for models that are not plain transformers: selective scan, delta-net, wkv, short convolution, pooling.
+// They will work on the slots of a `state` cache group, token by token.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "ggml-like/tensor.h"
+
+namespace infer {
+
+enum class Op : uint8_t {
+  kEmbed,            // weight [n_vocab, d] -> [T, d]: rows of the step's token ids, dequantized
+  kSelectRows,       // x [T, d] -> [O, d]: the rows that need logits
+  kMatMul,           // x [rows, k], weight [n, k], (bias [n]) -> [rows, n]
+  kMatMulExperts,    // x [T, k] or [T, u, k], weight [e, n, k], ids [T, u], (bias [e, n]) -> [T, u, n]
+  kRmsNorm,          // x [.., d], (weight [d]) -> same: x / sqrt(mean(x^2) + eps) * weight
+  kLayerNorm,        // x [.., d], (weight [d]), (bias [d]) -> same: (x - mean) / sqrt(var + eps) * weight + bias
+  kAdd,              // a, b -> a + b; b has a's shape, or is [last dimension]
+  kMul,              // a, b -> a * b; b has a's shape, or is [last dimension], or [rows, 1]
+  kScale,            // x -> x * factor
+  kUnary,            // x -> f(x)
+  kGatedActivation,  // gate, up -> f(gate) * up
+  kRopeTable,        // (frequency factors [n_dims / 2]) -> [T, n_dims / 2, 2]: cosine and sine of each position
+  kRope,             // x [T, n_head, head_dim], table -> same, the first n_dims of each head rotated
+  kKvStore,          // k [T, n_kv_head, key_dim], v [T, n_kv_head, value_dim] -> into the cache
+  kPagedAttention,   // q [T, n_head, key_dim], (sinks [n_head]) -> [T, n_head * value_dim]
+  kMoeRoute,         // logits [T, e], (selection bias [e]) -> ids I32 [T, u], weights [T, u]
+  kMoeCombine,       // y [T, u, d], weights [T, u] -> [T, d]: sum in router rank
+  kTopK,             // logits [O, v] -> ids I32 [O, k], values [O, k] descending, log-sum-exp [O, 1]
+};
+
+enum class UnaryKind : uint8_t {
+  kSilu,         // x / (1 + exp(-x))
+  kGeluTanh,     // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+  kGeluErf,      // 0.5 x (1 + erf(x / sqrt(2)))
+  kRelu,         // max(x, 0)
+  kReluSquared,  // max(x, 0)^2
+  kSigmoid,      // 1 / (1 + exp(-x))
+  kTanh,         // tanh(x)
+};
+
+struct NoParams {};
+
+struct NormParams {
+  float eps = 1e-5f;
+};
+
+struct ScaleParams {
+  float factor = 1;
+};
+
+struct UnaryParams {
+  UnaryKind kind = UnaryKind::kSilu;
+};
+
+// Angle of pair i at position p: p * base^(-2i / n_dims) / factor_i, then scaled as YaRN does
+// (https://arxiv.org/abs/2309.00071): between the dimensions where `beta_fast` and `beta_slow` rotations fit into the
+// original context, interpolation (times freq_scale) blends into extrapolation (unscaled).
+struct RopeTableParams {
+  int n_dims = 0;
+  float freq_base = 10000;
+  float freq_scale = 1;        // 1 / scaling factor
+  float ext_factor = 0;        // 1: YaRN, 0: linear interpolation
+  float attn_factor = 1;       // multiplies cosine and sine; YaRN multiplies it by 1 + 0.1 ln(1 / freq_scale)
+  float beta_fast = 32;
+  float beta_slow = 1;
+  int original_context = 0;    // tokens the model was trained with; used by YaRN only
+};
+
+struct RopeParams {
+  int n_dims = 0;            // the rest of the head passes unchanged
+  bool interleaved = false;  // true: pairs (2i, 2i + 1); false: pairs (i, i + n_dims / 2)
+};
+
+// softmax over the visible positions of scale * q . k, softcapped (cap * tanh(s / cap)) where softcap > 0. A token at
+// position p sees positions (p - window, p], all up to p when window is 0, and the whole sequence when not causal.
+struct AttentionParams {
+  float scale = 1;
+  bool causal = true;
+  int window = 0;
+  float softcap = 0;
+  float alibi_max_bias = 0;
+};
+
+enum class Gating : uint8_t { kSoftmax, kSigmoid, kSoftmaxOfSelected };
+
+struct MoeRouteParams {
+  int n_used = 0;
+  Gating gating = Gating::kSoftmax;
+  bool normalize = false;  // weights of the selected experts divided by their sum
+  float scale = 1;         // factor on the weights at the end
+  int n_groups = 1;        // experts are selected from the best `groups_used` groups
+  int groups_used = 1;
+};
+
+struct TopKParams {
+  int k = 1;
+};
+
+using OpParams = std::variant<NoParams, NormParams, ScaleParams, UnaryParams, RopeTableParams, RopeParams,
+                              AttentionParams, MoeRouteParams, TopKParams>;
+
+struct OpInfo {
+  Op op;
+  std::string_view name;  // also the file name of its kernels in every backend
+  int min_inputs, max_inputs, n_outputs;
+  bool has_weight;  // the second input (first of kEmbed) is a model weight that decides where the node runs
+  bool has_cache;   // works on the paged KV cache
+};
+
+// All operations, in the order of the enumeration.
+std::span<const OpInfo> all_ops();
+const OpInfo& op_info(Op op);
+
+// "silu", "gelu_tanh", ...
+std::string_view unary_name(UnaryKind kind);
+
+}  // namespace infer

@@ -1,0 +1,60 @@
+// What a tensor is: element type, shape, and whether its rows count the tokens or the outputs of a step.
+// Plain values without memory; TensorRef (backend.h) adds where the data lies.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "ggml-like/data_type.h"
+
+namespace infer {
+
+// Up to four dimensions, slowest first: {n_tokens, n_head, head_dim}.
+struct Shape {
+  static constexpr int kMaxRank = 4;
+  int rank = 0;
+  int64_t dim[kMaxRank] = {1, 1, 1, 1};
+
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> dims);  // REQUIRES at most four
+  int64_t operator[](int i) const { return dim[i]; }
+  int64_t last() const { return dim[rank - 1]; }
+  int64_t elements() const;
+  int64_t row_elements() const;  // of one index of the first dimension
+  bool operator==(const Shape& other) const;
+  std::string to_string() const;  // "[512, 32, 64]"
+};
+
+// What the first dimension counts. A plan is made for a bucket of tokens and of outputs; the first dimension in the
+// descriptor is the bucket, the number of rows that hold data in a step comes from StepInputs.
+enum class RowKind : uint8_t { kFixed, kTokens, kOutputs };
+
+struct TensorDesc {
+  DataType type = DataType::kF32;
+  Shape shape;
+  RowKind rows = RowKind::kFixed;
+  int64_t row_stride = 0;  // elements from one index of the first dimension to the next; more than row_elements() in a view
+
+  size_t bytes() const;  // of a contiguous tensor
+  bool contiguous() const { return row_stride == shape.row_elements(); }
+};
+
+// A contiguous descriptor.
+TensorDesc make_desc(DataType type, const Shape& shape, RowKind rows = RowKind::kFixed);
+
+inline constexpr int kBlockTokens = 32;      // tokens per block of the paged KV cache, everywhere
+inline constexpr int kAttentionSplit = 256;  // positions after which attention closes a partial softmax
+
+// The keys and values of one layer in the paged cache. Their layout inside a block is the backend's own business.
+struct CacheDesc {
+  int layer = 0;
+  int group = 0;  // index of the model's cache group, which selects the block table
+  int n_kv_head = 0;
+  int key_dim = 0;    // values of one head's key
+  int value_dim = 0;  // values of one head's value
+  DataType key_type = DataType::kF16;
+  DataType value_type = DataType::kF16;
+};
+
+}  // namespace infer
