@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   const int failed = static_cast<int>(stats.numTestCasesFailed);
   const int passed = static_cast<int>(stats.numTestCasesPassingFilters) - failed;
   const int skipped = infer::test::skipped_count();
-  std::printf("%s: %d passed, %d failed, %d skipped\n", path.substr(path.rfind('/') + 1).c_str(), passed - skipped < 0 ? 0 : passed - skipped,
-              failed, skipped);
+  std::printf("%s: %d passed, %d failed, %d skipped\n", path.substr(path.rfind('/') + 1).c_str(),
+              passed - skipped < 0 ? 0 : passed - skipped, failed, skipped);
   return result;
 }

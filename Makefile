@@ -1,0 +1,42 @@
+# The menu. No logic here: every line calls a script or CMake, and CMake is the truth about the build.
+# Variables: MODEL=file.gguf (run, bench), ARGS="..." (run, bench), SAN=1 (test), JOBS=N, VERBOSE=1.
+export MODEL ARGS SAN JOBS VERBOSE
+
+.PHONY: help run build test test-full test-peer check bench format fuzz gpu-check clean
+.DEFAULT_GOAL := help
+
+help:       ## this list
+	@scripts/help.sh
+
+run:        ## build the program and start it: make run MODEL=file.gguf ARGS="-p 'Once upon a time'"
+	@scripts/run.sh
+
+build:      ## build the program: build/infer
+	@scripts/build.sh infer
+
+test:       ## build and run the tests (SAN=1: unit tests under the address and undefined-behaviour sanitizers)
+	@scripts/run_tests.sh
+
+test-full:  ## the tests with every conformance case instead of the fixed subset
+	@scripts/run_tests.sh --full
+
+test-peer:  ## compare with other programs of the field (packages from npm)
+	@scripts/test_peer.sh
+
+check:      ## format, layers, file sizes, ISA hygiene and the tests: what a change must pass
+	@scripts/check.sh
+
+bench:      ## measure speed as a fraction of what this machine can do: make bench MODEL=file.gguf
+	@scripts/bench.sh
+
+format:     ## format the C++ sources in place
+	@scripts/format.sh
+
+fuzz:       ## build the fuzz targets with clang and run each for a while
+	@scripts/fuzz.sh
+
+gpu-check:  ## run the conformance tests on this machine's GPUs
+	@scripts/gpu_check.sh
+
+clean:      ## remove the build folders
+	@cmake -E rm -rf build build-san build-arm64 build-fuzz

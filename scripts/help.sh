@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Prints the targets of the Makefile with the comment that follows each.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+echo "Targets of make:"
+sed -nE 's/^([a-z-]+): *## (.*)$/\1\t\2/p' Makefile | while IFS=$'\t' read -r target text; do
+  printf '  %-10s %s\n' "$target" "$text"
+done
+echo 'Variables: MODEL=file.gguf and ARGS="..." for run and bench, SAN=1 for test, JOBS=N, VERBOSE=1'

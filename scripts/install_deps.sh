@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# Makes sure that the programs and libraries a job needs are installed, from the system's packages.
+#   usage: install_deps.sh [--verbose] GROUP...        groups: build test arm64 fuzz check
+# Looks first and does nothing when all is there, so every make target can call it. On systems without apt-get it
+# names what is missing and exits with 1.
+set -euo pipefail
+
+verbose=${VERBOSE:-}
+groups=()
+for argument in "$@"; do
+  case $argument in
+    --verbose) verbose=1 ;;
+    --quiet) verbose= ;;
+    build | test | arm64 | fuzz | check) groups+=("$argument") ;;
+    *) echo "install_deps.sh: unknown group '$argument' (build, test, arm64, fuzz, check)" >&2; exit 2 ;;
+  esac
+done
+[ ${#groups[@]} -gt 0 ] || { echo "usage: install_deps.sh [--verbose] build|test|arm64|fuzz|check ..." >&2; exit 2; }
+
+# One row per need: `KIND WHAT PACKAGE`; WHAT is a program in PATH, a header, or a probe function below.
+needs() {
+  case $1 in
+    build) cat <<'ROWS'
+program g++ g++
+program cmake cmake
+program ninja ninja-build
+program pkg-config pkg-config
+header CLI/CLI.hpp libcli11-dev
+header nlohmann/json.hpp nlohmann-json3-dev
+header utf8proc.h libutf8proc-dev
+header pcre2.h libpcre2-dev
+header fmt/core.h libfmt-dev
+header spdlog/spdlog.h libspdlog-dev
+header histedit.h libedit-dev
+ROWS
+      ;;
+    test) cat <<'ROWS'
+header doctest/doctest.h doctest-dev
+program python3 python3
+ROWS
+      ;;
+    arm64) cat <<'ROWS'
+program aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+program qemu-aarch64-static qemu-user-static
+ROWS
+      ;;
+    fuzz) cat <<'ROWS'
+program clang++ clang
+probe libfuzzer libfuzzer
+ROWS
+      ;;
+    check) cat <<'ROWS'
+program git git
+program objdump binutils
+program clang-format clang-format
+ROWS
+      ;;
+  esac
+}
+
+has_header() {
+  local folder
+  IFS=: read -ra extra <<<"${CPATH:-}"
+  for folder in /usr/include /usr/local/include /usr/include/"$(uname -m)"-linux-gnu "${extra[@]}"; do
+    [ -e "$folder/$1" ] && return 0
+  done
+  return 1
+}
+
+# Whether clang can link a libFuzzer program: its runtime is a package of its own, named after clang's version.
+probe_libfuzzer() {
+  local program='extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }'
+  command -v clang++ >/dev/null && clang++ -fsanitize=fuzzer,address -x c++ - -o /dev/null <<<"$program" 2>/dev/null
+}
+
+# The version in the name comes from what `clang` itself depends on, since no unversioned package exists everywhere.
+libfuzzer_package() {
+  local version
+  version=$(apt-cache depends clang 2>/dev/null | sed -nE 's/.*Depends: clang-([0-9]+).*/\1/p' | head -n 1)
+  echo "libclang-rt-${version:-14}-dev"
+}
+
+is_there() {
+  case $1 in
+    program) command -v "$2" >/dev/null ;;
+    header) has_header "$2" ;;
+    probe) "probe_$2" ;;
+  esac
+}
+
+missing() {
+  local group kind what package
+  for group in "${groups[@]}"; do
+    while read -r kind what package; do
+      is_there "$kind" "$what" || echo "$package"
+    done < <(needs "$group")
+  done
+}
+
+mapfile -t packages < <(missing)
+[ ${#packages[@]} -gt 0 ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+  echo "install_deps.sh: these are missing; install them with your system's package manager (Debian's names):" >&2
+  printf '  %s\n' "${packages[@]}" >&2
+  exit 1
+fi
+
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null || {
+    echo "install_deps.sh: not root and no sudo; as root, run: apt-get install ${packages[*]}" >&2
+    exit 1
+  }
+  as_root=(sudo)
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt_get() {
+  local command=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -y -o Acquire::Retries=3
+    -o DPkg::Lock::Timeout=300 "$@")
+  if [ -n "$verbose" ]; then "${command[@]}" </dev/null; else "${command[@]}" </dev/null >>"$log" 2>&1; fi
+}
+# REQUIRES fresh package lists when "libfuzzer" is among the packages: they tell its real name.
+install() {
+  local names=() name
+  for name in "${packages[@]}"; do
+    [ "$name" != libfuzzer ] || name=$(libfuzzer_package)
+    names+=("$name")
+  done
+  apt_get install --no-install-recommends "${names[@]}"
+}
+lists_are_there() {
+  local name
+  for name in "${packages[@]}"; do
+    [ "$name" = libfuzzer ] || apt-cache show "$name" >/dev/null 2>&1 || return 1
+  done
+}
+
+echo "Installing ${packages[*]}"
+status=0
+if lists_are_there; then
+  # Old lists may name versions the mirror no longer has.
+  install || { apt_get update && install; } || status=$?
+else
+  { apt_get update && install; } || status=$?
+fi
+if [ "$status" != 0 ]; then
+  cat "$log" >&2
+  echo "install_deps.sh: could not install: ${packages[*]}" >&2
+  exit 1
+fi
+mapfile -t packages < <(missing)
+if [ ${#packages[@]} -gt 0 ]; then
+  echo "install_deps.sh: installed, yet not found afterwards: ${packages[*]}" >&2
+  exit 1
+fi

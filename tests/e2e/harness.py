@@ -1,0 +1,162 @@
+"""What the end-to-end tests share: running the program, checking what it said, counting.
+
+A test file defines functions marked with @test and ends with `main()`. Only the standard library is used. A failure
+prints the command that reruns only that test:
+
+    from harness import expect, main, run, shared, test
+
+    @test
+    def version_is_printed():
+        result = run("--version")
+        expect(result.code == 0, "exit code", result)
+
+    main()
+
+The program is $INFER_BINARY, else build/infer. Reference data is in $INFER_SHARED, else ../shared.
+"""
+
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+SOURCE_DIR = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("INFER_BINARY", str(SOURCE_DIR / "build" / "infer"))
+
+_tests = []
+
+
+class Failure(Exception):
+    """An expectation that did not hold."""
+
+
+class Skip(Exception):
+    """The test cannot run here; the message is the reason."""
+
+
+class Result:
+    """What a finished program left: exit code (negative: the signal that ended it), output as text and as bytes."""
+
+    def __init__(self, command, code, out_bytes, err_bytes):
+        self.command = command
+        self.code = code
+        self.out_bytes = out_bytes
+        self.out = out_bytes.decode("utf-8", "replace")
+        self.err = err_bytes.decode("utf-8", "replace")
+
+    def __str__(self):
+        command = " ".join(shlex.quote(str(part)) for part in self.command)
+        return f"$ {command}\n-> {self.code}\nstdout: {self.out[-2000:]}\nstderr: {self.err[-2000:]}"
+
+
+def test(function):
+    """Marks a function as a test; its name is the test's name."""
+    _tests.append(function)
+    return function
+
+
+def run(*arguments, stdin="", env=None, timeout=300, program=None):
+    """Runs the program to its end with `stdin` (str or bytes) and extra environment; a timeout fails the test."""
+    command = [program or BINARY, *map(str, arguments)]
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    try:
+        done = subprocess.run(command, input=data, capture_output=True, timeout=timeout, env={**os.environ, **(env or {})},
+                              check=False)
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"{shlex.join(command)} did not end within {timeout} s") from error
+    return Result(command, done.returncode, done.stdout, done.stderr)
+
+
+class Background:
+    """A program that keeps running, such as a server; leaving the `with` block interrupts it and waits for its end.
+
+    Afterwards `code` is its exit code and `err` its whole standard error.
+    """
+
+    def __init__(self, *arguments, env=None):
+        self.command = [BINARY, *map(str, arguments)]
+        self._env = {**os.environ, **(env or {})}
+        self.code = None
+        self.err = ""
+
+    def __enter__(self):
+        # A file, not a pipe: nobody reads while it runs, and a full pipe would stop it.
+        self._log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+                                        env=self._env)
+        return self
+
+    def wait_until(self, ready, timeout=60):
+        """Polls `ready()` until it is true; fails when the program ends before or the time is over."""
+        deadline = time.monotonic() + timeout
+        while not ready():
+            if self.process.poll() is not None:
+                raise Failure(f"{shlex.join(self.command)} ended with {self.process.returncode}: {self.log()}")
+            if time.monotonic() > deadline:
+                raise Failure(f"{shlex.join(self.command)} was not ready after {timeout} s: {self.log()}")
+            time.sleep(0.05)
+
+    def log(self):
+        """What it has printed so far, both streams."""
+        return os.pread(self._log.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            self.code = self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired as error:
+            self.process.kill()
+            self.process.wait()
+            raise Failure(f"{shlex.join(self.command)} did not end within 60 s of an interrupt: {self.log()}") from error
+        finally:
+            self.err = self.log()
+            self._log.close()
+
+
+def expect(condition, what, detail=""):
+    """Fails the test unless the condition holds; `detail` (a Result, say) is printed with the failure."""
+    if not condition:
+        raise Failure(f"{what}\n{detail}" if detail else what)
+
+
+def expect_equal(found, expected, what="value"):
+    expect(found == expected, f"{what}: expected {expected!r}, found {found!r}")
+
+
+def skip(reason):
+    """Ends the test as skipped."""
+    raise Skip(reason)
+
+
+def shared(*parts):
+    """A path below the folder of reference data; skips the test where that folder is missing."""
+    folder = pathlib.Path(os.environ.get("INFER_SHARED", SOURCE_DIR.parent / "shared"))
+    if not (folder / "goldens").is_dir():
+        skip("no reference data (../shared or $INFER_SHARED)")
+    return folder.joinpath(*parts)
+
+
+def main():
+    """Runs the tests named on the command line, else all; prints the counts and exits with 1 when any failed."""
+    script = pathlib.Path(sys.argv[0])
+    chosen = [t for t in _tests if len(sys.argv) == 1 or t.__name__ in sys.argv[1:]]
+    passed = failed = skipped = 0
+    for one in chosen:
+        try:
+            one()
+            passed += 1
+        except Skip as reason:
+            skipped += 1
+            print(f"skipped: {script.stem}.{one.__name__}: {reason}")
+        except Exception as error:  # any error of a test is a failure of that test, not of the others
+            failed += 1
+            text = str(error) if isinstance(error, Failure) else traceback.format_exc()
+            print(f"FAILED {one.__name__}: {text}\nrerun: INFER_BINARY={BINARY} python3 {script} {one.__name__}")
+    print(f"{script.stem}: {passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    sys.exit(1 if failed or not chosen else 0)
