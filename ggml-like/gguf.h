@@ -4,6 +4,7 @@
 // A GgufFile owns the mapping (or, where mmap fails, a copy) of the file or of all parts of a split model; the
 // tensors' data pointers live as long as it does. Immutable after open(), so any number of threads may read it.
 // Every size in the file is checked before it is used or allocated for; a malformed file throws Error(kInvalidFile).
+// A file that another program shortens while it is mapped ends this one (SIGBUS); replace model files by renaming.
 #pragma once
 
 #include <cstdint>
@@ -46,9 +47,21 @@ struct GgufValue {
                              std::vector<std::string>>;
   GgufType type = GgufType::kUint32;
   GgufType element_type = GgufType::kUint32;  // only for kArray
-  std::variant<int64_t, uint64_t, double, bool, std::string, Array> value;
+  std::variant<int64_t, uint64_t, double, bool, std::string, Array> value = uint64_t{0};
 
   size_t array_length() const;  // 0 when it is no array
+  bool operator==(const GgufValue&) const = default;
+
+  // Values to write. of_int and of_ints take any integer type of the format and check that the number fits
+  // (Error(kInvalidArgument)); arrays of uint64 above 2^63 - 1 are made by hand.
+  static GgufValue of_int(GgufType type, int64_t number);
+  static GgufValue of_uint32(uint32_t number) { return of_int(GgufType::kUint32, number); }
+  static GgufValue of_float32(float number);
+  static GgufValue of_bool(bool flag);
+  static GgufValue of_string(std::string text);
+  static GgufValue of_ints(GgufType element_type, const std::vector<int64_t>& numbers);
+  static GgufValue of_floats(const std::vector<float>& numbers);
+  static GgufValue of_strings(std::vector<std::string> texts);
 };
 
 // One tensor of the file.
@@ -66,9 +79,9 @@ struct GgufTensor {
 };
 
 struct GgufOpenOptions {
-  bool use_mmap = true;      // fall back to read() when mmap is refused or this is false
-  bool map_data = true;      // false: metadata and tensor table only, data pointers stay null
-  bool follow_splits = true; // open all parts of NAME-00001-of-0000N.gguf
+  bool use_mmap = true;       // fall back to read() when mmap is refused or this is false
+  bool map_data = true;       // false: metadata and tensor table only, data pointers stay null
+  bool follow_splits = true;  // open all parts of NAME-00001-of-0000N.gguf, whichever of them `path` names
 };
 
 class GgufFile {
@@ -83,12 +96,12 @@ class GgufFile {
   virtual const std::vector<std::filesystem::path>& parts() const = 0;
   virtual uint64_t total_file_bytes() const = 0;
 
-  // In file order.
+  // In file order. The metadata of a split model is that of its first part.
   virtual const std::vector<std::pair<std::string, GgufValue>>& metadata() const = 0;
   virtual const std::vector<GgufTensor>& tensors() const = 0;
 
-  const GgufValue* find(std::string_view key) const;           // nullptr when absent
-  const GgufTensor* find_tensor(std::string_view name) const;  // nullptr when absent
+  virtual const GgufValue* find(std::string_view key) const = 0;           // nullptr when absent
+  virtual const GgufTensor* find_tensor(std::string_view name) const = 0;  // nullptr when absent
 
   // Typed look-up: nullopt when the key is absent, Error(kInvalidFile) naming key and types when it has another type
   // or its number does not fit. Integers convert between widths when the value fits.

@@ -18,11 +18,11 @@ static_assert(sizeof(size_t) == 8, "file offsets must fit size_t");
 
 // Together these bound what a header can make us allocate: about 1.5 GiB, and never more than a small multiple of the
 // bytes that are really in the file.
-constexpr uint64_t kMaxEntries = 1 << 20;            // metadata entries, and tensors
-constexpr uint64_t kMaxArrayElements = 1 << 26;      // of all arrays of one part together
-constexpr uint64_t kMaxStringBytes = 64 << 20;       // of one metadata string
-constexpr uint64_t kMaxKeyBytes = 65535;             // the format's own limit
-constexpr uint64_t kMaxTensorNameBytes = 256;        // llama.cpp takes 63
+constexpr uint64_t kMaxEntries = 1 << 20;        // metadata entries, and tensors
+constexpr uint64_t kMaxArrayElements = 1 << 26;  // of all arrays of one part together
+constexpr uint64_t kMaxStringBytes = 64 << 20;   // of one metadata string
+constexpr uint64_t kMaxKeyBytes = 65535;         // the format's own limit
+constexpr uint64_t kMaxTensorNameBytes = 256;    // llama.cpp takes 63
 constexpr uint64_t kMaxDimensions = 4;
 constexpr uint64_t kMinAlignment = 8, kMaxAlignment = 1 << 20;
 constexpr uint32_t kDefaultAlignment = 32;
@@ -97,7 +97,8 @@ class Parser {
     if (file_size_ == 0) fail_file("empty file");
     const size_t n = std::min<size_t>(start_.size(), 16);
     const std::string_view head(reinterpret_cast<const char*>(start_.data()), n);
-    if (head.substr(0, 4) == "FUGG") fail_file("big-endian file, only little-endian files are read", ErrorCode::kUnsupported);
+    if (head.substr(0, 4) == "FUGG")
+      fail_file("big-endian file, only little-endian files are read", ErrorCode::kUnsupported);
     if (head.substr(0, 4) != "GGUF") fail_file(concat("not a GGUF file: starts with \"", printable(head), "\""));
     pos_ = 4;
   }
@@ -152,19 +153,44 @@ class Parser {
   void read_scalar(GgufValue& value) {
     constexpr const char* kWhat = "value";
     switch (value.type) {
-      case GgufType::kUint8: value.value = uint64_t{read<uint8_t>(kWhat)}; break;
-      case GgufType::kUint16: value.value = uint64_t{read<uint16_t>(kWhat)}; break;
-      case GgufType::kUint32: value.value = uint64_t{read<uint32_t>(kWhat)}; break;
-      case GgufType::kUint64: value.value = read<uint64_t>(kWhat); break;
-      case GgufType::kInt8: value.value = int64_t{read<int8_t>(kWhat)}; break;
-      case GgufType::kInt16: value.value = int64_t{read<int16_t>(kWhat)}; break;
-      case GgufType::kInt32: value.value = int64_t{read<int32_t>(kWhat)}; break;
-      case GgufType::kInt64: value.value = read<int64_t>(kWhat); break;
-      case GgufType::kFloat32: value.value = double{read<float>(kWhat)}; break;
-      case GgufType::kFloat64: value.value = read<double>(kWhat); break;
-      case GgufType::kBool: value.value = to_bool(read<uint8_t>(kWhat)); break;
-      case GgufType::kString: value.value = read_string(kMaxStringBytes, kWhat); break;
-      case GgufType::kArray: CHECK_INTERNAL(false);
+      case GgufType::kUint8:
+        value.value = uint64_t{read<uint8_t>(kWhat)};
+        break;
+      case GgufType::kUint16:
+        value.value = uint64_t{read<uint16_t>(kWhat)};
+        break;
+      case GgufType::kUint32:
+        value.value = uint64_t{read<uint32_t>(kWhat)};
+        break;
+      case GgufType::kUint64:
+        value.value = read<uint64_t>(kWhat);
+        break;
+      case GgufType::kInt8:
+        value.value = int64_t{read<int8_t>(kWhat)};
+        break;
+      case GgufType::kInt16:
+        value.value = int64_t{read<int16_t>(kWhat)};
+        break;
+      case GgufType::kInt32:
+        value.value = int64_t{read<int32_t>(kWhat)};
+        break;
+      case GgufType::kInt64:
+        value.value = read<int64_t>(kWhat);
+        break;
+      case GgufType::kFloat32:
+        value.value = double{read<float>(kWhat)};
+        break;
+      case GgufType::kFloat64:
+        value.value = read<double>(kWhat);
+        break;
+      case GgufType::kBool:
+        value.value = to_bool(read<uint8_t>(kWhat));
+        break;
+      case GgufType::kString:
+        value.value = read_string(kMaxStringBytes, kWhat);
+        break;
+      case GgufType::kArray:
+        CHECK_INTERNAL(false);
     }
   }
 
@@ -189,10 +215,12 @@ class Parser {
     const uint64_t remaining = file_size_ - pos_;
     const auto check_fits = [&](uint64_t min_element_bytes) {
       if (count > remaining / min_element_bytes) {
-        fail(concat("array of ", count, " ", gguf_type_name(element_type), " values, only ", remaining, " bytes follow"));
+        fail(concat("array of ", count, " ", gguf_type_name(element_type), " values, only ", remaining,
+                    " bytes follow"));
       }
       if (count > elements_left_) {
-        fail(concat("array of ", count, " values, the limit for all arrays is ", kMaxArrayElements), ErrorCode::kUnsupported);
+        fail(concat("array of ", count, " values, the limit for all arrays is ", kMaxArrayElements),
+             ErrorCode::kUnsupported);
       }
       elements_left_ -= count;
     };
@@ -201,16 +229,26 @@ class Parser {
       return GgufValue::Array(read_numbers<T, Held>(count));
     };
     switch (element_type) {
-      case GgufType::kUint8: return numbers(uint8_t{}, uint64_t{});
-      case GgufType::kUint16: return numbers(uint16_t{}, uint64_t{});
-      case GgufType::kUint32: return numbers(uint32_t{}, uint64_t{});
-      case GgufType::kUint64: return numbers(uint64_t{}, uint64_t{});
-      case GgufType::kInt8: return numbers(int8_t{}, int64_t{});
-      case GgufType::kInt16: return numbers(int16_t{}, int64_t{});
-      case GgufType::kInt32: return numbers(int32_t{}, int64_t{});
-      case GgufType::kInt64: return numbers(int64_t{}, int64_t{});
-      case GgufType::kFloat32: return numbers(float{}, double{});
-      case GgufType::kFloat64: return numbers(double{}, double{});
+      case GgufType::kUint8:
+        return numbers(uint8_t{}, uint64_t{});
+      case GgufType::kUint16:
+        return numbers(uint16_t{}, uint64_t{});
+      case GgufType::kUint32:
+        return numbers(uint32_t{}, uint64_t{});
+      case GgufType::kUint64:
+        return numbers(uint64_t{}, uint64_t{});
+      case GgufType::kInt8:
+        return numbers(int8_t{}, int64_t{});
+      case GgufType::kInt16:
+        return numbers(int16_t{}, int64_t{});
+      case GgufType::kInt32:
+        return numbers(int32_t{}, int64_t{});
+      case GgufType::kInt64:
+        return numbers(int64_t{}, int64_t{});
+      case GgufType::kFloat32:
+        return numbers(float{}, double{});
+      case GgufType::kFloat64:
+        return numbers(double{}, double{});
       case GgufType::kBool: {
         check_fits(1);
         need(count, "array");
@@ -226,7 +264,8 @@ class Parser {
         for (uint64_t i = 0; i < count; ++i) values.push_back(read_string(kMaxStringBytes, "string of the array"));
         return values;
       }
-      case GgufType::kArray: break;
+      case GgufType::kArray:
+        break;
     }
     fail("array of arrays, which is not supported", ErrorCode::kUnsupported);
   }
@@ -237,8 +276,9 @@ class Parser {
     const auto key = [&](uint32_t i) -> const std::string& { return part_.metadata[i].first; };
     std::sort(part_.key_order.begin(), part_.key_order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
     for (size_t i = 1; i < part_.key_order.size(); ++i) {
+      if (key(part_.key_order[i - 1]) != key(part_.key_order[i])) continue;
       where_ = concat("key ", printable(key(part_.key_order[i])));
-      if (key(part_.key_order[i - 1]) == key(part_.key_order[i])) fail("stands twice in the metadata");
+      fail("stands twice in the metadata");
     }
   }
 

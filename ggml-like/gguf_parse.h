@@ -24,6 +24,7 @@ struct GgufPart {
 
 // `start`: the first bytes of a part of `file_size` bytes. Returns nullopt when `start` is shorter than the header but
 // the file is not; the caller then tries again with more. `name` appears in error messages.
+// REQUIRES at least 16 bytes of a file that has so many.
 std::optional<GgufPart> parse_gguf_part(std::span<const std::byte> start, uint64_t file_size, const std::string& name);
 
 }  // namespace infer

@@ -1,0 +1,98 @@
+#include "ggml-like/gguf_bytes.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+
+namespace infer {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr uint64_t kMaxRead = 1 << 30;  // Linux moves at most 2 GiB in one call
+
+[[noreturn]] void fail(const std::filesystem::path& path, ErrorCode code, const std::string& what) {
+  throw Error(code, concat("[gguf] ", printable(path.string(), 4096), ": ", what));
+}
+
+}  // namespace
+
+FileBytes::FileBytes(const std::filesystem::path& path) : path_(path) {
+  // Without O_NONBLOCK a named pipe would wait for its writer; regular files do not care.
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) fail(path, ErrorCode::kIo, concat("cannot open: ", std::strerror(errno)));
+  struct stat status {};
+  const bool known = ::fstat(descriptor_, &status) == 0;
+  const int reason = errno;
+  if (known && S_ISREG(status.st_mode)) {
+    size_ = static_cast<uint64_t>(status.st_size);
+    return;
+  }
+  close_descriptor();
+  if (!known) fail(path, ErrorCode::kIo, concat("cannot stat: ", std::strerror(reason)));
+  fail(path, ErrorCode::kInvalidFile,
+       S_ISDIR(status.st_mode) ? "expected a file, found a directory"
+                               : "expected a regular file, found a device or pipe");
+}
+
+FileBytes::~FileBytes() {
+  close_descriptor();
+  if (mapped_) ::munmap(data_, size_);
+  else std::free(data_);
+}
+
+FileBytes::FileBytes(FileBytes&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_),
+      data_(std::exchange(other.data_, nullptr)),
+      mapped_(std::exchange(other.mapped_, false)) {}
+
+bool FileBytes::map() {
+  if (size_ == 0) return false;
+  void* address = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_, 0);
+  if (address == MAP_FAILED) return false;
+  data_ = static_cast<std::byte*>(address);
+  mapped_ = true;
+  return true;
+}
+
+void FileBytes::load() {
+  if (size_ == 0) return;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kPage, (size_ + kPage - 1) / kPage * kPage));
+  if (!memory) fail(path_, ErrorCode::kOutOfMemory, concat("no memory for its ", size_, " bytes"));
+  data_ = memory;
+  read_into(memory, size_);
+}
+
+std::vector<std::byte> FileBytes::read_start(uint64_t n) const {
+  std::vector<std::byte> bytes(n);
+  read_into(bytes.data(), n);
+  return bytes;
+}
+
+void FileBytes::read_into(std::byte* target, uint64_t n) const {
+  for (uint64_t done = 0; done < n;) {
+    const ssize_t got = ::pread(descriptor_, target + done, std::min(n - done, kMaxRead), static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path_, ErrorCode::kIo, concat("cannot read: ", std::strerror(errno)));
+    if (got == 0) fail(path_, ErrorCode::kIo, concat("ended at byte ", done, " while it was read, had ", size_));
+    done += static_cast<uint64_t>(got);
+  }
+}
+
+void FileBytes::close_descriptor() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
+
+}  // namespace infer
