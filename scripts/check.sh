@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# What a change must pass: format, layers, file sizes, personal paths, the tests, and the instruction sets of the objects
+# they were built from. Each check first proves on known-bad input that it can fail. All run, whatever the first says.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PYTHONDONTWRITEBYTECODE=1
+
+scripts/install_deps.sh build test check
+failures=()
+step() {
+  local name=$1
+  shift
+  "$@" || failures+=("$name")
+}
+
+step "format: self-test" scripts/format.sh --self-test
+step "format" scripts/format.sh --check
+for name in layers file_sizes paths; do
+  step "$name: self-test" python3 "scripts/check_$name.py" --self-test
+  step "$name" python3 "scripts/check_$name.py"
+done
+step "counting of tests: self-test" python3 scripts/count_tests.py --self-test
+step "tests" scripts/run_tests.sh
+step "isa: self-test" python3 scripts/check_isa.py --self-test
+for folder in build build-arm64; do
+  [ ! -d "$folder" ] || step "isa" python3 scripts/check_isa.py "$folder"
+done
+
+if [ ${#failures[@]} -gt 0 ]; then
+  printf 'check failed: %s\n' "${failures[@]}"
+  exit 1
+fi
+echo "check passed"
