@@ -1,8 +1,9 @@
 // Activations of a quantized product: int8 values with one F32 scale per 256 values where the row is a multiple of 256,
 // else per 32, and the exact sums that weight formats with an offset or a minimum need.
 //
-// Quantization of a block x[0..n): a = max |x[i]|; d = a / 127 (one IEEE division); q[i] = round_to_nearest_even(x[i] * (127 / a)),
-// all zero when a == 0. A block holding a NaN or an infinity gets d = NaN and q = 0, so that the product is NaN and never undefined.
+// Quantization of a block x[0..n): a = max |x[i]|; d = a / 127 (one IEEE division); q[i] = round_to_nearest_even(x[i] *
+// (127 / a)), all zero where 127 / a is not finite (a zero or below about 2^-121). A block holding a NaN or an infinity
+// gets d = NaN (quiet, positive) and q = 0, so that the product is NaN and never undefined. Padding is zero.
 #pragma once
 
 #include <cstdint>

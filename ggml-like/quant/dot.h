@@ -1,0 +1,41 @@
+// The dot product of each weight format with a row of activations, as a formula that every backend follows to the last
+// bit. The scalar functions of formats.h are these formulas written down; a kernel may choose tiles, lanes and the
+// order of integer sums, and nothing else.
+//
+// Notation. cvt: int32 to F32, to nearest even. fma: fused, one rounding (IEEE). `*` and `+` on floats: F32, one
+// rounding each. d, dmin, m: the block's scales as F32 (exact). q, sum16, sum32, dx: fields of the activation block.
+// code, sc, m_s: as in the comments of blocks.h, with the stated offsets taken off. isum and msum are exact: no format
+// comes near 2^31, but many pass 2^24, so cvt rounds. acc starts at +0 and blocks are taken in ascending order.
+// Denormals count.
+//
+// 1. Super-blocks of 256 with minima (Q2_K, Q4_K, Q5_K), for each block, codes unsigned:
+//        isum = sum over s of sc_s * (sum over i in s of code_i * q_i)
+//        msum = sum over s of m_s * sum16_s (Q2_K) or m_s * sum32_s (Q4_K, Q5_K)
+//        v    = cvt(isum) * d
+//        v    = fma(-cvt(msum), dmin, v)
+//        acc  = fma(v, dx, acc)
+// 2. Super-blocks of 256 without (Q3_K: code - 4, sc - 32; Q6_K: code - 32; IQ4_XS: table value, sc - 32):
+//        isum as above;  v = cvt(isum) * d;  acc = fma(v, dx, acc)
+// 3. Blocks of 32 with Activation256, the eight weight blocks j of one activation block ascending:
+//        v   = +0
+//        v   = fma(cvt(isum_j), d_j, v)            isum_j = sum over i in j of code_i * q_i
+//        v   = fma(cvt(sum32_j), m_j, v)           Q4_1 and Q5_1 only, after the line above, for each j
+//        acc = fma(v, dx, acc)                     once, after all eight
+//    Q4_0: code - 8; Q5_0: code - 16; Q4_1, Q5_1: unsigned; Q8_0: as stored; IQ4_NL, MXFP4: table value. MXFP4 has
+//    d = 2^(e - 128) for every e (e8m0_to_f32_half).
+// 4. Blocks of 32 with Activation32, for each block:
+//        v   = cvt(isum) * d
+//        v   = fma(cvt(sum32), m, v)               Q4_1 and Q5_1 only
+//        acc = fma(v, dx, acc)
+// 5. Float weights (F32, F16, BF16; w_i as F32, exact) with float activations: 16 partial sums from +0, i ascending,
+//        p[i mod 16] = fma(w_i, x_i, p[i mod 16])
+//    and then reduce16(p).
+#pragma once
+
+namespace infer {
+
+// The one tree that adds 16 partial sums, here and in every kernel:
+// r[j] = p[j] + p[j + 8] for j < 8; r[j] += r[j + 4] for j < 4; r[j] += r[j + 2] for j < 2; the result is r[0] + r[1].
+float reduce16(const float p[16]);
+
+}  // namespace infer

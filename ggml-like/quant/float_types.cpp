@@ -1,0 +1,65 @@
+// F32, F16 and BF16: conversion is half.h, the dot is formula 5 of dot.h.
+#include <cmath>
+#include <cstring>
+
+#include "ggml-like/half.h"
+#include "ggml-like/quant/dot.h"
+#include "ggml-like/quant/formats.h"
+
+namespace infer {
+namespace {
+
+template <auto kConvert>
+void convert_to_float(const void* blocks, float* values, int64_t n) {
+  const auto* w = static_cast<const uint16_t*>(blocks);
+  for (int64_t i = 0; i < n; ++i) values[i] = kConvert(w[i]);
+}
+
+template <auto kConvert>
+void convert_from_float(const float* values, void* blocks, int64_t n) {
+  auto* w = static_cast<uint16_t*>(blocks);
+  for (int64_t i = 0; i < n; ++i) w[i] = kConvert(values[i]);
+}
+
+template <typename Weight, auto kConvert>
+float dot(const void* blocks, const void* activations, int64_t n) {
+  const auto* w = static_cast<const Weight*>(blocks);
+  const auto* x = static_cast<const float*>(activations);
+  float p[16] = {};
+  for (int64_t i = 0; i < n; ++i) p[i % 16] = std::fma(kConvert(w[i]), x[i], p[i % 16]);
+  return reduce16(p);
+}
+
+constexpr auto kF16ToF32 = [](uint16_t w) { return f16_to_f32(w); };
+constexpr auto kF32ToF16 = [](float v) { return f32_to_f16(v); };
+constexpr auto kBF16ToF32 = [](uint16_t w) { return bf16_to_f32(w); };
+constexpr auto kF32ToBF16 = [](float v) { return f32_to_bf16(v); };
+constexpr auto kSame = [](float w) { return w; };
+
+}  // namespace
+
+void f32_to_float(const void* blocks, float* values, int64_t n) {
+  if (n > 0) std::memmove(values, blocks, static_cast<size_t>(n) * sizeof(float));
+}
+void f32_from_float(const float* values, void* blocks, int64_t n) {
+  if (n > 0) std::memmove(blocks, values, static_cast<size_t>(n) * sizeof(float));
+}
+float f32_dot(const void* blocks, const void* activations, int64_t n) {
+  return dot<float, kSame>(blocks, activations, n);
+}
+
+void f16_to_float(const void* blocks, float* values, int64_t n) { convert_to_float<kF16ToF32>(blocks, values, n); }
+void f16_from_float(const float* values, void* blocks, int64_t n) { convert_from_float<kF32ToF16>(values, blocks, n); }
+float f16_dot(const void* blocks, const void* activations, int64_t n) {
+  return dot<uint16_t, kF16ToF32>(blocks, activations, n);
+}
+
+void bf16_to_float(const void* blocks, float* values, int64_t n) { convert_to_float<kBF16ToF32>(blocks, values, n); }
+void bf16_from_float(const float* values, void* blocks, int64_t n) {
+  convert_from_float<kF32ToBF16>(values, blocks, n);
+}
+float bf16_dot(const void* blocks, const void* activations, int64_t n) {
+  return dot<uint16_t, kBF16ToF32>(blocks, activations, n);
+}
+
+}  // namespace infer

@@ -1,0 +1,39 @@
+// IQ4_NL: 4-bit index into a fixed table and a scale per 32.
+#include "ggml-like/quant/fit.h"
+#include "ggml-like/quant/formats.h"
+#include "ggml-like/quant/scalar.h"
+#include "ggml-like/quant/tables.h"
+
+namespace infer {
+namespace {
+
+constexpr Grid kGrid(kIQ4NLValues);
+
+struct Format {
+  using Block = BlockIQ4_NL;
+  static constexpr bool kHasMin = false;
+  static void unpack(const Block& b, Unpacked32& u) {
+    for (int i = 0; i < kBlock32; ++i) u.code[i] = static_cast<int8_t>(kIQ4NLValues[nibble32(b.qs, i)]);
+  }
+  static float scale(const Block& b) { return f16_to_f32(b.d); }
+};
+
+}  // namespace
+
+void iq4_nl_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
+
+void iq4_nl_from_float(const float* values, void* blocks, int64_t n) {
+  auto* block = static_cast<BlockIQ4_NL*>(blocks);
+  for (int64_t start = 0; start < n; start += kBlock32, ++block) {
+    BlockIQ4_NL& b = *block;
+    const Fit32 fit = fit_scale32(values + start, kGrid);
+    b.d = fit.d;
+    pack_nibbles32(fit.code, b.qs);
+  }
+}
+
+float iq4_nl_dot(const void* blocks, const void* activations, int64_t n) {
+  return dot32<Format>(blocks, activations, n);
+}
+
+}  // namespace infer

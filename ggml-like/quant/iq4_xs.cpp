@@ -1,0 +1,55 @@
+// IQ4_XS: 4-bit index into a fixed table; 8 sub-blocks of 32 with signed 6-bit scales.
+#include "ggml-like/quant/fit.h"
+#include "ggml-like/quant/formats.h"
+#include "ggml-like/quant/scalar.h"
+#include "ggml-like/quant/tables.h"
+
+namespace infer {
+namespace {
+
+constexpr Grid kGrid(kIQ4NLValues);
+
+struct Format {
+  using Block = BlockIQ4_XS;
+  static constexpr int kSub = 32;
+  static constexpr bool kHasMin = false;
+  static void unpack(const Block& b, Unpacked256& u) {
+    for (int s = 0; s < 8; ++s) {
+      const int low = (b.scales_l[s / 2] >> (4 * (s % 2))) & 15;
+      const int high = (b.scales_h >> (2 * s)) & 3;
+      u.scale[s] = static_cast<int16_t>((low | high << 4) - 32);
+    }
+    for (int i = 0; i < kBlock256; ++i) {
+      u.code[i] = kIQ4NLValues[(b.qs[16 * (i / 32) + i % 16] >> (4 * (i / 16 % 2))) & 15];
+    }
+  }
+  static float scale(const Block& b) { return f16_to_f32(b.d); }
+};
+
+}  // namespace
+
+void iq4_xs_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
+
+void iq4_xs_from_float(const float* values, void* blocks, int64_t n) {
+  auto* block = static_cast<BlockIQ4_XS*>(blocks);
+  for (int64_t start = 0; start < n; start += kBlock256, ++block) {
+    BlockIQ4_XS& b = *block;
+    const Fit256 fit = fit_scale256(values + start, Format::kSub, kGrid, -32, 31);
+    b = {};
+    b.d = fit.d;
+    for (int s = 0; s < 8; ++s) {
+      const int stored = fit.scale[s] + 32;
+      b.scales_l[s / 2] |= static_cast<uint8_t>((stored & 15) << (4 * (s % 2)));
+      b.scales_h |= static_cast<uint16_t>(stored >> 4 << (2 * s));
+    }
+    for (int i = 0; i < kBlock256; ++i) {
+      b.qs[16 * (i / 32) + i % 16] |= static_cast<uint8_t>(fit.code[i] << (4 * (i / 16 % 2)));
+    }
+  }
+}
+
+float iq4_xs_dot(const void* blocks, const void* activations, int64_t n) {
+  return dot256<Format>(blocks, activations, n);
+}
+
+}  // namespace infer

@@ -1,0 +1,83 @@
+// MXFP4: 4-bit floats (E2M1) and a power of two per 32.
+#include <algorithm>
+#include <cmath>
+
+#include "ggml-like/quant/fit.h"
+#include "ggml-like/quant/formats.h"
+#include "ggml-like/quant/scalar.h"
+#include "ggml-like/quant/tables.h"
+
+namespace infer {
+namespace {
+
+struct Format {
+  using Block = BlockMXFP4;
+  static constexpr bool kHasMin = false;
+  static void unpack(const Block& b, Unpacked32& u) {
+    for (int i = 0; i < kBlock32; ++i) u.code[i] = kMXFP4Values[nibble32(b.qs, i)];
+  }
+  static float scale(const Block& b) { return e8m0_to_f32_half(b.e); }
+};
+
+// The largest exponent under which no code overflows F32.
+constexpr int kLargestExponent = 252;
+
+// Nearest of the doubled values; halfway goes to the even mantissa, as E2M1 conversions do.
+uint8_t nearest_code(double v) {
+  const double magnitude = std::abs(v);
+  int code = 0;
+  for (int k = 0; k < 7; ++k) {
+    const double middle = (kMXFP4Values[k] + kMXFP4Values[k + 1]) / 2.0;
+    if (magnitude > middle || (magnitude == middle && k % 2 == 1)) code = k + 1;
+  }
+  return static_cast<uint8_t>(code | (v < 0 && code > 0 ? 8 : 0));
+}
+
+// Fills the codes for exponent e and returns the squared error.
+double encode(const float* x, int e, uint8_t code[32]) {
+  const double d = e8m0_to_f32_half(static_cast<uint8_t>(e));
+  double error = 0;
+  for (int i = 0; i < kBlock32; ++i) {
+    code[i] = nearest_code(x[i] / d);
+    const double difference = x[i] - d * kMXFP4Values[code[i]];
+    error += difference * difference;
+  }
+  return error;
+}
+
+}  // namespace
+
+void mxfp4_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
+
+void mxfp4_from_float(const float* values, void* blocks, int64_t n) {
+  auto* block = static_cast<BlockMXFP4*>(blocks);
+  for (int64_t start = 0; start < n; start += kBlock32, ++block) {
+    const float* x = values + start;
+    *block = {};
+    if (!all_finite(x, kBlock32)) {
+      // The format has no NaN as it is read here; 12 * 2^127 is infinite.
+      block->e = 255;
+      std::fill_n(block->qs, 16, uint8_t{0x77});
+      continue;
+    }
+    float largest = 0;
+    for (int i = 0; i < kBlock32; ++i) largest = std::max(largest, std::abs(x[i]));
+    if (largest == 0) continue;
+    // 2^exponent <= largest: with e = 125 + exponent the largest value falls on 4..8 (doubled: 8..16) and may be cut
+    // off at 6; one more gives it room and halves the resolution. The smaller error wins.
+    const int exponent = std::ilogb(largest);
+    const int first = std::clamp(exponent + 125, 0, kLargestExponent);
+    const int second = std::min(first + 1, kLargestExponent);
+    uint8_t code[2][32];
+    const double error[2] = {encode(x, first, code[0]), encode(x, second, code[1])};
+    const int best = error[1] < error[0] ? 1 : 0;
+    block->e = static_cast<uint8_t>(best ? second : first);
+    pack_nibbles32(code[best], block->qs);
+  }
+}
+
+float mxfp4_dot(const void* blocks, const void* activations, int64_t n) {
+  return dot32<Format>(blocks, activations, n);
+}
+
+}  // namespace infer

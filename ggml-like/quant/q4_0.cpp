@@ -1,0 +1,34 @@
+// Q4_0: 4 bits and a scale per 32.
+#include "ggml-like/quant/fit.h"
+#include "ggml-like/quant/formats.h"
+#include "ggml-like/quant/scalar.h"
+
+namespace infer {
+namespace {
+
+struct Format {
+  using Block = BlockQ4_0;
+  static constexpr bool kHasMin = false;
+  static void unpack(const Block& b, Unpacked32& u) {
+    for (int i = 0; i < kBlock32; ++i) u.code[i] = static_cast<int8_t>(nibble32(b.qs, i) - 8);
+  }
+  static float scale(const Block& b) { return f16_to_f32(b.d); }
+};
+
+}  // namespace
+
+void q4_0_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
+
+void q4_0_from_float(const float* values, void* blocks, int64_t n) {
+  auto* block = static_cast<BlockQ4_0*>(blocks);
+  for (int64_t start = 0; start < n; start += kBlock32, ++block) {
+    BlockQ4_0& b = *block;
+    const Fit32 fit = fit_scale32(values + start, Grid(-8, 7));
+    b.d = fit.d;
+    pack_nibbles32(fit.code, b.qs);
+  }
+}
+
+float q4_0_dot(const void* blocks, const void* activations, int64_t n) { return dot32<Format>(blocks, activations, n); }
+
+}  // namespace infer

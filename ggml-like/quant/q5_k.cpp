@@ -1,0 +1,50 @@
+// Q5_K: 5 bits; 8 sub-blocks of 32 with 6-bit scales and minima.
+#include "ggml-like/quant/fit.h"
+#include "ggml-like/quant/formats.h"
+#include "ggml-like/quant/scalar.h"
+#include "ggml-like/quant/scales6.h"
+
+namespace infer {
+namespace {
+
+struct Format {
+  using Block = BlockQ5_K;
+  static constexpr int kSub = 32;
+  static constexpr bool kHasMin = true;
+  static void unpack(const Block& b, Unpacked256& u) {
+    unpack_scales6(b.scales, u.scale, u.min);
+    for (int i = 0; i < kBlock256; ++i) {
+      const int low = (b.qs[32 * (i / 64) + i % 32] >> (4 * (i / 32 % 2))) & 15;
+      const int high = (b.qh[i % 32] >> (i / 32)) & 1;
+      u.code[i] = static_cast<int8_t>(low | high << 4);
+    }
+  }
+  static float scale(const Block& b) { return f16_to_f32(b.d); }
+  static float min(const Block& b) { return f16_to_f32(b.dmin); }
+};
+
+}  // namespace
+
+void q5_k_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
+
+void q5_k_from_float(const float* values, void* blocks, int64_t n) {
+  auto* block = static_cast<BlockQ5_K*>(blocks);
+  for (int64_t start = 0; start < n; start += kBlock256, ++block) {
+    BlockQ5_K& b = *block;
+    const Fit256 fit = fit_min256(values + start, Format::kSub, 31, 63);
+    b = {};
+    b.d = fit.d;
+    b.dmin = fit.dmin;
+    pack_scales6(fit.scale, fit.min, b.scales);
+    for (int i = 0; i < kBlock256; ++i) {
+      b.qs[32 * (i / 64) + i % 32] |= static_cast<uint8_t>((fit.code[i] & 15) << (4 * (i / 32 % 2)));
+      b.qh[i % 32] |= static_cast<uint8_t>(fit.code[i] >> 4 << (i / 32));
+    }
+  }
+}
+
+float q5_k_dot(const void* blocks, const void* activations, int64_t n) {
+  return dot256<Format>(blocks, activations, n);
+}
+
+}  // namespace infer
