@@ -1,0 +1,285 @@
+#include "ggml-like/plan.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Bytes of the rows that hold data in this step.
+size_t live_bytes(const TensorDesc& desc, const StepInputs& step) {
+  const TypeTraits& t = traits(desc.type);
+  const int64_t rows = step.row_count(desc.rows, desc.shape[0]);
+  return static_cast<size_t>(rows * desc.shape.row_elements()) / t.block_size * t.type_size;
+}
+
+}  // namespace
+
+// A root value lies on a device from `first` to `last` (node indices, both included).
+struct Plan::Place {
+  ValueId root;
+  int device;
+  int first, last;
+  size_t bytes;
+  size_t offset;
+};
+
+struct Plan::NodeState {
+  std::unique_ptr<Prepared> prepared;
+  std::vector<const TensorDesc*> input_descs, output_descs;
+  std::vector<TensorRef> inputs, outputs;
+};
+
+Plan::~Plan() = default;
+
+Plan::Plan(Graph graph, PlanOptions options) : graph_(std::move(graph)), options_(std::move(options)) {
+  CHECK_INTERNAL(!options_.devices.empty() && options_.devices[0]->is_host());
+  weight_buffer_.assign(graph_.values().size(), nullptr);
+  for (size_t id = 0; id < graph_.values().size(); ++id) {
+    const Weight* weight = graph_.values()[id].weight;
+    if (!weight) continue;
+    host_weights_.push_back(wrap_host(const_cast<std::byte*>(weight->host), weight->desc.bytes()));
+    weight_buffer_[id] = host_weights_.back().get();
+  }
+  assign_devices();
+  build_steps();
+  lay_out();
+}
+
+// A node runs where its weight lives, or where its layer lives; on the host when that device has no kernel for it.
+void Plan::assign_devices() {
+  for (const Node& node : graph_.nodes()) {
+    auto state = std::make_unique<NodeState>();
+    for (const ValueId id : node.inputs) state->input_descs.push_back(id == kNoValue ? nullptr : &graph_.value(id).desc);
+    for (const ValueId id : node.outputs) state->output_descs.push_back(&graph_.value(id).desc);
+    const OpInfo& info = op_info(node.op);
+    const OpDesc desc{node.op, &node.params, state->input_descs, state->output_descs, info.has_cache ? &node.cache : nullptr};
+
+    const ValueId weight_id = !info.has_weight ? kNoValue : node.op == Op::kEmbed ? node.inputs[0] : node.inputs[1];
+    int device = weight_id == kNoValue ? options_.layer_device(node.layer) : graph_.value(weight_id).weight->device;
+    CHECK_INTERNAL(device >= 0 && device < static_cast<int>(options_.devices.size()));
+    if (!options_.devices[device]->supports(desc)) {
+      const DataType type = weight_id != kNoValue ? graph_.value(weight_id).desc.type
+                            : state->input_descs.empty() || !state->input_descs[0] ? DataType::kF32
+                                                                                   : state->input_descs[0]->type;
+      const std::string where = options_.devices[device]->name();
+      const bool can_fall_back = device != 0 && !info.has_cache && options_.devices[0]->supports(desc);
+      if (!can_fall_back || options_.strict) {
+        throw Error(ErrorCode::kUnsupported,
+                    concat("[plan] operation ", info.name, " of ", traits(type).name, " in layer ", node.layer,
+                           ": a kernel on device ", where, ", found none", options_.strict ? " (strict offload)" : ""));
+      }
+      const auto known = std::find_if(fallbacks_.begin(), fallbacks_.end(), [&](const Fallback& f) {
+        return f.op == node.op && f.type == type && f.device == where;
+      });
+      if (known == fallbacks_.end()) {
+        fallbacks_.push_back({node.op, type, where, node.layer, node.layer});
+      } else {
+        known->last_layer = node.layer;
+      }
+      device = 0;
+    }
+    Device& target = *options_.devices[device];
+    state->prepared = target.find(node.op)->prepare(desc, target);
+    node_device_.push_back(device);
+    states_.push_back(std::move(state));
+  }
+}
+
+// Walks the nodes once: opens a segment whenever the device changes, copies what the node needs from elsewhere first,
+// and records how long each value must stay.
+void Plan::build_steps() {
+  const int n_devices = static_cast<int>(options_.devices.size());
+  place_of_.assign(n_devices, std::vector<int>(graph_.values().size(), -1));
+
+  const auto place = [&](ValueId root, int device, int node) {
+    int& index = place_of_[device][root];
+    if (index < 0) {
+      index = static_cast<int>(places_.size());
+      places_.push_back({root, device, node, node, aligned(graph_.value(root).desc.bytes()), 0});
+    }
+    places_[index].last = std::max(places_[index].last, node);
+  };
+
+  for (int n = 0; n < static_cast<int>(graph_.nodes().size()); ++n) {
+    const Node& node = graph_.nodes()[n];
+    const int device = node_device_[n];
+    bool copied = false;
+    for (const ValueId id : node.inputs) {
+      if (id == kNoValue || graph_.value(id).weight) continue;
+      const ValueId root = graph_.root(id);
+      if (place_of_[device][root] < 0) {
+        const int from = node_device_[graph_.value(root).producer];
+        place(root, from, n);
+        steps_.push_back({Step::Kind::kCopy, device, from, 0, 0, root, 0});
+        copied = true;
+      }
+      place(root, device, n);
+    }
+    for (const ValueId id : node.outputs) place(id, device, n);
+
+    const bool opens = steps_.empty() || copied || steps_.back().kind != Step::Kind::kSegment || steps_.back().device != device;
+    if (opens) steps_.push_back({Step::Kind::kSegment, device, 0, n, 0, kNoValue, 0});
+    ++steps_.back().count;
+
+    for (const ValueId id : node.outputs) {
+      for (size_t o = 0; o < options_.observers.size(); ++o) {
+        // A view or a reshape of the value may carry the name as well.
+        for (size_t v = 0; v < graph_.values().size(); ++v) {
+          if (graph_.values()[v].name != options_.observers[o].value_name || graph_.root(static_cast<ValueId>(v)) != id) continue;
+          steps_.push_back({Step::Kind::kObserve, device, 0, 0, 0, static_cast<ValueId>(v), static_cast<int>(o)});
+        }
+      }
+    }
+  }
+  const int end = static_cast<int>(graph_.nodes().size());
+  for (const ValueId id : graph_.marked_outputs()) {
+    const ValueId root = graph_.root(id);
+    place(root, node_device_[graph_.value(root).producer], end);
+  }
+}
+
+// Lowest gap that is free during the whole life of the value, values in order of their first use.
+void Plan::lay_out() {
+  const size_t n_devices = options_.devices.size();
+  arena_bytes_.assign(n_devices, 0);
+  scratch_at_.assign(n_devices, 0);
+  for (size_t device = 0; device < n_devices; ++device) {
+    std::vector<Place*> done;  // ascending offset
+    for (Place& p : places_) {
+      if (p.device != static_cast<int>(device)) continue;
+      size_t offset = 0;
+      for (const Place* other : done) {
+        if (other->last < p.first || other->first > p.last) continue;
+        if (other->offset >= offset + p.bytes) break;
+        offset = std::max(offset, other->offset + other->bytes);
+      }
+      p.offset = offset;
+      arena_bytes_[device] = std::max(arena_bytes_[device], offset + p.bytes);
+      done.insert(std::upper_bound(done.begin(), done.end(), &p,
+                                   [](const Place* a, const Place* b) { return a->offset < b->offset; }),
+                  &p);
+    }
+    size_t scratch = 0;
+    for (size_t n = 0; n < states_.size(); ++n) {
+      if (node_device_[n] == static_cast<int>(device)) scratch = std::max(scratch, states_[n]->prepared->scratch_bytes);
+    }
+    scratch_at_[device] = arena_bytes_[device];
+    arena_bytes_[device] += aligned(scratch);
+  }
+}
+
+TensorRef Plan::reference(ValueId value, int device) const {
+  if (value == kNoValue) return {};
+  const Value& v = graph_.value(value);
+  if (v.weight) {
+    if (options_.devices[device]->is_host()) return {&v.desc, weight_buffer_[value], 0};
+    CHECK_INTERNAL(v.weight->device_buffer && v.weight->device == device);
+    return {&v.desc, v.weight->device_buffer, v.weight->device_offset};
+  }
+  size_t elements = 0;
+  ValueId root = value;
+  for (; graph_.value(root).alias_of != kNoValue; root = graph_.value(root).alias_of) elements += graph_.value(root).offset;
+  const int at = place_of_[device][root];
+  CHECK_INTERNAL(at >= 0);
+  const TypeTraits& t = traits(v.desc.type);
+  return {&v.desc, arenas_[device], places_[at].offset + elements / t.block_size * t.type_size};
+}
+
+void Plan::bind(std::span<Buffer* const> arenas) {
+  CHECK_INTERNAL(arenas.size() == options_.devices.size());
+  arenas_.assign(arenas.begin(), arenas.end());
+  bound_.assign(graph_.nodes().size(), {});
+  for (size_t n = 0; n < graph_.nodes().size(); ++n) {
+    const Node& node = graph_.nodes()[n];
+    const OpInfo& info = op_info(node.op);
+    const int device = node_device_[n];
+    NodeState& state = *states_[n];
+    CHECK_INTERNAL(!arenas[device] ? arena_bytes_[device] == 0 : arenas[device]->size() >= arena_bytes_[device]);
+    state.inputs.clear();
+    state.outputs.clear();
+    for (const ValueId id : node.inputs) state.inputs.push_back(reference(id, device));
+    for (const ValueId id : node.outputs) state.outputs.push_back(reference(id, device));
+
+    BoundNode& bound = bound_[n];
+    bound.record = options_.devices[device]->find(node.op);
+    bound.prepared = state.prepared.get();
+    bound.node = static_cast<int>(n);
+    bound.launch.op = {node.op, &node.params, state.input_descs, state.output_descs, info.has_cache ? &node.cache : nullptr};
+    bound.launch.inputs = state.inputs;
+    bound.launch.outputs = state.outputs;
+    if (info.has_cache) {
+      bound.launch.cache = options_.cache(node.cache.layer);
+      bound.launch.cache.desc = &node.cache;
+    }
+    bound.launch.scratch = {nullptr, arenas_[device], scratch_at_[device]};
+  }
+}
+
+void Plan::run(const StepInputs& step, std::span<Stream* const> streams, std::span<Buffer* const> step_buffers) {
+  CHECK_INTERNAL(bound_.size() == graph_.nodes().size() && streams.size() == options_.devices.size());
+  CHECK_INTERNAL(step.n_tokens() <= graph_.token_bucket() && step.n_outputs() <= graph_.output_bucket());
+  for (size_t n = 0; n < bound_.size(); ++n) {
+    bound_[n].launch.step = &step;
+    bound_[n].launch.step_buffer = step_buffers.empty() ? nullptr : step_buffers[node_device_[n]];
+  }
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& s = steps_[i];
+    switch (s.kind) {
+      case Step::Kind::kSegment:
+        streams[s.device]->run(i, {bound_.data() + s.first_node, static_cast<size_t>(s.count)});
+        break;
+      case Step::Kind::kCopy: copy_value(s, step, streams); break;
+      case Step::Kind::kObserve: observe(s, step, streams); break;
+    }
+  }
+  for (Stream* stream : streams) stream->synchronize();
+}
+
+void Plan::copy_value(const Step& s, const StepInputs& step, std::span<Stream* const> streams) {
+  const TensorRef from = reference(s.value, s.from_device), to = reference(s.value, s.device);
+  const size_t bytes = live_bytes(*from.desc, step);
+  if (bytes == 0) return;
+  if (std::byte* source = from.buffer->host()) {
+    streams[s.from_device]->synchronize();
+    streams[s.device]->upload(*to.buffer, to.offset, source + from.offset, bytes);
+  } else {
+    std::vector<std::byte> staging(bytes);
+    streams[s.from_device]->download(staging.data(), *from.buffer, from.offset, bytes);
+    streams[s.from_device]->synchronize();
+    streams[s.device]->upload(*to.buffer, to.offset, staging.data(), bytes);
+    streams[s.device]->synchronize();
+  }
+}
+
+void Plan::observe(const Step& s, const StepInputs& step, std::span<Stream* const> streams) {
+  const TensorRef ref = reference(s.value, s.device);
+  const int64_t rows = step.row_count(ref.desc->rows, ref.desc->shape[0]);
+  const int64_t row = ref.desc->shape.row_elements();
+  const size_t stride = static_cast<size_t>(ref.desc->row_stride) * sizeof(float);
+  std::vector<float> data(static_cast<size_t>(rows * row));
+  for (int64_t r = 0; r < rows; ++r) {
+    streams[s.device]->download(data.data() + r * row, *ref.buffer, ref.offset + r * stride, row * sizeof(float));
+  }
+  streams[s.device]->synchronize();
+  options_.observers[s.observer].callback(*ref.desc, data.data(), rows, step);
+}
+
+TensorRef Plan::output(ValueId value) const {
+  return reference(value, node_device_[graph_.value(graph_.root(value)).producer]);
+}
+
+void Plan::read_output(ValueId value, const StepInputs& step, std::span<Stream* const> streams, void* to) const {
+  const TensorRef ref = output(value);
+  Stream& stream = *streams[node_device_[graph_.value(graph_.root(value)).producer]];
+  stream.download(to, *ref.buffer, ref.offset, live_bytes(*ref.desc, step));
+  stream.synchronize();
+}
+
+}  // namespace infer

@@ -1,0 +1,104 @@
+// A plan turns a graph into something that runs: every node gets a device, values that cross devices get copies, and
+// activations get places in one arena per device by liveness. The result is a list of segments (runs of nodes on one
+// device) with copies between them. A plan is made once per bucket and device map and run for many steps.
+//
+// Ownership: the plan owns the graph, prepared kernels and bookkeeping; devices, streams, arenas, weights and caches
+// belong to the caller and outlive it. One thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ggml-like/backend.h"
+#include "ggml-like/graph.h"
+
+namespace infer {
+
+// Called after the node that produces a named value has run: the value's rows that hold data, in host memory.
+struct Observer {
+  std::string value_name;
+  std::function<void(const TensorDesc& desc, const float* data, int64_t rows, const StepInputs& step)> callback;
+};
+
+struct PlanOptions {
+  std::vector<Device*> devices;               // [0] is the host device that takes what others cannot do
+  std::function<int(int layer)> layer_device; // index into devices; also called with kInputLayer and kOutputLayer
+  std::function<CacheRef(int layer)> cache;   // where the layer's keys and values lie; may be called again by bind()
+  std::vector<Observer> observers;
+  bool strict = false;                        // a missing kernel is Error(kUnsupported) instead of a fallback
+};
+
+// An operation that runs on the host although its layers are on another device.
+struct Fallback {
+  Op op;
+  DataType type;  // of the weight, or of the first input
+  std::string device;
+  int first_layer, last_layer;
+};
+
+class Plan {
+ public:
+  Plan(Graph graph, PlanOptions options);
+  ~Plan();
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  struct Step {
+    enum class Kind { kSegment, kCopy, kObserve } kind;
+    int device = 0;                // kSegment: where; kCopy: to; kObserve: where the value lies
+    int from_device = 0;           // kCopy
+    int first_node = 0, count = 0; // kSegment: range of bound nodes
+    ValueId value = kNoValue;      // kCopy, kObserve
+    int observer = 0;              // kObserve
+  };
+
+  const Graph& graph() const { return graph_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<Fallback>& fallbacks() const { return fallbacks_; }
+  int device_of_node(int node) const { return node_device_[node]; }
+  // Bytes of activations and scratch on a device.
+  size_t arena_bytes(int device) const { return arena_bytes_[device]; }
+
+  // Gives the plan its memory: one arena per device, each at least arena_bytes(); REQUIRED before run(). May be called
+  // again with other arenas.
+  void bind(std::span<Buffer* const> arenas);
+
+  // Runs one step. `streams` has one stream per device, `step_buffers` the uploaded step inputs of each device that is no
+  // host device (null for host devices). On return all outputs are complete. Throws what kernels throw.
+  void run(const StepInputs& step, std::span<Stream* const> streams, std::span<Buffer* const> step_buffers);
+
+  // A value marked as output: where it lies after run().
+  TensorRef output(ValueId value) const;
+  // Copies the rows of an output that hold data to host memory.
+  void read_output(ValueId value, const StepInputs& step, std::span<Stream* const> streams, void* to) const;
+
+ private:
+  struct Place;       // of one root value on one device
+  struct NodeState;   // prepared kernel and argument storage of one node
+
+  void assign_devices();
+  void build_steps();
+  void lay_out();
+  int place_index(ValueId root, int device) const;
+  TensorRef reference(ValueId value, int device) const;
+  void copy_value(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
+  void observe(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
+
+  Graph graph_;
+  PlanOptions options_;
+  std::vector<int> node_device_;
+  std::vector<Step> steps_;
+  std::vector<Place> places_;
+  std::vector<std::vector<int>> place_of_;  // [device][root value] -> place, -1 when not there
+  std::vector<std::unique_ptr<NodeState>> states_;
+  std::vector<BoundNode> bound_;            // in execution order = node order
+  std::vector<size_t> arena_bytes_, scratch_at_;
+  std::vector<Buffer*> arenas_;
+  std::vector<std::unique_ptr<Buffer>> host_weights_;  // views of mapped weights
+  std::vector<Buffer*> weight_buffer_;                 // by value, host side
+  std::vector<Fallback> fallbacks_;
+};
+
+}  // namespace infer

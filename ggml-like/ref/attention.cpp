@@ -1,0 +1,107 @@
+// kv_store and paged_attention. Layout of a block here: [token][kv_head][key_dim] of the key type, then the values
+// likewise.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "ggml-like/error.h"
+#include "ggml-like/ref/ref_ops.h"
+
+namespace infer::ref {
+namespace {
+
+// Where one head's key or value of one position lies.
+struct CacheView {
+  const CacheRef& cache;
+  size_t key_bytes = row_bytes(cache.desc->key_type, cache.desc->key_dim);
+  size_t value_bytes = row_bytes(cache.desc->value_type, cache.desc->value_dim);
+  int heads = cache.desc->n_kv_head;
+
+  std::byte* block(std::span<const int32_t> table, int position) const {
+    const int32_t id = table[position / kBlockTokens];
+    CHECK_INTERNAL(id >= 0 && id < cache.n_blocks);
+    return cache.buffer->host() + cache.offset + static_cast<size_t>(id) * kBlockTokens * heads * (key_bytes + value_bytes);
+  }
+  std::byte* key(std::span<const int32_t> table, int position, int head) const {
+    return block(table, position) + (static_cast<size_t>(position % kBlockTokens) * heads + head) * key_bytes;
+  }
+  std::byte* value(std::span<const int32_t> table, int position, int head) const {
+    return block(table, position) + kBlockTokens * heads * key_bytes +
+           (static_cast<size_t>(position % kBlockTokens) * heads + head) * value_bytes;
+  }
+};
+
+// https://arxiv.org/abs/2108.12409: geometric slopes, for head counts that are no power of two interleaved from the
+// next power.
+double alibi_slope(int head, int n_head, double max_bias) {
+  if (max_bias <= 0) return 0;
+  int power = 1;
+  while (power * 2 <= n_head) power *= 2;
+  return head < power ? std::exp2(-max_bias * (head + 1) / power) : std::exp2(-max_bias / 2 * (2 * (head - power) + 1) / power);
+}
+
+}  // namespace
+
+void kv_store(const Prepared&, const Launch& launch, Stream&) {
+  const CacheView view{launch.cache};
+  const CacheDesc& cache = *launch.cache.desc;
+  const TensorRef &k = launch.inputs[0], &v = launch.inputs[1];
+  const StepInputs& step = *launch.step;
+  for (int t = 0; t < step.n_tokens(); ++t) {
+    const auto table = step.block_table(cache.group, step.sequences()[t]);
+    const int position = step.positions()[t];
+    for (int h = 0; h < cache.n_kv_head; ++h) {
+      traits(cache.key_type)
+          .from_float(k.data<float>() + t * k.desc->row_stride + h * cache.key_dim, view.key(table, position, h), cache.key_dim);
+      traits(cache.value_type)
+          .from_float(v.data<float>() + t * v.desc->row_stride + h * cache.value_dim, view.value(table, position, h),
+                      cache.value_dim);
+    }
+  }
+}
+
+void paged_attention(const Prepared&, const Launch& launch, Stream&) {
+  const AttentionParams& params = launch.param<AttentionParams>();
+  const CacheView view{launch.cache};
+  const CacheDesc& cache = *launch.cache.desc;
+  const TensorRef &q = launch.inputs[0], &sinks = launch.inputs[1], &out = launch.outputs[0];
+  const StepInputs& step = *launch.step;
+  const int n_head = static_cast<int>(q.desc->shape[1]), group = n_head / cache.n_kv_head;
+  std::vector<double> weights, sum(static_cast<size_t>(cache.value_dim));
+  std::vector<float> row(static_cast<size_t>(std::max(cache.key_dim, cache.value_dim)));
+  for (int t = 0; t < step.n_tokens(); ++t) {
+    const auto table = step.block_table(cache.group, step.sequences()[t]);
+    const int position = step.positions()[t];
+    const int end = params.causal ? position + 1 : step.sequence_length(step.sequences()[t]);
+    const int begin = params.window > 0 ? std::max(0, position - params.window + 1) : 0;
+    for (int h = 0; h < n_head; ++h) {
+      const float* query = q.data<float>() + t * q.desc->row_stride + h * cache.key_dim;
+      const double slope = alibi_slope(h, n_head, params.alibi_max_bias);
+      double best = sinks ? sinks.data<float>()[h] : -std::numeric_limits<double>::infinity();
+      weights.clear();
+      for (int p = begin; p < end; ++p) {
+        traits(cache.key_type).to_float(view.key(table, p, h / group), row.data(), cache.key_dim);
+        double score = 0;
+        for (int i = 0; i < cache.key_dim; ++i) score += static_cast<double>(query[i]) * row[i];
+        score *= params.scale;
+        if (params.softcap > 0) score = params.softcap * std::tanh(score / params.softcap);
+        score -= slope * std::abs(position - p);
+        weights.push_back(score);
+        best = std::max(best, score);
+      }
+      double total = sinks ? std::exp(sinks.data<float>()[h] - best) : 0;
+      std::fill(sum.begin(), sum.end(), 0.0);
+      for (int p = begin; p < end; ++p) {
+        const double weight = std::exp(weights[p - begin] - best);
+        total += weight;
+        traits(cache.value_type).to_float(view.value(table, p, h / group), row.data(), cache.value_dim);
+        for (int i = 0; i < cache.value_dim; ++i) sum[i] += weight * row[i];
+      }
+      float* to = out.data<float>() + (static_cast<int64_t>(t) * n_head + h) * cache.value_dim;
+      for (int i = 0; i < cache.value_dim; ++i) to[i] = static_cast<float>(sum[i] / total);
+    }
+  }
+}
+
+}  // namespace infer::ref

@@ -1,0 +1,49 @@
+// rms_norm and layer_norm over the last dimension.
+#include <cmath>
+
+#include "ggml-like/ref/ref_ops.h"
+
+namespace infer::ref {
+namespace {
+
+template <typename F>
+void for_each_vector(const Launch& launch, F f) {
+  const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
+  const int64_t d = x.desc->shape.last(), per_row = x.desc->shape.row_elements() / d;
+  for (int64_t r = 0; r < launch.rows(x); ++r) {
+    for (int64_t i = 0; i < per_row; ++i) {
+      f(x.data<float>() + r * x.desc->row_stride + i * d, out.data<float>() + (r * per_row + i) * d, d);
+    }
+  }
+}
+
+}  // namespace
+
+void rms_norm(const Prepared&, const Launch& launch, Stream&) {
+  const float* weight = launch.inputs[1] ? launch.inputs[1].data<float>() : nullptr;
+  const double eps = launch.param<NormParams>().eps;
+  for_each_vector(launch, [&](const float* x, float* y, int64_t d) {
+    double sum = 0;
+    for (int64_t i = 0; i < d; ++i) sum += static_cast<double>(x[i]) * x[i];
+    const double factor = 1 / std::sqrt(sum / d + eps);
+    for (int64_t i = 0; i < d; ++i) y[i] = static_cast<float>(x[i] * factor * (weight ? weight[i] : 1.0));
+  });
+}
+
+void layer_norm(const Prepared&, const Launch& launch, Stream&) {
+  const float* weight = launch.inputs[1] ? launch.inputs[1].data<float>() : nullptr;
+  const float* bias = launch.inputs[2] ? launch.inputs[2].data<float>() : nullptr;
+  const double eps = launch.param<NormParams>().eps;
+  for_each_vector(launch, [&](const float* x, float* y, int64_t d) {
+    double mean = 0, variance = 0;
+    for (int64_t i = 0; i < d; ++i) mean += x[i];
+    mean /= d;
+    for (int64_t i = 0; i < d; ++i) variance += (x[i] - mean) * (x[i] - mean);
+    const double factor = 1 / std::sqrt(variance / d + eps);
+    for (int64_t i = 0; i < d; ++i) {
+      y[i] = static_cast<float>((x[i] - mean) * factor * (weight ? weight[i] : 1.0) + (bias ? bias[i] : 0.0));
+    }
+  });
+}
+
+}  // namespace infer::ref

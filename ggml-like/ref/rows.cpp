@@ -1,0 +1,53 @@
+// embed, select_rows, top_k.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "ggml-like/error.h"
+#include "ggml-like/ref/ref_ops.h"
+
+namespace infer::ref {
+
+void embed(const Prepared&, const Launch& launch, Stream&) {
+  const TensorRef &table = launch.inputs[0], &out = launch.outputs[0];
+  const int64_t d = table.desc->shape[1];
+  const std::span<const int32_t> tokens = launch.step->tokens();
+  for (size_t t = 0; t < tokens.size(); ++t) {
+    CHECK_INTERNAL(tokens[t] >= 0 && tokens[t] < table.desc->shape[0]);
+    traits(table.desc->type)
+        .to_float(table.data<std::byte>() + tokens[t] * row_bytes(table.desc->type, d), out.data<float>() + t * d, d);
+  }
+}
+
+void select_rows(const Prepared&, const Launch& launch, Stream&) {
+  const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
+  const int64_t d = x.desc->shape[1];
+  const std::span<const int32_t> rows = launch.step->output_rows();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::memcpy(out.data<float>() + i * d, x.data<float>() + rows[i] * x.desc->row_stride, d * sizeof(float));
+  }
+}
+
+void top_k(const Prepared&, const Launch& launch, Stream&) {
+  const TensorRef& x = launch.inputs[0];
+  const int64_t n = x.desc->shape[1];
+  const int k = launch.param<TopKParams>().k;
+  std::vector<int32_t> order(static_cast<size_t>(n));
+  for (int64_t r = 0; r < launch.rows(x); ++r) {
+    const float* row = x.data<float>() + r * x.desc->row_stride;
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int32_t a, int32_t b) { return row[a] != row[b] ? row[a] > row[b] : a < b; });
+    for (int i = 0; i < k; ++i) {
+      launch.outputs[0].data<int32_t>()[r * k + i] = order[i];
+      launch.outputs[1].data<float>()[r * k + i] = row[order[i]];
+    }
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += std::exp(static_cast<double>(row[i]) - row[order[0]]);
+    launch.outputs[2].data<float>()[r] = static_cast<float>(row[order[0]] + std::log(sum));
+  }
+}
+
+}  // namespace infer::ref

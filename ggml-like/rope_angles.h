@@ -1,0 +1,22 @@
+// The rotation angles of rotary position embeddings, YaRN included; shared by every backend.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ggml-like/op.h"
+
+namespace infer {
+
+struct RopeAngles {
+  std::vector<double> step;  // [n_dims / 2]: angle of pair i at position p is p * step[i]
+  float magnitude;           // factor on cosine and sine
+};
+
+// `factors` is empty or has n_dims / 2 entries.
+RopeAngles rope_angles(const RopeTableParams& params, std::span<const float> factors);
+
+// Writes magnitude * (cos, sin) of each pair at one position: [n_dims / 2, 2].
+void rope_row(const RopeAngles& angles, int position, float* row);
+
+}  // namespace infer
