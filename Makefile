@@ -1,5 +1,5 @@
 # The menu. No logic here: every line calls a script or CMake, and CMake is the truth about the build.
-# Variables given to make reach the scripts: MODEL=file.gguf and ARGS="..." (run, bench), SAN=1 (test), JOBS=N, VERBOSE=1.
+# Variables reach the scripts: MODEL=file.gguf and ARGS="..." (run, bench), SAN=1 (test), JOBS=N, VERBOSE=1.
 
 .PHONY: help run build test test-full test-peer check bench format fuzz gpu-check clean
 .DEFAULT_GOAL := help

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What a change must pass: format, layers, file sizes, personal paths, the tests, and the instruction sets of the objects
-# they were built from. Each check first proves on known-bad input that it can fail. All run, whatever the first says.
+# What a change must pass: format, layers, file sizes, personal paths, the tests, and the instruction sets of the
+# objects they were built from. Each check first proves on known-bad input that it can fail. All run, whatever the first
+# says.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PYTHONDONTWRITEBYTECODE=1

@@ -33,7 +33,8 @@ def check(root, paths):
 def self_test():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        for name, n_lines in (("a.cpp", 801), ("b.cpp", 800), ("c.h", 500), ("unicode_data.cpp", 5000), ("text.md", 5000)):
+        sizes = {"a.cpp": 801, "b.cpp": 800, "c.h": 500, "unicode_data.cpp": 5000, "text.md": 5000}
+        for name, n_lines in sizes.items():
             (root / name).write_text("\n" * n_lines)
         failures, warnings = check(root, sorted(p.name for p in root.iterdir()))
         assert len(failures) == 1 and failures[0].startswith("a.cpp: 801"), failures

@@ -48,15 +48,18 @@ def beyond_baseline(listing, machine):
 
 def exported(path, nm):
     """(letter, name) of every symbol an object defines for others."""
-    listing = subprocess.run([nm, "--defined-only", "--extern-only", str(path)], stdout=subprocess.PIPE, check=True, text=True)
-    symbols = [line.split()[-2:] for line in listing.stdout.splitlines() if line.strip()]
+    command = [nm, "--defined-only", "--extern-only", str(path)]
+    listing = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+    symbols = [line.split()[-2:] for line in listing.splitlines() if line.strip()]
     return [(letter, name) for letter, name in symbols if name not in HARMLESS]
 
 
 def machine_of(path):
     """The architecture in an ELF header (e_machine), None for other files."""
-    header = path.open("rb").read(20)
-    return {62: "x86_64", 183: "aarch64"}.get(int.from_bytes(header[18:20], "little")) if header[:4] == b"\x7fELF" else None
+    with path.open("rb") as file:
+        header = file.read(20)
+    machine = int.from_bytes(header[18:20], "little") if header[:4] == b"\x7fELF" else None
+    return {62: "x86_64", 183: "aarch64"}.get(machine)
 
 
 def check_object(path):
@@ -88,15 +91,17 @@ def check(folder):
 def self_test():
     table = "extern const int table[1]; constinit const int table[1] = {1};\n"
     loop = "void f(float* p) { for (int i = 0; i < 64; ++i) p[i] = p[i] * 3.0f; }\n"
+    local = "namespace { " + loop.replace("void", "[[gnu::used]] void") + "}\n"
+    shared = "inline int g(int x) { return x * x; }\nnamespace { [[gnu::used]] int (*h)(int) = &g; }\n"
     cases = (  # file name, flags, source, expected to be found
         ("plain.cpp", ["-O2"], loop, False),
         ("vex.cpp", ["-O3", "-mavx2"], loop, True),
         ("evex.cpp", ["-O3", "-mavx512f", "-mprefer-vector-width=512"], loop, True),
         ("bmi.cpp", ["-O2", "-mbmi2"], "unsigned long f(unsigned long a, int n) { return a << n; }\n", True),
         ("kernels_scalar.cpp", ["-O3", "-mavx2"], table + loop, True),
-        ("kernels_avx2.cpp", ["-O3", "-mavx2"], table + "namespace { " + loop.replace("void", "[[gnu::used]] void") + "}\n", False),
+        ("kernels_avx2.cpp", ["-O3", "-mavx2"], table + local, False),
         ("kernels_avx512.cpp", ["-O3", "-mavx512f"], table + loop, True),
-        ("kernels_avxvnni.cpp", ["-O3", "-mavx2"], table + "inline int g(int x) { return x * x; } auto* h = &g;\n", True),
+        ("kernels_avxvnni.cpp", ["-O3", "-mavx2"], table + shared, True),
         ("kernels_avx512vnni.cpp", ["-O2"], table + table.replace("table", "other"), True),
     )
     if os.uname().machine == "x86_64":
@@ -120,7 +125,8 @@ def main(arguments):
         return 2
     violations, n_objects, n_kernels = check(pathlib.Path(arguments[0]))
     print("\n".join(violations), end="\n" if violations else "")
-    print(f"instruction sets: {n_objects} objects, {n_kernels} of them kernels of one set, {len(violations)} violations")
+    print(f"instruction sets: {n_objects} objects, {n_kernels} of them with a set of their own, "
+          f"{len(violations)} violations")
     return 1 if violations or n_objects == 0 else 0
 
 

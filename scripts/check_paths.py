@@ -24,7 +24,8 @@ def personal_lines(content):
 def self_test():
     for text in (b"-I/wor" + b"k/main", b"see /hom" + b"e/ann/x", b'"/tm' + b'p/bash_jobs.0"', b"/roo" + b"t/.cache"):
         assert len(personal_lines(b"first\n" + text)) == 1, text
-    for text in (b"https://host/wor" + b"k/x", b"frame" + b"work/x", b"../shared", b"/tm" + b"p/out", b"\0/hom" + b"e/ann"):
+    for text in (b"https://host/wor" + b"k/x", b"frame" + b"work/x", b"../shared", b"/tm" + b"p/out",
+                 b"\0/hom" + b"e/ann"):
         assert not personal_lines(text), text
 
 

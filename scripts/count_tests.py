@@ -68,8 +68,9 @@ def self_test():
     assert count_program("x", True, "no line")[1] == 1
     assert count_program("x", False, "x: 3 passed, 2 failed, 0 skipped")[:3] == (3, 2, 0)
     with tempfile.NamedTemporaryFile("w", suffix=".xml") as report:
-        report.write('<testsuite><testcase name="a" status="run"><system-out>a: 2 passed, 0 failed, 0 skipped</system-out>'
-                     '</testcase><testcase name="b" status="fail"/><testcase name="c" status="notrun"/></testsuite>')
+        report.write('<testsuite><testcase name="a" status="run">'
+                     '<system-out>a: 2 passed, 0 failed, 0 skipped</system-out></testcase>'
+                     '<testcase name="b" status="fail"/><testcase name="c" status="notrun"/></testsuite>')
         report.flush()
         assert count([("here", report.name)], ["arm64: none"]) == [2, 2, 1]
     assert count([("here", report.name)], []) == [0, 1, 0], "a report that is not there is a failure"

@@ -65,8 +65,8 @@ def run(*arguments, stdin="", env=None, timeout=300, program=None):
     command = [program or BINARY, *map(str, arguments)]
     data = stdin.encode() if isinstance(stdin, str) else stdin
     try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=timeout, env={**os.environ, **(env or {})},
-                              check=False)
+        done = subprocess.run(command, input=data, capture_output=True, timeout=timeout, check=False,
+                              env={**os.environ, **(env or {})})
     except subprocess.TimeoutExpired as error:
         raise Failure(f"{shlex.join(command)} did not end within {timeout} s") from error
     return Result(command, done.returncode, done.stdout, done.stderr)
@@ -113,7 +113,8 @@ class Background:
         except subprocess.TimeoutExpired as error:
             self.process.kill()
             self.process.wait()
-            raise Failure(f"{shlex.join(self.command)} did not end within 60 s of an interrupt: {self.log()}") from error
+            message = f"{shlex.join(self.command)} did not end within 60 s of an interrupt: {self.log()}"
+            raise Failure(message) from error
         finally:
             self.err = self.log()
             self._log.close()

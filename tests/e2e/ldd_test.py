@@ -32,7 +32,8 @@ def only_the_runtime_is_loaded():
 
 @test
 def an_extra_library_is_noticed():
-    listing = "\tlinux-vdso.so.1 (0x7ff)\n\tlibfmt.so.9 => /usr/lib/libfmt.so.9 (0x7f0)\n\t/lib64/ld-linux-x86-64.so.2 (0x7f1)\n"
+    listing = ("\tlinux-vdso.so.1 (0x7ff)\n\tlibfmt.so.9 => /usr/lib/libfmt.so.9 (0x7f0)\n"
+               "\t/lib64/ld-linux-x86-64.so.2 (0x7f1)\n")
     expect_equal(unexpected(libraries(listing)), ["libfmt"])
 
 
