@@ -1,0 +1,24 @@
+// Replaces operator new for this test program so that tests can say how much memory a piece of code asked for.
+#include <cstdlib>
+#include <new>
+
+#include "tests/unit/ggml-like/gguf_raw.h"
+
+namespace infer::test {
+
+AllocationCount& allocation_count() {
+  thread_local AllocationCount count;
+  return count;
+}
+
+}  // namespace infer::test
+
+void* operator new(size_t n) {
+  infer::test::AllocationCount& count = infer::test::allocation_count();
+  count.total += n;
+  if (n > count.largest) count.largest = n;
+  if (void* memory = std::malloc(n ? n : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
