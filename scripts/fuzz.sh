@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets with clang in build-fuzz and runs each for a while; exits 1 when one finds something. New inputs
+# stay in build-fuzz/corpus/NAME, findings in build-fuzz/findings/NAME: keep such a file in tests/regress.
+#   usage: fuzz.sh [SECONDS [NAME...]]      default: 60 seconds for each of all targets
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-60}
+[[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "usage: fuzz.sh [SECONDS [NAME...]]" >&2; exit 2; }
+shift || true
+folder=${BUILD_DIR:-build-fuzz}
+scripts/install_deps.sh fuzz
+BUILD_DIR=$folder scripts/build.sh fuzz_targets -DINFER_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++ \
+  -DINFER_SANITIZE=fuzzer-no-link,address,undefined
+
+names=("$@")
+[ ${#names[@]} -gt 0 ] || mapfile -t names <"$folder/fuzz_targets.txt"
+found=()
+for name in "${names[@]}"; do
+  corpora=("$folder/corpus/$name")
+  [ ! -d "tests/fuzz/corpus/$name" ] || corpora+=("tests/fuzz/corpus/$name")
+  mkdir -p "$folder/corpus/$name" "$folder/findings/$name"
+  echo "fuzz_$name: $seconds seconds"
+  # Reports of libFuzzer go to a log: its last lines tell what happened. Memory is capped so that an allocation on the
+  # word of an input is a finding.
+  log=$folder/fuzz_$name.log
+  "$folder/bin/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=256 \
+    -print_final_stats=1 -artifact_prefix="$folder/findings/$name/" "${corpora[@]}" >"$log" 2>&1 || {
+    found+=("$name")
+    tail -n 40 "$log" >&2
+    continue
+  }
+  grep -E "^stat::number_of_executed_units|^Done" "$log"
+done
+if [ ${#found[@]} -gt 0 ]; then
+  echo "Findings in: ${found[*]} (inputs in $folder/findings)" >&2
+  exit 1
+fi

@@ -1,0 +1,10 @@
+// Fuzz target of the GGUF reader: any bytes, then everything the file object offers.
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/fuzz/walk_gguf.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  infer::test::walk_gguf(std::as_bytes(std::span<const uint8_t>(data, size)));
+  return 0;
+}
