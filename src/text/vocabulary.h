@@ -43,9 +43,13 @@ struct Vocabulary {
   bool escape_whitespaces = true;
   bool ignore_merges = false;
   bool clean_spaces = false;
-  std::string general_name;            // `general.name`: some files need quirks that hang on it
+  std::string general_name;                   // `general.name`: some files need quirks that hang on it
   std::vector<uint8_t> precompiled_charsmap;  // Unigram normalization, empty when absent
-  std::vector<TokenId> eog_listed;     // ids the file itself lists as end of generation
+  std::string architecture;                   // `general.architecture`, for the same reason
+  std::vector<TokenId> eog_listed;            // ids that end generation besides those the tokenizer recognises
+  std::vector<TokenId> suppressed;            // ids the file asks never to sample
+  bool lowercase = true;                      // WordPiece: fold case
+  bool strip_accents = true;                  // WordPiece: decompose and drop combining marks
 };
 
 }  // namespace infer

@@ -1,0 +1,42 @@
+// A prefix tree over byte strings, built once and then read by any number of threads. Nodes lie in breadth-first order,
+// so the children of a node are neighbours and their labels can be searched as a short byte string.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace infer {
+
+class ByteTrie {
+ public:
+  static constexpr int32_t kNone = -1;
+  static constexpr int32_t kRoot = 0;
+
+  struct Match {
+    size_t length = 0;  // 0: no match
+    int32_t value = kNone;
+  };
+
+  using Entries = std::vector<std::pair<std::string_view, int32_t>>;
+
+  ByteTrie() : ByteTrie(Entries()) {}
+  // Values are >= 0. Empty keys are left out; of equal keys the first given stays.
+  explicit ByteTrie(Entries entries);
+
+  bool empty() const { return labels_.size() == 1; }
+  int32_t child(int32_t node, uint8_t label) const;  // kNone when there is none
+  int32_t value(int32_t node) const { return values_[static_cast<size_t>(node)]; }
+  // The longest key that text[at...] starts with and that is at most `limit` bytes long.
+  Match longest_match(std::string_view text, size_t at, size_t limit = SIZE_MAX) const;
+
+ private:
+  std::vector<uint8_t> labels_;        // [n_nodes]
+  std::vector<int32_t> values_;        // [n_nodes]
+  std::vector<uint32_t> child_begin_;  // [n_nodes + 1]
+  int32_t root_child_[256];
+};
+
+}  // namespace infer

@@ -1,0 +1,107 @@
+#include "src/text/special_splitter.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "src/text/special_tokens.h"
+
+namespace infer {
+namespace {
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// One bit per byte of the text that a token has taken.
+class TakenBytes {
+ public:
+  explicit TakenBytes(size_t n) : words_(n / 64 + 1) {}
+
+  bool test(size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
+  void set(size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) words_[i / 64] |= uint64_t{1} << (i % 64);
+  }
+  // The first taken byte in [begin, end), or end.
+  size_t next(size_t begin, size_t end) const {
+    for (size_t i = begin; i < end; i = (i / 64 + 1) * 64) {
+      const uint64_t word = words_[i / 64] >> (i % 64);
+      if (word != 0) return std::min(end, i + static_cast<size_t>(std::countr_zero(word)));
+    }
+    return end;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace
+
+SpecialSplitter::SpecialSplitter(const Vocabulary& vocabulary, const std::vector<uint8_t>& attributes)
+    : attributes_(attributes) {
+  ByteTrie::Entries all, user_defined;
+  for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    const uint8_t attribute = attributes[id];
+    const auto entry = std::pair<std::string_view, int32_t>(vocabulary.tokens[id].text, static_cast<int32_t>(id));
+    if (attribute & (kAttrControl | kAttrUnknown | kAttrUserDefined)) all.push_back(entry);
+    if (attribute & kAttrUserDefined && !(attribute & (kAttrControl | kAttrUnknown))) user_defined.push_back(entry);
+  }
+  all_ = ByteTrie(std::move(all));
+  user_defined_ = ByteTrie(std::move(user_defined));
+}
+
+std::vector<SpecialSplitter::Part> SpecialSplitter::split(std::string_view text, bool parse_special) const {
+  const ByteTrie& trie = parse_special ? all_ : user_defined_;
+  // Candidates by length, one per position at a time: its longest token that may still fit.
+  struct Candidate {
+    uint32_t begin;
+    TokenId token;
+  };
+  std::map<size_t, std::vector<Candidate>> candidates;
+  if (!trie.empty()) {
+    for (size_t at = 0; at < text.size(); ++at) {
+      const ByteTrie::Match match = trie.longest_match(text, at);
+      if (match.length > 0) candidates[match.length].push_back({static_cast<uint32_t>(at), match.value});
+    }
+  }
+  struct Found {
+    uint32_t begin, end;  // with the white space that belongs to the token
+    TokenId token;
+  };
+  std::vector<Found> found;
+  TakenBytes taken(text.size());
+  while (!candidates.empty()) {
+    const auto last = std::prev(candidates.end());
+    const size_t length = last->first;
+    std::vector<Candidate> batch = std::move(last->second);
+    candidates.erase(last);
+    std::sort(batch.begin(), batch.end(), [](const Candidate& a, const Candidate& b) { return a.begin < b.begin; });
+    for (const Candidate& candidate : batch) {
+      size_t begin = candidate.begin, end = begin + length;
+      if (const size_t free_end = taken.next(begin, end); free_end < end) {
+        const ByteTrie::Match shorter = trie.longest_match(text, begin, free_end - begin);
+        if (shorter.length > 0) candidates[shorter.length].push_back({candidate.begin, shorter.value});
+        continue;
+      }
+      const uint8_t attribute = attributes_[static_cast<size_t>(candidate.token)];
+      if (attribute & kAttrStripLeft) {
+        while (begin > 0 && is_space(text[begin - 1]) && !taken.test(begin - 1)) --begin;
+      }
+      if (attribute & kAttrStripRight) {
+        while (end < text.size() && is_space(text[end]) && !taken.test(end)) ++end;
+      }
+      taken.set(begin, end);
+      found.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), candidate.token});
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.begin < b.begin; });
+  std::vector<Part> parts;
+  uint32_t done = 0;
+  for (const Found& token : found) {
+    if (token.begin > done) parts.push_back({done, token.begin, kNoToken});
+    parts.push_back({token.begin, token.begin, token.token});
+    done = token.end;
+  }
+  if (done < text.size()) parts.push_back({done, static_cast<uint32_t>(text.size()), kNoToken});
+  return parts;
+}
+
+}  // namespace infer
