@@ -91,9 +91,12 @@ ScaleOffset best_scale_offset(const double* x, const double* w, int n, int max_c
       qq += w[i] * code * code;
       xq += w[i] * x[i] * code;
     }
+    if (!(qq > 0)) return;
     const double determinant = sum_w * qq - q * q;
-    if (!(determinant > 0) || !(qq > 0)) return;
-    ScaleOffset fit{(sum_w * xq - sum_x * q) / determinant, (qq * sum_x - q * xq) / determinant};
+    const bool singular = !(determinant > 1e-9 * sum_w * qq);  // all codes equal, up to rounding
+    if (singular && kind == Offset::kAny) return;
+    ScaleOffset fit{xq / qq, 0};
+    if (!singular) fit = {(sum_w * xq - sum_x * q) / determinant, (qq * sum_x - q * xq) / determinant};
     if (kind == Offset::kNotPositive && fit.offset > 0) fit = {xq / qq, 0};
     if (!(fit.scale > 0)) return;
     // Weighted squared error less the constant sum of w * x^2.

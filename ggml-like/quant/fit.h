@@ -55,7 +55,8 @@ Fit256 fit_scale256(const float* x, int sub_block, const Grid& grid, int min_sca
 Fit256 fit_min256(const float* x, int sub_block, int max_code, int max_scale);
 
 constexpr Grid::Grid(const int8_t (&table)[16]) : low_(table[0]), high_(table[15]), table_(table) {
-  for (int k = 0, code = 0; k < 2 * (high_ - low_); ++k) {
+  // The last entry is for a value a rounding error below high().
+  for (int k = 0, code = 0; k <= 2 * (high_ - low_); ++k) {
     // The interval above low + k / 2 belongs to the next code once it starts at or above the midpoint.
     while (code < 15 && 2 * low_ + k >= table[code] + table[code + 1]) ++code;
     nearest_[k] = static_cast<uint8_t>(code);
