@@ -1,0 +1,53 @@
+#include "src/text/logprobs.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ggml-like/error.h"
+#include "src/text/portable_math.h"
+#include "src/text/sampler_stages.h"
+
+namespace infer {
+
+double log_sum_exp(std::span<const float> logits) {
+  const TokenId best = find_best(logits);
+  if (best == kNoToken) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[logprobs] expected a logit above -inf, found none in ", logits.size()));
+  }
+  const double shift = logits[best];
+  constexpr size_t kLanes = 16, kChunk = 256;
+  double sums[kLanes] = {};
+  double terms[kChunk];
+  for (size_t begin = 0; begin < logits.size(); begin += kChunk) {
+    const size_t n = std::min(kChunk, logits.size() - begin);
+    for (size_t i = 0; i < n; ++i) terms[i] = portable_exp_nonpositive(logits[begin + i] - shift);
+    for (size_t i = 0; i < n; ++i) sums[i % kLanes] += terms[i];
+  }
+  for (size_t width = kLanes / 2; width > 0; width /= 2) {
+    for (size_t lane = 0; lane < width; ++lane) sums[lane] += sums[lane + width];
+  }
+  return shift + portable_log(sums[0]);
+}
+
+double logprob(std::span<const float> logits, TokenId token) {
+  if (token < 0 || static_cast<size_t>(token) >= logits.size()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[logprobs] expected a token id below ", logits.size(), ", found ", token));
+  }
+  return logits[token] - log_sum_exp(logits);
+}
+
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, size_t n) {
+  const double shift = log_sum_exp(logits);
+  std::vector<TokenLogprob> result;
+  if (n == 0) return result;
+  Candidates c;
+  select_top(logits, -std::numeric_limits<float>::infinity(), static_cast<int64_t>(std::min(n, logits.size())), c);
+  if (!c.best_first) std::sort(c.items.begin(), c.items.end(), better);
+  result.reserve(c.items.size());
+  for (const Candidate& item : c.items) result.push_back({item.id, item.logit - shift});
+  return result;
+}
+
+}  // namespace infer

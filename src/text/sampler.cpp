@@ -1,0 +1,144 @@
+#include "src/text/sampler.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "ggml-like/error.h"
+#include "src/text/portable_math.h"
+#include "src/text/sampler_noise.h"
+
+namespace infer {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+uint64_t random_seed() {
+  std::random_device source;
+  return (uint64_t{source()} << 32) | source();
+}
+
+Sampler::Sampler(const SamplingParams& params, size_t n_vocab, std::shared_ptr<const DryBreakers> breakers)
+    : params_(std::make_shared<const SamplingParams>(params)),
+      breakers_(breakers ? std::move(breakers) : std::make_shared<const DryBreakers>()),
+      n_vocab_(n_vocab),
+      seed_(params.seed ? *params.seed : random_seed()),
+      mu_(2.0 * params.mirostat_tau) {
+  params.validate();
+  if (n_vocab == 0 || n_vocab > static_cast<size_t>(std::numeric_limits<TokenId>::max())) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[sampling] expected a vocabulary of 1 to 2^31 - 1 tokens, found ", n_vocab));
+  }
+  for (const auto& [token, bias] : params.logit_bias) {
+    if (static_cast<size_t>(token) >= n_vocab) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat("[sampling] logit_bias: expected a token id below ", n_vocab, ", found ", token));
+    }
+  }
+}
+
+Sampler Sampler::for_choice(uint32_t index) const {
+  Sampler other = *this;
+  other.mu_ = 2.0 * params_->mirostat_tau;
+  other.sampled_ = kNoToken;
+  if (index > 0) {
+    const auto mixed =
+        philox4x32({index, 0x63686f69, 0, 0}, {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)});
+    other.seed_ = (uint64_t{mixed[0]} << 32) | mixed[1];
+  }
+  return other;
+}
+
+void Sampler::apply_penalties(std::span<float> logits, std::span<const TokenId> history,
+                              std::vector<int32_t>& counts) const {
+  const SamplingParams& p = *params_;
+  if (p.repeat_last_n >= 0)
+    history = history.last(std::min<size_t>(history.size(), static_cast<size_t>(p.repeat_last_n)));
+  counts.resize(n_vocab_, 0);
+  for (const TokenId token : history) {
+    if (static_cast<size_t>(token) < n_vocab_) ++counts[token];
+  }
+  for (const TokenId token : history) {
+    if (static_cast<size_t>(token) >= n_vocab_ || counts[token] == 0) continue;
+    float& logit = logits[token];
+    logit = logit <= 0 ? logit * p.repeat_penalty : logit / p.repeat_penalty;
+    logit -= static_cast<float>(counts[token]) * p.frequency_penalty + p.presence_penalty;
+    counts[token] = 0;
+  }
+}
+
+std::span<const float> Sampler::adjust(std::span<const float> logits, std::span<const TokenId> history,
+                                       SamplerScratch& scratch, TokenMask allowed) const {
+  const SamplingParams& p = *params_;
+  if (allowed.empty() && p.logit_bias.empty() && !p.has_penalties() && !p.has_dry()) return logits;
+  scratch.logits.assign(logits.begin(), logits.end());
+  const std::span<float> adjusted = scratch.logits;
+  if (!allowed.empty()) {
+    for (size_t i = 0; i < n_vocab_; ++i) {
+      if (!(allowed[i / 64] >> (i % 64) & 1)) adjusted[i] = -kInfinity;
+    }
+  }
+  for (const auto& [token, bias] : p.logit_bias) adjusted[token] += bias;
+  if (p.has_penalties()) apply_penalties(adjusted, history, scratch.counts);
+  for (const DryPenalty& dry : dry_penalties(p, *breakers_, history)) {
+    if (static_cast<size_t>(dry.token) < n_vocab_) adjusted[dry.token] -= dry.penalty;
+  }
+  return adjusted;
+}
+
+void Sampler::truncate(std::span<const float> logits, int64_t position, SamplerScratch& scratch) const {
+  const SamplingParams& p = *params_;
+  Candidates& c = scratch.candidates;
+  const float floor = p.top_n_sigma > 0 ? top_n_sigma_floor(logits, p.top_n_sigma) : -kInfinity;
+  select_top(logits, floor, p.top_k, c);
+  keep_typical(c, p.typical_p, scratch.work);
+  keep_top_p(c, p.top_p);
+  keep_min_p(c, p.min_p);
+  if (p.xtc_probability > 0 && noise_uniform(noise_bits(seed_, position, NoiseStream::kXtc, 0)) <= p.xtc_probability) {
+    exclude_top_choices(c, p.xtc_threshold);
+  }
+}
+
+TokenId Sampler::sample_mirostat(std::span<const float> logits, int64_t position, Candidates& c) {
+  const double temperature = params_->temperature;
+  select_top(logits, -kInfinity, 0, c);
+  keep_surprise_up_to(c, temperature, mu_);
+  const Candidate chosen = gumbel_argmax(c, temperature, seed_, position);
+  const double log_p = (chosen.logit - best_logit(c)) / temperature - log_sum_exp_above_best(c, temperature);
+  surprise_ = -log_p * portable_detail::kLog2E;
+  return chosen.id;
+}
+
+TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch,
+                        TokenMask allowed) {
+  const SamplingParams& p = *params_;
+  if (logits.size() != n_vocab_ || (!allowed.empty() && allowed.size() < (n_vocab_ + 63) / 64)) {
+    throw Error(ErrorCode::kInvalidArgument, concat("[sampling] expected ", n_vocab_, " logits and mask bits, found ",
+                                                    logits.size(), " and ", allowed.size() * 64));
+  }
+  const int64_t position = static_cast<int64_t>(history.size());
+  const std::span<const float> adjusted = adjust(logits, history, scratch, allowed);
+  const TokenId best = find_best(adjusted);
+  if (best == kNoToken) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "[sampling] expected a token that can follow, found every token forbidden");
+  }
+  surprise_ = 0;
+  if (p.greedy()) return sampled_ = best;
+  if (p.mirostat == 2 && p.temperature > 0) return sampled_ = sample_mirostat(adjusted, position, scratch.candidates);
+  truncate(adjusted, position, scratch);
+  const Candidates& c = scratch.candidates;
+  double temperature = p.temperature;
+  if (p.dynatemp_range > 0) temperature = dynamic_temperature(c, temperature, p.dynatemp_range, p.dynatemp_exponent);
+  if (temperature <= 0) return sampled_ = std::min_element(c.items.begin(), c.items.end(), better)->id;
+  return sampled_ = gumbel_argmax(c, temperature, seed_, position).id;
+}
+
+void Sampler::accept(TokenId token) {
+  if (params_->mirostat == 2 && token == sampled_) mu_ -= params_->mirostat_eta * (surprise_ - params_->mirostat_tau);
+  sampled_ = kNoToken;
+}
+
+}  // namespace infer
