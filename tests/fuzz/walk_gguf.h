@@ -24,7 +24,9 @@ inline uint64_t walk_gguf(std::span<const std::byte> bytes) {
   try {
     const auto file = GgufFile::parse(bytes, "fuzz");
     sum += file->version() + file->alignment() + file->total_file_bytes() + file->parts().size();
-    for (const auto& [key, value] : file->metadata()) {
+    for (const auto& entry : file->metadata()) {
+      const std::string& key = entry.first;
+      const GgufValue& value = entry.second;
       if (file->find(key) != &value) return CHECK_INTERNAL(false), 0;
       sum += value.array_length() + gguf_type_name(value.type).size();
       attempt([&] { return file->get_int(key); });
