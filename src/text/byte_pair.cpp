@@ -40,13 +40,16 @@ class BytePair final : public TokenizerAlgorithm {
       byte_token_[i] = token != kNoToken ? token : vocabulary.unk;
     }
     merges_.reserve(vocabulary.merges.size());
+    std::string joined;
     for (size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
       const std::string& merge = vocabulary.merges[rank];
       const size_t blank = merge.find(' ', 1);  // the left part is not empty; it may itself be a blank
       if (blank == std::string::npos) continue;
-      const std::string left = merge.substr(0, blank), right = merge.substr(blank + 1);
+      const std::string_view left = std::string_view(merge).substr(0, blank);
+      const std::string_view right = std::string_view(merge).substr(blank + 1);
       if (right.empty()) continue;
-      merges_.insert(symbol_of(left), symbol_of(right), {static_cast<uint32_t>(rank), symbol_of(left + right)});
+      joined.assign(left).append(right);
+      merges_.insert(symbol_of(left), symbol_of(right), {static_cast<uint32_t>(rank), symbol_of(joined)});
     }
   }
 
@@ -100,10 +103,10 @@ class BytePair final : public TokenizerAlgorithm {
     return extra == TextMap::kNone ? kUnknownSymbol : n_tokens_ + static_cast<uint32_t>(extra);
   }
 
-  uint32_t symbol_of(const std::string& text) {
+  uint32_t symbol_of(std::string_view text) {
     const uint32_t known = find_symbol(text);
     if (known != kUnknownSymbol) return known;
-    extra_.push_back(text);
+    extra_.emplace_back(text);
     extra_index_.insert(extra_.back(), static_cast<int32_t>(extra_.size() - 1));
     return n_tokens_ + static_cast<uint32_t>(extra_.size() - 1);
   }
