@@ -181,25 +181,10 @@ Fit256 fit_scale256(const float* x, int sub_block, const Grid& grid, int min_sca
   fit.d = scale_to_f16(largest / min_scale);  // min_scale is negative and one further from zero than max_scale
   const double d = f16_to_f32(fit.d);
   for (int s = 0; s < n_sub; ++s) {
-    const double* sx = v.x + s * sub_block;
-    const double* sw = v.weight + s * sub_block;
-    const int middle = clamp_round(scale[s] * inverse(d), min_scale, max_scale);
-    double best_error = INFINITY;
-    for (int candidate : {middle, middle - 1, middle + 1}) {
-      if (candidate < min_scale || candidate > max_scale) continue;
-      const double step = d * candidate;
-      const double inverse_step = inverse(step);
-      uint8_t code[32];
-      double error = 0;
-      for (int i = 0; i < sub_block; ++i) {
-        code[i] = static_cast<uint8_t>(grid.nearest(sx[i] * inverse_step));
-        error += sw[i] * squared(sx[i] - step * grid.value(code[i]));
-      }
-      if (error < best_error) {
-        best_error = error;
-        fit.scale[s] = static_cast<int16_t>(candidate);
-        std::copy_n(code, sub_block, fit.code + s * sub_block);
-      }
+    fit.scale[s] = static_cast<int16_t>(clamp_round(scale[s] * inverse(d), min_scale, max_scale));
+    const double inverse_step = inverse(d * fit.scale[s]);
+    for (int i = s * sub_block; i < (s + 1) * sub_block; ++i) {
+      fit.code[i] = static_cast<uint8_t>(grid.nearest(v.x[i] * inverse_step));
     }
   }
   return fit;

@@ -21,7 +21,7 @@ bool same_bits(float a, float b) {
   return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) || (std::isnan(a) && std::isnan(b));
 }
 
-// Room for the row in blocks of any format, aligned for all of them.
+// Room for a row in blocks of any format, aligned for all of them.
 std::vector<uint64_t> block_buffer(const TypeTraits& t, int64_t n) {
   return std::vector<uint64_t>(row_bytes(t.type, n) / 8 + 1);
 }
