@@ -233,6 +233,18 @@ TEST_CASE("gguf hostile: a tiny file that announces much allocates little") {
   }
 }
 
+TEST_CASE("gguf hostile: arrays beyond the limit, in a file that is large enough for them") {
+  const TemporaryFolder folder;
+  constexpr uint64_t kLimit = 1 << 26;
+  const Raw raw = one_key("k", GgufType::kArray).array(GgufType::kUint8, kLimit + 1);
+  const auto path = folder.write("sparse.gguf", raw.bytes);
+  std::filesystem::resize_file(path, raw.bytes.size() + kLimit + 1);
+  allocation_count() = {};
+  CHECK(message_of([&] { GgufFile::open(path); }) ==
+        "[gguf] key k: array of 67108865 values, the limit for all arrays is 67108864 (sparse.gguf)");
+  CHECK(allocation_count().total < 32768);
+}
+
 TEST_CASE("gguf hostile: what is no regular file") {
   const TemporaryFolder folder;
   const auto open_error = [](const std::filesystem::path& path) { return message_of([&] { GgufFile::open(path); }); };

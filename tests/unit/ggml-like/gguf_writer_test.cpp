@@ -196,6 +196,19 @@ TEST_CASE("gguf writer: wrong arguments are refused before a file exists") {
         "[gguf] tensor t: rows of 33 values, Q8_0 needs a multiple of 32");
 }
 
+TEST_CASE("gguf writer: data passes through, however large") {
+  const TemporaryFolder folder;
+  GgufWriter writer(folder.path / "m.gguf", {}, {{"t", DataType::kI8, {16 << 20}}});
+  const std::string chunk(100000, 'x');
+  allocation_count() = {};
+  for (size_t left = 16 << 20; left > 0; left -= std::min(left, chunk.size())) {
+    writer.write(as_bytes(chunk).first(std::min(left, chunk.size())));
+  }
+  writer.finish();
+  CHECK(allocation_count().total < 4 << 20);
+  CHECK(GgufFile::open(folder.path / "m.gguf")->find_tensor("t")->data[(16 << 20) - 1] == std::byte{'x'});
+}
+
 TEST_CASE("gguf writer: a folder that is not there") {
   const TemporaryFolder folder;
   const auto path = folder.path / "no" / "m.gguf";
