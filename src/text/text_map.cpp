@@ -46,7 +46,7 @@ size_t TextMap::slot_of(std::string_view key, uint32_t hash) const {
   const size_t mask = slots_.size() - 1;
   size_t i = hash & mask;
   while (slots_[i].key && !(slots_[i].hash == hash && slots_[i].length == key.size() &&
-                            std::memcmp(slots_[i].key, key.data(), key.size()) == 0)) {
+                            (key.empty() || std::memcmp(slots_[i].key, key.data(), key.size()) == 0))) {
     i = (i + 1) & mask;
   }
   return i;

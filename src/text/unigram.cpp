@@ -32,7 +32,7 @@ class CharacterMap {
                  bytes.size(), " bytes with a table of ", size));
     }
     nodes_.resize(size / 4);
-    std::memcpy(nodes_.data(), bytes.data() + sizeof(size), size);
+    if (size > 0) std::memcpy(nodes_.data(), bytes.data() + sizeof(size), size);
     strings_.assign(bytes.begin() + sizeof(size) + size, bytes.end());
   }
 

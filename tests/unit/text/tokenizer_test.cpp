@@ -266,6 +266,8 @@ TEST_CASE("unigram applies the compiled character map") {
   CHECK(Tokenizer(v).encode("Ab", false, false) == Ids{6});
   v.precompiled_charsmap.pop_back();  // the strings no longer end in NUL
   CHECK(error_of(v, ErrorCode::kInvalidFile).find("charsmap") != std::string::npos);
+  v.precompiled_charsmap = {0, 0, 0, 0, 0};  // an empty table maps nothing
+  CHECK(Tokenizer(v).encode("ab", false, false) == Ids{6});
   v.precompiled_charsmap = {0xFF, 0xFF, 0xFF, 0xFF, 0};
   CHECK(error_of(v, ErrorCode::kInvalidFile).find("charsmap") != std::string::npos);
 }
