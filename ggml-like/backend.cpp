@@ -12,7 +12,8 @@ class MappedBuffer final : public Buffer {
   explicit MappedBuffer(size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) throw Error(ErrorCode::kOutOfMemory, concat("[memory] ", bytes, " bytes could not be allocated"));
+    if (p == MAP_FAILED)
+      throw Error(ErrorCode::kOutOfMemory, concat("[memory] ", bytes, " bytes could not be allocated"));
     data_ = static_cast<std::byte*>(p);
     if (bytes >= (size_t{4} << 20)) madvise(p, bytes, MADV_HUGEPAGE);
   }

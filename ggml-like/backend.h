@@ -2,8 +2,8 @@
 // operation it implements; to write one, implement the classes below and name them in backends/registry.cpp.
 //
 // What crosses: tensor descriptors, buffers, plans' launches, step inputs, events, errors. Everything that can fail for
-// lack of memory or because of the device throws Error. Objects are used by one thread at a time; a Device may be shared
-// by several streams.
+// lack of memory or because of the device throws Error. Objects are used by one thread at a time; a Device may be
+// shared by several streams.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ class Device;
 class Buffer {
  public:
   virtual ~Buffer() = default;
-  virtual size_t size() const = 0;     // bytes
-  virtual std::byte* host() const = 0; // null where the host cannot address it
+  virtual size_t size() const = 0;      // bytes
+  virtual std::byte* host() const = 0;  // null where the host cannot address it
 };
 
 // A tensor in a launch.
@@ -78,9 +78,9 @@ struct Launch {
   std::span<const TensorRef> inputs;
   std::span<const TensorRef> outputs;
   CacheRef cache;
-  TensorRef scratch;              // buffer and offset only
-  const StepInputs* step;         // host side
-  Buffer* step_buffer;            // the same on the device, null for host devices
+  TensorRef scratch;       // buffer and offset only
+  const StepInputs* step;  // host side
+  Buffer* step_buffer;     // the same on the device, null for host devices
 
   template <typename P>
   const P& param() const {
@@ -118,7 +118,8 @@ class Stream {
  public:
   virtual ~Stream() = default;
   virtual void upload(Buffer& to, size_t offset, const void* from, size_t bytes) = 0;
-  virtual void download(void* to, const Buffer& from, size_t offset, size_t bytes) = 0;  // `to` is valid after synchronize()
+  virtual void download(void* to, const Buffer& from, size_t offset,
+                        size_t bytes) = 0;  // `to` is valid after synchronize()
   virtual std::unique_ptr<Event> record() = 0;
   virtual void wait(const Event& event) = 0;
   virtual void synchronize() = 0;
@@ -148,7 +149,7 @@ class Device {
   // Type of keys and values unless the user asks for another.
   virtual DataType default_cache_type() const { return DataType::kF16; }
 
-  const OpRecord* find(Op op) const;                // null when the operation is not implemented
+  const OpRecord* find(Op op) const;  // null when the operation is not implemented
   bool supports(const OpDesc& op) const;
 };
 

@@ -27,9 +27,9 @@ double portable_exp(double x) {
   const double k = std::floor(x * 0x1.71547652b82fep+0 + 0.5);
   const double r = std::fma(-k, kLn2Low, std::fma(-k, kLn2High, x));
   double sum = 1.0 / 6227020800.0;  // Taylor series to r^13 on |r| <= ln 2 / 2
-  constexpr double kInverseFactorial[] = {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
-                                          1.0 / 5040,      1.0 / 720,      1.0 / 120,     1.0 / 24,     1.0 / 6,
-                                          0.5,             1.0,            1.0};
+  constexpr double kInverseFactorial[] = {
+      1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
+      1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
   for (const double c : kInverseFactorial) sum = std::fma(sum, r, c);
   return scale_by_power(sum, static_cast<int>(k));
 }
@@ -55,16 +55,22 @@ SinCos portable_sincos(double x) {
   const double r = std::fma(-k, kHalfPi3, std::fma(-k, kHalfPi2, std::fma(-k, kHalfPi1, x)));
   const double z = r * r;
   double s = 1.0 / 355687428096000.0, c = 1.0 / 20922789888000.0;  // Taylor on |r| <= pi / 4
-  constexpr double kSin[] = {-1.0 / 1307674368000.0, 1.0 / 6227020800.0, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6};
-  constexpr double kCos[] = {-1.0 / 87178291200.0, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -0.5};
+  constexpr double kSin[] = {
+      -1.0 / 1307674368000.0, 1.0 / 6227020800.0, -1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6};
+  constexpr double kCos[] = {
+      -1.0 / 87178291200.0, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320, -1.0 / 720, 1.0 / 24, -0.5};
   for (const double a : kSin) s = std::fma(s, z, a);
   for (const double a : kCos) c = std::fma(c, z, a);
   const double sine = std::fma(s * z, r, r), cosine = std::fma(c, z, 1.0);
   switch (static_cast<int64_t>(k) & 3) {
-    case 0: return {sine, cosine};
-    case 1: return {cosine, -sine};
-    case 2: return {-sine, -cosine};
-    default: return {-cosine, sine};
+    case 0:
+      return {sine, cosine};
+    case 1:
+      return {cosine, -sine};
+    case 2:
+      return {-sine, -cosine};
+    default:
+      return {-cosine, sine};
   }
 }
 

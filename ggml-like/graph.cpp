@@ -14,7 +14,8 @@ void Graph::fail(Op op, const std::string& expected, std::initializer_list<Value
   for (const ValueId id : found) {
     if (id == kNoValue) continue;
     const Value& v = values_[id];
-    text += concat(" ", v.weight ? v.weight->name : v.name, " ", traits(v.desc.type).name, " ", v.desc.shape.to_string());
+    text +=
+        concat(" ", v.weight ? v.weight->name : v.name, " ", traits(v.desc.type).name, " ", v.desc.shape.to_string());
   }
   throw Error(ErrorCode::kInvalidFile, text);
 }
@@ -107,8 +108,9 @@ ValueId Graph::layer_norm(ValueId x, const Weight* weight, const Weight* bias, f
 
 ValueId Graph::add(ValueId a, ValueId b) {
   const TensorDesc da = values_[a].desc, db = values_[b].desc;
-  require(is_f32(da) && is_f32(db) && ((db.shape == da.shape && db.rows == da.rows) || db.shape == Shape{da.shape.last()}),
-          Op::kAdd, "F32 operands of one shape, or the second [last dimension]", {a, b});
+  require(
+      is_f32(da) && is_f32(db) && ((db.shape == da.shape && db.rows == da.rows) || db.shape == Shape{da.shape.last()}),
+      Op::kAdd, "F32 operands of one shape, or the second [last dimension]", {a, b});
   return add_node(Op::kAdd, NoParams{}, {a, b}, {make_desc(DataType::kF32, da.shape, da.rows)})[0];
 }
 
@@ -137,15 +139,16 @@ ValueId Graph::gated_activation(ValueId gate, ValueId up, UnaryKind kind) {
   const TensorDesc dg = values_[gate].desc, du = values_[up].desc;
   require(is_f32(dg) && is_f32(du) && dg.shape == du.shape && dg.rows == du.rows, Op::kGatedActivation,
           "gate and up F32 of one shape", {gate, up});
-  return add_node(Op::kGatedActivation, UnaryParams{kind}, {gate, up}, {make_desc(DataType::kF32, dg.shape, dg.rows)})[0];
+  return add_node(Op::kGatedActivation, UnaryParams{kind}, {gate, up},
+                  {make_desc(DataType::kF32, dg.shape, dg.rows)})[0];
 }
 
 ValueId Graph::rope_table(const RopeTableParams& params, const Weight* frequency_factors) {
   const ValueId f = optional_weight(frequency_factors);
   require(params.n_dims >= 2 && params.n_dims % 2 == 0 && params.freq_base > 0, Op::kRopeTable,
           concat("an even number of rotated dimensions and a positive base, n_dims ", params.n_dims), {f});
-  require(!frequency_factors || (is_f32(frequency_factors->desc) &&
-                                 frequency_factors->desc.shape == Shape{params.n_dims / 2}),
+  require(!frequency_factors ||
+              (is_f32(frequency_factors->desc) && frequency_factors->desc.shape == Shape{params.n_dims / 2}),
           Op::kRopeTable, concat("frequency factors F32 [", params.n_dims / 2, "]"), {f});
   return add_node(Op::kRopeTable, params, {f},
                   {make_desc(DataType::kF32, {tokens_, params.n_dims / 2, 2}, RowKind::kTokens)})[0];
@@ -156,7 +159,8 @@ ValueId Graph::rope(ValueId x, ValueId table, bool interleaved) {
   const int n_dims = static_cast<int>(dt.shape[1]) * 2;
   require(is_f32(d) && d.shape.rank == 3 && d.rows == RowKind::kTokens && n_dims <= d.shape[2], Op::kRope,
           "x F32 [T, n_head, head_dim] with head_dim at least the rotated dimensions", {x, table});
-  return add_node(Op::kRope, RopeParams{n_dims, interleaved}, {x, table}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+  return add_node(Op::kRope, RopeParams{n_dims, interleaved}, {x, table},
+                  {make_desc(DataType::kF32, d.shape, d.rows)})[0];
 }
 
 void Graph::kv_store(ValueId k, ValueId v, const CacheDesc& cache) {
@@ -186,7 +190,8 @@ Graph::Route Graph::moe_route(ValueId logits, const MoeRouteParams& params, cons
   require(is_f32(d) && d.shape.rank == 2 && params.n_used >= 1 && params.n_used <= d.shape[1] && params.n_groups >= 1 &&
               d.shape[1] % params.n_groups == 0 && params.groups_used >= 1 && params.groups_used <= params.n_groups &&
               params.n_used <= d.shape[1] / params.n_groups * params.groups_used,
-          Op::kMoeRoute, concat("logits F32 [T, e] with at least the ", params.n_used, " experts that are used"), {logits});
+          Op::kMoeRoute, concat("logits F32 [T, e] with at least the ", params.n_used, " experts that are used"),
+          {logits});
   require(!selection_bias || (is_f32(selection_bias->desc) && selection_bias->desc.shape == Shape{d.shape[1]}),
           Op::kMoeRoute, "selection bias F32 [e]", {logits, b});
   const Shape shape{d.shape[0], params.n_used};
@@ -197,8 +202,9 @@ Graph::Route Graph::moe_route(ValueId logits, const MoeRouteParams& params, cons
 
 ValueId Graph::moe_combine(ValueId y, ValueId weights) {
   const TensorDesc d = values_[y].desc, dw = values_[weights].desc;
-  require(is_f32(d) && d.shape.rank == 3 && is_f32(dw) && dw.rows == d.rows && dw.shape == Shape{d.shape[0], d.shape[1]},
-          Op::kMoeCombine, "y F32 [T, u, d] and weights F32 [T, u]", {y, weights});
+  require(
+      is_f32(d) && d.shape.rank == 3 && is_f32(dw) && dw.rows == d.rows && dw.shape == Shape{d.shape[0], d.shape[1]},
+      Op::kMoeCombine, "y F32 [T, u, d] and weights F32 [T, u]", {y, weights});
   return add_node(Op::kMoeCombine, NoParams{}, {y, weights},
                   {make_desc(DataType::kF32, {d.shape[0], d.shape[2]}, d.rows)})[0];
 }
@@ -207,10 +213,10 @@ Graph::TopK Graph::top_k(ValueId logits, int k) {
   const TensorDesc d = values_[logits].desc;
   require(is_f32(d) && d.shape.rank == 2 && k >= 1 && k <= d.shape[1], Op::kTopK,
           concat("logits F32 [O, v] with at least ", k, " columns"), {logits});
-  const auto out = add_node(Op::kTopK, TopKParams{k}, {logits},
-                            {make_desc(DataType::kI32, {d.shape[0], k}, d.rows),
-                             make_desc(DataType::kF32, {d.shape[0], k}, d.rows),
-                             make_desc(DataType::kF32, {d.shape[0], 1}, d.rows)});
+  const auto out =
+      add_node(Op::kTopK, TopKParams{k}, {logits},
+               {make_desc(DataType::kI32, {d.shape[0], k}, d.rows), make_desc(DataType::kF32, {d.shape[0], k}, d.rows),
+                make_desc(DataType::kF32, {d.shape[0], 1}, d.rows)});
   return {out[0], out[1], out[2]};
 }
 

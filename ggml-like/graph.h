@@ -23,8 +23,8 @@ struct Weight {
   std::string name;
   TensorDesc desc;
   const std::byte* host = nullptr;
-  int device = 0;                    // index into the plan's devices
-  Buffer* device_buffer = nullptr;   // on `device`
+  int device = 0;                   // index into the plan's devices
+  Buffer* device_buffer = nullptr;  // on `device`
   size_t device_offset = 0;
 };
 
@@ -38,7 +38,7 @@ struct Value {
   const Weight* weight = nullptr;  // a leaf
   ValueId alias_of = kNoValue;     // a view: same memory, `offset` elements further on
   int64_t offset = 0;
-  int producer = -1;               // node, -1 for leaves
+  int producer = -1;  // node, -1 for leaves
 };
 
 struct Node {
@@ -46,7 +46,7 @@ struct Node {
   OpParams params;
   std::vector<ValueId> inputs;  // optional inputs that are absent are kNoValue
   std::vector<ValueId> outputs;
-  CacheDesc cache;              // only where op_info(op).has_cache
+  CacheDesc cache;  // only where op_info(op).has_cache
   int layer = kInputLayer;
 };
 

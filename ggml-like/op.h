@@ -65,12 +65,12 @@ struct UnaryParams {
 struct RopeTableParams {
   int n_dims = 0;
   float freq_base = 10000;
-  float freq_scale = 1;        // 1 / scaling factor
-  float ext_factor = 0;        // 1: YaRN, 0: linear interpolation
-  float attn_factor = 1;       // multiplies cosine and sine; YaRN multiplies it by 1 + 0.1 ln(1 / freq_scale)
+  float freq_scale = 1;   // 1 / scaling factor
+  float ext_factor = 0;   // 1: YaRN, 0: linear interpolation
+  float attn_factor = 1;  // multiplies cosine and sine; YaRN multiplies it by 1 + 0.1 ln(1 / freq_scale)
   float beta_fast = 32;
   float beta_slow = 1;
-  int original_context = 0;    // tokens the model was trained with; used by YaRN only
+  int original_context = 0;  // tokens the model was trained with; used by YaRN only
 };
 
 struct RopeParams {

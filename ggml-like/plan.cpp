@@ -56,16 +56,18 @@ Plan::Plan(Graph graph, PlanOptions options) : graph_(std::move(graph)), options
 void Plan::assign_devices() {
   for (const Node& node : graph_.nodes()) {
     auto state = std::make_unique<NodeState>();
-    for (const ValueId id : node.inputs) state->input_descs.push_back(id == kNoValue ? nullptr : &graph_.value(id).desc);
+    for (const ValueId id : node.inputs)
+      state->input_descs.push_back(id == kNoValue ? nullptr : &graph_.value(id).desc);
     for (const ValueId id : node.outputs) state->output_descs.push_back(&graph_.value(id).desc);
     const OpInfo& info = op_info(node.op);
-    const OpDesc desc{node.op, &node.params, state->input_descs, state->output_descs, info.has_cache ? &node.cache : nullptr};
+    const OpDesc desc{node.op, &node.params, state->input_descs, state->output_descs,
+                      info.has_cache ? &node.cache : nullptr};
 
     const ValueId weight_id = !info.has_weight ? kNoValue : node.op == Op::kEmbed ? node.inputs[0] : node.inputs[1];
     int device = weight_id == kNoValue ? options_.layer_device(node.layer) : graph_.value(weight_id).weight->device;
     CHECK_INTERNAL(device >= 0 && device < static_cast<int>(options_.devices.size()));
     if (!options_.devices[device]->supports(desc)) {
-      const DataType type = weight_id != kNoValue ? graph_.value(weight_id).desc.type
+      const DataType type = weight_id != kNoValue                                  ? graph_.value(weight_id).desc.type
                             : state->input_descs.empty() || !state->input_descs[0] ? DataType::kF32
                                                                                    : state->input_descs[0]->type;
       const std::string where = options_.devices[device]->name();
@@ -124,7 +126,8 @@ void Plan::build_steps() {
     }
     for (const ValueId id : node.outputs) place(id, device, n);
 
-    const bool opens = steps_.empty() || copied || steps_.back().kind != Step::Kind::kSegment || steps_.back().device != device;
+    const bool opens =
+        steps_.empty() || copied || steps_.back().kind != Step::Kind::kSegment || steps_.back().device != device;
     if (opens) steps_.push_back({Step::Kind::kSegment, device, 0, n, 0, kNoValue, 0});
     ++steps_.back().count;
 
@@ -132,7 +135,8 @@ void Plan::build_steps() {
       for (size_t o = 0; o < options_.observers.size(); ++o) {
         // A view or a reshape of the value may carry the name as well.
         for (size_t v = 0; v < graph_.values().size(); ++v) {
-          if (graph_.values()[v].name != options_.observers[o].value_name || graph_.root(static_cast<ValueId>(v)) != id) continue;
+          if (graph_.values()[v].name != options_.observers[o].value_name || graph_.root(static_cast<ValueId>(v)) != id)
+            continue;
           steps_.push_back({Step::Kind::kObserve, device, 0, 0, 0, static_cast<ValueId>(v), static_cast<int>(o)});
         }
       }
@@ -185,7 +189,8 @@ TensorRef Plan::reference(ValueId value, int device) const {
   }
   size_t elements = 0;
   ValueId root = value;
-  for (; graph_.value(root).alias_of != kNoValue; root = graph_.value(root).alias_of) elements += graph_.value(root).offset;
+  for (; graph_.value(root).alias_of != kNoValue; root = graph_.value(root).alias_of)
+    elements += graph_.value(root).offset;
   const int at = place_of_[device][root];
   CHECK_INTERNAL(at >= 0);
   const TypeTraits& t = traits(v.desc.type);
@@ -211,7 +216,8 @@ void Plan::bind(std::span<Buffer* const> arenas) {
     bound.record = options_.devices[device]->find(node.op);
     bound.prepared = state.prepared.get();
     bound.node = static_cast<int>(n);
-    bound.launch.op = {node.op, &node.params, state.input_descs, state.output_descs, info.has_cache ? &node.cache : nullptr};
+    bound.launch.op = {node.op, &node.params, state.input_descs, state.output_descs,
+                       info.has_cache ? &node.cache : nullptr};
     bound.launch.inputs = state.inputs;
     bound.launch.outputs = state.outputs;
     if (info.has_cache) {
@@ -235,8 +241,12 @@ void Plan::run(const StepInputs& step, std::span<Stream* const> streams, std::sp
       case Step::Kind::kSegment:
         streams[s.device]->run(i, {bound_.data() + s.first_node, static_cast<size_t>(s.count)});
         break;
-      case Step::Kind::kCopy: copy_value(s, step, streams); break;
-      case Step::Kind::kObserve: observe(s, step, streams); break;
+      case Step::Kind::kCopy:
+        copy_value(s, step, streams);
+        break;
+      case Step::Kind::kObserve:
+        observe(s, step, streams);
+        break;
     }
   }
   for (Stream* stream : streams) stream->synchronize();

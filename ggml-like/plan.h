@@ -23,11 +23,11 @@ struct Observer {
 };
 
 struct PlanOptions {
-  std::vector<Device*> devices;               // [0] is the host device that takes what others cannot do
-  std::function<int(int layer)> layer_device; // index into devices; also called with kInputLayer and kOutputLayer
-  std::function<CacheRef(int layer)> cache;   // where the layer's keys and values lie; may be called again by bind()
+  std::vector<Device*> devices;                // [0] is the host device that takes what others cannot do
+  std::function<int(int layer)> layer_device;  // index into devices; also called with kInputLayer and kOutputLayer
+  std::function<CacheRef(int layer)> cache;    // where the layer's keys and values lie; may be called again by bind()
   std::vector<Observer> observers;
-  bool strict = false;                        // a missing kernel is Error(kUnsupported) instead of a fallback
+  bool strict = false;  // a missing kernel is Error(kUnsupported) instead of a fallback
 };
 
 // An operation that runs on the host although its layers are on another device.
@@ -47,11 +47,11 @@ class Plan {
 
   struct Step {
     enum class Kind { kSegment, kCopy, kObserve } kind;
-    int device = 0;                // kSegment: where; kCopy: to; kObserve: where the value lies
-    int from_device = 0;           // kCopy
-    int first_node = 0, count = 0; // kSegment: range of bound nodes
-    ValueId value = kNoValue;      // kCopy, kObserve
-    int observer = 0;              // kObserve
+    int device = 0;                 // kSegment: where; kCopy: to; kObserve: where the value lies
+    int from_device = 0;            // kCopy
+    int first_node = 0, count = 0;  // kSegment: range of bound nodes
+    ValueId value = kNoValue;       // kCopy, kObserve
+    int observer = 0;               // kObserve
   };
 
   const Graph& graph() const { return graph_; }
@@ -65,8 +65,8 @@ class Plan {
   // again with other arenas.
   void bind(std::span<Buffer* const> arenas);
 
-  // Runs one step. `streams` has one stream per device, `step_buffers` the uploaded step inputs of each device that is no
-  // host device (null for host devices). On return all outputs are complete. Throws what kernels throw.
+  // Runs one step. `streams` has one stream per device, `step_buffers` the uploaded step inputs of each device that is
+  // no host device (null for host devices). On return all outputs are complete. Throws what kernels throw.
   void run(const StepInputs& step, std::span<Stream* const> streams, std::span<Buffer* const> step_buffers);
 
   // A value marked as output: where it lies after run().
@@ -75,8 +75,8 @@ class Plan {
   void read_output(ValueId value, const StepInputs& step, std::span<Stream* const> streams, void* to) const;
 
  private:
-  struct Place;       // of one root value on one device
-  struct NodeState;   // prepared kernel and argument storage of one node
+  struct Place;      // of one root value on one device
+  struct NodeState;  // prepared kernel and argument storage of one node
 
   void assign_devices();
   void build_steps();
@@ -93,7 +93,7 @@ class Plan {
   std::vector<Place> places_;
   std::vector<std::vector<int>> place_of_;  // [device][root value] -> place, -1 when not there
   std::vector<std::unique_ptr<NodeState>> states_;
-  std::vector<BoundNode> bound_;            // in execution order = node order
+  std::vector<BoundNode> bound_;  // in execution order = node order
   std::vector<size_t> arena_bytes_, scratch_at_;
   std::vector<Buffer*> arenas_;
   std::vector<std::unique_ptr<Buffer>> host_weights_;  // views of mapped weights

@@ -41,14 +41,20 @@ class StepInputs {
   }
 
   std::span<const int32_t> tokens() const { return {buffer_.data() + tokens_at_, static_cast<size_t>(n_tokens())}; }
-  std::span<const int32_t> positions() const { return {buffer_.data() + positions_at_, static_cast<size_t>(n_tokens())}; }
-  std::span<const int32_t> sequences() const { return {buffer_.data() + sequences_at_, static_cast<size_t>(n_tokens())}; }
-  std::span<const int32_t> output_rows() const { return {buffer_.data() + outputs_at_, static_cast<size_t>(n_outputs())}; }
+  std::span<const int32_t> positions() const {
+    return {buffer_.data() + positions_at_, static_cast<size_t>(n_tokens())};
+  }
+  std::span<const int32_t> sequences() const {
+    return {buffer_.data() + sequences_at_, static_cast<size_t>(n_tokens())};
+  }
+  std::span<const int32_t> output_rows() const {
+    return {buffer_.data() + outputs_at_, static_cast<size_t>(n_outputs())};
+  }
   // Tokens of the sequence that are computed once this step is done (positions 0 .. length - 1).
   int sequence_length(int sequence) const { return buffer_[lengths_at_ + sequence]; }
   std::span<const int32_t> block_table(int group, int sequence) const {
-    return {buffer_.data() + tables_at_ + (static_cast<size_t>(group) * capacity_.sequences + sequence) *
-                                              capacity_.blocks_per_sequence,
+    return {buffer_.data() + tables_at_ +
+                (static_cast<size_t>(group) * capacity_.sequences + sequence) * capacity_.blocks_per_sequence,
             static_cast<size_t>(capacity_.blocks_per_sequence)};
   }
 

@@ -34,7 +34,8 @@ struct TensorDesc {
   DataType type = DataType::kF32;
   Shape shape;
   RowKind rows = RowKind::kFixed;
-  int64_t row_stride = 0;  // elements from one index of the first dimension to the next; more than row_elements() in a view
+  int64_t row_stride =
+      0;  // elements from one index of the first dimension to the next; more than row_elements() in a view
 
   size_t bytes() const;  // of a contiguous tensor
   bool contiguous() const { return row_stride == shape.row_elements(); }

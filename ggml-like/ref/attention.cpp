@@ -21,7 +21,8 @@ struct CacheView {
   std::byte* block(std::span<const int32_t> table, int position) const {
     const int32_t id = table[position / kBlockTokens];
     CHECK_INTERNAL(id >= 0 && id < cache.n_blocks);
-    return cache.buffer->host() + cache.offset + static_cast<size_t>(id) * kBlockTokens * heads * (key_bytes + value_bytes);
+    return cache.buffer->host() + cache.offset +
+           static_cast<size_t>(id) * kBlockTokens * heads * (key_bytes + value_bytes);
   }
   std::byte* key(std::span<const int32_t> table, int position, int head) const {
     return block(table, position) + (static_cast<size_t>(position % kBlockTokens) * heads + head) * key_bytes;
@@ -38,7 +39,8 @@ double alibi_slope(int head, int n_head, double max_bias) {
   if (max_bias <= 0) return 0;
   int power = 1;
   while (power * 2 <= n_head) power *= 2;
-  return head < power ? std::exp2(-max_bias * (head + 1) / power) : std::exp2(-max_bias / 2 * (2 * (head - power) + 1) / power);
+  return head < power ? std::exp2(-max_bias * (head + 1) / power)
+                      : std::exp2(-max_bias / 2 * (2 * (head - power) + 1) / power);
 }
 
 }  // namespace
@@ -53,7 +55,8 @@ void kv_store(const Prepared&, const Launch& launch, Stream&) {
     const int position = step.positions()[t];
     for (int h = 0; h < cache.n_kv_head; ++h) {
       traits(cache.key_type)
-          .from_float(k.data<float>() + t * k.desc->row_stride + h * cache.key_dim, view.key(table, position, h), cache.key_dim);
+          .from_float(k.data<float>() + t * k.desc->row_stride + h * cache.key_dim, view.key(table, position, h),
+                      cache.key_dim);
       traits(cache.value_type)
           .from_float(v.data<float>() + t * v.desc->row_stride + h * cache.value_dim, view.value(table, position, h),
                       cache.value_dim);

@@ -35,14 +35,20 @@ void map(const Launch& launch, F f) {
 
 double activate(UnaryKind kind, double x) {
   switch (kind) {
-    case UnaryKind::kSilu: return x / (1 + std::exp(-x));
+    case UnaryKind::kSilu:
+      return x / (1 + std::exp(-x));
     case UnaryKind::kGeluTanh:
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-    case UnaryKind::kGeluErf: return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2));
-    case UnaryKind::kRelu: return x > 0 ? x : 0;
-    case UnaryKind::kReluSquared: return x > 0 ? x * x : 0;
-    case UnaryKind::kSigmoid: return 1 / (1 + std::exp(-x));
-    case UnaryKind::kTanh: return std::tanh(x);
+    case UnaryKind::kGeluErf:
+      return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2));
+    case UnaryKind::kRelu:
+      return x > 0 ? x : 0;
+    case UnaryKind::kReluSquared:
+      return x > 0 ? x * x : 0;
+    case UnaryKind::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case UnaryKind::kTanh:
+      return std::tanh(x);
   }
   return x;
 }

@@ -1,0 +1,144 @@
+// kv_store and paged_attention. A block holds the keys of each KV head as [key_dim][32 tokens], then the values of each
+// as [32 tokens][value_dim].
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/cpu_ops.h"
+#include "ggml-like/error.h"
+#include "ggml-like/float_math.h"
+#include "ggml-like/half.h"
+
+namespace infer::cpu {
+namespace {
+
+struct BlockLayout {
+  int64_t key_head, value_head, values_at,
+      bytes;  // bytes of one head's keys, of its values, start of all values, block
+  explicit BlockLayout(const CacheDesc& c)
+      : key_head(static_cast<int64_t>(kBlockTokens) * c.key_dim * traits(c.key_type).type_size),
+        value_head(static_cast<int64_t>(kBlockTokens) * c.value_dim * traits(c.value_type).type_size),
+        values_at(key_head * c.n_kv_head),
+        bytes((key_head + value_head) * c.n_kv_head) {}
+};
+
+uint8_t* block_at(const CacheRef& cache, const BlockLayout& layout, std::span<const int32_t> table, int position) {
+  const int32_t id = table[position / kBlockTokens];
+  CHECK_INTERNAL(id >= 0 && id < cache.n_blocks);
+  return reinterpret_cast<uint8_t*>(cache.buffer->host() + cache.offset) + id * layout.bytes;
+}
+
+// Stores n values as `type`, `stride` elements apart.
+void store_values(DataType type, const float* x, int n, uint8_t* to, int stride) {
+  for (int i = 0; i < n; ++i) {
+    if (type == DataType::kF32) {
+      std::memcpy(to + static_cast<int64_t>(i) * stride * 4, x + i, 4);
+    } else {
+      const uint16_t half = type == DataType::kF16 ? f32_to_f16(x[i]) : f32_to_bf16(x[i]);
+      std::memcpy(to + static_cast<int64_t>(i) * stride * 2, &half, 2);
+    }
+  }
+}
+
+bool is_float(DataType type) { return type == DataType::kF32 || type == DataType::kF16 || type == DataType::kBF16; }
+
+// https://arxiv.org/abs/2108.12409: geometric slopes, for head counts that are no power of two interleaved from the
+// next power.
+float alibi_slope(int head, int n_head, float max_bias) {
+  if (max_bias <= 0) return 0;
+  int power = 1;
+  while (power * 2 <= n_head) power *= 2;
+  const double exponent = head < power ? -static_cast<double>(max_bias) * (head + 1) / power
+                                       : -static_cast<double>(max_bias) / 2 * (2 * (head - power) + 1) / power;
+  return static_cast<float>(portable_pow(2, exponent));
+}
+
+size_t scratch_floats(const CacheDesc& c) { return (attention_scratch_floats(c.key_dim, c.value_dim) + 15) / 16 * 16; }
+
+}  // namespace
+
+bool supports_attention(const OpDesc& op, const Device&) {
+  return is_float(op.cache->key_type) && is_float(op.cache->value_type);
+}
+
+void kv_store(const Prepared&, const Launch& launch, Stream& stream) {
+  const CacheDesc& c = *launch.cache.desc;
+  const TensorRef &k = launch.inputs[0], &v = launch.inputs[1];
+  const StepInputs& step = *launch.step;
+  const BlockLayout layout(c);
+  parallel_ranges(cpu(stream), step.n_tokens(), 8, [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int position = step.positions()[t], slot = position % kBlockTokens;
+      uint8_t* block = block_at(launch.cache, layout, step.block_table(c.group, step.sequences()[t]), position);
+      for (int h = 0; h < c.n_kv_head; ++h) {
+        const int key_size = static_cast<int>(traits(c.key_type).type_size);
+        const int64_t value_size = static_cast<int64_t>(traits(c.value_type).type_size);
+        store_values(c.key_type, k.data<float>() + t * k.desc->row_stride + h * c.key_dim, c.key_dim,
+                     block + h * layout.key_head + slot * key_size, kBlockTokens);
+        store_values(c.value_type, v.data<float>() + t * v.desc->row_stride + h * c.value_dim, c.value_dim,
+                     block + layout.values_at + h * layout.value_head + slot * c.value_dim * value_size, 1);
+      }
+    }
+  });
+}
+
+std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& device) {
+  auto prepared = std::make_unique<Prepared>();
+  const size_t n_head = static_cast<size_t>(op.inputs[0]->shape[1]);
+  prepared->scratch_bytes =
+      sizeof(float) * (scratch_floats(*op.cache) * static_cast<CpuDevice&>(device).n_threads() + n_head);
+  return prepared;
+}
+
+// One piece is a KV head with up to kQueries consecutive tokens of one sequence.
+void paged_attention(const Prepared&, const Launch& launch, Stream& stream) {
+  constexpr int kQueries = 8;
+  const AttentionParams& params = launch.param<AttentionParams>();
+  const CacheDesc& c = *launch.cache.desc;
+  const TensorRef &q = launch.inputs[0], &sinks = launch.inputs[1], &out = launch.outputs[0];
+  const StepInputs& step = *launch.step;
+  const BlockLayout layout(c);
+  const int n_head = static_cast<int>(q.desc->shape[1]), heads = n_head / c.n_kv_head;
+  const size_t per_thread = scratch_floats(c);
+  float* slopes = launch.scratch.data<float>() + per_thread * cpu(stream).pool().size();
+  for (int h = 0; h < n_head; ++h) slopes[h] = alibi_slope(h, n_head, params.alibi_max_bias);
+
+  struct Run {
+    int first, count;
+  };
+  std::vector<Run> runs;
+  for (int t = 0; t < step.n_tokens(); ++t) {
+    if (!runs.empty() && runs.back().count < kQueries && step.sequences()[t] == step.sequences()[t - 1])
+      ++runs.back().count;
+    else runs.push_back({t, 1});
+  }
+  cpu(stream).pool().run(static_cast<int64_t>(runs.size()) * c.n_kv_head, [&](int64_t piece, int thread) {
+    // Later tokens see more: hand the long pieces out first.
+    const Run run = runs[runs.size() - 1 - piece / c.n_kv_head];
+    const int head = static_cast<int>(piece % c.n_kv_head), sequence = step.sequences()[run.first];
+    AttentionArgs a;
+    a.params = &params;
+    a.key_dim = c.key_dim;
+    a.value_dim = c.value_dim;
+    a.key_type = c.key_type;
+    a.value_type = c.value_type;
+    a.cache = reinterpret_cast<const uint8_t*>(launch.cache.buffer->host() + launch.cache.offset);
+    a.block_bytes = layout.bytes;
+    a.head_key_offset = head * layout.key_head;
+    a.head_value_offset = layout.values_at + head * layout.value_head;
+    a.table = step.block_table(c.group, sequence).data();
+    a.position = step.positions()[run.first];
+    a.sequence_length = step.sequence_length(sequence);
+    a.n_queries = run.count;
+    a.heads = heads;
+    a.query = q.data<float>() + run.first * q.desc->row_stride + static_cast<int64_t>(head) * heads * c.key_dim;
+    a.query_stride = q.desc->row_stride;
+    a.slopes = slopes + head * heads;
+    a.sinks = sinks ? sinks.data<float>() + head * heads : nullptr;
+    a.out_stride = out.desc->row_stride;
+    a.out = out.data<float>() + run.first * a.out_stride + static_cast<int64_t>(head) * heads * c.value_dim;
+    a.scratch = launch.scratch.data<float>() + per_thread * thread;
+    cpu(stream).kernels().attention(a);
+  });
+}
+
+}  // namespace infer::cpu

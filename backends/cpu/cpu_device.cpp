@@ -1,0 +1,128 @@
+#include "backends/cpu/cpu_device.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "backends/cpu/cpu_ops.h"
+#include "backends/cpu/isa.h"
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace cpu {
+namespace {
+
+bool supports_any(const OpDesc&, const Device&) { return true; }
+bool supports_embed(const OpDesc& op, const Device&) { return traits(op.inputs[0]->type).to_float != nullptr; }
+std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
+
+constexpr std::array kRecords = {
+    OpRecord{Op::kEmbed, supports_embed, nothing_to_prepare, embed},
+    OpRecord{Op::kSelectRows, supports_any, nothing_to_prepare, select_rows},
+    OpRecord{Op::kMatMul, supports_matmul, prepare_matmul, matmul},
+    OpRecord{Op::kMatMulExperts, supports_matmul, prepare_matmul_experts, matmul_experts},
+    OpRecord{Op::kRmsNorm, supports_any, nothing_to_prepare, rms_norm},
+    OpRecord{Op::kLayerNorm, supports_any, nothing_to_prepare, layer_norm},
+    OpRecord{Op::kAdd, supports_any, nothing_to_prepare, add},
+    OpRecord{Op::kMul, supports_any, nothing_to_prepare, mul},
+    OpRecord{Op::kScale, supports_any, nothing_to_prepare, scale},
+    OpRecord{Op::kUnary, supports_any, nothing_to_prepare, unary},
+    OpRecord{Op::kGatedActivation, supports_any, nothing_to_prepare, gated_activation},
+    OpRecord{Op::kRopeTable, supports_any, prepare_rope_table, rope_table},
+    OpRecord{Op::kRope, supports_any, nothing_to_prepare, rope},
+    OpRecord{Op::kKvStore, supports_attention, nothing_to_prepare, kv_store},
+    OpRecord{Op::kPagedAttention, supports_attention, prepare_paged_attention, paged_attention},
+    OpRecord{Op::kMoeRoute, supports_any, nothing_to_prepare, moe_route},
+    OpRecord{Op::kMoeCombine, supports_any, nothing_to_prepare, moe_combine},
+    OpRecord{Op::kTopK, supports_any, nothing_to_prepare, top_k},
+};
+
+class StreamImpl final : public CpuStream {
+ public:
+  StreamImpl(const KernelTable& kernels, int n_threads) : kernels_(kernels), pool_(n_threads) {}
+  ThreadPool& pool() override { return pool_; }
+  const KernelTable& kernels() const override { return kernels_; }
+  void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override {
+    std::memcpy(to.host() + offset, from, bytes);
+  }
+  void download(void* to, const Buffer& from, size_t offset, size_t bytes) override {
+    std::memcpy(to, from.host() + offset, bytes);
+  }
+  std::unique_ptr<Event> record() override { return std::make_unique<Event>(); }
+  void wait(const Event&) override {}
+  void synchronize() override {}
+
+ private:
+  const KernelTable& kernels_;
+  ThreadPool pool_;
+};
+
+// Memory the kernel believes it can give without swapping, in bytes.
+uint64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  for (uint64_t kib = 0; file >> key >> kib; file.ignore(64, '\n')) {
+    if (key == "MemAvailable:") return kib * 1024;
+  }
+  return static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+class DeviceImpl final : public CpuDevice {
+ public:
+  DeviceImpl(const KernelTable& kernels, int n_threads) : kernels_(kernels), n_threads_(n_threads) {}
+  std::string name() const override { return "cpu"; }
+  std::string description() const override {
+    return concat(processor_name(), ", ", kernels_.level, ", ", n_threads_, n_threads_ == 1 ? " thread" : " threads");
+  }
+  DeviceMemory memory() const override {
+    return {static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)),
+            available_memory()};
+  }
+  bool is_host() const override { return true; }
+  std::unique_ptr<Buffer> allocate(size_t bytes) override { return allocate_host(bytes); }
+  std::unique_ptr<Stream> create_stream() override { return std::make_unique<StreamImpl>(kernels_, n_threads_); }
+  std::span<const OpRecord> operations() const override { return kRecords; }
+  const KernelTable& kernels() const override { return kernels_; }
+  int n_threads() const override { return n_threads_; }
+
+ private:
+  const KernelTable& kernels_;
+  int n_threads_;
+};
+
+}  // namespace
+}  // namespace cpu
+
+int physical_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  // Hyper-threads of one core share the same list of siblings.
+  std::set<std::string> cores;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (!CPU_ISSET(i, &set)) continue;
+    std::ifstream file(concat("/sys/devices/system/cpu/cpu", i, "/topology/thread_siblings_list"));
+    std::string siblings;
+    cores.insert(std::getline(file, siblings) ? siblings : concat("cpu", i));
+  }
+  return std::max(1, static_cast<int>(cores.size()));
+}
+
+std::vector<std::string> cpu_levels() {
+  std::vector<std::string> names;
+  for (const cpu::Level& level : cpu::levels()) {
+    if (level.runs_here) names.push_back(level.kernels->level);
+  }
+  return names;
+}
+
+std::unique_ptr<Device> create_cpu_device(const CpuOptions& options) {
+  const cpu::KernelTable& kernels = options.level.empty() ? cpu::choose_kernels() : cpu::choose_kernels(options.level);
+  return std::make_unique<cpu::DeviceImpl>(kernels, options.n_threads > 0 ? options.n_threads : physical_cores());
+}
+
+}  // namespace infer

@@ -1,0 +1,24 @@
+// The CPU as a device: weights are read where the file is mapped, loops run on a thread pool, kernels are those of the
+// instruction set level chosen at creation. Results are the same bits on every level and for any number of threads.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ggml-like/backend.h"
+
+namespace infer {
+
+struct CpuOptions {
+  int n_threads = 0;  // 0: physical cores this process may use
+  std::string level;  // "" : INFER_CPU, else the best the processor has
+};
+
+std::unique_ptr<Device> create_cpu_device(const CpuOptions& options = {});
+
+// Levels that this program has and this machine runs, weakest first: "scalar", "avx2", ...
+std::vector<std::string> cpu_levels();
+// Physical cores this process may run on.
+int physical_cores();
+
+}  // namespace infer

@@ -1,0 +1,105 @@
+#include "backends/cpu/isa.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+#include "ggml-like/error.h"
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace infer::cpu {
+
+#if defined(__x86_64__)
+extern const KernelTable kAvx2Kernels, kAvxVnniKernels, kAvx512Kernels, kAvx512VnniKernels;
+
+namespace {
+
+// __builtin_cpu_supports checks CPUID and, through XGETBV, that the operating system saves the registers.
+std::vector<Level> find_levels() {
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  // AVX-VNNI has no name in this function before GCC 13: CPUID leaf 7, sub-leaf 1, EAX bit 4.
+  unsigned a = 7, b = 0, c = 1, d = 0;
+  unsigned highest = 0;
+  __asm__("cpuid" : "=a"(highest), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
+  bool vnni256 = false;
+  if (highest >= 7) {
+    a = 7, c = 1;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    vnni256 = avx2 && (a >> 4 & 1) != 0;
+  }
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return {{&kScalarKernels, true},
+          {&kAvx2Kernels, avx2},
+          {&kAvxVnniKernels, vnni256},
+          {&kAvx512Kernels, avx512},
+          {&kAvx512VnniKernels, avx512 && __builtin_cpu_supports("avx512vnni")}};
+}
+
+}  // namespace
+
+#elif defined(__aarch64__)
+extern const KernelTable kNeonKernels, kDotprodKernels, kI8mmKernels;
+
+namespace {
+
+std::vector<Level> find_levels() {
+  const bool dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+  return {{&kScalarKernels, true},
+          {&kNeonKernels, true},
+          {&kDotprodKernels, dotprod},
+          {&kI8mmKernels, dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0}};
+}
+
+}  // namespace
+
+#else
+namespace {
+
+std::vector<Level> find_levels() { return {{&kScalarKernels, true}}; }
+
+}  // namespace
+#endif
+
+const std::vector<Level>& levels() {
+  static const std::vector<Level> all = find_levels();
+  return all;
+}
+
+const KernelTable& choose_kernels(const std::string& name) {
+  const KernelTable* best = nullptr;
+  std::string usable;
+  for (const Level& level : levels()) {
+    if (!level.runs_here) continue;
+    usable += concat(usable.empty() ? "" : ", ", level.kernels->level);
+    if (name.empty() || name == level.kernels->level) best = level.kernels;
+  }
+  if (!best) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[cpu] INFER_CPU: one of ", usable, " (levels this machine runs), found ", name));
+  }
+  return *best;
+}
+
+const KernelTable& choose_kernels() {
+  const char* forced = std::getenv("INFER_CPU");
+  return choose_kernels(forced ? forced : "");
+}
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name") || line.starts_with("Model")) {
+      const size_t colon = line.find(": ");
+      if (colon != std::string::npos) return line.substr(colon + 2);
+    }
+  }
+  return "unknown processor";
+}
+
+}  // namespace infer::cpu

@@ -1,0 +1,96 @@
+// What one instruction set level offers: plain functions over memory, filled in by kernels_<isa>.cpp. Everything in a
+// table of one level gives the same bits as in every other; the operations' files (matmul.cpp, ...) split the work over
+// threads and call these.
+#pragma once
+
+#include <cstdint>
+
+#include "ggml-like/op.h"
+#include "ggml-like/quant/activation.h"
+
+namespace infer::cpu {
+
+// Rows [row_begin, row_end) of a weight matrix times n_tokens activations: out[t * out_stride + row].
+// Quantized types: `x` is Activation256 x[k / 256][x_stride] when k % 256 == 0, else Activation32 x[k / 32][x_stride],
+// with x_stride the number of tokens rounded up to kTokenPadding; blocks of padding tokens are readable. Float types:
+// `x` is const float* const*, a row of k values per token. `scratch` has product_scratch_bytes(n_tokens), 64-byte
+// aligned.
+struct ProductArgs {
+  const uint8_t* weight;
+  int64_t row_bytes;
+  int64_t k;
+  const void* x;
+  int64_t x_stride;
+  int64_t n_tokens;
+  float* const* out;  // one row per token
+  int64_t row_begin, row_end;
+  float* scratch;
+};
+using ProductKernel = void (*)(const ProductArgs&);
+
+inline constexpr int kTokenPadding = 4;
+inline constexpr int kProductRows = 48;  // rows to give to a thread are a multiple of this where there are enough
+inline int64_t padded_tokens(int64_t n) { return (n + kTokenPadding - 1) / kTokenPadding * kTokenPadding; }
+inline size_t product_scratch_bytes(int64_t n_tokens) {
+  return static_cast<size_t>(padded_tokens(n_tokens)) * kProductRows * sizeof(float) + 16 * 512;
+}
+
+// One (token, head group) unit of attention: the queries of `n_queries` tokens with consecutive positions that share a
+// sequence, for the `heads` query heads of one KV head.
+struct AttentionArgs {
+  const AttentionParams* params;
+  int key_dim, value_dim;
+  DataType key_type, value_type;                            // F32, F16 or BF16
+  const uint8_t* cache;                                     // of the layer
+  int64_t block_bytes, head_key_offset, head_value_offset;  // bytes: per block, and of this KV head inside a block
+  const int32_t* table;
+  int position;  // of the first query
+  int sequence_length;
+  int n_queries, heads;
+  const float* query;  // [n_queries][query_stride], heads * key_dim used
+  int64_t query_stride;
+  const float* slopes;  // [heads]
+  const float* sinks;   // [heads] or null
+  float* out;           // [n_queries][out_stride], heads * value_dim written
+  int64_t out_stride;
+  float* scratch;  // attention_scratch_floats()
+};
+inline constexpr int kMaxQueryTile = 8;
+inline size_t attention_scratch_floats(int key_dim, int value_dim) {
+  const auto padded = [](int n) { return static_cast<size_t>((n + 15) / 16 * 16); };
+  return kMaxQueryTile * (kAttentionSplit + 2 * padded(value_dim) + 32 + padded(key_dim)) + 64;
+}
+
+struct TypeKernel {
+  DataType type;
+  ProductKernel product;
+};
+
+struct KernelTable {
+  const char* level;  // "avx512vnni"
+  const TypeKernel* products;
+  int n_products;
+  void (*quantize256)(const float* x, Activation256* out, int64_t out_stride, int64_t n_blocks);
+  void (*quantize32)(const float* x, Activation32* out, int64_t out_stride, int64_t n_blocks);
+  // Vectors of n values; weight and bias may be null.
+  void (*rms_norm)(const float* x, const float* weight, float eps, float* y, int64_t n);
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, float* y, int64_t n);
+  void (*add)(const float* a, const float* b, float* y, int64_t n);
+  void (*mul)(const float* a, const float* b, float* y, int64_t n);
+  void (*scale)(const float* x, float factor, float* y, int64_t n);
+  void (*unary)(UnaryKind kind, const float* x, float* y, int64_t n);
+  void (*gated)(UnaryKind kind, const float* gate, const float* up, float* y, int64_t n);
+  void (*rope)(const float* x, const float* table, int n_dims, bool interleaved, float* y, int64_t head_dim);
+  void (*softmax)(const float* x, float* y, int64_t n);  // probabilities
+  // Maximum and sum of exp(x - maximum): their log-sum-exp is maximum + log(sum).
+  void (*max_and_sum)(const float* x, int64_t n, float* maximum, float* sum);
+  void (*weighted_add)(const float* x, float weight, float* y, int64_t n);  // y = fma(x, weight, y)
+  void (*to_f16)(const float* x, uint16_t* y, int64_t n);
+  void (*attention)(const AttentionArgs&);
+};
+
+// Null where the table was not compiled for this processor family.
+extern const KernelTable kScalarKernels;
+const KernelTable* find_kernels(const char* level);
+
+}  // namespace infer::cpu

@@ -1,0 +1,417 @@
+// Products with quantized weights: lanes are 16 weight rows, so that every (row, token) result is one lane that adds its
+// super-blocks in ascending order, whatever the tile. Few tokens: codes are unpacked in registers and used at once.
+// Many: a panel of 16 rows of one super-block is unpacked to L1 and all tokens run over it in tiles of four.
+// Included inside an anonymous namespace after formats.h.
+
+INFER_SIMD int32_t load_int(const void* p) {
+  int32_t x;
+  __builtin_memcpy(&x, p, 4);
+  return x;
+}
+
+// -offset * (sum of the 16 or 32 activations of sub-block S), in every lane.
+template <int kSub, int kOffset, int S>
+INFER_SIMD I offset_of(const Activation256& x) {
+  if constexpr (kOffset == 0) {
+    return i_zero();
+  } else {
+    const int16_t* sums = kSub == 16 ? x.sum16 : x.sum32;
+    return i_madd16(i_zero(), i_set1(load_int(sums + S / 2 * 2)), i_set1(S % 2 == 0 ? (-kOffset & 0xffff) : -kOffset * 65536));
+  }
+}
+
+template <typename W>
+INFER_SIMD I dot4(I acc, I w, I x) {
+  if constexpr (W::kSigned) return i_dot_s8(acc, w, x);
+  else return i_dot_u8(acc, w, x);
+}
+
+// The minima's part of a super-block: sum over s of m_s * (sum of activations of s).
+template <typename W, typename Head, int P = 0>
+INFER_SIMD I minima(const Head& head, const Activation256& x, I acc) {
+  if constexpr (P == 128 / W::kSub) {
+    return acc;
+  } else {
+    const int16_t* sums = W::kSub == 16 ? x.sum16 : x.sum32;
+    return minima<W, Head, P + 1>(head, x, i_madd16(acc, head.template mins<P>(), i_set1(load_int(sums + 2 * P))));
+  }
+}
+
+template <typename W, typename Head>
+INFER_SIMD F finish_super(const Head& head, const Activation256& x, I isum, F acc) {
+  F v = f_mul(f_from_int(isum), head.d);
+  if constexpr (W::kMin) v = f_fnma(f_from_int(minima<W>(head, x, i_zero())), head.dmin, v);
+  return f_fma(v, f_set1(x.d), acc);
+}
+
+INFER_SIMD void prefetch_ahead(const uint8_t* p, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
+}
+constexpr int64_t kPrefetchDistance = 61440;  // bytes ahead in the stream of weights
+
+// ---- Few tokens ----
+
+// One super-block of 16 rows against T tokens, added to acc.
+template <typename W, int T>
+struct SuperSink {
+  const Activation256* x;
+  const typename W::Head& head;
+  I* sum;
+  template <int S>
+  INFER_SIMD void operator()(const I* w) const {
+    const I scale = head.template scale<S>();
+    for (int t = 0; t < T; ++t) {
+      I s = offset_of<W::kSub, W::kOffset, S>(x[t]);
+      for (int c = 0; c < W::kSub / 4; ++c) s = dot4<W>(s, w[c], i_set1(load_int(x[t].q + W::kSub * S + 4 * c)));
+      sum[t] = W::kNarrow ? i_madd16(sum[t], s, scale) : i_add(sum[t], i_mul(s, scale));
+    }
+  }
+};
+
+// The offset of Q4_K's codes was taken off to keep sums narrow; its formula has unsigned codes, so it is added back.
+template <typename W, typename Head, int P = 0>
+INFER_SIMD I restore_offset(const Head& head, const Activation256& x, I acc) {
+  if constexpr (P == 4) {
+    return i_shl<3>(acc);
+  } else {
+    return restore_offset<W, Head, P + 1>(head, x, i_madd16(acc, head.template scale_pair<P>(), i_set1(load_int(x.sum32 + 2 * P))));
+  }
+}
+template <typename W>
+constexpr bool kRestores = W::kMin && W::kOffset != 0;
+
+template <typename W, int T>
+INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* x, F* acc) {
+  const typename W::Head head(p, stride);
+  I sum[T];
+  for (int t = 0; t < T; ++t) {
+    if constexpr (kRestores<W>) sum[t] = restore_offset<W>(head, x[t], i_zero());
+    else sum[t] = i_zero();
+  }
+  W::unpack(p, stride, SuperSink<W, T>{x, head, sum});
+  for (int t = 0; t < T; ++t) acc[t] = finish_super<W>(head, x[t], sum[t], acc[t]);
+}
+
+// Eight blocks of 32 against T tokens.
+template <typename W, int T>
+INFER_SIMD void add_eight(const uint8_t* p, size_t stride, const Activation256* x, F* acc) {
+  F v[T];
+  for (int t = 0; t < T; ++t) v[t] = f_zero();
+  for (int j = 0; j < 8; ++j) {
+    I w[8];
+    F d, m;
+    W::block(p + j * W::kBytes, stride, w, d, m);
+    for (int t = 0; t < T; ++t) {
+      I s = W::kOffset ? i_set1(-W::kOffset * x[t].sum32[j]) : i_zero();
+      for (int c = 0; c < 8; ++c) s = dot4<W>(s, w[c], i_set1(load_int(x[t].q + 32 * j + 4 * c)));
+      v[t] = f_fma(f_from_int(s), d, v[t]);
+      if constexpr (W::kMin) v[t] = f_fma(f_set1(x[t].sum32[j]), m, v[t]);
+    }
+  }
+  for (int t = 0; t < T; ++t) acc[t] = f_fma(v[t], f_set1(x[t].d), acc[t]);
+}
+
+// One block of 32 against T tokens with activations of 32.
+template <typename W, int T>
+INFER_SIMD void add_single(const uint8_t* p, size_t stride, const Activation32* x, F* acc) {
+  I w[8];
+  F d, m;
+  W::block(p, stride, w, d, m);
+  for (int t = 0; t < T; ++t) {
+    I s = W::kOffset ? i_set1(-W::kOffset * x[t].sum32) : i_zero();
+    for (int c = 0; c < 8; ++c) s = dot4<W>(s, w[c], i_set1(load_int(x[t].q + 4 * c)));
+    F v = f_mul(f_from_int(s), d);
+    if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), m, v);
+    acc[t] = f_fma(v, f_set1(x[t].d), acc[t]);
+  }
+}
+
+// What differs between the three ways to walk a row.
+template <typename W>
+struct SuperWalk {
+  using Format = W;
+  using Activation = Activation256;
+  static constexpr int kValues = 256, kBytes = W::kBytes;
+  template <int T>
+  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, F* acc) {
+    add_super<W, T>(p, stride, x, acc);
+  }
+};
+template <typename W>
+struct EightWalk {
+  using Format = W;
+  using Activation = Activation256;
+  static constexpr int kValues = 256, kBytes = 8 * W::kBytes;
+  template <int T>
+  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, F* acc) {
+    add_eight<W, T>(p, stride, x, acc);
+  }
+};
+template <typename W>
+struct SingleWalk {
+  using Format = W;
+  using Activation = Activation32;
+  static constexpr int kValues = 32, kBytes = W::kBytes;
+  template <int T>
+  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, F* acc) {
+    add_single<W, T>(p, stride, x, acc);
+  }
+};
+
+// The 16 rows from `row` on, of which `count` exist. A last group that is not full is copied block by block, its last
+// row standing in for the missing ones, so that kernels always see 16 rows.
+struct RowGroup {
+  const uint8_t* base;
+  size_t stride;
+  int count;
+};
+INFER_SIMD RowGroup row_group(const ProductArgs& a, int64_t row) {
+  const int64_t left = a.row_end - row;
+  return {a.weight + row * a.row_bytes, static_cast<size_t>(a.row_bytes), left < 16 ? static_cast<int>(left) : 16};
+}
+template <int kBytes>
+INFER_SIMD void copy_rows(const RowGroup& g, int64_t offset, uint8_t* to) {
+  for (int i = 0; i < 16; ++i) {
+    __builtin_memcpy(to + i * kBytes, g.base + (i < g.count ? i : g.count - 1) * g.stride + offset, kBytes);
+  }
+}
+
+template <typename Walk, int T>
+INFER_OUTLINE void few_tokens(const ProductArgs& a, int64_t first_token) {
+  const auto* x = static_cast<const typename Walk::Activation*>(a.x) + first_token;
+  const int64_t blocks = a.k / Walk::kValues;
+  const int valid = a.n_tokens - first_token < T ? static_cast<int>(a.n_tokens - first_token) : T;
+  for (int64_t row = a.row_begin; row < a.row_end; row += 16) {
+    const RowGroup g = row_group(a, row);
+    F acc[T];
+    for (int t = 0; t < T; ++t) acc[t] = f_zero();
+    if (g.count == 16) {
+      for (int64_t b = 0; b < blocks; ++b) {
+        prefetch_ahead(g.base + kPrefetchDistance + b * 16 * Walk::kBytes, 16 * Walk::kBytes);
+        Walk::template add<T>(g.base + b * Walk::kBytes, g.stride, x + b * a.x_stride, acc);
+      }
+    } else {
+      alignas(64) uint8_t copy[16 * Walk::kBytes + 64];
+      for (int64_t b = 0; b < blocks; ++b) {
+        copy_rows<Walk::kBytes>(g, b * Walk::kBytes, copy);
+        Walk::template add<T>(copy, Walk::kBytes, x + b * a.x_stride, acc);
+      }
+    }
+    for (int t = 0; t < valid; ++t) f_store_first(a.out[first_token + t] + row, acc[t], g.count);
+  }
+}
+
+// ---- Many tokens ----
+
+template <typename W>
+struct SuperPanel {
+  I codes[64];
+  I scale[256 / W::kSub];
+  I pair[kRestores<W> ? 4 : 1];
+  I mins[W::kMin ? 128 / W::kSub : 1];
+  F d, dmin;
+};
+template <typename W>
+struct SuperPanelSink {
+  SuperPanel<W>& panel;
+  const typename W::Head& head;
+  template <int S>
+  INFER_SIMD void operator()(const I* w) const {
+    for (int c = 0; c < W::kSub / 4; ++c) panel.codes[W::kSub / 4 * S + c] = w[c];
+    panel.scale[S] = head.template scale<S>();
+    if constexpr (W::kMin && S % 2 == 0) panel.mins[S / 2] = head.template mins<S / 2>();
+    if constexpr (kRestores<W> && S % 2 == 0) panel.pair[S / 2] = head.template scale_pair<S / 2>();
+  }
+};
+template <typename W>
+INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, SuperPanel<W>& panel) {
+  const typename W::Head head(p, stride);
+  panel.d = head.d;
+  if constexpr (W::kMin) panel.dmin = head.dmin;
+  W::unpack(p, stride, SuperPanelSink<W>{panel, head});
+}
+
+// R panels times T tokens; c[t][16 R] are the accumulators.
+template <typename W, int R, int T>
+INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, float* c) {
+  constexpr int kVectors = W::kSub / 4;
+  I sum[R][T];
+  for (int r = 0; r < R; ++r) {
+    for (int t = 0; t < T; ++t) sum[r][t] = i_zero();
+  }
+  if constexpr (kRestores<W>) {
+    for (int i = 0; i < 4; ++i) {
+      for (int t = 0; t < T; ++t) {
+        const I b = i_set1(load_int(x[t].sum32 + 2 * i));
+        for (int r = 0; r < R; ++r) sum[r][t] = i_madd16(sum[r][t], panel[r].pair[i], b);
+      }
+    }
+    for (int r = 0; r < R; ++r) {
+      for (int t = 0; t < T; ++t) sum[r][t] = i_shl<3>(sum[r][t]);
+    }
+  }
+  for (int s = 0; s < 256 / W::kSub; ++s) {
+    I part[R][T];
+    const int16_t* sums = W::kSub == 16 ? x[0].sum16 : x[0].sum32;
+    for (int t = 0; t < T; ++t) {
+      const I start = W::kOffset ? i_set1(-W::kOffset * (sums + t * (sizeof(Activation256) / 2))[s]) : i_zero();
+      for (int r = 0; r < R; ++r) part[r][t] = start;
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < kVectors; ++k) {
+#pragma GCC unroll 4
+      for (int t = 0; t < T; ++t) {
+        const I b = i_set1(load_int(x[t].q + W::kSub * s + 4 * k));
+#pragma GCC unroll 3
+        for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[kVectors * s + k], b);
+      }
+    }
+    for (int r = 0; r < R; ++r) {
+      for (int t = 0; t < T; ++t) {
+        sum[r][t] = W::kNarrow ? i_madd16(sum[r][t], part[r][t], panel[r].scale[s])
+                               : i_add(sum[r][t], i_mul(part[r][t], panel[r].scale[s]));
+      }
+    }
+  }
+  for (int t = 0; t < T; ++t) {
+    for (int r = 0; r < R; ++r) {
+      F v = f_mul(f_from_int(sum[r][t]), panel[r].d);
+      if constexpr (W::kMin) {
+        const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
+        I m = i_zero();
+        for (int p = 0; p < 128 / W::kSub; ++p) m = i_madd16(m, panel[r].mins[p], i_set1(load_int(sums + 2 * p)));
+        v = f_fnma(f_from_int(m), panel[r].dmin, v);
+      }
+      float* at = c + t * 16 * R + 16 * r;
+      f_store(at, f_fma(v, f_set1(x[t].d), f_load(at)));
+    }
+  }
+}
+
+template <typename W>
+struct EightPanel {
+  I codes[64];
+  F d[8], m[W::kMin ? 8 : 1];
+};
+template <typename W>
+INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, EightPanel<W>& panel) {
+  for (int j = 0; j < 8; ++j) {
+    F m;
+    W::block(p + j * W::kBytes, stride, panel.codes + 8 * j, panel.d[j], m);
+    if constexpr (W::kMin) panel.m[j] = m;
+  }
+}
+template <typename W, int R, int T>
+INFER_SIMD void eight_tile(const EightPanel<W>* panel, const Activation256* x, float* c) {
+  F v[R][T];
+  for (int r = 0; r < R; ++r) {
+    for (int t = 0; t < T; ++t) v[r][t] = f_zero();
+  }
+  for (int j = 0; j < 8; ++j) {
+    I part[R][T];
+    for (int t = 0; t < T; ++t) {
+      const I start = W::kOffset ? i_set1(-W::kOffset * x[t].sum32[j]) : i_zero();
+      for (int r = 0; r < R; ++r) part[r][t] = start;
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k) {
+#pragma GCC unroll 4
+      for (int t = 0; t < T; ++t) {
+        const I b = i_set1(load_int(x[t].q + 32 * j + 4 * k));
+#pragma GCC unroll 3
+        for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[8 * j + k], b);
+      }
+    }
+    for (int t = 0; t < T; ++t) {
+      for (int r = 0; r < R; ++r) {
+        v[r][t] = f_fma(f_from_int(part[r][t]), panel[r].d[j], v[r][t]);
+        if constexpr (W::kMin) v[r][t] = f_fma(f_set1(x[t].sum32[j]), panel[r].m[j], v[r][t]);
+      }
+    }
+  }
+  for (int t = 0; t < T; ++t) {
+    for (int r = 0; r < R; ++r) {
+      float* at = c + t * 16 * R + 16 * r;
+      f_store(at, f_fma(v[r][t], f_set1(x[t].d), f_load(at)));
+    }
+  }
+}
+
+template <typename W>
+struct SuperMany : SuperWalk<W> {
+  using Panel = SuperPanel<W>;
+  template <int R>
+  static INFER_SIMD void tile(const Panel* p, const Activation256* x, float* c) {
+    super_tile<W, R, 4>(p, x, c);
+  }
+};
+template <typename W>
+struct EightMany : EightWalk<W> {
+  using Panel = EightPanel<W>;
+  template <int R>
+  static INFER_SIMD void tile(const Panel* p, const Activation256* x, float* c) {
+    eight_tile<W, R, 4>(p, x, c);
+  }
+};
+
+// R groups of 16 rows from `row` on, all tokens; only the last group may be short.
+template <typename Many, int R>
+INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename Many::Panel* panel) {
+  const auto* x = static_cast<const Activation256*>(a.x);
+  const int64_t blocks = a.k / 256, tokens = padded_tokens(a.n_tokens);
+  __builtin_memset(a.scratch, 0, sizeof(float) * 16 * R * tokens);
+  alignas(64) uint8_t copy[16 * Many::kBytes + 64];
+  for (int64_t b = 0; b < blocks; ++b) {
+    for (int r = 0; r < R; ++r) {
+      const RowGroup g = row_group(a, row + 16 * r);
+      if (g.count == 16) {
+        fill_panel(g.base + b * Many::kBytes, g.stride, panel[r]);
+      } else {
+        copy_rows<Many::kBytes>(g, b * Many::kBytes, copy);
+        fill_panel(copy, Many::kBytes, panel[r]);
+      }
+    }
+    prefetch_ahead(a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * Many::kBytes, 16 * R * Many::kBytes);
+    const Activation256* xb = x + b * a.x_stride;
+    for (int64_t t = 0; t < tokens; t += 4) Many::template tile<R>(panel, xb + t, a.scratch + t * 16 * R);
+  }
+  for (int64_t t = 0; t < a.n_tokens; ++t) {
+    for (int r = 0; r < R; ++r) {
+      const int64_t left = a.row_end - (row + 16 * r);
+      f_store_first(a.out[t] + row + 16 * r, f_load(a.scratch + t * 16 * R + 16 * r), left < 16 ? static_cast<int>(left) : 16);
+    }
+  }
+}
+
+template <typename Many>
+void many_tokens(const ProductArgs& a) {
+  alignas(64) typename Many::Panel panel[kRowTile];
+  int64_t row = a.row_begin;
+  for (; row + 16 * (kRowTile - 1) < a.row_end; row += 16 * kRowTile) many_tokens_rows<Many, kRowTile>(a, row, panel);
+  for (; row < a.row_end; row += 16) many_tokens_rows<Many, 1>(a, row, panel);
+}
+
+template <typename Walk>
+void by_count(const ProductArgs& a, int64_t first) {
+  switch (a.n_tokens - first) {
+    case 1: return few_tokens<Walk, 1>(a, first);
+    default: return few_tokens<Walk, 4>(a, first);
+  }
+}
+
+template <typename W>
+void product_super(const ProductArgs& a) {
+  if (a.n_tokens <= 4) by_count<SuperWalk<W>>(a, 0);
+  else many_tokens<SuperMany<W>>(a);
+}
+
+template <typename W>
+void product_32(const ProductArgs& a) {
+  if (a.k % 256 != 0) {
+    for (int64_t t = 0; t < a.n_tokens; ++t) few_tokens<SingleWalk<W>, 1>(a, t);
+  } else if (a.n_tokens <= 4) {
+    by_count<EightWalk<W>>(a, 0);
+  } else {
+    many_tokens<EightMany<W>>(a);
+  }
+}

@@ -1,0 +1,136 @@
+// Sixteen lanes on AVX-512: one register. Included by kernels_avx512.cpp and kernels_avx512vnni.cpp inside their
+// anonymous namespace; see simd_scalar.h for what each function means.
+#define INFER_SIMD inline __attribute__((always_inline))
+#define INFER_OUTLINE __attribute__((noinline))
+
+struct F {
+  __m512 v;
+};
+struct I {
+  __m512i v;
+};
+
+INFER_SIMD F f_zero() { return {_mm512_setzero_ps()}; }
+INFER_SIMD F f_set1(float x) { return {_mm512_set1_ps(x)}; }
+INFER_SIMD F f_load(const float* p) { return {_mm512_loadu_ps(p)}; }
+INFER_SIMD void f_store(float* p, F a) { _mm512_storeu_ps(p, a.v); }
+INFER_SIMD F f_load_first(const float* p, int n) {
+  return {_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p)};
+}
+INFER_SIMD void f_store_first(float* p, F a, int n) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), a.v);
+}
+INFER_SIMD F f_add(F a, F b) { return {_mm512_add_ps(a.v, b.v)}; }
+INFER_SIMD F f_sub(F a, F b) { return {_mm512_sub_ps(a.v, b.v)}; }
+INFER_SIMD F f_mul(F a, F b) { return {_mm512_mul_ps(a.v, b.v)}; }
+INFER_SIMD F f_div(F a, F b) { return {_mm512_div_ps(a.v, b.v)}; }
+INFER_SIMD F f_fma(F a, F b, F c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+INFER_SIMD F f_fnma(F a, F b, F c) { return {_mm512_fnmadd_ps(a.v, b.v, c.v)}; }
+INFER_SIMD F f_max(F a, F b) { return {_mm512_max_ps(a.v, b.v)}; }
+INFER_SIMD F f_min(F a, F b) { return {_mm512_min_ps(a.v, b.v)}; }
+INFER_SIMD F f_from_int(I a) { return {_mm512_cvtepi32_ps(a.v)}; }
+INFER_SIMD I f_round_to_int(F a) { return {_mm512_cvtps_epi32(a.v)}; }
+INFER_SIMD I f_bits(F a) { return {_mm512_castps_si512(a.v)}; }
+INFER_SIMD F f_from_bits(I a) { return {_mm512_castsi512_ps(a.v)}; }
+INFER_SIMD F f_select_less(F a, F b, F yes, F no) {
+  return {_mm512_mask_blend_ps(_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ), no.v, yes.v)};
+}
+INFER_SIMD F f_load_f16(const uint16_t* p) {
+  return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+INFER_SIMD void f_store_f16(uint16_t* p, F a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+INFER_SIMD F f_load_bf16(const uint16_t* p) {
+  const __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(x, 16))};
+}
+INFER_SIMD float f_reduce_add(F a) {
+  const __m256 r8 = _mm256_add_ps(_mm512_castps512_ps256(a.v), _mm512_extractf32x8_ps(a.v, 1));
+  const __m128 r4 = _mm_add_ps(_mm256_castps256_ps128(r8), _mm256_extractf128_ps(r8, 1));
+  const __m128 r2 = _mm_add_ps(r4, _mm_movehl_ps(r4, r4));
+  return _mm_cvtss_f32(_mm_add_ss(r2, _mm_shuffle_ps(r2, r2, 1)));
+}
+
+INFER_SIMD I i_zero() { return {_mm512_setzero_si512()}; }
+INFER_SIMD I i_set1(int32_t x) { return {_mm512_set1_epi32(x)}; }
+INFER_SIMD I i_load(const void* p) { return {_mm512_loadu_si512(p)}; }
+INFER_SIMD void i_store(void* p, I a) { _mm512_storeu_si512(p, a.v); }
+INFER_SIMD I i_add(I a, I b) { return {_mm512_add_epi32(a.v, b.v)}; }
+INFER_SIMD I i_sub(I a, I b) { return {_mm512_sub_epi32(a.v, b.v)}; }
+INFER_SIMD I i_mul(I a, I b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
+INFER_SIMD I i_max(I a, I b) { return {_mm512_max_epi32(a.v, b.v)}; }
+INFER_SIMD I i_and(I a, I b) { return {_mm512_and_si512(a.v, b.v)}; }
+INFER_SIMD I i_or(I a, I b) { return {_mm512_or_si512(a.v, b.v)}; }
+INFER_SIMD I i_xor(I a, I b) { return {_mm512_xor_si512(a.v, b.v)}; }
+template <int N>
+INFER_SIMD I i_shl(I a) {
+  return {_mm512_slli_epi32(a.v, N)};
+}
+template <int N>
+INFER_SIMD I i_shr(I a) {
+  return {_mm512_srli_epi32(a.v, N)};
+}
+template <int N>
+INFER_SIMD I i_sar(I a) {
+  return {_mm512_srai_epi32(a.v, N)};
+}
+INFER_SIMD void i_store_s8(int8_t* p, I a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v));
+}
+INFER_SIMD int32_t i_reduce_max(I a) { return _mm512_reduce_max_epi32(a.v); }
+INFER_SIMD int32_t i_reduce_add(I a) { return _mm512_reduce_add_epi32(a.v); }
+// Bytes of `table` (16 of them) at the indices 0..15 in the bytes of a.
+INFER_SIMD I i_lookup(const int8_t* table, I a) {
+  const __m512i t = _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(table)));
+  return {_mm512_shuffle_epi8(t, a.v)};
+}
+// In every 4 bytes: bytes A, B, C, D of the lane, -1 gives 0.
+template <int A, int B, int C, int D>
+INFER_SIMD I i_bytes(I a) {
+  const __m128i base = _mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
+  const __m128i pick = _mm_set1_epi32(static_cast<int>((A & 255u) | (B & 255u) << 8 | (C & 255u) << 16 | (D & 255u) << 24));
+  return {_mm512_shuffle_epi8(a.v, _mm512_broadcast_i32x4(_mm_or_si128(base, pick)))};
+}
+
+#ifdef __AVX512VNNI__
+constexpr int kSignedOffset = 128;
+INFER_SIMD I i_dot_u8(I acc, I w, I x) { return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)}; }
+INFER_SIMD I i_prepare_s8(I w) { return {_mm512_xor_si512(w.v, _mm512_set1_epi8(-128))}; }
+INFER_SIMD I i_dot_s8(I acc, I w, I x) { return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)}; }
+INFER_SIMD I i_madd16(I acc, I a, I b) { return {_mm512_dpwssd_epi32(acc.v, a.v, b.v)}; }
+#else
+constexpr int kSignedOffset = 0;
+INFER_SIMD I i_madd16(I acc, I a, I b) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(a.v, b.v))}; }
+INFER_SIMD I i_dot_u8(I acc, I w, I x) {
+  return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(_mm512_maddubs_epi16(w.v, x.v), _mm512_set1_epi16(1)))};
+}
+INFER_SIMD I i_prepare_s8(I w) { return w; }
+INFER_SIMD I i_dot_s8(I acc, I w, I x) {
+  const __mmask64 negative = _mm512_movepi8_mask(w.v);
+  const __m512i flipped = _mm512_mask_sub_epi8(x.v, negative, _mm512_setzero_si512(), x.v);
+  return i_dot_u8(acc, {_mm512_abs_epi8(w.v)}, {flipped});
+}
+#endif
+
+// Row i is the 16 bytes at p + i * stride: out[c] has in lane i bytes 4c .. 4c + 3 of row i.
+INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
+  __m512i a[4];
+  for (int i = 0; i < 4; ++i) {
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i * stride)));
+    v = _mm512_inserti32x4(v, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + (i + 4) * stride)), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + (i + 8) * stride)), 2);
+    a[i] = _mm512_inserti32x4(v, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + (i + 12) * stride)), 3);
+  }
+  const __m512i l01 = _mm512_unpacklo_epi32(a[0], a[1]), h01 = _mm512_unpackhi_epi32(a[0], a[1]);
+  const __m512i l23 = _mm512_unpacklo_epi32(a[2], a[3]), h23 = _mm512_unpackhi_epi32(a[2], a[3]);
+  out[0] = {_mm512_unpacklo_epi64(l01, l23)};
+  out[1] = {_mm512_unpackhi_epi64(l01, l23)};
+  out[2] = {_mm512_unpacklo_epi64(h01, h23)};
+  out[3] = {_mm512_unpackhi_epi64(h01, h23)};
+}
+// The low 16 bits of every lane as halves.
+INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
+constexpr int kRowTile = 3;       // panels of 16 rows in a matrix-matrix tile
+constexpr int kFloatRows = 4, kFloatTokens = 4;  // tile of products with float weights
+constexpr int kQueryTile = 8;     // queries that share one pass over a block of keys

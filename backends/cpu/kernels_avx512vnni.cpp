@@ -1,0 +1,19 @@
+// CPU kernels for AVX-512 with VNNI.
+#include <immintrin.h>
+
+#include "backends/cpu/kernel_table.h"
+
+namespace infer::cpu {
+namespace {
+
+#include "backends/cpu/kernels/simd_avx512.h"
+
+#include "backends/cpu/kernels/all.h"
+
+}  // namespace
+
+#define INFER_LEVEL "avx512vnni"
+#define INFER_TABLE kAvx512VnniKernels
+#include "backends/cpu/kernels/table_end.h"
+
+}  // namespace infer::cpu

@@ -1,0 +1,19 @@
+// CPU kernels for NEON with the 8-bit integer matrix extension.
+#include <arm_neon.h>
+
+#include "backends/cpu/kernel_table.h"
+
+namespace infer::cpu {
+namespace {
+
+#include "backends/cpu/kernels/simd_neon.h"
+
+#include "backends/cpu/kernels/all.h"
+
+}  // namespace
+
+#define INFER_LEVEL "i8mm"
+#define INFER_TABLE kI8mmKernels
+#include "backends/cpu/kernels/table_end.h"
+
+}  // namespace infer::cpu

@@ -1,0 +1,159 @@
+// matmul and matmul_experts: activations are quantized once (all threads), then threads take ranges of weight rows.
+#include <algorithm>
+#include <vector>
+
+#include "backends/cpu/cpu_ops.h"
+#include "ggml-like/error.h"
+
+namespace infer::cpu {
+namespace {
+
+size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Bytes of the quantized activations of n tokens (zero for float weights).
+size_t activation_bytes(DataType type, int64_t k, int64_t n_tokens) {
+  if (traits(type).activation == ActivationFormat::kF32) return 0;
+  const int64_t padded = padded_tokens(n_tokens);
+  return aligned(k % 256 == 0 ? k / 256 * padded * sizeof(Activation256) : k / 32 * padded * sizeof(Activation32));
+}
+
+int threads_of(Device& device) { return static_cast<CpuDevice&>(device).n_threads(); }
+
+// The layout of the scratch memory: activations, then one product scratch per thread.
+struct ScratchLayout {
+  size_t activations, per_thread;
+  ScratchLayout(DataType type, int64_t k, int64_t n_tokens)
+      : activations(activation_bytes(type, k, n_tokens)), per_thread(aligned(product_scratch_bytes(n_tokens))) {}
+};
+
+// One weight matrix times some tokens, given by pointers to their inputs and outputs.
+struct Product {
+  DataType type;
+  const uint8_t* weight;
+  int64_t n, k;
+  std::span<const float* const> inputs;
+  std::span<float* const> outputs;
+  std::byte* scratch;
+  const float* bias;
+};
+
+void quantize(CpuStream& stream, const Product& p) {
+  const int64_t tokens = static_cast<int64_t>(p.inputs.size()), padded = padded_tokens(tokens);
+  const KernelTable& kernels = stream.kernels();
+  parallel_ranges(stream, padded, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      // Padding tokens repeat the last one: their results are computed and dropped.
+      const float* x = p.inputs[std::min(t, tokens - 1)];
+      if (p.k % 256 == 0) {
+        kernels.quantize256(x, reinterpret_cast<Activation256*>(p.scratch) + t, padded, p.k / 256);
+      } else {
+        kernels.quantize32(x, reinterpret_cast<Activation32*>(p.scratch) + t, padded, p.k / 32);
+      }
+    }
+  });
+}
+
+void multiply(CpuStream& stream, const Product& p) {
+  const KernelTable& kernels = stream.kernels();
+  const ProductKernel kernel = find_product(kernels, p.type);
+  const bool floats = traits(p.type).activation == ActivationFormat::kF32;
+  const int64_t tokens = static_cast<int64_t>(p.inputs.size());
+  const ScratchLayout layout(p.type, p.k, tokens);
+  if (!floats) quantize(stream, p);
+  // Few, large pieces of whole row groups; enough of them that a slow thread does not hold up the rest.
+  const int64_t groups = (p.n + kProductRows - 1) / kProductRows;
+  const int64_t pieces = std::min<int64_t>(groups, stream.pool().size() == 1 ? 1 : stream.pool().size() * 8);
+  stream.pool().run(pieces, [&](int64_t i, int thread) {
+    ProductArgs a;
+    a.weight = p.weight;
+    a.row_bytes = static_cast<int64_t>(row_bytes(p.type, p.k));
+    a.k = p.k;
+    a.x = floats ? static_cast<const void*>(p.inputs.data()) : p.scratch;
+    a.x_stride = padded_tokens(tokens);
+    a.n_tokens = tokens;
+    a.out = p.outputs.data();
+    a.row_begin = groups * i / pieces * kProductRows;
+    a.row_end = std::min(p.n, groups * (i + 1) / pieces * kProductRows);
+    a.scratch = reinterpret_cast<float*>(p.scratch + layout.activations + layout.per_thread * thread);
+    kernel(a);
+    if (!p.bias) return;
+    for (int64_t t = 0; t < tokens; ++t) {
+      kernels.add(p.outputs[t] + a.row_begin, p.bias + a.row_begin, p.outputs[t] + a.row_begin,
+                  a.row_end - a.row_begin);
+    }
+  });
+}
+
+}  // namespace
+
+ProductKernel find_product(const KernelTable& kernels, DataType type) {
+  for (int i = 0; i < kernels.n_products; ++i) {
+    if (kernels.products[i].type == type) return kernels.products[i].product;
+  }
+  return nullptr;
+}
+
+bool supports_matmul(const OpDesc& op, const Device& device) {
+  const TensorDesc& weight = *op.inputs[1];
+  return find_product(static_cast<const CpuDevice&>(device).kernels(), weight.type) != nullptr &&
+         weight.shape.last() % traits(weight.type).block_size == 0;
+}
+
+std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
+  auto prepared = std::make_unique<Prepared>();
+  const ScratchLayout layout(op.inputs[1]->type, op.inputs[1]->shape.last(), op.inputs[0]->shape[0]);
+  prepared->scratch_bytes = layout.activations + layout.per_thread * threads_of(device);
+  return prepared;
+}
+
+void matmul(const Prepared&, const Launch& launch, Stream& stream) {
+  const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &bias = launch.inputs[2], &out = launch.outputs[0];
+  const int64_t rows = launch.rows(x);
+  if (rows == 0) return;
+  std::vector<const float*> inputs;
+  std::vector<float*> outputs;
+  for (int64_t t = 0; t < rows; ++t) {
+    inputs.push_back(x.data<float>() + t * x.desc->row_stride);
+    outputs.push_back(out.data<float>() + t * out.desc->row_stride);
+  }
+  multiply(cpu(stream), {w.desc->type, w.data<uint8_t>(), w.desc->shape[0], w.desc->shape[1], inputs, outputs,
+                         launch.scratch.data<std::byte>(), bias ? bias.data<float>() : nullptr});
+}
+
+std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device) {
+  auto prepared = std::make_unique<Prepared>();
+  const int64_t pairs = op.inputs[0]->shape[0] * op.inputs[2]->shape[1];  // all of them may want one expert
+  const ScratchLayout layout(op.inputs[1]->type, op.inputs[1]->shape.last(), pairs);
+  prepared->scratch_bytes = layout.activations + layout.per_thread * threads_of(device);
+  return prepared;
+}
+
+// Experts one after the other, each with the (token, rank) pairs that chose it.
+void matmul_experts(const Prepared&, const Launch& launch, Stream& stream) {
+  const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
+  const TensorRef& out = launch.outputs[0];
+  const int64_t rows = launch.rows(x), experts = w.desc->shape[0], n = w.desc->shape[1], k = w.desc->shape[2];
+  const int64_t used = ids.desc->shape[1];
+  const bool per_expert = x.desc->shape.rank == 3;
+  std::vector<std::vector<int64_t>> pairs(experts);
+  for (int64_t i = 0; i < rows * used; ++i) {
+    const int32_t e = ids.data<int32_t>()[i];
+    CHECK_INTERNAL(e >= 0 && e < experts);
+    pairs[e].push_back(i);
+  }
+  std::vector<const float*> inputs;
+  std::vector<float*> outputs;
+  for (int64_t e = 0; e < experts; ++e) {
+    if (pairs[e].empty()) continue;
+    inputs.clear();
+    outputs.clear();
+    for (const int64_t i : pairs[e]) {
+      inputs.push_back(x.data<float>() + (per_expert ? i : i / used) * k);
+      outputs.push_back(out.data<float>() + i * n);
+    }
+    multiply(cpu(stream), {w.desc->type, w.data<uint8_t>() + e * n * row_bytes(w.desc->type, k), n, k, inputs, outputs,
+                           launch.scratch.data<std::byte>(), bias ? bias.data<float>() + e * n : nullptr});
+  }
+}
+
+}  // namespace infer::cpu

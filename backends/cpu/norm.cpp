@@ -1,0 +1,38 @@
+// rms_norm and layer_norm over the last dimension.
+#include "backends/cpu/cpu_ops.h"
+
+namespace infer::cpu {
+namespace {
+
+template <typename F>
+void for_each_vector(const Launch& launch, Stream& stream, const F& f) {
+  const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
+  const int64_t d = x.desc->shape.last(), per_row = x.desc->shape.row_elements() / d;
+  parallel_ranges(
+      cpu(stream), launch.rows(x) * per_row, std::max<int64_t>(1, 8192 / d), [&](int64_t begin, int64_t end, int) {
+        for (int64_t i = begin; i < end; ++i) {
+          f(x.data<float>() + i / per_row * x.desc->row_stride + i % per_row * d, out.data<float>() + i * d, d);
+        }
+      });
+}
+
+const float* optional(const TensorRef& t) { return t ? t.data<float>() : nullptr; }
+
+}  // namespace
+
+void rms_norm(const Prepared&, const Launch& launch, Stream& stream) {
+  const float* weight = optional(launch.inputs[1]);
+  const float eps = launch.param<NormParams>().eps;
+  const KernelTable& kernels = cpu(stream).kernels();
+  for_each_vector(launch, stream, [&](const float* x, float* y, int64_t d) { kernels.rms_norm(x, weight, eps, y, d); });
+}
+
+void layer_norm(const Prepared&, const Launch& launch, Stream& stream) {
+  const float *weight = optional(launch.inputs[1]), *bias = optional(launch.inputs[2]);
+  const float eps = launch.param<NormParams>().eps;
+  const KernelTable& kernels = cpu(stream).kernels();
+  for_each_vector(launch, stream,
+                  [&](const float* x, float* y, int64_t d) { kernels.layer_norm(x, weight, bias, eps, y, d); });
+}
+
+}  // namespace infer::cpu

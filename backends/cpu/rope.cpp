@@ -1,0 +1,38 @@
+// rope_table and rope.
+#include "backends/cpu/cpu_ops.h"
+#include "ggml-like/rope_angles.h"
+
+namespace infer::cpu {
+
+std::unique_ptr<Prepared> prepare_rope_table(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
+
+void rope_table(const Prepared&, const Launch& launch, Stream& stream) {
+  const RopeTableParams& params = launch.param<RopeTableParams>();
+  const TensorRef& factors = launch.inputs[0];
+  const size_t pairs = params.n_dims / 2;
+  const RopeAngles angles =
+      rope_angles(params, factors ? std::span<const float>(factors.data<float>(), pairs) : std::span<const float>());
+  const std::span<const int32_t> positions = launch.step->positions();
+  parallel_ranges(cpu(stream), static_cast<int64_t>(positions.size()), 16, [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t)
+      rope_row(angles, positions[t], launch.outputs[0].data<float>() + t * pairs * 2);
+  });
+}
+
+void rope(const Prepared&, const Launch& launch, Stream& stream) {
+  const RopeParams& params = launch.param<RopeParams>();
+  const TensorRef &x = launch.inputs[0], &table = launch.inputs[1], &out = launch.outputs[0];
+  const int64_t heads = x.desc->shape[1], dim = x.desc->shape[2];
+  parallel_ranges(cpu(stream), launch.rows(x), std::max<int64_t>(1, 4096 / (heads * dim)),
+                  [&](int64_t begin, int64_t end, int) {
+                    for (int64_t t = begin; t < end; ++t) {
+                      for (int64_t h = 0; h < heads; ++h) {
+                        cpu(stream).kernels().rope(x.data<float>() + t * x.desc->row_stride + h * dim,
+                                                   table.data<float>() + t * params.n_dims, params.n_dims,
+                                                   params.interleaved, out.data<float>() + (t * heads + h) * dim, dim);
+                      }
+                    }
+                  });
+}
+
+}  // namespace infer::cpu

@@ -1,0 +1,82 @@
+#include "backends/cpu/thread_pool.h"
+
+#include <utility>
+
+namespace infer::cpu {
+namespace {
+
+// About 50 microseconds: longer than the gaps between the operations of a step, much shorter than a time slice.
+constexpr int kSpins = 2000;
+
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int n_threads) {
+  for (int i = 1; i < n_threads; ++i) workers_.emplace_back([this, i] { work(i); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    ++generation_;
+  }
+  wake_.notify_all();
+  for (std::thread& t : workers_) t.join();
+}
+
+void ThreadPool::take_pieces(int thread) {
+  try {
+    for (int64_t i = next_piece_.fetch_add(1); i < n_pieces_; i = next_piece_.fetch_add(1)) call_(body_, i, thread);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    next_piece_ = n_pieces_;
+  }
+}
+
+void ThreadPool::work(int thread) {
+  uint64_t seen = 0;
+  for (;;) {
+    for (int i = 0; i < kSpins && generation_.load(std::memory_order_acquire) == seen; ++i) pause();
+    if (generation_.load(std::memory_order_acquire) == seen) {
+      std::unique_lock lock(mutex_);
+      ++sleepers_;
+      wake_.wait(lock, [&] { return generation_.load() != seen; });
+      --sleepers_;
+    }
+    seen = generation_.load(std::memory_order_acquire);
+    if (stop_) return;
+    take_pieces(thread);
+    busy_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void ThreadPool::dispatch(int64_t n_pieces, const void* body, Call call) {
+  body_ = body;
+  call_ = call;
+  n_pieces_ = n_pieces;
+  next_piece_ = 0;
+  busy_ = static_cast<int>(workers_.size());
+  generation_.fetch_add(1);
+  if (sleepers_.load() > 0) {
+    { const std::lock_guard lock(mutex_); }
+    wake_.notify_all();
+  }
+  take_pieces(0);
+  // Others may be descheduled on a busy machine: spin first, then let them have the processor.
+  for (int i = 0; busy_.load(std::memory_order_acquire) != 0; ++i) {
+    if (i < kSpins) pause();
+    else std::this_thread::yield();
+  }
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+}  // namespace infer::cpu

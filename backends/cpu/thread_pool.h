@@ -1,0 +1,58 @@
+// Threads that share loops. Between loops they spin briefly, then sleep. The calling thread takes part, so a pool of
+// one has no threads of its own. Results never depend on the number of threads: pieces are independent.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace infer::cpu {
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(int n_threads);  // REQUIRES at least 1
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls body(piece, thread) for every piece in [0, n_pieces), each once, on any thread (0 .. size() - 1). Returns
+  // when all are done; the first exception thrown is thrown again here. One caller at a time.
+  template <typename Body>
+  void run(int64_t n_pieces, const Body& body) {
+    if (n_pieces <= 0) return;
+    if (workers_.empty() || n_pieces == 1) {
+      for (int64_t i = 0; i < n_pieces; ++i) body(i, 0);
+      return;
+    }
+    dispatch(n_pieces, &body,
+             [](const void* b, int64_t piece, int thread) { (*static_cast<const Body*>(b))(piece, thread); });
+  }
+
+ private:
+  using Call = void (*)(const void* body, int64_t piece, int thread);
+  void dispatch(int64_t n_pieces, const void* body, Call call);
+  void work(int thread);
+  void take_pieces(int thread);
+
+  std::vector<std::thread> workers_;
+  // The loop in progress; written before generation_ is raised.
+  const void* body_ = nullptr;
+  Call call_ = nullptr;
+  int64_t n_pieces_ = 0;
+  std::atomic<int64_t> next_piece_{0};
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<int> busy_{0};
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<int> sleepers_{0};
+  std::exception_ptr failure_;  // guarded by mutex_
+};
+
+}  // namespace infer::cpu

@@ -1,0 +1,25 @@
+// Every backend of this program, by name. The only place above which no backend is named.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ggml-like/backend.h"
+
+namespace infer {
+
+struct DeviceOptions {
+  int n_threads = 0;  // of the CPU; 0: physical cores
+};
+
+// Names that open_device() takes on this machine: "cpu", "ref", and the accelerators found.
+std::vector<std::string> device_names();
+
+// Throws Error(kInvalidArgument) for an unknown name, and what the backend throws when it can not start.
+std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options = {});
+
+// Instruction set levels of the CPU backend that run here, weakest first.
+std::vector<std::string> cpu_level_names();
+
+}  // namespace infer
