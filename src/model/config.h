@@ -1,0 +1,88 @@
+// Hyper-parameters of a model, and the reader that takes them from `<arch>.*` metadata with checked ranges. The reader
+// remembers what was asked for; a key that nobody asked for and that is not known to be without effect is refused, so
+// that no model is run by rules its file contradicts.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ggml-like/gguf.h"
+#include "ggml-like/op.h"
+
+namespace infer {
+
+// Caps on counts; far above any model, far below what overflows.
+inline constexpr int64_t kMaxLayers = 4096;
+inline constexpr int64_t kMaxWidth = 1 << 22;  // embedding, feed forward, heads * head size
+inline constexpr int64_t kMaxHeads = 1 << 14;
+inline constexpr int64_t kMaxHeadDim = 1 << 14;
+inline constexpr int64_t kMaxExperts = 1 << 14;
+inline constexpr int64_t kMaxVocabulary = 1 << 24;
+
+// What may differ from layer to layer.
+struct LayerConfig {
+  int n_head = 0;
+  int n_kv_head = 0;
+  int n_ff = 0;  // inner width of the dense feed forward
+};
+
+struct ModelConfig {
+  std::string architecture;
+  std::string name;
+  int n_layer = 0;
+  int n_embd = 0;
+  int n_vocab = 0;
+  int context_length = 0;
+  std::vector<LayerConfig> layers;  // [n_layer]
+  int key_dim = 0;                  // of one head
+  int value_dim = 0;
+  float norm_eps = 0;
+  RopeTableParams rope;
+
+  int n_expert = 0;  // 0: dense
+  int n_expert_used = 0;
+  int n_ff_expert = 0;         // inner width of a routed expert
+  int n_ff_shared_expert = 0;  // inner width of the shared expert, 0: none
+};
+
+class ConfigReader {
+ public:
+  explicit ConfigReader(const GgufFile& file);
+
+  const std::string& architecture() const { return architecture_; }
+  bool has(std::string_view key) const;  // keys are given without "<arch>."
+
+  // A count in [low, high]. The first form requires the key.
+  int count(std::string_view key, int64_t low, int64_t high);
+  int count(std::string_view key, int64_t low, int64_t high, int fallback);
+  // One number for all layers or an array with one for each.
+  std::vector<int> counts(std::string_view key, int n, int64_t low, int64_t high);
+  std::vector<int> counts(std::string_view key, int n, int64_t low, int64_t high, const std::vector<int>& fallback);
+  // A finite number in [low, high].
+  float number(std::string_view key, double low, double high);
+  float number(std::string_view key, double low, double high, double fallback);
+  std::string text(std::string_view key, std::string_view fallback);
+  // A key whose other values would change the result: refused unless it is absent or one of `values` (booleans are 0
+  // and 1).
+  void only(std::string_view key, std::initializer_list<double> values);
+  // A key that does not change the result.
+  void ignore(std::string_view key) { asked_.insert(std::string(key)); }
+
+  // Throws Error(kUnsupported) naming a key of the architecture that was not asked for.
+  void finish() const;
+
+ private:
+  std::string full(std::string_view key) const { return architecture_ + "." + std::string(key); }
+  std::string mark(std::string_view key);  // full name; remembers the key
+  [[noreturn]] void missing(const std::string& key) const;
+
+  const GgufFile& file_;
+  std::string architecture_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+}  // namespace infer
