@@ -1,0 +1,34 @@
+// What a client asks of the engine: one prompt, one continuation. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/text/sampler_dry.h"
+#include "src/text/sampler_params.h"
+
+namespace infer {
+
+using RequestId = uint64_t;
+
+struct Request {
+  RequestId id = 0;  // chosen by the caller, unique among those the scheduler knows
+  std::vector<TokenId> prompt;
+  SamplingParams sampling;
+  std::shared_ptr<const DryBreakers> dry_breakers;  // null: none
+
+  // When to stop.
+  int32_t max_new_tokens = -1;            // -1: until the context is full; 0: only compute the prompt
+  bool ignore_eog = false;                // go on after an end-of-generation token
+  std::vector<TokenId> stop_tokens;       // further tokens that end the text
+  std::vector<std::string> stop_strings;  // looked for by whoever turns tokens into text, who then calls finish()
+
+  int32_t priority = 0;      // higher goes first; then first come, first served
+  std::string cache_salt;    // only requests of the same salt share cached prefixes
+  bool reuse_prefix = true;  // false: neither take cached blocks nor leave any
+  bool all_logits = false;   // logits of every prompt position; takes no cached blocks
+};
+
+}  // namespace infer

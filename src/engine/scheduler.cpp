@@ -1,0 +1,409 @@
+#include "src/engine/scheduler.h"
+
+#include <algorithm>
+
+#include "ggml-like/error.h"
+#include "ggml-like/step_inputs.h"  // kMaxCacheGroups
+
+namespace infer {
+namespace {
+
+void require(bool holds, const char* what, int64_t found) {
+  if (!holds) throw Error(ErrorCode::kInvalidArgument, concat("[scheduler] expected ", what, ", found ", found));
+}
+
+static_assert(kMaxCacheGroups == 4);  // as a message below says
+
+bool in_rank(const Sequence* a, const Sequence* b) { return a->before(*b); }
+
+void insert(std::vector<Sequence*>& list, Sequence& s) {
+  list.insert(std::lower_bound(list.begin(), list.end(), &s, in_rank), &s);
+}
+
+bool contains(const std::vector<TokenId>& list, TokenId token) {
+  return std::find(list.begin(), list.end(), token) != list.end();
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerConfig& config, std::vector<CacheGroup> groups, PrefixHasher hasher)
+    : config_(config), groups_(std::move(groups)), hasher_(hasher) {
+  require(config.max_sequences >= 1, "at least 1 running sequence", config.max_sequences);
+  require(config.token_budget >= config.max_sequences, "a token budget of at least one per sequence",
+          config.token_budget);
+  require(config.max_outputs >= config.max_sequences, "at least one output row per sequence", config.max_outputs);
+  require(config.max_waiting >= 1, "a queue of at least 1 request", config.max_waiting);
+  require(config.max_context >= 1, "a context of at least 1 token", config.max_context);
+  require(config.n_vocab >= 1, "a vocabulary of at least 1 token", static_cast<int64_t>(config.n_vocab));
+  const int64_t n_groups = static_cast<int64_t>(groups_.size());
+  require(n_groups >= 1 && n_groups <= kMaxCacheGroups, "1 to 4 cache groups", n_groups);
+  for (const CacheGroup& group : groups_) {
+    if (group.kind != CacheKind::kFull) {
+      throw Error(ErrorCode::kUnsupported,
+                  concat("[scheduler] cache group ", pools_.size(), ": expected kind full, found ",
+                         cache_kind_name(group.kind), ", which is not implemented"));
+    }
+    pools_.emplace_back(group.n_blocks);
+  }
+}
+
+int64_t Scheduler::max_known() const {
+  int64_t limit = config_.max_context;
+  for (const CacheGroup& group : groups_) limit = std::min(limit, int64_t{group.n_blocks} * kBlockTokens);
+  return limit;
+}
+
+void Scheduler::check_request(const Request& request) const {
+  const int64_t length = static_cast<int64_t>(request.prompt.size());
+  require(length >= 1, "a prompt of at least 1 token", length);
+  for (const TokenId token : request.prompt) {
+    if (token < 0 || static_cast<size_t>(token) >= config_.n_vocab) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat("[scheduler] prompt: expected token ids below ", config_.n_vocab, ", found ", token));
+    }
+  }
+  require(request.max_new_tokens >= -1, "max_new_tokens of -1 or more", request.max_new_tokens);
+  const int64_t needed = length + (request.max_new_tokens != 0 ? 1 : 0);
+  if (needed > config_.max_context) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[scheduler] prompt of ", length, " tokens: expected at most ",
+                       config_.max_context - (needed - length), " in a context of ", config_.max_context));
+  }
+  if (needed > max_known()) {
+    throw Error(ErrorCode::kOutOfMemory, concat("[scheduler] prompt of ", length, " tokens needs ", blocks_for(needed),
+                                                " cache blocks, found ", max_known() / kBlockTokens, " in all"));
+  }
+  require(!sequences_.contains(request.id), "an unused request id", static_cast<int64_t>(request.id));
+}
+
+bool Scheduler::add(Request request) {
+  check_request(request);
+  Sampler sampler(request.sampling, config_.n_vocab, request.dry_breakers);
+  if (waiting_.size() >= static_cast<size_t>(config_.max_waiting)) return false;
+  const RequestId id = request.id;
+  auto s = std::make_unique<Sequence>(std::move(request), std::move(sampler), arrivals_++, groups_.size());
+  s->max_known_ = max_known();
+  if (s->request_.max_new_tokens >= 0)
+    s->max_known_ = std::min(s->max_known_, s->n_prompt_ + s->request_.max_new_tokens);
+  insert(waiting_, *s);
+  sequences_.emplace(id, std::move(s));
+  return true;
+}
+
+Sequence* Scheduler::find(RequestId id) {
+  const auto found = sequences_.find(id);
+  return found == sequences_.end() ? nullptr : found->second.get();
+}
+
+void Scheduler::propose(RequestId id, std::span<const TokenId> drafts) {
+  CHECK_INTERNAL(!in_flight_);
+  Sequence* s = find(id);
+  if (!s || s->state_ != SequenceState::kRunning || s->remaining() != 1) return;
+  s->tokens_.resize(s->n_known_);
+  const int64_t room = s->max_known_ - s->n_known_ - 1;  // the step draws one token more than it verifies
+  for (int64_t i = 0; i < std::min<int64_t>(room, static_cast<int64_t>(drafts.size())); ++i) {
+    if (drafts[i] < 0 || static_cast<size_t>(drafts[i]) >= config_.n_vocab) break;
+    s->tokens_.push_back(drafts[i]);
+  }
+}
+
+StepPlan Scheduler::schedule() {
+  CHECK_INTERNAL(!in_flight_);
+  StepPlan plan;
+  schedule_decodes(plan);
+  schedule_prompts(plan);
+  admit(plan);
+  schedule_drafts(plan);
+  in_flight_ = !plan.empty();
+  return plan;
+}
+
+void Scheduler::schedule_decodes(StepPlan& plan) {
+  // In rank, so that a victim, the last in rank, has never been scheduled already.
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence& s = *running_[i];
+    if (s.remaining() != 1) continue;
+    bool reserved = reserve(s, 1, plan);
+    while (!reserved && running_.back() != &s) {
+      preempt(*running_.back());
+      reserved = reserve(s, 1, plan);
+    }
+    if (!reserved) {
+      CHECK_INTERNAL(running_.size() > 1);  // alone, a sequence fits
+      preempt(s);
+      return;
+    }
+    add_chunk(s, plan);
+  }
+}
+
+void Scheduler::schedule_prompts(StepPlan& plan) {
+  for (Sequence* s : running_) {
+    if (s->remaining() > 1) add_chunk(*s, plan);
+  }
+}
+
+void Scheduler::admit(StepPlan& plan) {
+  while (!waiting_.empty() && running_.size() < static_cast<size_t>(config_.max_sequences) &&
+         plan.n_tokens < config_.token_budget) {
+    Sequence& s = *waiting_.front();
+    if (!start(s)) {
+      CHECK_INTERNAL(!running_.empty());  // alone, a sequence fits
+      return;
+    }
+    waiting_.erase(waiting_.begin());
+    insert(running_, s);
+    add_chunk(s, plan);
+  }
+}
+
+void Scheduler::schedule_drafts(StepPlan& plan) {
+  for (ScheduledSequence& scheduled : plan.sequences) {
+    Sequence& s = *scheduled.sequence;
+    int64_t n = std::min<int64_t>({static_cast<int64_t>(s.drafts().size()), config_.token_budget - plan.n_tokens,
+                                   config_.max_outputs - plan.n_outputs});
+    while (n > 0 && !reserve(s, 1 + n, plan)) --n;  // drafts never preempt anyone
+    s.tokens_.resize(s.n_known_ + n);
+    scheduled.n_drafts = static_cast<int32_t>(n);
+    scheduled.n_tokens += scheduled.n_drafts;
+    plan.n_tokens += scheduled.n_drafts;
+    plan.n_outputs += scheduled.n_drafts;
+  }
+}
+
+void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
+  const int64_t outputs = config_.max_outputs - plan.n_outputs;
+  int64_t n = std::min<int64_t>(s.remaining(), config_.token_budget - plan.n_tokens);
+  if (s.request_.all_logits) n = std::min(n, outputs);
+  if (n == s.remaining() && s.wants_tokens() && outputs == 0) --n;
+  if (n <= 0) return;
+  ScheduledSequence scheduled;
+  scheduled.sequence = &s;
+  scheduled.first_position = s.n_computed_;
+  scheduled.n_tokens = static_cast<int32_t>(n);
+  scheduled.samples = n == s.remaining() && s.wants_tokens();
+  scheduled.first_output = static_cast<int32_t>(s.request_.all_logits ? 0 : scheduled.samples ? n - 1 : n);
+  plan.n_tokens += scheduled.n_tokens;
+  plan.n_outputs += scheduled.n_tokens - scheduled.first_output;
+  plan.sequences.push_back(scheduled);
+}
+
+bool Scheduler::start(Sequence& s) {
+  // At least one known token is left to compute, so that there are logits to go on from.
+  const bool look_up = s.request_.reuse_prefix && !s.request_.all_logits;
+  int64_t n_hit = look_up ? (s.n_known_ - 1) / kBlockTokens : 0;
+  extend_keys(s, n_hit);
+  std::vector<std::vector<BlockId>> hits(pools_.size());
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    hits[g] = pools_[g].find_prefix(std::span(s.tables_[g].keys).first(n_hit));
+    n_hit = static_cast<int64_t>(hits[g].size());
+  }
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    hits[g].resize(n_hit);
+    int64_t available = pools_[g].available();
+    for (const BlockId block : hits[g]) available -= pools_[g].references(block) == 0;
+    // Every running sequence keeps the prospect of one more block, or this one would soon be preempted again.
+    if (available < blocks_for(s.n_known_) - n_hit + static_cast<int64_t>(running_.size())) return false;
+  }
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    for (const BlockId block : hits[g]) pools_[g].retain(block);
+    auto& table = s.tables_[g];
+    table.blocks = std::move(hits[g]);
+    table.n_published = table.blocks.size();
+    while (static_cast<int64_t>(table.blocks.size()) < blocks_for(s.n_known_)) {
+      table.blocks.push_back(pools_[g].allocate().value());
+    }
+  }
+  s.n_computed_ = n_hit * kBlockTokens;
+  s.state_ = SequenceState::kRunning;
+  if (s.n_cached_prompt_ < 0) s.n_cached_prompt_ = std::min(s.n_computed_, s.n_prompt_);
+  stats_.admitted_tokens += s.n_known_;
+  stats_.prefix_hit_tokens += s.n_computed_;
+  return true;
+}
+
+bool Scheduler::reserve(Sequence& s, int64_t n, StepPlan& plan) {
+  const int64_t needed = blocks_for(s.n_computed_ + n);
+  const size_t first = static_cast<size_t>(s.n_computed_ / kBlockTokens);  // the first block written
+  auto shared = [&](size_t g) {
+    const auto& blocks = s.tables_[g].blocks;
+    return first < blocks.size() && pools_[g].references(blocks[first]) > 1;
+  };
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    const int64_t missing = std::max<int64_t>(0, needed - static_cast<int64_t>(s.tables_[g].blocks.size()));
+    if (pools_[g].available() < missing + (shared(g) ? 1 : 0)) return false;
+  }
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    auto& blocks = s.tables_[g].blocks;
+    if (shared(g)) {
+      const BlockId copy = pools_[g].allocate().value();
+      plan.copies.push_back({static_cast<int32_t>(g), blocks[first], copy});
+      pools_[g].release(blocks[first]);
+      blocks[first] = copy;
+    } else if (first < blocks.size()) {
+      pools_[g].make_writable(blocks[first]);
+    }
+    while (static_cast<int64_t>(blocks.size()) < needed) blocks.push_back(pools_[g].allocate().value());
+    CHECK_INTERNAL(pools_[g].writable(blocks[first]));
+  }
+  return true;
+}
+
+void Scheduler::preempt(Sequence& s) {
+  std::erase(running_, &s);
+  release_blocks(s);
+  s.tokens_.resize(s.n_known_);
+  s.n_computed_ = 0;
+  s.state_ = SequenceState::kWaiting;
+  ++s.n_preemptions_;
+  ++stats_.preemptions;
+  insert(waiting_, s);
+}
+
+void Scheduler::release_blocks(Sequence& s) {
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    auto& table = s.tables_[g];
+    // Last first: of a text in the cache the end is evicted before the beginning it depends on.
+    for (size_t i = table.blocks.size(); i-- > 0;) pools_[g].release(table.blocks[i]);
+    table.blocks.clear();
+    table.n_published = 0;
+  }
+}
+
+void Scheduler::commit(const StepPlan& plan, std::span<const std::vector<TokenId>> sampled) {
+  CHECK_INTERNAL(in_flight_ && sampled.size() == plan.sequences.size());
+  in_flight_ = false;
+  ++stats_.steps;
+  for (size_t i = 0; i < sampled.size(); ++i) {
+    const ScheduledSequence& scheduled = plan.sequences[i];
+    Sequence& s = *scheduled.sequence;
+    if (s.state_ != SequenceState::kRunning) {
+      s.tokens_.resize(s.n_known_);
+      continue;
+    }
+    const int64_t before = s.n_computed_;
+    FinishReason reason = FinishReason::kNone;
+    CHECK_INTERNAL(sampled[i].empty() != scheduled.samples);
+    if (scheduled.samples) {
+      const size_t accepted = sampled[i].size() - 1;
+      CHECK_INTERNAL(accepted <= static_cast<size_t>(scheduled.n_drafts) &&
+                     std::equal(sampled[i].begin(), sampled[i].end() - 1, s.drafts().begin()));
+      s.n_computed_ = s.n_known_ + static_cast<int64_t>(accepted);
+      stats_.proposed_drafts += scheduled.n_drafts;
+      stats_.accepted_drafts += static_cast<int64_t>(accepted);
+      reason = append(s, sampled[i]);
+    } else {
+      s.n_computed_ += scheduled.n_tokens;
+      if (s.remaining() == 0) reason = FinishReason::kMaxTokens;
+    }
+    stats_.computed_tokens += s.n_computed_ - before;
+    publish_full_blocks(s);
+    if (reason != FinishReason::kNone) {
+      finish(s.id(), reason);
+    } else {
+      trim_tables(s);
+    }
+  }
+}
+
+FinishReason Scheduler::append(Sequence& s, std::span<const TokenId> tokens) {
+  s.tokens_.resize(s.n_known_);
+  for (const TokenId token : tokens) {
+    s.tokens_.push_back(token);
+    ++s.n_known_;
+    if (!s.request_.ignore_eog && contains(config_.eog_tokens, token)) return FinishReason::kEndOfGeneration;
+    if (contains(s.request_.stop_tokens, token)) return FinishReason::kEndOfGeneration;
+    if (s.n_known_ - s.n_prompt_ == s.request_.max_new_tokens) return FinishReason::kMaxTokens;
+    if (s.n_known_ >= s.max_known_) return FinishReason::kContextFull;
+  }
+  return FinishReason::kNone;
+}
+
+void Scheduler::extend_keys(Sequence& s, int64_t n_blocks) {
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    auto& keys = s.tables_[g].keys;
+    while (static_cast<int64_t>(keys.size()) < n_blocks) {
+      const PrefixKey previous = keys.empty() ? hasher_.root(static_cast<int>(g), s.request_.cache_salt) : keys.back();
+      keys.push_back(hasher_.next(previous, s.known_tokens().subspan(keys.size() * kBlockTokens, kBlockTokens)));
+    }
+  }
+}
+
+void Scheduler::publish_full_blocks(Sequence& s) {
+  if (!s.request_.reuse_prefix) return;
+  // The text may have ended before tokens that were computed as drafts.
+  const int64_t n_full = std::min(s.n_computed_, s.n_known_) / kBlockTokens;
+  extend_keys(s, n_full);
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    auto& table = s.tables_[g];
+    for (; static_cast<int64_t>(table.n_published) < n_full; ++table.n_published) {
+      BlockId& block = table.blocks[table.n_published];
+      block = pools_[g].publish(block, table.keys[table.n_published]);
+    }
+  }
+}
+
+void Scheduler::trim_tables(Sequence& s) {
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    auto& blocks = s.tables_[g].blocks;
+    while (static_cast<int64_t>(blocks.size()) > blocks_for(s.n_known_)) {
+      pools_[g].release(blocks.back());
+      blocks.pop_back();
+    }
+  }
+}
+
+void Scheduler::fork(RequestId parent_id, RequestId child_id, Sampler sampler, int64_t n_shared, TokenId next) {
+  CHECK_INTERNAL(!in_flight_);
+  const Sequence* parent = find(parent_id);
+  CHECK_INTERNAL(parent && n_shared >= parent->n_prompt_ && n_shared <= parent->n_known_ &&
+                 n_shared < parent->max_known_);
+  require(!sequences_.contains(child_id), "an unused request id", static_cast<int64_t>(child_id));
+  Request request = parent->request_;
+  request.id = child_id;
+  auto child = std::make_unique<Sequence>(std::move(request), std::move(sampler), arrivals_++, groups_.size());
+  Sequence& s = *child;
+  sequences_.emplace(child_id, std::move(child));
+  s.tokens_.assign(parent->tokens_.begin(), parent->tokens_.begin() + n_shared);
+  s.n_known_ = n_shared;
+  s.max_known_ = parent->max_known_;
+  const bool share = parent->state_ == SequenceState::kRunning && n_shared <= parent->n_computed_ &&
+                     running_.size() < static_cast<size_t>(config_.max_sequences);
+  if (share) {
+    for (size_t g = 0; g < pools_.size(); ++g) {
+      const auto& from = parent->tables_[g];
+      auto& to = s.tables_[g];
+      to.blocks.assign(from.blocks.begin(), from.blocks.begin() + blocks_for(n_shared));
+      for (const BlockId block : to.blocks) pools_[g].retain(block);
+      to.n_published = std::min<size_t>(from.n_published, n_shared / kBlockTokens);
+      to.keys.assign(from.keys.begin(), from.keys.begin() + to.n_published);
+    }
+    s.n_computed_ = n_shared;
+    s.n_cached_prompt_ = s.n_prompt_;
+    s.state_ = SequenceState::kRunning;
+  }
+  insert(share ? running_ : waiting_, s);
+  const FinishReason reason = append(s, std::span(&next, 1));
+  if (reason != FinishReason::kNone) finish(child_id, reason);
+}
+
+void Scheduler::finish(RequestId id, FinishReason reason) {
+  Sequence* s = find(id);
+  if (!s || s->state_ == SequenceState::kFinished) return;
+  std::erase(s->state_ == SequenceState::kRunning ? running_ : waiting_, s);
+  release_blocks(*s);
+  if (!in_flight_) s->tokens_.resize(s->n_known_);  // a step in flight may still read its drafts
+  s->state_ = SequenceState::kFinished;
+  s->finish_reason_ = reason;
+}
+
+std::unique_ptr<Sequence> Scheduler::take(RequestId id) {
+  CHECK_INTERNAL(!in_flight_);
+  const auto found = sequences_.find(id);
+  CHECK_INTERNAL(found != sequences_.end() && found->second->state_ == SequenceState::kFinished);
+  auto s = std::move(found->second);
+  sequences_.erase(found);
+  return s;
+}
+
+}  // namespace infer

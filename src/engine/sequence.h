@@ -1,0 +1,91 @@
+// A request on its way: the tokens known, how many of them are computed, and where their keys and values lie.
+// Invariants while it is not finished: computed() < known(), save for a request of no new tokens; the block tables
+// cover at least computed() tokens; tokens() is the known tokens followed by the drafts.
+// Owned and changed by the Scheduler alone; the engine reads it and draws from its sampler. One thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/engine/block_pool.h"
+#include "src/engine/request.h"
+#include "src/text/sampler.h"
+
+namespace infer {
+
+enum class SequenceState : uint8_t { kWaiting, kRunning, kFinished };
+
+enum class FinishReason : uint8_t {
+  kNone,
+  kEndOfGeneration,  // an end-of-generation token or one of the request's stop tokens; it is the last token
+  kStopString,
+  kMaxTokens,
+  kContextFull,
+  kCancelled,
+  kError,
+};
+std::string_view finish_reason_name(FinishReason reason);
+
+class Sequence {
+ public:
+  Sequence(Request request, Sampler sampler, uint64_t arrival, size_t n_groups);
+
+  const Request& request() const { return request_; }
+  RequestId id() const { return request_.id; }
+  SequenceState state() const { return state_; }
+  FinishReason finish_reason() const { return finish_reason_; }
+  Sampler& sampler() { return sampler_; }
+  const Sampler& sampler() const { return sampler_; }
+
+  std::span<const TokenId> tokens() const { return tokens_; }                         // known, then drafts
+  std::span<const TokenId> known_tokens() const { return tokens().first(n_known_); }  // prompt, then generated
+  std::span<const TokenId> generated() const { return known_tokens().subspan(n_prompt_); }
+  std::span<const TokenId> drafts() const { return tokens().subspan(n_known_); }
+  // All tokens up to and including `position`: what the sampler is shown to choose the next one.
+  std::span<const TokenId> history(int64_t position) const { return tokens().first(position + 1); }
+
+  int64_t prompt_length() const { return n_prompt_; }
+  int64_t known() const { return n_known_; }
+  int64_t computed() const { return n_computed_; }
+  int64_t remaining() const { return n_known_ - n_computed_; }  // known tokens not yet computed
+  bool wants_tokens() const { return request_.max_new_tokens != 0; }
+
+  std::span<const BlockId> table(size_t group) const { return tables_[group].blocks; }
+
+  // Prompt tokens that came from the cache when the sequence first started.
+  int64_t cached_prompt_tokens() const { return n_cached_prompt_ < 0 ? 0 : n_cached_prompt_; }
+  int32_t preemptions() const { return n_preemptions_; }
+
+  // Whether this goes before `other`: higher priority, then earlier arrival.
+  bool before(const Sequence& other) const {
+    if (request_.priority != other.request_.priority) return request_.priority > other.request_.priority;
+    return arrival_ < other.arrival_;
+  }
+
+ private:
+  friend class Scheduler;
+
+  struct Table {
+    std::vector<BlockId> blocks;
+    std::vector<PrefixKey> keys;  // of the full blocks of known tokens, as far as they were needed
+    size_t n_published = 0;       // blocks [0, n_published) are published
+  };
+
+  Request request_;
+  Sampler sampler_;
+  uint64_t arrival_;
+  SequenceState state_ = SequenceState::kWaiting;
+  FinishReason finish_reason_ = FinishReason::kNone;
+  std::vector<TokenId> tokens_;
+  int64_t n_prompt_;
+  int64_t n_known_;
+  int64_t n_computed_ = 0;
+  int64_t max_known_ = 0;  // the text ends at this many tokens, whatever the request allows
+  int64_t n_cached_prompt_ = -1;
+  int32_t n_preemptions_ = 0;
+  std::vector<Table> tables_;  // one per cache group
+};
+
+}  // namespace infer

@@ -1,0 +1,289 @@
+// A random driver: requests with shared prefixes, drafts, forks, cancellations and too few blocks, for 100,000 steps.
+// After every step the books must balance, and every text must be what the model says without any cache.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "src/engine/scheduler.h"
+#include "tests/unit/engine/fake_model.h"
+
+using namespace infer;
+using namespace infer::test;
+
+namespace {
+
+struct Setting {
+  const char* name;
+  std::vector<int32_t> blocks;  // one entry per cache group
+  int32_t budget, sequences, outputs;
+  int64_t context;
+  int steps;
+};
+
+class Driver {
+ public:
+  Driver(const Setting& setting, uint32_t seed) : random_(seed) {
+    config_.token_budget = setting.budget, config_.max_sequences = setting.sequences;
+    config_.max_outputs = setting.outputs, config_.max_waiting = 12;
+    config_.max_context = setting.context, config_.n_vocab = kVocab, config_.eog_tokens = {kEog};
+    for (const int32_t n : setting.blocks) groups_.push_back(full_group(n));
+    max_known_ = setting.context;
+    for (const int32_t n : setting.blocks) max_known_ = std::min<int64_t>(max_known_, n * kBlockTokens);
+    scheduler_ = std::make_unique<Scheduler>(config_, groups_, PrefixHasher({seed, 7}));
+    model_ = std::make_unique<FakeModel>(groups_, kVocab);
+  }
+
+  void act() {
+    if (chance(25)) add_request();
+    for (const Sequence* s : scheduler_->running()) {
+      if (chance(30)) propose(*s);
+      if (chance(1)) forks_.push_back(s->id());
+    }
+    for (const RequestId parent : forks_) fork(parent);
+    forks_.clear();
+    if (chance(2)) cancel();
+    step();
+  }
+
+  void drain() {
+    for (int i = 0; !scheduler_->idle(); ++i) {
+      REQUIRE(i < 20000);
+      REQUIRE(step());  // whoever waits or runs, something is computed
+    }
+    for (size_t g = 0; g < groups_.size(); ++g) CHECK(scheduler_->pool(g).stats().used == 0);
+    CHECK(n_added_ == n_taken_);
+  }
+
+  const SchedulerStats& stats() const { return scheduler_->stats(); }
+  int64_t evictions() const { return scheduler_->pool(0).stats().evictions; }
+  int64_t n_taken() const { return n_taken_; }
+  int64_t n_forked() const { return n_forked_; }
+  int64_t n_copies() const { return n_copies_; }
+
+ private:
+  static constexpr size_t kVocab = 50;
+
+  bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
+  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+
+  // What must happen with a request, kept beside the scheduler.
+  struct Expectation {
+    std::vector<TokenId> text;  // prompt and answer
+    bool cancelled = false;
+    int64_t next = 0;  // position that must be computed next; 0 after a (re)start
+    int32_t preemptions = 0;
+    bool started = false;
+  };
+
+  void expect(const Request& r) {
+    Expectation e;
+    e.text = model_->expected(r.prompt, r.max_new_tokens, r.ignore_eog, max_known_, r.id);
+    expected_.emplace(r.id, std::move(e));
+    ++n_added_;
+  }
+
+  void add_request() {
+    Request r;
+    r.id = next_id_++;
+    const int64_t length = 1 + below(chance(20) ? max_known_ - 1 : std::min<int64_t>(max_known_ - 1, 100));
+    const uint64_t family = random_() % 4;  // prompts of one family begin alike
+    const int64_t shared = below(length + 1);
+    for (int64_t i = 0; i < length; ++i) {
+      r.prompt.push_back(static_cast<TokenId>((i < shared ? mix(family, i) : random_()) % kVocab));
+    }
+    r.max_new_tokens = chance(5) ? -1 : static_cast<int32_t>(below(80));
+    r.ignore_eog = chance(10);
+    r.priority = chance(10) ? 1 : 0;
+    r.reuse_prefix = !chance(5);
+    r.all_logits = chance(5);
+    r.cache_salt = chance(10) ? "salt" : "";
+    r.sampling.seed = r.id;
+    if (scheduler_->add(r)) expect(r);
+  }
+
+  void propose(const Sequence& s) {
+    // The right continuation as far as it is known, sometimes spoiled.
+    const auto& text = expected_.at(s.id()).text;
+    std::vector<TokenId> drafts;
+    for (int64_t i = s.known(); i < static_cast<int64_t>(text.size()) && drafts.size() < 8; ++i)
+      drafts.push_back(text[i]);
+    for (TokenId& t : drafts) {
+      if (chance(15)) t = static_cast<TokenId>(random_() % kVocab);
+    }
+    if (chance(20)) drafts.push_back(3);
+    scheduler_->propose(s.id(), drafts);
+  }
+
+  void fork(RequestId parent_id) {
+    const Sequence& parent = *scheduler_->find(parent_id);
+    if (!parent.wants_tokens() || scheduler_->waiting().size() > 20) return;
+    // Right after its prompt, or somewhere later in what it wrote.
+    const int64_t n_shared = chance(50) ? parent.prompt_length()
+                                        : parent.prompt_length() + below(parent.known() - parent.prompt_length() + 1);
+    if (n_shared >= static_cast<int64_t>(expected_.at(parent_id).text.size())) return;
+    Request r = parent.request();
+    r.id = next_id_++;
+    std::vector<TokenId> begin(parent.tokens().begin(), parent.tokens().begin() + n_shared);
+    const TokenId next = model_->draw(r.id, hash_of(begin));
+    scheduler_->fork(parent_id, r.id, parent.sampler().for_choice(1), n_shared, next);
+    // The answer counts from the prompt; what is shared is already part of it.
+    Expectation e;
+    const int32_t left =
+        r.max_new_tokens < 0 ? -1 : r.max_new_tokens - static_cast<int32_t>(n_shared - parent.prompt_length());
+    e.text = model_->expected(begin, left, r.ignore_eog, max_known_, r.id);
+    if (scheduler_->find(r.id)->state() == SequenceState::kRunning) e.started = true, e.next = n_shared;
+    expected_.emplace(r.id, std::move(e));
+    ++n_added_;
+    ++n_forked_;
+  }
+
+  void cancel() {
+    if (expected_.empty()) return;
+    auto it = expected_.begin();
+    std::advance(it, below(static_cast<int64_t>(expected_.size())));
+    if (scheduler_->find(it->first)->state() == SequenceState::kFinished) return;
+    it->second.cancelled = true;
+    scheduler_->finish(it->first, FinishReason::kCancelled);
+  }
+
+  bool step() {
+    std::vector<RequestId> decodes;
+    for (const Sequence* s : scheduler_->running()) {
+      if (s->remaining() == 1) decodes.push_back(s->id());
+    }
+    const StepPlan plan = scheduler_->schedule();
+    check_plan(plan, decodes);
+    bool computed = !plan.empty();
+    if (computed) {
+      n_copies_ += static_cast<int64_t>(plan.copies.size());
+      model_->copy(plan);
+      std::vector<std::vector<TokenId>> sampled;
+      for (const auto& s : plan.sequences) sampled.push_back(model_->run(s, s.sequence->id()));
+      if (chance(1)) cancel();  // while the step is in flight
+      scheduler_->commit(plan, sampled);
+    }
+    check_books();
+    take_finished();
+    return computed;
+  }
+
+  void check_plan(const StepPlan& plan, const std::vector<RequestId>& decodes) {
+    REQUIRE(plan.n_tokens <= config_.token_budget);
+    REQUIRE(plan.n_outputs <= config_.max_outputs);
+    REQUIRE(plan.sequences.size() <= static_cast<size_t>(config_.max_sequences));
+    int32_t tokens = 0, outputs = 0;
+    std::set<RequestId> scheduled;
+    for (const ScheduledSequence& entry : plan.sequences) {
+      const Sequence& s = *entry.sequence;
+      REQUIRE(scheduled.insert(s.id()).second);
+      REQUIRE(s.state() == SequenceState::kRunning);
+      REQUIRE(entry.n_tokens >= 1);
+      REQUIRE(entry.first_position + entry.n_tokens <= static_cast<int64_t>(s.tokens().size()));
+      REQUIRE(entry.n_drafts == static_cast<int32_t>(s.drafts().size()));
+      REQUIRE((!entry.samples || entry.first_output <= entry.first_sampled_row()));
+      tokens += entry.n_tokens;
+      outputs += entry.n_tokens - entry.first_output;
+      // Each token is computed once per start: where the last step ended, or at a border of cached blocks.
+      Expectation& e = expected_.at(s.id());
+      if (!e.started || e.preemptions != s.preemptions()) {
+        REQUIRE(entry.first_position % kBlockTokens == 0);
+        e.started = true, e.preemptions = s.preemptions();
+      } else {
+        REQUIRE(entry.first_position == e.next);
+      }
+      REQUIRE(entry.first_position == s.computed());
+    }
+    REQUIRE(tokens == plan.n_tokens);
+    REQUIRE(outputs == plan.n_outputs);
+    for (const RequestId id : decodes) {  // decodes never starve
+      REQUIRE((scheduled.contains(id) || scheduler_->find(id)->state() == SequenceState::kWaiting));
+    }
+  }
+
+  void check_books() {
+    // Every block in use is in the tables of running sequences, as often as it has references.
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      std::map<BlockId, int> held;
+      for (const Sequence* s : scheduler_->running()) {
+        for (const BlockId block : s->table(g)) ++held[block];
+      }
+      const auto stats = scheduler_->pool(g).stats();
+      REQUIRE(stats.used == static_cast<int32_t>(held.size()));
+      REQUIRE(stats.used + stats.cached + stats.free == groups_[g].n_blocks);
+      for (const auto& [block, count] : held) REQUIRE(scheduler_->pool(g).references(block) == count);
+    }
+    for (const Sequence* s : scheduler_->running()) {
+      REQUIRE(s->remaining() >= 1);
+      REQUIRE(s->drafts().empty());
+      expected_.at(s->id()).next = s->computed();
+      for (size_t g = 0; g < groups_.size(); ++g) {
+        REQUIRE(static_cast<int64_t>(s->table(g).size()) >= blocks_for(s->computed()));
+        REQUIRE(static_cast<int64_t>(s->table(g).size()) <= blocks_for(s->known()));
+      }
+      if (random_() % 16 == 0) model_->check_cache(*s);
+    }
+    for (const Sequence* s : scheduler_->waiting()) {
+      for (size_t g = 0; g < groups_.size(); ++g) REQUIRE(s->table(g).empty());
+    }
+  }
+
+  void take_finished() {
+    for (auto it = expected_.begin(); it != expected_.end();) {
+      const auto& [id, e] = *it;
+      const Sequence* s = scheduler_->find(id);
+      REQUIRE(s);
+      if (s->state() != SequenceState::kFinished) {
+        ++it;
+        continue;
+      }
+      const auto text = s->known_tokens();
+      REQUIRE(text.size() <= e.text.size());
+      REQUIRE(std::equal(text.begin(), text.end(), e.text.begin()));
+      if (!e.cancelled) REQUIRE(text.size() == e.text.size());
+      REQUIRE((s->finish_reason() == FinishReason::kCancelled) == e.cancelled);
+      scheduler_->take(id);
+      ++n_taken_;
+      it = expected_.erase(it);
+    }
+  }
+
+  std::mt19937_64 random_;
+  SchedulerConfig config_;
+  std::vector<CacheGroup> groups_;
+  int64_t max_known_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<FakeModel> model_;
+  std::map<RequestId, Expectation> expected_;
+  std::vector<RequestId> forks_;
+  RequestId next_id_ = 1;
+  int64_t n_added_ = 0, n_taken_ = 0, n_forked_ = 0, n_copies_ = 0;
+};
+
+const Setting kSettings[] = {
+    {"plenty of blocks", {200}, 64, 8, 32, 256, 20000},
+    {"few blocks", {14}, 48, 8, 16, 256, 40000},
+    {"barely one sequence", {4}, 16, 6, 8, 200, 20000},
+    {"two groups, smallest budget", {10, 9}, 5, 5, 5, 160, 20000},
+};
+
+}  // namespace
+
+TEST_CASE("random_driver_keeps_every_promise") {
+  for (const Setting& setting : kSettings) {
+    CAPTURE(std::string(setting.name));
+    Driver driver(setting, 11);
+    for (int i = 0; i < setting.steps; ++i) driver.act();
+    driver.drain();
+    // The driver went everywhere.
+    CHECK(driver.n_taken() > 1000);
+    CHECK(driver.n_forked() > 50);
+    CHECK(driver.n_copies() > 10);
+    CHECK(driver.evictions() > 100);
+    CHECK(driver.stats().prefix_hit_tokens > 1000);
+    CHECK(driver.stats().accepted_drafts > 200);
+    CHECK(driver.stats().proposed_drafts > driver.stats().accepted_drafts);
+    if (setting.blocks[0] < 100) CHECK(driver.stats().preemptions > 20);
+  }
+}
