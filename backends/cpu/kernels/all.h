@@ -3,9 +3,15 @@
 // code of another.
 #define INFER_LAMBDA __attribute__((always_inline))
 
+// Each needs what stands before it; the empty lines keep the formatter from sorting them.
 #include "backends/cpu/kernels/formats.h"
+
 #include "backends/cpu/kernels/products_quantized.h"
+
 #include "backends/cpu/kernels/products_float.h"
+
 #include "backends/cpu/kernels/floats.h"
+
 #include "backends/cpu/kernels/attention.h"
+
 #include "backends/cpu/kernels/table.h"
