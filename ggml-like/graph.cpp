@@ -78,7 +78,8 @@ ValueId Graph::matmul_experts(ValueId x, const Weight& weight, ValueId ids, cons
   require(is_f32(dx) && dx.contiguous() && (dx.shape.rank == 2 || (per_expert && dx.shape[1] == di.shape[1])) &&
               dw.shape.rank == 3 && dw.shape[2] == dx.shape.last() && traits(dw.type).dot,
           Op::kMatMulExperts, "x F32 [T, k] or [T, u, k] and weight [e, n, k]", {x, w, ids});
-  require(di.type == DataType::kI32 && di.shape.rank == 2 && di.rows == dx.rows && di.shape[0] == dx.shape[0],
+  require(di.type == DataType::kI32 && di.shape.rank == 2 && di.rows == dx.rows && di.shape[0] == dx.shape[0] &&
+              di.contiguous(),
           Op::kMatMulExperts, "ids I32 [T, u]", {x, w, ids});
   require(!bias || (is_f32(bias->desc) && bias->desc.shape == Shape{dw.shape[0], dw.shape[1]}), Op::kMatMulExperts,
           "bias F32 [e, n]", {w, b});
@@ -156,6 +157,8 @@ ValueId Graph::rope_table(const RopeTableParams& params, const Weight* frequency
 
 ValueId Graph::rope(ValueId x, ValueId table, bool interleaved) {
   const TensorDesc d = values_[x].desc, dt = values_[table].desc;
+  require(is_f32(dt) && dt.rows == RowKind::kTokens && dt.shape.rank == 3 && dt.shape[2] == 2 && dt.contiguous(),
+          Op::kRope, "a table F32 [T, n_dims / 2, 2]", {x, table});
   const int n_dims = static_cast<int>(dt.shape[1]) * 2;
   require(is_f32(d) && d.shape.rank == 3 && d.rows == RowKind::kTokens && n_dims <= d.shape[2], Op::kRope,
           "x F32 [T, n_head, head_dim] with head_dim at least the rotated dimensions", {x, table});
@@ -203,7 +206,8 @@ Graph::Route Graph::moe_route(ValueId logits, const MoeRouteParams& params, cons
 ValueId Graph::moe_combine(ValueId y, ValueId weights) {
   const TensorDesc d = values_[y].desc, dw = values_[weights].desc;
   require(
-      is_f32(d) && d.shape.rank == 3 && is_f32(dw) && dw.rows == d.rows && dw.shape == Shape{d.shape[0], d.shape[1]},
+      is_f32(d) && d.shape.rank == 3 && is_f32(dw) && dw.rows == d.rows && dw.shape == Shape{d.shape[0], d.shape[1]} &&
+          d.contiguous() && dw.contiguous(),
       Op::kMoeCombine, "y F32 [T, u, d] and weights F32 [T, u]", {y, weights});
   return add_node(Op::kMoeCombine, NoParams{}, {y, weights},
                   {make_desc(DataType::kF32, {d.shape[0], d.shape[2]}, d.rows)})[0];
@@ -222,12 +226,14 @@ Graph::TopK Graph::top_k(ValueId logits, int k) {
 
 ValueId Graph::reshape(ValueId x, const Shape& shape) {
   const TensorDesc d = values_[x].desc;
-  CHECK_INTERNAL(d.contiguous() && shape[0] == d.shape[0]);
+  CHECK_INTERNAL(shape.rank >= 1 && shape[0] == d.shape[0]);
   if (shape.elements() != d.shape.elements()) {
     throw Error(ErrorCode::kInvalidFile, concat("[graph] layer ", layer_, ": a tensor ", d.shape.to_string(),
                                                 " is needed as ", shape.to_string()));
   }
-  const ValueId id = add_value(make_desc(d.type, shape, d.rows), values_[x].producer);
+  TensorDesc view = make_desc(d.type, shape, d.rows);
+  view.row_stride = d.row_stride;
+  const ValueId id = add_value(view, values_[x].producer);
   values_[id].alias_of = x;
   return id;
 }

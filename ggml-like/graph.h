@@ -89,7 +89,7 @@ class Graph {
   };
   TopK top_k(ValueId logits, int k);
 
-  // The same memory with another shape after the first dimension; REQUIRES a contiguous x.
+  // The same memory with another shape after the first dimension; the rows of a view stay as far apart as they are.
   ValueId reshape(ValueId x, const Shape& shape);
   // Columns [begin, begin + count) of a rank 2 tensor: a view with the parent's row stride.
   ValueId view_columns(ValueId x, int64_t begin, int64_t count);

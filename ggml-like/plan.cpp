@@ -114,8 +114,9 @@ void Plan::build_steps() {
     const int device = node_device_[n];
     bool copied = false;
     for (const ValueId id : node.inputs) {
-      if (id == kNoValue || graph_.value(id).weight) continue;
+      if (id == kNoValue) continue;
       const ValueId root = graph_.root(id);
+      if (graph_.value(root).weight) continue;  // lies where the model put it
       if (place_of_[device][root] < 0) {
         const int from = node_device_[graph_.value(root).producer];
         place(root, from, n);
@@ -182,19 +183,20 @@ void Plan::lay_out() {
 TensorRef Plan::reference(ValueId value, int device) const {
   if (value == kNoValue) return {};
   const Value& v = graph_.value(value);
-  if (v.weight) {
-    if (options_.devices[device]->is_host()) return {&v.desc, weight_buffer_[value], 0};
-    CHECK_INTERNAL(v.weight->device_buffer && v.weight->device == device);
-    return {&v.desc, v.weight->device_buffer, v.weight->device_offset};
-  }
   size_t elements = 0;
   ValueId root = value;
   for (; graph_.value(root).alias_of != kNoValue; root = graph_.value(root).alias_of)
     elements += graph_.value(root).offset;
+  const TypeTraits& t = traits(v.desc.type);
+  const size_t offset = elements / t.block_size * t.type_size;
+  if (const Weight* weight = graph_.value(root).weight) {
+    if (options_.devices[device]->is_host()) return {&v.desc, weight_buffer_[root], offset};
+    CHECK_INTERNAL(weight->device_buffer && weight->device == device);
+    return {&v.desc, weight->device_buffer, weight->device_offset + offset};
+  }
   const int at = place_of_[device][root];
   CHECK_INTERNAL(at >= 0);
-  const TypeTraits& t = traits(v.desc.type);
-  return {&v.desc, arenas_[device], places_[at].offset + elements / t.block_size * t.type_size};
+  return {&v.desc, arenas_[device], places_[at].offset + offset};
 }
 
 void Plan::bind(std::span<Buffer* const> arenas) {
@@ -287,8 +289,14 @@ TensorRef Plan::output(ValueId value) const {
 
 void Plan::read_output(ValueId value, const StepInputs& step, std::span<Stream* const> streams, void* to) const {
   const TensorRef ref = output(value);
+  const TypeTraits& t = traits(ref.desc->type);
+  const int64_t rows = step.row_count(ref.desc->rows, ref.desc->shape[0]);
+  const size_t row = static_cast<size_t>(ref.desc->shape.row_elements()) / t.block_size * t.type_size;
+  const size_t stride = static_cast<size_t>(ref.desc->row_stride) / t.block_size * t.type_size;
   Stream& stream = *streams[node_device_[graph_.value(graph_.root(value)).producer]];
-  stream.download(to, *ref.buffer, ref.offset, live_bytes(*ref.desc, step));
+  for (int64_t r = 0; r < rows; ++r) {  // a view has its parent's columns between its rows
+    stream.download(static_cast<std::byte*>(to) + r * row, *ref.buffer, ref.offset + r * stride, row);
+  }
   stream.synchronize();
 }
 
