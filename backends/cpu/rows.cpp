@@ -55,7 +55,8 @@ void top_k(const Prepared&, const Launch& launch, Stream& stream) {
       }
       float maximum = 0, sum = 0;
       cpu(stream).kernels().max_and_sum(row, n, &maximum, &sum);
-      launch.outputs[2].data<float>()[r] = static_cast<float>(maximum + (sum > 0 ? portable_log(sum) : -INFINITY));
+      // No finite sum: a logit is NaN or +infinity, or all are -infinity.
+      launch.outputs[2].data<float>()[r] = sum > 0 ? static_cast<float>(maximum + portable_log(sum)) : NAN;
     }
   });
 }

@@ -42,9 +42,9 @@ double activate(UnaryKind kind, double x) {
     case UnaryKind::kGeluErf:
       return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2));
     case UnaryKind::kRelu:
-      return x > 0 ? x : 0;
+      return x < 0 ? 0 : x;  // NaN stays NaN
     case UnaryKind::kReluSquared:
-      return x > 0 ? x * x : 0;
+      return x < 0 ? 0 : x * x;
     case UnaryKind::kSigmoid:
       return 1 / (1 + std::exp(-x));
     case UnaryKind::kTanh:

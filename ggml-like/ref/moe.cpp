@@ -10,11 +10,12 @@
 namespace infer::ref {
 namespace {
 
-// Indices of the `count` largest scores, best first, ties to the lower index.
+// Indices of the `count` largest scores, best first, ties to the lower index. NaN counts as the smallest.
 std::vector<int> largest(const std::vector<double>& scores, int count) {
   std::vector<int> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return scores[a] > scores[b]; });
+  const auto value = [&](int i) { return std::isnan(scores[i]) ? -std::numeric_limits<double>::infinity() : scores[i]; };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return value(a) > value(b); });
   order.resize(count);
   return order;
 }

@@ -37,9 +37,14 @@ void top_k(const Prepared&, const Launch& launch, Stream&) {
   std::vector<int32_t> order(static_cast<size_t>(n));
   for (int64_t r = 0; r < launch.rows(x); ++r) {
     const float* row = x.data<float>() + r * x.desc->row_stride;
+    // NaN sorts last, so that the order is one whatever the logits are.
+    const auto better = [&](int32_t a, int32_t b) {
+      const bool nan_a = std::isnan(row[a]), nan_b = std::isnan(row[b]);
+      if (nan_a || nan_b) return nan_a == nan_b ? a < b : nan_b;
+      return row[a] != row[b] ? row[a] > row[b] : a < b;
+    };
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(),
-              [&](int32_t a, int32_t b) { return row[a] != row[b] ? row[a] > row[b] : a < b; });
+    std::sort(order.begin(), order.end(), better);
     for (int i = 0; i < k; ++i) {
       launch.outputs[0].data<int32_t>()[r * k + i] = order[i];
       launch.outputs[1].data<float>()[r * k + i] = row[order[i]];
