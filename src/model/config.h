@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,12 +23,13 @@ inline constexpr int64_t kMaxHeads = 1 << 14;
 inline constexpr int64_t kMaxHeadDim = 1 << 14;
 inline constexpr int64_t kMaxExperts = 1 << 14;
 inline constexpr int64_t kMaxVocabulary = 1 << 24;
+inline constexpr int64_t kMaxContext = 1 << 30;
 
 // What may differ from layer to layer.
 struct LayerConfig {
   int n_head = 0;
   int n_kv_head = 0;
-  int n_ff = 0;  // inner width of the dense feed forward
+  int n_ff = 0;  // inner width of the dense feed forward, 0 when the file does not say
 };
 
 struct ModelConfig {
@@ -54,35 +56,45 @@ class ConfigReader {
   explicit ConfigReader(const GgufFile& file);
 
   const std::string& architecture() const { return architecture_; }
-  bool has(std::string_view key) const;  // keys are given without "<arch>."
+  // Keys are given without "<arch>.".
 
-  // A count in [low, high]. The first form requires the key.
-  int count(std::string_view key, int64_t low, int64_t high);
-  int count(std::string_view key, int64_t low, int64_t high, int fallback);
-  // One number for all layers or an array with one for each.
-  std::vector<int> counts(std::string_view key, int n, int64_t low, int64_t high);
-  std::vector<int> counts(std::string_view key, int n, int64_t low, int64_t high, const std::vector<int>& fallback);
+  // A count in [low, high]. Without a fallback the key must be there, here and below.
+  int count(std::string_view key, int64_t low, int64_t high, std::optional<int> fallback = std::nullopt);
+  // One number for all n layers, or an array with one for each.
+  std::vector<int> counts(std::string_view key, int n, int64_t low, int64_t high,
+                          const std::vector<int>* fallback = nullptr);
   // A finite number in [low, high].
-  float number(std::string_view key, double low, double high);
-  float number(std::string_view key, double low, double high, double fallback);
+  double number(std::string_view key, double low, double high, std::optional<double> fallback = std::nullopt);
   std::string text(std::string_view key, std::string_view fallback);
-  // A key whose other values would change the result: refused unless it is absent or one of `values` (booleans are 0
-  // and 1).
+  // A key of which only `values` are what this program computes (booleans are 0 and 1); it may be absent.
   void only(std::string_view key, std::initializer_list<double> values);
   // A key that does not change the result.
-  void ignore(std::string_view key) { asked_.insert(std::string(key)); }
+  void ignore(std::string_view key) { mark(key); }
 
   // Throws Error(kUnsupported) naming a key of the architecture that was not asked for.
   void finish() const;
 
  private:
-  std::string full(std::string_view key) const { return architecture_ + "." + std::string(key); }
-  std::string mark(std::string_view key);  // full name; remembers the key
-  [[noreturn]] void missing(const std::string& key) const;
+  std::string mark(std::string_view key);  // the full name of the key, which is remembered
 
   const GgufFile& file_;
   std::string architecture_;
   std::set<std::string, std::less<>> asked_;
 };
+
+// Reads what all decoder models share: sizes, heads, norm epsilon, rotary position embedding with linear and YaRN
+// scaling. n_vocab is left to the caller, and so are experts.
+ModelConfig read_decoder_config(ConfigReader& reader);
+
+// Reads the counts of experts and the width of one, 0 where the key is absent. Refuses routing by anything but softmax
+// weights, `normalized` among the selected experts or not.
+void read_experts(ConfigReader& reader, ModelConfig& config, bool normalized);
+
+// For architectures that have nothing but experts: there must be some. An expert's width that the file does not tell is
+// an equal share of the dense width.
+void require_experts(ModelConfig& config);
+
+// Refuses files that declare experts, for architectures that have none.
+void read_no_experts(ConfigReader& reader);
 
 }  // namespace infer

@@ -1,0 +1,37 @@
+// The list of architectures.
+#include <array>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "src/model/arch/architecture.h"
+
+namespace infer {
+namespace {
+
+constexpr std::array kArchitectures = {
+    ArchitectureEntry{"arcee", create_arcee}, ArchitectureEntry{"llama", create_llama},
+    ArchitectureEntry{"qwen2", create_qwen2}, ArchitectureEntry{"qwen2moe", create_qwen2moe},
+    ArchitectureEntry{"qwen3", create_qwen3}, ArchitectureEntry{"qwen3moe", create_qwen3moe},
+};
+
+}  // namespace
+
+std::span<const ArchitectureEntry> all_architectures() { return kArchitectures; }
+
+std::unique_ptr<Architecture> create_architecture(std::string_view name) {
+  std::string known;
+  for (const ArchitectureEntry& entry : kArchitectures) {
+    if (entry.name == name) return entry.create();
+    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  throw Error(ErrorCode::kUnsupported,
+              concat("[model] general.architecture: expected one of ", known, "; found \"", printable(name, 60), '"'));
+}
+
+std::vector<CacheGroup> Architecture::cache_groups(const ModelConfig& config) const {
+  CacheGroup group;
+  for (int i = 0; i < config.n_layer; ++i) group.layers.push_back(i);
+  return {group};
+}
+
+}  // namespace infer

@@ -1,0 +1,219 @@
+#include "src/model/config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+
+namespace infer {
+namespace {
+
+// Keys that no graph asks for and that do not change what it computes.
+constexpr std::array<std::string_view, 5> kWithoutEffect = {
+    "vocab_size",              // the embedding's shape tells
+    "rope.scaling.finetuned",  // whether the scaling was trained in
+    "tensor_data_layout",      // a note by old converters
+    "pooling_type",            // of embeddings; the logits are the same
+    "source.url",
+};
+
+// A value for an error message.
+std::string show(const GgufValue& value) {
+  if (const auto* i = std::get_if<int64_t>(&value.value)) return concat(*i);
+  if (const auto* u = std::get_if<uint64_t>(&value.value)) return concat(*u);
+  if (const auto* d = std::get_if<double>(&value.value)) return concat(*d);
+  if (const auto* b = std::get_if<bool>(&value.value)) return *b ? "true" : "false";
+  if (const auto* s = std::get_if<std::string>(&value.value)) return concat('"', printable(*s, 60), '"');
+  return concat("[", value.array_length(), " values]");
+}
+
+[[noreturn]] void invalid(const std::string& key, const std::string& message) {
+  throw Error(ErrorCode::kInvalidFile, concat("[model] key ", key, ": ", message));
+}
+
+int checked(const std::string& key, int64_t value, int64_t low, int64_t high) {
+  if (value < low || value > high) invalid(key, concat("expected ", low, " to ", high, ", found ", value));
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+ConfigReader::ConfigReader(const GgufFile& file) : file_(file) {
+  const std::optional<std::string> name = file.get_string("general.architecture");
+  if (!name) invalid("general.architecture", "expected the name of an architecture, the key is missing");
+  architecture_ = *name;
+  for (const std::string_view key : kWithoutEffect) ignore(key);
+}
+
+std::string ConfigReader::mark(std::string_view key) {
+  std::string full = architecture_ + "." + std::string(key);
+  asked_.insert(full);
+  return full;
+}
+
+int ConfigReader::count(std::string_view key, int64_t low, int64_t high, std::optional<int> fallback) {
+  const std::string full = mark(key);
+  const std::optional<int64_t> value = file_.get_int(full);
+  if (value) return checked(full, *value, low, high);
+  if (!fallback) invalid(full, "expected a number, the key is missing");
+  return checked(full, *fallback, low, high);
+}
+
+std::vector<int> ConfigReader::counts(std::string_view key, int n, int64_t low, int64_t high,
+                                      const std::vector<int>* fallback) {
+  const std::string full = mark(key);
+  const GgufValue* value = file_.find(full);
+  if (!value && fallback) return *fallback;
+  if (!value || value->type != GgufType::kArray) return std::vector<int>(n, count(key, low, high));
+  const std::vector<int64_t> array = *file_.get_int_array(full);
+  if (array.size() != static_cast<size_t>(n)) {
+    invalid(full, concat("expected one number, or one for each of ", n, " layers, found ", array.size()));
+  }
+  std::vector<int> numbers;
+  for (const int64_t v : array) numbers.push_back(checked(full, v, low, high));
+  return numbers;
+}
+
+double ConfigReader::number(std::string_view key, double low, double high, std::optional<double> fallback) {
+  const std::string full = mark(key);
+  const std::optional<double> value = file_.get_float(full);
+  if (!value && !fallback) invalid(full, "expected a number, the key is missing");
+  if (!value) return *fallback;
+  if (!(*value >= low && *value <= high)) invalid(full, concat("expected ", low, " to ", high, ", found ", *value));
+  return *value;
+}
+
+std::string ConfigReader::text(std::string_view key, std::string_view fallback) {
+  return file_.get_string(mark(key)).value_or(std::string(fallback));
+}
+
+void ConfigReader::only(std::string_view key, std::initializer_list<double> values) {
+  const std::string full = mark(key);
+  const GgufValue* value = file_.find(full);
+  if (!value) return;
+  const double found = value->type == GgufType::kBool ? *file_.get_bool(full) : *file_.get_float(full);
+  if (std::find(values.begin(), values.end(), found) != values.end()) return;
+  throw Error(ErrorCode::kUnsupported,
+              concat("[model] key ", full, " = ", show(*value), ": not implemented, and it changes the result"));
+}
+
+void ConfigReader::finish() const {
+  const std::string prefix = architecture_ + ".";
+  for (const auto& [key, value] : file_.metadata()) {
+    if (!key.starts_with(prefix) || asked_.contains(key)) continue;
+    throw Error(ErrorCode::kUnsupported, concat("[model] key ", printable(key, 100), " = ", show(value),
+                                                ": not implemented, and it may change the result"));
+  }
+}
+
+namespace {
+
+// Linear scaling divides positions by the factor; YaRN interpolates by frequency (op.h).
+RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
+  RopeTableParams rope;
+  rope.n_dims = reader.count("rope.dimension_count", 2, config.key_dim, config.key_dim);
+  if (rope.n_dims % 2 != 0) {
+    invalid(reader.architecture() + ".rope.dimension_count", concat("expected an even number, found ", rope.n_dims));
+  }
+  rope.freq_base = static_cast<float>(reader.number("rope.freq_base", 1.001, 1e15, 10000));
+
+  const std::string type = reader.text("rope.scaling.type", "linear");
+  if (type != "none" && type != "linear" && type != "yarn") {
+    throw Error(ErrorCode::kUnsupported,
+                concat("[model] key ", reader.architecture(), ".rope.scaling.type = \"", printable(type, 60),
+                       "\": not implemented (none, linear and yarn are)"));
+  }
+  const double old_factor = reader.number("rope.scale_linear", 0, 1e6, 0);
+  const double factor = reader.number("rope.scaling.factor", 0, 1e6, old_factor);
+  if (factor != 0 && factor < 1e-3) {
+    invalid(reader.architecture() + ".rope.scaling.factor", concat("expected 0 or 0.001 to 1e6, found ", factor));
+  }
+  if (type != "none" && factor != 0) rope.freq_scale = static_cast<float>(1 / factor);
+  rope.attn_factor = static_cast<float>(reader.number("rope.scaling.attn_factor", 1e-3, 1e3, 1));
+  rope.original_context = reader.count("rope.scaling.original_context_length", 1, kMaxContext, config.context_length);
+  rope.ext_factor = static_cast<float>(reader.number("rope.scaling.yarn_ext_factor", 0, 1, type == "yarn" ? 1 : 0));
+  rope.beta_fast = static_cast<float>(reader.number("rope.scaling.yarn_beta_fast", 1e-3, 1e4, 32));
+  rope.beta_slow = static_cast<float>(reader.number("rope.scaling.yarn_beta_slow", 1e-3, 1e4, 1));
+  reader.only("rope.scaling.yarn_attn_factor", {1});
+  reader.only("rope.scaling.yarn_log_multiplier", {0});
+  // YaRN's own factor on the magnitude applies to longer contexts only; elsewhere it is taken back here.
+  if (rope.ext_factor != 0 && rope.freq_scale > 1) rope.attn_factor /= 1 - 0.1f * std::log(rope.freq_scale);
+  return rope;
+}
+
+}  // namespace
+
+ModelConfig read_decoder_config(ConfigReader& reader) {
+  ModelConfig config;
+  config.architecture = reader.architecture();
+  config.context_length = reader.count("context_length", 1, kMaxContext);
+  config.n_layer = reader.count("block_count", 1, kMaxLayers);
+  config.n_embd = reader.count("embedding_length", 1, kMaxWidth);
+  config.norm_eps = static_cast<float>(reader.number("attention.layer_norm_rms_epsilon", 1e-20, 1));
+
+  const std::vector<int> heads = reader.counts("attention.head_count", config.n_layer, 1, kMaxHeads);
+  const std::vector<int> kv_heads = reader.counts("attention.head_count_kv", config.n_layer, 1, kMaxHeads, &heads);
+  const std::vector<int> no_widths(config.n_layer, 0);
+  const std::vector<int> widths = reader.counts("feed_forward_length", config.n_layer, 1, kMaxWidth, &no_widths);
+  const std::string head_key = reader.architecture() + ".attention.head_count";
+  config.layers.resize(config.n_layer);
+  for (int i = 0; i < config.n_layer; ++i) {
+    config.layers[i] = {heads[i], kv_heads[i], widths[i]};
+    if (heads[i] % kv_heads[i] != 0) {
+      invalid(head_key, concat("expected a multiple of the ", kv_heads[i], " key and value heads, found ", heads[i]));
+    }
+  }
+
+  std::optional<int> head_dim;
+  if (config.n_embd % heads[0] == 0) head_dim = config.n_embd / heads[0];
+  config.key_dim = reader.count("attention.key_length", 1, kMaxHeadDim, head_dim);
+  config.value_dim = reader.count("attention.value_length", 1, kMaxHeadDim, head_dim);
+  for (const int n : heads) {
+    const int64_t width = static_cast<int64_t>(n) * std::max(config.key_dim, config.value_dim);
+    if (width > kMaxWidth) invalid(head_key, concat("expected heads of at most ", kMaxWidth, " values, found ", width));
+  }
+  config.rope = read_rope(reader, config);
+
+  reader.only("attention.causal", {1});
+  reader.only("use_parallel_residual", {0});
+  // A window as long as the context hides nothing.
+  const int window = reader.count("attention.sliding_window", 0, kMaxContext, 0);
+  if (window > 0 && window < config.context_length) reader.only("attention.sliding_window", {0});
+  return config;
+}
+
+void read_experts(ConfigReader& reader, ModelConfig& config, bool normalized) {
+  config.n_expert = reader.count("expert_count", 0, kMaxExperts, 0);
+  config.n_expert_used = reader.count("expert_used_count", 0, kMaxExperts, 0);
+  if (config.n_expert == 0) {
+    reader.only("expert_used_count", {0});
+  } else if (config.n_expert_used < 1 || config.n_expert_used > config.n_expert) {
+    invalid(reader.architecture() + ".expert_used_count",
+            concat("expected 1 to ", config.n_expert, ", found ", config.n_expert_used));
+  }
+  config.n_ff_expert = reader.count("expert_feed_forward_length", 0, kMaxWidth, 0);
+  reader.only("expert_gating_func", {0, 1});  // softmax
+  reader.only("expert_weights_norm", {normalized ? 1.0 : 0.0});
+  reader.only("expert_weights_scale", {0, 1});
+  reader.only("expert_group_count", {0, 1});
+  reader.only("expert_group_used_count", {0, 1});
+  reader.only("leading_dense_block_count", {0});
+}
+
+void require_experts(ModelConfig& config) {
+  if (config.n_expert == 0) invalid(config.architecture + ".expert_count", "expected at least 1, found none");
+  if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff / config.n_expert_used;
+  if (config.n_ff_expert == 0)
+    invalid(config.architecture + ".expert_feed_forward_length", "expected a width, found none");
+}
+
+void read_no_experts(ConfigReader& reader) {
+  for (const std::string_view key : {"expert_count", "expert_used_count", "expert_feed_forward_length",
+                                     "expert_shared_count", "expert_shared_feed_forward_length"}) {
+    reader.only(key, {0});
+  }
+}
+
+}  // namespace infer

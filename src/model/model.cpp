@@ -1,0 +1,91 @@
+#include "src/model/model.h"
+
+#include "ggml-like/error.h"
+#include "src/model/arch/architecture.h"
+#include "src/model/vocabulary_loader.h"
+#include "src/model/weights.h"
+
+namespace infer {
+namespace {
+
+// Rows of the embedding, which must be as many as the tokenizer has tokens.
+int vocabulary_size(const GgufFile& file, const Vocabulary& vocabulary) {
+  const GgufTensor* embedding = file.find_tensor("token_embd.weight");
+  if (!embedding) {
+    throw Error(ErrorCode::kInvalidFile,
+                "[model] tensor token_embd.weight: expected the embedding, it is not in the file");
+  }
+  const int64_t rows = embedding->shape.size() == 2 ? embedding->shape[0] : 0;
+  if (rows < 1 || rows > kMaxVocabulary || static_cast<size_t>(rows) != vocabulary.tokens.size()) {
+    throw Error(ErrorCode::kInvalidFile,
+                concat("[model] tensor token_embd.weight: expected a row for each of the ", vocabulary.tokens.size(),
+                       " tokens, found ", embedding->shape_string()));
+  }
+  return static_cast<int>(rows);
+}
+
+}  // namespace
+
+Model::Model(std::shared_ptr<const GgufFile> file) : file_(std::move(file)) {
+  ConfigReader reader(*file_);
+  architecture_ = create_architecture(reader.architecture());
+  config_ = architecture_->read_config(reader);
+  reader.finish();
+  config_.name = file_->get_string("general.name").value_or("");
+  vocabulary_ = load_vocabulary(*file_);
+  chat_template_ = file_->get_string("tokenizer.chat_template");
+  config_.n_vocab = vocabulary_size(*file_, vocabulary_);
+
+  weights_ = std::make_unique<WeightSet>(file_);
+  architecture_->declare_weights(*weights_, config_);
+  weights_->finish();
+  cache_groups_ = architecture_->cache_groups(config_);
+}
+
+Model::~Model() = default;
+
+int64_t Model::parameter_count() const { return weights_->parameter_count(); }
+
+uint64_t Model::weight_bytes() const { return weights_->bytes(); }
+
+void Model::set_cache_types(DataType key, DataType value) {
+  const auto check = [](const char* what, DataType type, int dim) {
+    const TypeTraits& t = traits(type);
+    if (!t.from_float || !t.to_float || dim % t.block_size != 0) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat("[model] cache type of ", what, ": expected one that stores heads of ", dim, ", found ",
+                         t.name, " with blocks of ", t.block_size));
+    }
+  };
+  check("keys", key, config_.key_dim);
+  check("values", value, config_.value_dim);
+  key_type_ = key;
+  value_type_ = value;
+}
+
+CacheDesc Model::cache_desc(int layer) const {
+  CHECK_INTERNAL(layer >= 0 && layer < config_.n_layer);
+  CacheDesc desc;
+  desc.layer = layer;
+  for (size_t g = 0; g < cache_groups_.size(); ++g) {
+    for (const int32_t l : cache_groups_[g].layers) {
+      if (l == layer) desc.group = static_cast<int>(g);
+    }
+  }
+  desc.n_kv_head = config_.layers[layer].n_kv_head;
+  desc.key_dim = config_.key_dim;
+  desc.value_dim = config_.value_dim;
+  desc.key_type = key_type_;
+  desc.value_type = value_type_;
+  return desc;
+}
+
+std::span<Weight* const> Model::weights_of_layer(int layer) const { return weights_->of_layer(layer); }
+
+ModelOutputs Model::build(Graph& graph) const { return architecture_->build_graph(graph, *this); }
+
+std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file) {
+  return std::unique_ptr<Model>(new Model(std::move(file)));
+}
+
+}  // namespace infer

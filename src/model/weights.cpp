@@ -1,0 +1,92 @@
+#include "src/model/weights.h"
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+
+namespace infer {
+namespace {
+
+// Without leading dimensions of 1, which files may leave out.
+std::vector<int64_t> significant(std::span<const int64_t> dims) {
+  while (dims.size() > 1 && dims.front() == 1) dims = dims.subspan(1);
+  return {dims.begin(), dims.end()};
+}
+
+}  // namespace
+
+std::string WeightSet::full_name(int layer, std::string_view name) {
+  if (layer == kInputLayer || layer == kOutputLayer) return std::string(name);
+  return concat("blk.", layer, ".", name);
+}
+
+const Weight* WeightSet::require(int layer, std::string_view name, const Shape& shape) {
+  const Weight* weight = optional(layer, name, shape);
+  if (!weight) {
+    throw Error(ErrorCode::kInvalidFile, concat("[model] tensor ", full_name(layer, name), ": expected ",
+                                                shape.to_string(), ", it is not in the file"));
+  }
+  return weight;
+}
+
+const Weight* WeightSet::optional(int layer, std::string_view name, const Shape& shape) {
+  Weight weight;
+  weight.name = full_name(layer, name);
+  const GgufTensor* tensor = file_->find_tensor(weight.name);
+  if (!tensor) return nullptr;
+  if (significant(tensor->shape) != significant({shape.dim, static_cast<size_t>(shape.rank)})) {
+    throw Error(ErrorCode::kInvalidFile, concat("[model] tensor ", weight.name, ": expected ", shape.to_string(),
+                                                ", found ", tensor->shape_string()));
+  }
+  const TypeTraits& type = traits(tensor->type);
+  const bool vector = shape.rank == 1;
+  if (!type.to_float || (!vector && !type.dot)) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("[model] tensor ", weight.name, ": expected a type with a kernel, found ", type.name));
+  }
+  used_.insert(tensor);
+  parameters_ += tensor->n_elements();
+  bytes_ += tensor->n_bytes;
+  weight.desc = make_desc(tensor->type, shape);
+  weight.host = tensor->data;
+  if (vector && tensor->type != DataType::kF32) {
+    weight.desc.type = DataType::kF32;
+    if (tensor->data) {
+      std::vector<float>& values = converted_.emplace_back(static_cast<size_t>(shape[0]));
+      type.to_float(tensor->data, values.data(), shape[0]);
+      weight.host = reinterpret_cast<const std::byte*>(values.data());
+    }
+  }
+  return &add(layer, std::move(weight));
+}
+
+const Weight* WeightSet::share(int layer, const Weight& weight) { return &add(layer, weight); }
+
+Weight& WeightSet::add(int layer, Weight weight) {
+  weights_.push_back(std::move(weight));
+  layers_[layer].push_back(&weights_.back());
+  return weights_.back();
+}
+
+void WeightSet::ignore(int layer, std::string_view name) {
+  if (const GgufTensor* tensor = file_->find_tensor(full_name(layer, name))) used_.insert(tensor);
+}
+
+bool WeightSet::has(int layer, std::string_view name) const {
+  return file_->find_tensor(full_name(layer, name)) != nullptr;
+}
+
+void WeightSet::finish() const {
+  for (const GgufTensor& tensor : file_->tensors()) {
+    if (used_.contains(&tensor)) continue;
+    throw Error(ErrorCode::kUnsupported, concat("[model] tensor ", printable(tensor.name, 100), " ",
+                                                tensor.shape_string(), ": this architecture has no use for it"));
+  }
+}
+
+std::span<Weight* const> WeightSet::of_layer(int layer) const {
+  const auto at = layers_.find(layer);
+  if (at == layers_.end()) return {};
+  return at->second;
+}
+
+}  // namespace infer

@@ -1,0 +1,158 @@
+// The fixtures of ../shared/goldens/arch on the ref device against what llama.cpp computed.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ggml-like/ref/ref_device.h"
+#include "tests/support/skip.h"
+#include "tests/unit/model/run_model.h"
+
+using namespace infer;
+using infer::test::run_model;
+using infer::test::RunResult;
+
+namespace {
+
+constexpr double kTolerance = 1e-3;  // a right implementation lands near 1e-5
+
+struct Golden {
+  std::unique_ptr<Model> model;
+  nlohmann::json reference;
+  std::vector<int32_t> tokens;
+};
+
+Golden load(const std::filesystem::path& folder, const std::string& name) {
+  Golden golden;
+  golden.model = load_model(GgufFile::open(folder / (name + ".gguf")));
+  golden.model->set_cache_types(DataType::kF32, DataType::kF32);
+  golden.reference = nlohmann::json::parse(std::ifstream(folder / (name + ".json")));
+  golden.tokens = golden.reference["tokens"].get<std::vector<int32_t>>();
+  return golden;
+}
+
+// Largest |log p - log p of the reference| over all positions and listed tokens.
+double largest_difference(const Golden& golden, const RunResult& result, const char* positions) {
+  const auto n_vocab = static_cast<size_t>(golden.model->n_vocab());
+  const nlohmann::json& reference = golden.reference[positions];
+  REQUIRE(reference.size() == golden.tokens.size());
+  REQUIRE(result.logits.size() == golden.tokens.size() * n_vocab);
+  double largest = 0;
+  for (size_t p = 0; p < reference.size(); ++p) {
+    const std::vector<double> found = test::log_softmax({result.logits.data() + p * n_vocab, n_vocab});
+    REQUIRE(!reference[p].empty());
+    for (const auto& [token, expected] : reference[p].get<std::vector<std::pair<size_t, double>>>()) {
+      const double difference = std::abs(found.at(token) - expected);
+      if (!(difference <= largest)) largest = difference;
+    }
+  }
+  return largest;
+}
+
+const std::vector<std::string> kFloatModels = {
+    "llama",           "llama-gqa",         "llama-tied",      "llama-bias", "llama-headdim",
+    "llama-smallhead", "llama-rope-linear", "llama-rope-yarn", "llama-moe",  "arcee",
+    "qwen2",           "qwen2-tied",        "qwen2moe",        "qwen3",      "qwen3moe",
+};
+
+}  // namespace
+
+TEST_CASE("F32 models agree with the reference") {
+  const auto shared = test::shared_dir("F32 models agree with the reference");
+  if (!shared) return;
+  const auto device = create_ref_device();
+  for (const std::string& name : kFloatModels) {
+    SUBCASE(name.c_str()) {
+      const Golden golden = load(*shared / "goldens/arch", name);
+      const double difference =
+          largest_difference(golden, run_model(*golden.model, golden.tokens, {{device.get()}}), "positions");
+      INFO(name, " differs by ", difference);
+      CHECK(difference <= kTolerance);
+    }
+  }
+}
+
+TEST_CASE("models of every type agree with their expansion to F32") {
+  const auto shared = test::shared_dir("models of every type agree with their expansion to F32");
+  if (!shared) return;
+  const auto device = create_ref_device();
+  for (const TypeTraits& type : all_types()) {
+    std::string name = "quant-";
+    for (const char c : type.name) name += static_cast<char>(std::tolower(c));
+    if (!type.dot || !std::filesystem::exists(*shared / "goldens/arch" / (name + ".gguf"))) continue;
+    SUBCASE(name.c_str()) {
+      const Golden golden = load(*shared / "goldens/arch", name);
+      const double difference =
+          largest_difference(golden, run_model(*golden.model, golden.tokens, {{device.get()}}), "positions_f32");
+      INFO(name, " differs by ", difference);
+      CHECK(difference <= kTolerance);
+    }
+  }
+}
+
+TEST_CASE("a prompt in chunks gives what it gives in one piece") {
+  const auto shared = test::shared_dir("a prompt in chunks gives what it gives in one piece");
+  if (!shared) return;
+  const auto device = create_ref_device();
+  for (const char* name : {"llama-gqa", "qwen2moe", "qwen3"}) {
+    CAPTURE(name);
+    const Golden golden = load(*shared / "goldens/arch", name);
+    const RunResult whole = run_model(*golden.model, golden.tokens, {{device.get()}});
+    const int chunks[] = {7, 1, 40};
+    const RunResult pieces = run_model(*golden.model, golden.tokens, {{device.get()}}, chunks);
+    double largest = 0;
+    for (size_t i = 0; i < whole.logits.size(); ++i) {
+      const double difference = std::abs(whole.logits[i] - pieces.logits[i]);
+      if (!(difference <= largest)) largest = difference;
+    }
+    CHECK(largest <= 1e-5);
+  }
+}
+
+TEST_CASE("layers split between two devices give what they give on one") {
+  const auto shared = test::shared_dir("layers split between two devices give what they give on one");
+  if (!shared) return;
+  const auto first = create_ref_device(), second = create_ref_device();
+  for (const char* name : {"llama-tied", "llama-moe", "qwen3moe"}) {
+    CAPTURE(name);
+    const Golden golden = load(*shared / "goldens/arch", name);
+    const RunResult one = run_model(*golden.model, golden.tokens, {{first.get()}});
+    CHECK(one.n_copies == 0);
+    // The embedding stays behind; so does the second layer, which makes the values go back and forth.
+    const auto place = [](int layer) { return layer == kInputLayer || layer == 1 ? 0 : 1; };
+    const RunResult split = run_model(*golden.model, golden.tokens, {{first.get(), second.get()}, place});
+    CHECK(split.n_copies >= 4);  // embedding and rope table over, residual back, last rows over
+    CHECK(split.logits == one.logits);
+    CHECK(split.hidden == one.hidden);
+  }
+}
+
+TEST_CASE("observers see the named values of every layer") {
+  const auto shared = test::shared_dir("observers see the named values of every layer");
+  if (!shared) return;
+  const auto device = create_ref_device();
+  const Golden golden = load(*shared / "goldens/arch", "llama-moe");
+  const Model& model = *golden.model;
+  std::vector<std::string> names = {"embedding", "result_norm", "logits"};
+  for (int l = 0; l < model.n_layer(); ++l) {
+    for (const char* part : {"attn_norm", "attn_heads", "attn_out", "ffn_norm", "ffn_out", "out"}) {
+      names.push_back("blk." + std::to_string(l) + "." + part);
+    }
+  }
+  std::map<std::string, int64_t> seen;
+  test::RunSetup setup{{device.get()}};
+  std::vector<float> logits;
+  for (const std::string& name : names) {
+    setup.observers.push_back({name, [&, name](const TensorDesc&, const float* data, int64_t rows, const StepInputs&) {
+                                 seen[name] += rows;
+                                 if (name == "logits") logits.assign(data, data + rows * model.n_vocab());
+                               }});
+  }
+  const RunResult result = run_model(model, golden.tokens, setup);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    CHECK(seen[name] == static_cast<int64_t>(golden.tokens.size()));
+  }
+  CHECK(logits == result.logits);
+}

@@ -1,0 +1,95 @@
+#include "tests/unit/model/run_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ggml-like/error.h"
+
+namespace infer::test {
+namespace {
+
+// One sequence's paged caches of all layers. Block ids descend and leave gaps, so that a wrong table shows.
+struct Caches {
+  std::vector<std::unique_ptr<Buffer>> layers;
+  std::vector<int32_t> table;
+  int64_t n_blocks;
+
+  Caches(const Model& model, const RunSetup& setup, size_t n_tokens) {
+    const auto used = static_cast<int>((n_tokens + kBlockTokens - 1) / kBlockTokens);
+    n_blocks = 2 * used + 1;
+    for (int i = 0; i < used; ++i) table.push_back(2 * (used - i));
+    for (int l = 0; l < model.n_layer(); ++l) {
+      Device& device = *setup.devices[setup.layer_device(l)];
+      layers.push_back(device.allocate(n_blocks * device.cache_block_bytes(model.cache_desc(l))));
+    }
+  }
+};
+
+}  // namespace
+
+RunResult run_model(const Model& model, std::span<const int32_t> tokens, const RunSetup& setup,
+                    std::span<const int> chunks) {
+  const int whole[] = {static_cast<int>(tokens.size())};
+  if (chunks.empty()) chunks = whole;
+  CHECK_INTERNAL(std::accumulate(chunks.begin(), chunks.end(), 0) == whole[0]);
+
+  std::vector<int> layers = {kInputLayer, kOutputLayer};
+  for (int l = 0; l < model.n_layer(); ++l) layers.push_back(l);
+  for (const int l : layers) {
+    for (Weight* weight : model.weights_of_layer(l)) weight->device = setup.layer_device(l);
+  }
+
+  Caches caches(model, setup, tokens.size());
+  std::vector<std::unique_ptr<Stream>> owned;
+  std::vector<Stream*> streams;
+  for (Device* device : setup.devices) streams.push_back(owned.emplace_back(device->create_stream()).get());
+
+  RunResult result;
+  int position = 0;
+  for (const int n : chunks) {
+    Graph graph(bucket_size(n), bucket_size(n));
+    const ModelOutputs outputs = model.build(graph);
+    PlanOptions options;
+    options.devices = setup.devices;
+    options.layer_device = setup.layer_device;
+    options.cache = [&](int layer) { return CacheRef{nullptr, caches.layers[layer].get(), 0, caches.n_blocks}; };
+    options.observers = setup.observers;
+    Plan plan(std::move(graph), std::move(options));
+    result.n_copies = static_cast<int>(std::count_if(plan.steps().begin(), plan.steps().end(),
+                                                     [](const auto& s) { return s.kind == Plan::Step::Kind::kCopy; }));
+
+    std::vector<std::unique_ptr<Buffer>> arenas;
+    std::vector<Buffer*> bound;
+    for (size_t d = 0; d < setup.devices.size(); ++d) {
+      bound.push_back(arenas.emplace_back(setup.devices[d]->allocate(plan.arena_bytes(static_cast<int>(d)))).get());
+    }
+    plan.bind(bound);
+
+    StepInputs step({n, n, 1, static_cast<int>(model.cache_groups().size()), static_cast<int>(caches.table.size())});
+    const std::vector<std::span<const int32_t>> tables(model.cache_groups().size(), caches.table);
+    const int sequence = step.add_sequence(tables, position + n);
+    for (int i = 0; i < n; ++i, ++position) step.add_token(sequence, tokens[position], position, true);
+    plan.run(step, streams, {});
+
+    const auto read = [&](ValueId value, std::vector<float>& to, int width) {
+      const size_t at = to.size();
+      to.resize(at + static_cast<size_t>(n) * width);
+      plan.read_output(value, step, streams, to.data() + at);
+    };
+    read(outputs.logits, result.logits, model.n_vocab());
+    read(outputs.hidden, result.hidden, model.n_embd());
+  }
+  return result;
+}
+
+std::vector<double> log_softmax(std::span<const float> logits) {
+  const double best = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float v : logits) sum += std::exp(v - best);
+  std::vector<double> result;
+  for (const float v : logits) result.push_back(v - best - std::log(sum));
+  return result;
+}
+
+}  // namespace infer::test

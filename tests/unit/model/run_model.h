@@ -1,0 +1,37 @@
+// Runs a model through Graph, Plan and StepInputs without an engine: one sequence, with caches, arenas and a shuffled
+// block table made for the purpose.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ggml-like/plan.h"
+#include "src/model/model.h"
+
+namespace infer::test {
+
+struct RunSetup {
+  std::vector<Device*> devices;                                        // as PlanOptions::devices
+  std::function<int(int layer)> layer_device = [](int) { return 0; };  // weights and caches follow
+  std::vector<Observer> observers = {};
+};
+
+// The results of all tokens.
+struct RunResult {
+  std::vector<float> logits;  // [n_tokens, n_vocab]
+  std::vector<float> hidden;  // [n_tokens, n_embd]
+  int n_copies = 0;           // between devices, of the last chunk
+};
+
+// Feeds `tokens` from position 0 in pieces of the given sizes (which add up to their number; empty: one piece), with
+// every row an output. The model's cache types are used as they are.
+RunResult run_model(const Model& model, std::span<const int32_t> tokens, const RunSetup& setup,
+                    std::span<const int> chunks = {});
+
+// Natural logarithms of the softmax of one row.
+std::vector<double> log_softmax(std::span<const float> logits);
+
+}  // namespace infer::test
