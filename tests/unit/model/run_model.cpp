@@ -48,7 +48,9 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
   RunResult result;
   int position = 0;
   for (const int n : chunks) {
-    Graph graph(bucket_size(n), bucket_size(n));
+    int n_outputs = 0;
+    for (int i = 0; i < n; ++i) n_outputs += setup.is_output(position + i);
+    Graph graph(bucket_size(n), bucket_size(n_outputs));
     const ModelOutputs outputs = model.build(graph);
     PlanOptions options;
     options.devices = setup.devices;
@@ -66,15 +68,17 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     }
     plan.bind(bound);
 
-    StepInputs step({n, n, 1, static_cast<int>(model.cache_groups().size()), static_cast<int>(caches.table.size())});
+    StepInputs step(
+        {n, n_outputs, 1, static_cast<int>(model.cache_groups().size()), static_cast<int>(caches.table.size())});
     const std::vector<std::span<const int32_t>> tables(model.cache_groups().size(), caches.table);
     const int sequence = step.add_sequence(tables, position + n);
-    for (int i = 0; i < n; ++i, ++position) step.add_token(sequence, tokens[position], position, true);
+    for (int i = 0; i < n; ++i, ++position)
+      step.add_token(sequence, tokens[position], position, setup.is_output(position));
     plan.run(step, streams, {});
 
     const auto read = [&](ValueId value, std::vector<float>& to, int width) {
       const size_t at = to.size();
-      to.resize(at + static_cast<size_t>(n) * width);
+      to.resize(at + static_cast<size_t>(n_outputs) * width);
       plan.read_output(value, step, streams, to.data() + at);
     };
     read(outputs.logits, result.logits, model.n_vocab());

@@ -17,17 +17,18 @@ struct RunSetup {
   std::vector<Device*> devices;                                        // as PlanOptions::devices
   std::function<int(int layer)> layer_device = [](int) { return 0; };  // weights and caches follow
   std::vector<Observer> observers = {};
+  std::function<bool(int position)> is_output = [](int) { return true; };
 };
 
-// The results of all tokens.
+// The results of all outputs.
 struct RunResult {
-  std::vector<float> logits;  // [n_tokens, n_vocab]
-  std::vector<float> hidden;  // [n_tokens, n_embd]
+  std::vector<float> logits;  // [n_outputs, n_vocab]
+  std::vector<float> hidden;  // [n_outputs, n_embd]
   int n_copies = 0;           // between devices, of the last chunk
 };
 
-// Feeds `tokens` from position 0 in pieces of the given sizes (which add up to their number; empty: one piece), with
-// every row an output. The model's cache types are used as they are.
+// Feeds `tokens` from position 0 in pieces of the given sizes (which add up to their number; empty: one piece).
+// Sets the device of the model's weights; its cache types are used as they are.
 RunResult run_model(const Model& model, std::span<const int32_t> tokens, const RunSetup& setup,
                     std::span<const int> chunks = {});
 
