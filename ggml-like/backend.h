@@ -148,6 +148,8 @@ class Device {
   virtual size_t cache_block_bytes(const CacheDesc& cache) const;
   // Type of keys and values unless the user asks for another.
   virtual DataType default_cache_type() const { return DataType::kF16; }
+  // Bytes per second at which this device reads its own memory, measured now by a fixed loop; 0 where it is not known.
+  virtual double read_bandwidth() { return 0; }
 
   const OpRecord* find(Op op) const;  // null when the operation is not implemented
   bool supports(const OpDesc& op) const;

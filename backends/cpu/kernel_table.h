@@ -87,10 +87,12 @@ struct KernelTable {
   void (*weighted_add)(const float* x, float weight, float* y, int64_t n);  // y = fma(x, weight, y)
   void (*to_f16)(const float* x, uint16_t* y, int64_t n);
   void (*attention)(const AttentionArgs&);
+  // Reads n bytes (a multiple of 256) and returns some function of them: the probe of read bandwidth. Four loads of 64
+  // bytes per turn, each line prefetched 4 KiB ahead.
+  int32_t (*read)(const uint8_t* p, int64_t n);
 };
 
-// Null where the table was not compiled for this processor family.
+// Of the level every processor runs; isa.cpp names the others.
 extern const KernelTable kScalarKernels;
-const KernelTable* find_kernels(const char* level);
 
 }  // namespace infer::cpu

@@ -4,6 +4,7 @@
 #define INFER_LAMBDA __attribute__((always_inline))
 
 // Each needs what stands before it; the empty lines keep the formatter from sorting them.
+// In this order, which blank lines keep.
 #include "backends/cpu/kernels/formats.h"
 
 #include "backends/cpu/kernels/products_quantized.h"

@@ -76,6 +76,11 @@ INFER_SIMD float f_reduce_add(F a) {
 
 INFER_SIMD I i_zero() INFER_EACH(I, 0)
 INFER_SIMD I i_set1(int32_t x) INFER_EACH(I, x)
+INFER_SIMD I i_load(const void* p) {
+  I r;
+  __builtin_memcpy(&r, p, sizeof(r));
+  return r;
+}
 INFER_SIMD I i_add(I a, I b) INFER_EACH(I, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) + static_cast<uint32_t>(b.v[i])))
 INFER_SIMD I i_sub(I a, I b) INFER_EACH(I, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) - static_cast<uint32_t>(b.v[i])))
 INFER_SIMD I i_max(I a, I b) INFER_EACH(I, a.v[i] > b.v[i] ? a.v[i] : b.v[i])

@@ -7,5 +7,5 @@ constinit const KernelTable INFER_TABLE = {
     layer_norm,  add,          mul,
     scale,       unary,        gated,
     rope,        softmax,      max_and_sum,
-    weighted_add, to_f16,      attention,
+    weighted_add, to_f16,      attention,    read,
 };

@@ -1,0 +1,174 @@
+#include "src/engine/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+int64_t choose_context(const Model& model, int64_t asked) {
+  if (asked > 0) return asked;
+  const int64_t trained = model.context_length();
+  return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;
+}
+
+}  // namespace
+
+Engine::~Engine() = default;
+
+Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options) : tokenizer_(model->vocabulary()) {
+  const int64_t context = choose_context(*model, options.context);
+  // Far beyond any memory, and small enough that no size computed from it overflows.
+  if (context > (int64_t{1} << 40)) {
+    throw Error(ErrorCode::kOutOfMemory,
+                concat("[memory] a context of ", context, " tokens is larger than any memory"));
+  }
+  SchedulerConfig config;
+  config.token_budget = options.step_tokens;
+  config.max_sequences = options.max_sequences;
+  config.max_outputs = options.all_logits ? options.step_tokens : std::max(options.max_sequences, 1);
+  config.max_context = context;
+  config.n_vocab = static_cast<size_t>(model->n_vocab());
+  for (const TokenId id : tokenizer_.eog()) config.eog_tokens.push_back(id);
+
+  RunnerOptions runner;
+  runner.device = options.device;
+  runner.n_gpu_layers = options.n_gpu_layers;
+  runner.n_threads = options.n_threads;
+  runner.default_cache_types = options.default_cache_types;
+  runner.key_type = options.key_type;
+  runner.value_type = options.value_type;
+  runner.n_blocks = blocks_for(context) * options.max_sequences;
+  runner.observers = options.observers;
+  runner.capacity.tokens = static_cast<int>(std::min<int64_t>(options.step_tokens, context * options.max_sequences));
+  runner.capacity.outputs = std::min(config.max_outputs, runner.capacity.tokens);
+  runner.capacity.sequences = options.max_sequences;
+  runner.capacity.blocks_per_sequence = static_cast<int>(std::min<int64_t>(blocks_for(context), INT32_MAX));
+  runner_ = std::make_unique<ModelRunner>(std::move(model), runner);
+
+  std::vector<CacheGroup> groups = runner_->model().cache_groups();
+  for (CacheGroup& group : groups) group.n_blocks = static_cast<int32_t>(runner.n_blocks);
+  runner.capacity.groups = static_cast<int>(groups.size());
+  scheduler_ = std::make_unique<Scheduler>(config, groups);
+  inputs_ = std::make_unique<StepInputs>(runner.capacity);
+}
+
+bool Engine::submit(Request request) {
+  for (const TokenId token : request.prompt) {
+    if (token < 0 || token >= model().n_vocab()) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat("[request] token ids below ", model().n_vocab(), ", found ", token));
+    }
+  }
+  if (request.sampling.has_dry() && !request.dry_breakers) {
+    const auto sequences = dry_breaker_sequences(
+        request.sampling.dry_sequence_breakers, static_cast<size_t>(model().n_vocab()),
+        [&](TokenId token) { return std::string(tokenizer_.piece(token, true)); },
+        [&](const std::string& text) { return tokenizer_.encode(text, false, false); });
+    request.dry_breakers = std::make_shared<DryBreakers>(sequences);
+  }
+  return scheduler_->add(std::move(request));
+}
+
+void Engine::cancel(RequestId id, FinishReason reason) { scheduler_->finish(id, reason); }
+
+bool Engine::idle() const { return scheduler_->idle(); }
+
+// Lays the scheduled tokens out as the step's rows.
+void Engine::fill(const StepPlan& plan) {
+  inputs_->clear();
+  const size_t groups = static_cast<size_t>(inputs_->capacity().groups);
+  std::vector<std::span<const int32_t>> tables(groups);
+  for (const ScheduledSequence& s : plan.sequences) {
+    for (size_t g = 0; g < groups; ++g) tables[g] = s.sequence->table(g);
+    const int row = inputs_->add_sequence(tables, static_cast<int>(s.first_position + s.n_tokens));
+    for (int32_t i = 0; i < s.n_tokens; ++i) {
+      const int64_t position = s.first_position + i;
+      inputs_->add_token(row, s.sequence->tokens()[position], static_cast<int32_t>(position), i >= s.first_output);
+    }
+  }
+}
+
+// Draws from the sampled rows of each sequence, up to the first token that differs from the draft at its place.
+std::vector<std::vector<TokenId>> Engine::draw(const StepPlan& plan) {
+  std::vector<std::vector<TokenId>> drawn;
+  int output = 0;
+  for (const ScheduledSequence& s : plan.sequences) {
+    std::vector<TokenId>& tokens = drawn.emplace_back();
+    bool drawing = s.samples;
+    for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
+      const int64_t position = s.first_position + row;
+      const std::span<const float> logits = runner_->logits(output);
+      if (on_logits_) on_logits_(s.sequence->id(), position, logits);
+      if (!drawing || row < s.first_sampled_row()) continue;
+      Sampler& sampler = s.sequence->sampler();
+      const TokenId token = sampler.sample(logits, s.sequence->history(position), scratch_);
+      sampler.accept(token);
+      tokens.push_back(token);
+      drawing = row + 1 < s.n_tokens && s.sequence->tokens()[position + 1] == token;
+    }
+  }
+  if (output > 0) {
+    const std::span<const float> last = runner_->logits(output - 1);
+    last_logits_.assign(last.begin(), last.end());
+  }
+  return drawn;
+}
+
+std::vector<Progress> Engine::step() {
+  std::vector<Progress> progress;
+  const StepPlan plan = scheduler_->schedule();
+  if (plan.empty()) return progress;
+  const double start = now();
+  for (const BlockCopy& copy : plan.copies) runner_->copy_block(copy.from, copy.to);
+  fill(plan);
+  runner_->run(*inputs_);
+  const std::vector<std::vector<TokenId>> drawn = draw(plan);
+
+  int64_t prompt_tokens = 0;
+  std::vector<int64_t> known;
+  for (const ScheduledSequence& s : plan.sequences) {
+    known.push_back(s.sequence->known());
+    prompt_tokens += std::clamp<int64_t>(s.sequence->prompt_length() - s.first_position, 0, s.n_tokens);
+  }
+  scheduler_->commit(plan, drawn);
+
+  int64_t generated = 0;
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const Sequence& s = *plan.sequences[i].sequence;
+    Progress p{s.id(), {}, s.finish_reason()};
+    const auto fresh = s.known_tokens().subspan(static_cast<size_t>(known[i]));
+    p.tokens.assign(fresh.begin(), fresh.end());
+    generated += static_cast<int64_t>(p.tokens.size());
+    progress.push_back(std::move(p));
+    if (s.state() == SequenceState::kFinished) scheduler_->take(s.id());
+  }
+  const double seconds = now() - start;
+  stats_.prompt_tokens += prompt_tokens;
+  stats_.generated_tokens += generated;
+  if (prompt_tokens > 0) {
+    ++stats_.prompt_steps;
+    stats_.prompt_seconds += seconds;
+  } else {
+    ++stats_.decode_steps;
+    stats_.decode_seconds += seconds;
+  }
+  return progress;
+}
+
+uint64_t Engine::last_logits_hash() const {
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (const float x : last_logits_) {
+    unsigned char bytes[sizeof(float)];
+    std::memcpy(bytes, &x, sizeof(bytes));
+    for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3ull;
+  }
+  return hash;
+}
+
+}  // namespace infer

@@ -1,0 +1,86 @@
+// The one path from requests to tokens: the terminal chat is one request here, a server has many. Each step is
+// schedule, run, sample, commit. Owned and called by one thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "src/engine/model_runner.h"
+#include "src/engine/scheduler.h"
+#include "src/text/tokenizer.h"
+
+namespace infer {
+
+struct EngineOptions {
+  std::string device = "cpu";
+  int n_gpu_layers = kAllLayers;
+  int n_threads = 0;
+  int64_t context = 0;    // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
+  int max_sequences = 1;  // computed side by side
+  int step_tokens = 512;  // token budget of a step
+  bool default_cache_types = true;
+  DataType key_type = DataType::kF16, value_type = DataType::kF16;
+  bool all_logits = false;  // requests may ask for the logits of every prompt position
+  std::vector<Observer> observers;
+};
+inline constexpr int64_t kDefaultContext = 4096;
+
+// What a step brought for one sequence.
+struct Progress {
+  RequestId id;
+  std::vector<TokenId> tokens;  // newly generated
+  FinishReason finished = FinishReason::kNone;
+};
+
+// Time and work since the engine was made.
+struct EngineStats {
+  int64_t prompt_tokens = 0, prompt_steps = 0;     // steps that computed any prompt token
+  int64_t generated_tokens = 0, decode_steps = 0;  // steps that only generated
+  double prompt_seconds = 0, decode_seconds = 0;
+};
+
+class Engine {
+ public:
+  Engine(std::shared_ptr<Model> model, const EngineOptions& options);
+  ~Engine();
+
+  // Queues a request, with DRY's sequence breakers in tokens where it has none; false when the queue is full. Throws
+  // what Scheduler::add throws, and Error(kInvalidArgument) for token ids outside the vocabulary.
+  [[nodiscard]] bool submit(Request request);
+  void cancel(RequestId id, FinishReason reason = FinishReason::kCancelled);
+  bool idle() const;
+
+  // Runs one step and says what became of every sequence that took part or ended. Empty when there is nothing to do.
+  std::vector<Progress> step();
+
+  // Called for every row with logits, before sampling: position is that of the token the row belongs to.
+  using LogitsCallback = std::function<void(RequestId id, int64_t position, std::span<const float> logits)>;
+  void on_logits(LogitsCallback callback) { on_logits_ = std::move(callback); }
+
+  const Model& model() const { return std::as_const(*runner_).model(); }
+  ModelRunner& runner() { return *runner_; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const Scheduler& scheduler() const { return *scheduler_; }
+  const EngineStats& stats() const { return stats_; }
+  int64_t context() const { return scheduler_->config().max_context; }
+  // FNV-1a of the bits of the last row of logits: equal runs give equal hashes.
+  uint64_t last_logits_hash() const;
+
+ private:
+  void fill(const StepPlan& plan);
+  std::vector<std::vector<TokenId>> draw(const StepPlan& plan);
+
+  Tokenizer tokenizer_;
+  std::unique_ptr<ModelRunner> runner_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<StepInputs> inputs_;
+  SamplerScratch scratch_;
+  LogitsCallback on_logits_;
+  EngineStats stats_;
+  std::vector<float> last_logits_;
+};
+
+}  // namespace infer

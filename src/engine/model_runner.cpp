@@ -1,0 +1,217 @@
+#include "src/engine/model_runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/registry.h"
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+std::string gib(uint64_t bytes) {
+  std::ostringstream out;
+  out.precision(3);
+  out << static_cast<double>(bytes) / (1u << 30) << " GiB";
+  return out.str();
+}
+
+}  // namespace
+
+ModelRunner::~ModelRunner() = default;
+
+ModelRunner::ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options)
+    : model_(std::move(model)), options_(options) {
+  open_devices();
+  place_layers();
+  allocate_cache();
+  // The largest bucket comes first: its arenas hold every other plan's activations.
+  entry(bucket_size(options_.capacity.tokens), bucket_size(options_.capacity.outputs));
+}
+
+void ModelRunner::open_devices() {
+  devices_.push_back(open_device("cpu", {options_.n_threads}));
+  if (options_.device != "cpu") devices_.push_back(open_device(options_.device, {options_.n_threads}));
+  for (const auto& device : devices_) streams_.push_back(device->create_stream());
+  arenas_.resize(devices_.size());
+}
+
+// The last N of the n_layer + 1 layers (the head is the last) are on the second device. The embedding is a row look-up
+// and stays where the input is, unless everything is on the second device.
+int ModelRunner::device_of_layer(int layer) const {
+  if (devices_.size() == 1) return 0;
+  const int n = model_->n_layer() + 1;
+  const int on_device = options_.n_gpu_layers == kAllLayers ? n + 1 : options_.n_gpu_layers;
+  if (layer == kInputLayer) return on_device > n ? 1 : 0;
+  const int index = layer == kOutputLayer ? n - 1 : layer;
+  return index >= n - on_device ? 1 : 0;
+}
+
+void ModelRunner::place_layers() {
+  std::vector<int> layers = {kInputLayer, kOutputLayer};
+  for (int i = 0; i < model_->n_layer(); ++i) layers.push_back(i);
+  for (const int layer : layers) {
+    const int device = device_of_layer(layer);
+    for (Weight* weight : model_->weights_of_layer(layer)) {
+      weight->device = device;
+      if (devices_[device]->is_host()) continue;
+      weight_buffers_.push_back(devices_[device]->allocate(weight->desc.bytes()));
+      weight->device_buffer = weight_buffers_.back().get();
+      weight->device_offset = 0;
+      streams_[device]->upload(*weight->device_buffer, 0, weight->host, weight->desc.bytes());
+    }
+  }
+  const DataType own = devices_.back()->default_cache_type();
+  model_->set_cache_types(options_.default_cache_types ? own : options_.key_type,
+                          options_.default_cache_types ? own : options_.value_type);
+}
+
+void ModelRunner::allocate_cache() {
+  std::vector<uint64_t> needed(devices_.size(), 0);
+  for (int layer = 0; layer < model_->n_layer(); ++layer) {
+    const int device = device_of_layer(layer);
+    const uint64_t block = devices_[device]->cache_block_bytes(model_->cache_desc(layer));
+    if (block != 0 && static_cast<uint64_t>(options_.n_blocks) > (uint64_t{1} << 62) / block / model_->n_layer()) {
+      throw Error(ErrorCode::kOutOfMemory, "[memory] the context is larger than any memory");
+    }
+    needed[device] += block * static_cast<uint64_t>(options_.n_blocks);
+  }
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const uint64_t free = devices_[d]->memory().free;
+    if (needed[d] > free) {
+      throw Error(ErrorCode::kOutOfMemory,
+                  concat("[memory] a context of ", options_.n_blocks * kBlockTokens, " tokens needs ", gib(needed[d]),
+                         " of KV cache, ", devices_[d]->name(), " has ", gib(free), " free; choose a smaller -c"));
+    }
+  }
+  for (int layer = 0; layer < model_->n_layer(); ++layer) {
+    Device& device = *devices_[device_of_layer(layer)];
+    caches_.push_back(device.allocate(device.cache_block_bytes(model_->cache_desc(layer)) * options_.n_blocks));
+  }
+}
+
+CacheRef ModelRunner::cache_of_layer(int layer) const { return {nullptr, caches_[layer].get(), 0, options_.n_blocks}; }
+
+ModelRunner::Entry& ModelRunner::entry(int tokens, int outputs) {
+  const auto found = plans_.find({tokens, outputs});
+  if (found != plans_.end()) return found->second;
+
+  Graph graph(tokens, outputs);
+  const ModelOutputs values = model_->build(graph);
+  PlanOptions options;
+  for (const auto& device : devices_) options.devices.push_back(device.get());
+  options.layer_device = [this](int layer) { return device_of_layer(layer); };
+  options.cache = [this](int layer) { return cache_of_layer(layer); };
+  options.observers = options_.observers;
+  options.strict = options_.strict_offload;
+  Entry made{std::make_unique<Plan>(std::move(graph), std::move(options)), values};
+  if (plans_.empty()) fallbacks_ = made.plan->fallbacks();
+
+  std::vector<Buffer*> arenas;
+  bool grown = false;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const size_t needed = made.plan->arena_bytes(static_cast<int>(d));
+    if (needed > 0 && (!arenas_[d] || arenas_[d]->size() < needed)) {
+      const uint64_t free = devices_[d]->memory().free;
+      if (needed > free) {
+        throw Error(ErrorCode::kOutOfMemory, concat("[memory] a step of ", tokens, " tokens needs ", gib(needed), ", ",
+                                                    devices_[d]->name(), " has ", gib(free), " free"));
+      }
+      arenas_[d] = devices_[d]->allocate(needed);
+      grown = true;
+    }
+    arenas.push_back(arenas_[d].get());
+  }
+  Entry& kept = plans_.emplace(std::pair(tokens, outputs), std::move(made)).first->second;
+  kept.plan->bind(arenas);
+  if (grown) {
+    for (auto& [bucket, other] : plans_) other.plan->bind(arenas);
+  }
+  return kept;
+}
+
+void ModelRunner::run(const StepInputs& step) {
+  Entry& e = entry(bucket_size(step.n_tokens()), bucket_size(step.n_outputs()));
+  std::vector<Stream*> streams;
+  for (const auto& stream : streams_) streams.push_back(stream.get());
+  std::vector<Buffer*> step_buffers(devices_.size(), nullptr);
+  std::vector<std::unique_ptr<Buffer>> uploaded;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    if (devices_[d]->is_host()) continue;
+    uploaded.push_back(devices_[d]->allocate(step.raw().size_bytes()));
+    streams_[d]->upload(*uploaded.back(), 0, step.raw().data(), step.raw().size_bytes());
+    step_buffers[d] = uploaded.back().get();
+  }
+  e.plan->run(step, streams, step_buffers);
+  if (step.n_outputs() == 0) return;
+  logits_.resize(static_cast<size_t>(step.n_outputs()) * model_->n_vocab());
+  hidden_.resize(static_cast<size_t>(step.n_outputs()) * model_->n_embd());
+  e.plan->read_output(e.outputs.logits, step, streams, logits_.data());
+  e.plan->read_output(e.outputs.hidden, step, streams, hidden_.data());
+}
+
+std::span<const float> ModelRunner::logits(int output) const {
+  const size_t n = static_cast<size_t>(model_->n_vocab());
+  return std::span<const float>(logits_).subspan(output * n, n);
+}
+
+std::span<const float> ModelRunner::hidden(int output) const {
+  const size_t n = static_cast<size_t>(model_->n_embd());
+  return std::span<const float>(hidden_).subspan(output * n, n);
+}
+
+void ModelRunner::copy_block(int32_t from, int32_t to) {
+  for (int layer = 0; layer < model_->n_layer(); ++layer) {
+    const int d = device_of_layer(layer);
+    const size_t bytes = devices_[d]->cache_block_bytes(model_->cache_desc(layer));
+    std::vector<std::byte> block(bytes);
+    streams_[d]->download(block.data(), *caches_[layer], from * bytes, bytes);
+    streams_[d]->synchronize();
+    streams_[d]->upload(*caches_[layer], to * bytes, block.data(), bytes);
+    streams_[d]->synchronize();
+  }
+}
+
+std::vector<DeviceUse> ModelRunner::memory_use() const {
+  std::vector<DeviceUse> use(devices_.size());
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    use[d].device = devices_[d]->name();
+    use[d].activations = arenas_[d] ? arenas_[d]->size() : 0;
+  }
+  const auto count = [&](int layer) {
+    for (const Weight* weight : model_->weights_of_layer(layer))
+      use[device_of_layer(layer)].weights += weight->desc.bytes();
+  };
+  count(kInputLayer);
+  count(kOutputLayer);
+  for (int layer = 0; layer < model_->n_layer(); ++layer) {
+    count(layer);
+    ++use[device_of_layer(layer)].n_layers;
+    use[device_of_layer(layer)].cache += caches_[layer]->size();
+  }
+  return use;
+}
+
+uint64_t ModelRunner::bytes_per_token() const {
+  uint64_t bytes = 0;
+  const auto count = [&](int layer) {
+    for (const Weight* weight : model_->weights_of_layer(layer)) {
+      const uint64_t all = weight->desc.bytes();
+      const bool experts = weight->desc.shape.rank == 3;
+      bytes += experts ? all / weight->desc.shape[0] * model_->config().n_expert_used : all;
+    }
+  };
+  for (int layer = 0; layer < model_->n_layer(); ++layer) count(layer);
+  count(kOutputLayer);
+  return bytes;
+}
+
+double ModelRunner::read_bandwidth() { return devices_.back()->read_bandwidth(); }
+
+std::string ModelRunner::device_description() const {
+  return devices_.size() == 1
+             ? devices_[0]->description()
+             : concat(devices_[1]->name(), " (", devices_[1]->description(), ") and ", devices_[0]->description());
+}
+
+}  // namespace infer

@@ -1,0 +1,85 @@
+// Runs steps of a model: places layers on devices, owns the KV cache, activation arenas and plans (one per bucket), and
+// turns StepInputs into logits. Knows nothing of requests or sequences. One thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ggml-like/plan.h"
+#include "src/model/model.h"
+
+namespace infer {
+
+inline constexpr int kAllLayers = -1;
+
+struct RunnerOptions {
+  std::string device = "cpu";     // where the layers that -ngl counts go
+  int n_gpu_layers = kAllLayers;  // the last N layers (the output counts as one) on `device`, the rest on the CPU
+  int n_threads = 0;              // of the CPU; 0: physical cores
+  DataType key_type = DataType::kF32, value_type = DataType::kF32;
+  bool default_cache_types = true;  // ignore the two above and take each device's own default
+  int64_t n_blocks = 0;             // KV blocks of every layer
+  StepCapacity capacity;            // of the steps that will be run
+  bool strict_offload = false;
+  std::vector<Observer> observers;
+};
+
+// Bytes a runner takes on one device, by purpose.
+struct DeviceUse {
+  std::string device;
+  int n_layers = 0;
+  uint64_t weights = 0, cache = 0, activations = 0;
+};
+
+class ModelRunner {
+ public:
+  // Throws Error(kOutOfMemory) naming the sizes when cache or activations do not fit what the device has free.
+  ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options);
+  ~ModelRunner();
+  ModelRunner(const ModelRunner&) = delete;
+  ModelRunner& operator=(const ModelRunner&) = delete;
+
+  // Computes one step. The logits of output row i are logits(i) until the next run.
+  void run(const StepInputs& step);
+  std::span<const float> logits(int output) const;  // [n_vocab]
+  std::span<const float> hidden(int output) const;  // [n_embd]: after the final norm
+  // Copies a whole KV block in every layer.
+  void copy_block(int32_t from, int32_t to);
+
+  const Model& model() const { return *model_; }
+  const std::vector<Fallback>& fallbacks() const { return fallbacks_; }
+  std::vector<DeviceUse> memory_use() const;
+  // Bytes of weights that one token reads: those of the layers and the head; of a mixture of experts the share in use.
+  uint64_t bytes_per_token() const;
+  // Bytes per second at which the device of the layers reads its memory, measured now (some 0.1 s).
+  double read_bandwidth();
+  std::string device_description() const;
+
+ private:
+  struct Entry {
+    std::unique_ptr<Plan> plan;
+    ModelOutputs outputs;
+  };
+  void open_devices();
+  void place_layers();
+  void allocate_cache();
+  int device_of_layer(int layer) const;
+  CacheRef cache_of_layer(int layer) const;
+  Entry& entry(int tokens, int outputs);
+
+  std::shared_ptr<Model> model_;
+  RunnerOptions options_;
+  std::vector<std::unique_ptr<Device>> devices_;  // [0] is the CPU
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Buffer>> weight_buffers_;
+  std::vector<std::unique_ptr<Buffer>> caches_;  // one per layer
+  std::vector<std::unique_ptr<Buffer>> arenas_;  // one per device
+  std::map<std::pair<int, int>, Entry> plans_;   // by token and output bucket
+  std::vector<Fallback> fallbacks_;
+  std::vector<float> logits_, hidden_;
+};
+
+}  // namespace infer

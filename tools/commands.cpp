@@ -1,0 +1,96 @@
+#include "tools/commands.h"
+
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "tools/devices.h"
+#include "tools/flags.h"
+#include "tools/inspect.h"
+#include "tools/logprobs.h"
+#include "tools/run.h"
+#include "tools/tokenize.h"
+
+namespace infer {
+namespace {
+
+std::function<int()> define_run(CLI::App& app) {
+  const auto o = std::make_shared<RunOptions>();
+  add_model_flags(app, o->model);
+  app.add_option("-p,--prompt", o->prompt, "Text to continue; piped standard input is added to it")->type_name("TEXT");
+  app.add_option("-f,--file", o->prompt_file, "File with (more of) the prompt")->type_name("FILE");
+  app.add_option("-n,--predict", o->n_predict, "Tokens to generate at most; -1: until the end (default: -1)")
+      ->check(CLI::Range(-1, INT32_MAX))
+      ->type_name("N");
+  app.add_flag("--ignore-eos", o->ignore_eog, "Go on after an end-of-generation token");
+  app.add_flag_callback("--raw", [] {}, "Plain completion (what this program does with every model today)");
+  app.add_flag("-q,--quiet", o->quiet, "No line of timings at the end");
+  add_sampling_flags(app, o->sampling);
+  return [o] { return run_completion(*o); };
+}
+
+std::function<int()> define_tokenize(CLI::App& app) {
+  const auto o = std::make_shared<TokenizeOptions>();
+  add_model_file_flag(app, o->model);
+  app.add_option_function<std::string>(
+         "text", [o](const std::string& text) { o->text = text, o->has_text = true; },
+         "Text (default: --file or standard input)")
+      ->type_name("TEXT");
+  app.add_option("--file", o->file, "File with the text")->type_name("FILE");
+  app.add_flag_callback(
+      "--no-add-special", [o] { o->add_special = false; }, "Add no begin or end tokens");
+  app.add_flag_callback(
+      "--no-parse-special", [o] { o->parse_special = false; }, "Take control tokens in the text as text");
+  auto* json = app.add_flag("--json", o->json, "Print {\"tokens\": [...]}");
+  app.add_flag("--jsonl", o->jsonl,
+               "One {\"text\", \"add_special\", \"parse_special\"} per line in, one {\"tokens\": [...]} per line out")
+      ->excludes(json);
+  return [o] { return run_tokenize(*o); };
+}
+
+std::function<int()> define_logprobs(CLI::App& app) {
+  const auto o = std::make_shared<LogprobsOptions>();
+  add_model_flags(app, o->model);
+  app.add_option("--tokens", o->tokens, "Token ids to evaluate, as they are: 1,2,3")->type_name("IDS");
+  app.add_option_function<std::string>(
+         "-p,--prompt", [o](const std::string& text) { o->prompt = text, o->has_prompt = true; }, "Text to evaluate")
+      ->type_name("TEXT");
+  app.add_option("--top", o->top, "Tokens per position (default: 20)")->check(CLI::Range(1, 1 << 24))->type_name("N");
+  app.add_option("--ubatch-size", o->step_tokens,
+                 "Tokens computed per step (default: 128); the result does not depend on it")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  app.add_flag("--json", o->json, "Print {\"tokens\": [...], \"positions\": [[[token, logprob], ...], ...]}");
+  return [o] { return run_logprobs(*o); };
+}
+
+std::function<int()> define_inspect(CLI::App& app) {
+  const auto o = std::make_shared<InspectOptions>();
+  app.add_option("file", o->file, "Model file (any part of a split one)")->required()->type_name("FILE");
+  app.add_flag("--tensors", o->tensors, "List every tensor");
+  app.add_flag("--verify", o->verify, "Read all data and look for NaN and infinity");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_inspect(*o, std::cout); };
+}
+
+std::function<int()> define_devices(CLI::App& app) {
+  const auto o = std::make_shared<DevicesOptions>();
+  app.add_flag("--ops", o->ops, "Which operations and weight types each device implements");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_devices(*o); };
+}
+
+}  // namespace
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all = {
+      {"run", "Continue a prompt (the default command)", define_run},
+      {"tokenize", "Token ids of a text", define_tokenize},
+      {"logprobs", "Most probable next tokens after every token of a text", define_logprobs},
+      {"inspect", "What is in a model file", define_inspect},
+      {"devices", "What this machine can run models on", define_devices},
+  };
+  return all;
+}
+
+}  // namespace infer

@@ -1,0 +1,79 @@
+#include "tools/devices.h"
+
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "backends/registry.h"
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Weight types that a device multiplies with.
+std::vector<std::string> product_types(const Device& device) {
+  std::vector<std::string> names;
+  for (const TypeTraits& type : all_types()) {
+    if (!type.dot) continue;
+    const TensorDesc x = make_desc(DataType::kF32, {1, 256}, RowKind::kTokens), w = make_desc(type.type, {256, 256});
+    const TensorDesc y = make_desc(DataType::kF32, {1, 256}, RowKind::kTokens);
+    const TensorDesc* inputs[] = {&x, &w, nullptr};
+    const TensorDesc* outputs[] = {&y};
+    const OpParams params = NoParams{};
+    if (device.supports({Op::kMatMul, &params, inputs, outputs, nullptr})) names.emplace_back(type.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+int run_devices(const DevicesOptions& options) {
+  ordered_json list = ordered_json::array();
+  for (const std::string& name : device_names()) {
+    const std::unique_ptr<Device> device = open_device(name);
+    const DeviceMemory memory = device->memory();
+    ordered_json entry = {{"name", name},
+                          {"description", device->description()},
+                          {"memory_total", memory.total},
+                          {"memory_free", memory.free}};
+    if (name == "cpu") entry["levels"] = cpu_level_names();
+    if (options.ops) {
+      ordered_json ops = ordered_json::object();
+      for (const OpInfo& op : all_ops()) ops[std::string(op.name)] = device->find(op.op) != nullptr;
+      entry["operations"] = std::move(ops);
+      entry["product_types"] = product_types(*device);
+    }
+    list.push_back(std::move(entry));
+  }
+  if (options.json) {
+    std::cout << ordered_json{{"devices", std::move(list)}}.dump(2) << '\n';
+    return 0;
+  }
+  std::cout << std::fixed << std::setprecision(1);
+  for (const ordered_json& d : list) {
+    const auto gib = [&](const char* key) { return d[key].get<double>() / (1u << 30); };
+    std::cout << std::left << std::setw(8) << d["name"].get<std::string>() << d["description"].get<std::string>()
+              << ", " << gib("memory_free") << " of " << gib("memory_total") << " GiB free\n";
+    if (d.contains("levels")) {
+      std::cout << "        levels:";
+      for (const auto& level : d["levels"]) std::cout << ' ' << level.get<std::string>();
+      std::cout << " (INFER_CPU=NAME chooses one)\n";
+    }
+    if (!d.contains("operations")) continue;
+    std::cout << "        operations:";
+    for (const auto& [op, supported] : d["operations"].items()) {
+      if (supported.get<bool>()) std::cout << ' ' << op;
+    }
+    std::cout << "\n        weight types of products:";
+    for (const auto& type : d["product_types"]) std::cout << ' ' << type.get<std::string>();
+    std::cout << '\n';
+    for (const auto& [op, supported] : d["operations"].items()) {
+      if (!supported.get<bool>()) std::cout << "        not implemented, runs on the CPU: " << op << '\n';
+    }
+  }
+  return 0;
+}
+
+}  // namespace infer

@@ -1,0 +1,135 @@
+#include "tools/flags.h"
+
+#include <charconv>
+#include <map>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+DataType cache_type(const std::string& flag, const std::string& name) {
+  const TypeTraits* type = find_type(name);
+  if (!type || (type->type != DataType::kF32 && type->type != DataType::kF16 && type->type != DataType::kBF16)) {
+    throw Error(ErrorCode::kInvalidArgument, concat("[flags] ", flag, ": one of f32, f16, bf16, found ", name));
+  }
+  return type->type;
+}
+
+}  // namespace
+
+EngineOptions ModelFlags::engine_options() const {
+  EngineOptions options;
+  options.context = context;
+  options.n_threads = threads;
+  options.device = device;
+  if (!gpu_layers.empty() && gpu_layers != "all" && gpu_layers != "auto") {
+    int n = 0;
+    const char* end = gpu_layers.data() + gpu_layers.size();
+    const auto [at, error] = std::from_chars(gpu_layers.data(), end, n);
+    if (error != std::errc() || at != end || n < 0) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat("[flags] --n-gpu-layers: a number from 0, auto or all, found ", gpu_layers));
+    }
+    options.n_gpu_layers = n;
+  }
+  if (!key_type.empty() || !value_type.empty()) {
+    options.default_cache_types = false;
+    if (!key_type.empty()) options.key_type = cache_type("--cache-type-k", key_type);
+    if (!value_type.empty()) options.value_type = cache_type("--cache-type-v", value_type);
+  }
+  return options;
+}
+
+void add_model_file_flag(CLI::App& app, std::string& model) {
+  app.add_option("-m,--model", model, "Model file (GGUF; any part of a split one)")->required()->type_name("FILE");
+}
+
+void add_model_flags(CLI::App& app, ModelFlags& flags) {
+  add_model_file_flag(app, flags.model);
+  app.add_option("-c,--ctx-size", flags.context, "Context in tokens (default: the model's own, at most 4096)")
+      ->check(CLI::Range(int64_t{1}, INT64_MAX))
+      ->type_name("N");
+  app.add_option("-t,--threads", flags.threads, "CPU threads (default: physical cores)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_option("--device", flags.device, "Device of the layers that -ngl counts: cpu or ref (default: cpu)")
+      ->type_name("NAME");
+  app.add_option("--n-gpu-layers", flags.gpu_layers,
+                 "-ngl: the last N layers go to --device, the rest to the CPU; auto or all (default: all)")
+      ->type_name("N");
+  app.add_option("--cache-type-k", flags.key_type,
+                 "-ctk: type of cached keys: f32, f16, bf16 (default: f16, on ref f32)")
+      ->type_name("TYPE");
+  app.add_option("--cache-type-v", flags.value_type, "-ctv: type of cached values")->type_name("TYPE");
+}
+
+void add_sampling_flags(CLI::App& app, SamplingParams& s) {
+  const auto option = [&](const char* name, auto& value, const char* text) {
+    return app.add_option(name, value, text)->capture_default_str()->group("Sampling");
+  };
+  app.add_option("-s,--seed", s.seed, "Seed; the same seed gives the same text (default: random)")
+      ->group("Sampling")
+      ->type_name("N");
+  option("--temp,--temperature", s.temperature, "Temperature; 0: always the most probable token");
+  option("--top-k", s.top_k, "Keep the K most probable tokens; 0: off");
+  option("--top-p", s.top_p, "Keep the most probable tokens that make up P; 1: off");
+  option("--min-p", s.min_p, "Drop tokens below P times the best one's probability; 0: off");
+  option("--typical,--typical-p", s.typical_p, "Locally typical sampling; 1: off");
+  option("--top-n-sigma", s.top_n_sigma, "Keep logits within N standard deviations of the best; 0 or less: off");
+  option("--xtc-probability", s.xtc_probability, "Probability of excluding top choices; 0: off");
+  option("--xtc-threshold", s.xtc_threshold, "Probability a top choice must have to be excluded");
+  option("--repeat-last-n", s.repeat_last_n, "Tokens the penalties look back on; 0: none, -1: all");
+  option("--repeat-penalty", s.repeat_penalty, "Divides (multiplies, if negative) logits of repeated tokens; 1: off");
+  option("--presence-penalty", s.presence_penalty, "Taken from logits of tokens that occurred; 0: off");
+  option("--frequency-penalty", s.frequency_penalty, "Taken from logits once per occurrence; 0: off");
+  option("--dry-multiplier", s.dry_multiplier, "DRY: strength of the penalty on repeated sequences; 0: off");
+  option("--dry-base", s.dry_base, "DRY: base of the penalty's growth");
+  option("--dry-allowed-length", s.dry_allowed_length, "DRY: length of repetition without penalty");
+  option("--dry-penalty-last-n", s.dry_penalty_last_n, "DRY: tokens to look back on; 0: off, -1: all");
+  app.add_option("--dry-sequence-breaker", s.dry_sequence_breakers,
+                 "DRY: text that ends a repetition (may be repeated)")
+      ->group("Sampling")
+      ->type_name("TEXT");
+  option("--mirostat", s.mirostat, "0: off, 2: Mirostat 2.0");
+  option("--mirostat-ent", s.mirostat_tau, "Mirostat: target surprise in bits (tau)");
+  option("--mirostat-lr", s.mirostat_eta, "Mirostat: learning rate (eta)");
+  app.add_option_function<std::vector<std::string>>(
+         "--logit-bias",
+         [&s](const std::vector<std::string>& entries) {
+           for (const std::string& entry : entries) {
+             // TOKEN+BIAS or TOKEN-BIAS
+             const size_t sign = entry.find_first_of("+-", 1);
+             TokenId token = 0;
+             float bias = 0;
+             const char* middle = entry.data() + (sign == std::string::npos ? 0 : sign);
+             const char* end = entry.data() + entry.size();
+             const auto a = std::from_chars(entry.data(), middle, token);
+             const auto b = std::from_chars(middle + (middle < end && *middle == '+'), end, bias);
+             if (sign == std::string::npos || a.ec != std::errc() || a.ptr != middle || b.ec != std::errc() ||
+                 b.ptr != end) {
+               throw CLI::ValidationError("--logit-bias", "TOKEN+BIAS or TOKEN-BIAS, found " + entry);
+             }
+             s.logit_bias.emplace_back(token, bias);
+           }
+         },
+         "Added to a token's logit: TOKEN+BIAS or TOKEN-BIAS (may be repeated)")
+      ->group("Sampling")
+      ->type_name("TEXT")
+      ->take_all();
+}
+
+std::vector<std::string> expand_short_flags(const std::vector<std::string>& arguments) {
+  static const std::map<std::string, std::string> kLong = {
+      {"-ngl", "--n-gpu-layers"}, {"-ctk", "--cache-type-k"}, {"-ctv", "--cache-type-v"}};
+  std::vector<std::string> expanded;
+  for (const std::string& argument : arguments) {
+    const size_t equals = argument.find('=');
+    const auto known = kLong.find(argument.substr(0, equals));
+    expanded.push_back(
+        known == kLong.end() ? argument : known->second + (equals == std::string::npos ? "" : argument.substr(equals)));
+  }
+  return expanded;
+}
+
+}  // namespace infer

@@ -1,0 +1,34 @@
+// Command-line flags that several subcommands share. Each is defined and checked here and nowhere else, so that the
+// same flag means the same everywhere.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/engine/engine.h"
+#include "src/text/sampler_params.h"
+
+namespace infer {
+
+// Which model, and how it is run.
+struct ModelFlags {
+  std::string model;
+  int64_t context = 0;               // -c; 0: the model's own, at most kDefaultContext
+  int threads = 0;                   // -t; 0: physical cores
+  std::string device = "cpu";        // --device
+  std::string gpu_layers;            // -ngl; "" all
+  std::string key_type, value_type;  // -ctk, -ctv; "": the device's default
+
+  EngineOptions engine_options() const;  // throws Error(kInvalidArgument)
+};
+void add_model_file_flag(CLI::App& app, std::string& model);
+void add_model_flags(CLI::App& app, ModelFlags& flags);
+
+void add_sampling_flags(CLI::App& app, SamplingParams& sampling);
+
+// Flags with one dash and several letters ("-ngl"), as llama.cpp's users know them, become their long form.
+std::vector<std::string> expand_short_flags(const std::vector<std::string>& arguments);
+
+}  // namespace infer

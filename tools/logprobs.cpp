@@ -1,0 +1,83 @@
+#include "tools/logprobs.h"
+
+#include <charconv>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "src/text/logprobs.h"
+
+namespace infer {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::vector<TokenId> parse_tokens(const std::string& list) {
+  std::vector<TokenId> tokens;
+  for (size_t at = 0; at <= list.size();) {
+    size_t comma = list.find(',', at);
+    if (comma == std::string::npos) comma = list.size();
+    const char* first = list.data() + list.find_first_not_of(' ', at);
+    TokenId token = 0;
+    const auto [end, error] = std::from_chars(first, list.data() + comma, token);
+    if (error != std::errc() || end != list.data() + comma) {
+      throw Error(ErrorCode::kInvalidArgument, concat("[logprobs] --tokens: numbers with commas between, found ",
+                                                      printable(list.substr(at, comma - at), 40)));
+    }
+    tokens.push_back(token);
+    at = comma + 1;
+  }
+  return tokens;
+}
+
+}  // namespace
+
+int run_logprobs(const LogprobsOptions& options) {
+  if (options.has_prompt == !options.tokens.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "[logprobs] either --tokens or -p, found both or neither");
+  }
+  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model));
+  const Tokenizer tokenizer(model->vocabulary());
+  Request request;
+  request.id = 1;
+  request.prompt = options.has_prompt ? tokenizer.encode(options.prompt, true, true) : parse_tokens(options.tokens);
+  if (request.prompt.empty()) throw Error(ErrorCode::kInvalidArgument, "[logprobs] at least one token, found none");
+  request.max_new_tokens = 0;
+  request.all_logits = true;
+  const std::vector<TokenId> tokens = request.prompt;
+
+  EngineOptions engine_options = options.model.engine_options();
+  if (engine_options.context == 0) engine_options.context = static_cast<int64_t>(tokens.size());
+  engine_options.step_tokens = options.step_tokens;
+  engine_options.all_logits = true;
+  Engine engine(std::move(model), engine_options);
+  std::vector<std::vector<TokenLogprob>> positions(tokens.size());
+  engine.on_logits([&](RequestId, int64_t position, std::span<const float> logits) {
+    positions[position] = top_logprobs(logits, static_cast<size_t>(options.top));
+  });
+  if (!engine.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[logprobs] the queue is full");
+  while (!engine.idle()) engine.step();
+
+  if (options.json) {
+    ordered_json list = ordered_json::array();
+    for (const auto& position : positions) {
+      ordered_json entries = ordered_json::array();
+      for (const TokenLogprob& entry : position) entries.push_back({entry.token, entry.logprob});
+      list.push_back(std::move(entries));
+    }
+    std::cout << ordered_json{{"tokens", tokens}, {"positions", std::move(list)}}.dump() << '\n';
+  } else {
+    for (size_t i = 0; i < positions.size(); ++i) {
+      std::cout << i << '\t' << printable(tokenizer.piece(tokens[i], true), 100);
+      for (const TokenLogprob& entry : positions[i]) {
+        std::cout << '\t' << printable(tokenizer.piece(entry.token, true), 100) << ' ' << entry.logprob;
+      }
+      std::cout << '\n';
+    }
+  }
+  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "[logprobs] standard output can not be written");
+  return 0;
+}
+
+}  // namespace infer

@@ -1,0 +1,68 @@
+#include "tools/tokenize.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ggml-like/error.h"
+#include "ggml-like/gguf.h"
+#include "ggml-like/printable.h"
+#include "src/model/vocabulary_loader.h"
+#include "src/text/tokenizer.h"
+#include "tools/input.h"
+
+namespace infer {
+namespace {
+
+using nlohmann::json;
+
+// One line of --jsonl. Numbers of lines count from 1.
+json answer_line(const Tokenizer& tokenizer, const TokenizeOptions& options, const std::string& line, int number) {
+  const auto fail = [&](const std::string& expected) {
+    throw Error(ErrorCode::kInvalidArgument, concat("[tokenize] line ", number, ": ", expected));
+  };
+  const json request = json::parse(line, nullptr, false);
+  if (!request.is_object()) fail("a JSON object");
+  if (!request.contains("text") || !request["text"].is_string()) fail("a string \"text\"");
+  const auto flag = [&](const char* key, bool fallback) {
+    if (!request.contains(key)) return fallback;
+    if (!request[key].is_boolean()) fail(concat("true or false as \"", key, "\""));
+    return request[key].get<bool>();
+  };
+  return {{"tokens",
+           tokenizer.encode(request["text"].get_ref<const std::string&>(), flag("add_special", options.add_special),
+                            flag("parse_special", options.parse_special))}};
+}
+
+}  // namespace
+
+int run_tokenize(const TokenizeOptions& options) {
+  GgufOpenOptions open;
+  open.map_data = false;
+  const Tokenizer tokenizer(load_vocabulary(*GgufFile::open(options.model, open)));
+  const std::string text = options.has_text        ? options.text
+                           : !options.file.empty() ? read_text_file(options.file)
+                                                   : read_stdin();
+  if (options.jsonl) {
+    std::istringstream lines(text);
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+      std::cout << answer_line(tokenizer, options, line, number).dump() << '\n';
+    }
+  } else {
+    const std::vector<TokenId> tokens = tokenizer.encode(text, options.add_special, options.parse_special);
+    if (options.json) {
+      std::cout << json{{"tokens", tokens}}.dump() << '\n';
+    } else {
+      for (const TokenId token : tokens) {
+        std::cout << token << '\t' << printable(tokenizer.piece(token, true), 1000) << '\n';
+      }
+    }
+  }
+  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "[tokenize] standard output can not be written");
+  return 0;
+}
+
+}  // namespace infer
