@@ -11,12 +11,11 @@ namespace infer {
 namespace {
 
 // Keys that no graph asks for and that do not change what it computes.
-constexpr std::array<std::string_view, 5> kWithoutEffect = {
+constexpr std::array<std::string_view, 4> kWithoutEffect = {
     "vocab_size",              // the embedding's shape tells
     "rope.scaling.finetuned",  // whether the scaling was trained in
     "tensor_data_layout",      // a note by old converters
     "pooling_type",            // of embeddings; the logits are the same
-    "source.url",
 };
 
 // A value for an error message.
