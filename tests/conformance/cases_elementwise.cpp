@@ -1,0 +1,151 @@
+// Cases of add, mul, scale, unary and gated_activation.
+#include <cmath>
+
+#include "ggml-like/error.h"
+#include "tests/conformance/case.h"
+
+namespace infer::test {
+namespace {
+
+constexpr UnaryKind kKinds[] = {UnaryKind::kSilu,        UnaryKind::kGeluTanh, UnaryKind::kGeluErf, UnaryKind::kRelu,
+                                UnaryKind::kReluSquared, UnaryKind::kSigmoid,  UnaryKind::kTanh};
+
+// How far f(x) may be from the exact value y. The recorded errors of exp (2e-7, relative), tanh (4e-7, relative) and
+// erf (2e-7, absolute) go through each formula; where a result underflows to zero, the exact one is below 3e-37.
+double activation_bound(UnaryKind kind, double x, double y) {
+  switch (kind) {
+    case UnaryKind::kSilu:
+    case UnaryKind::kSigmoid:
+      return std::abs(y) * (2e-7 + 4 * kEps) + 3e-37;
+    case UnaryKind::kTanh:
+      return std::abs(y) * 4e-7 + kTiny;
+    case UnaryKind::kGeluTanh:
+      // The argument of tanh has five roundings, and t (1 - tanh(t)^2) < 0.45.
+      return 0.5 * std::abs(x) * (4e-7 + 0.45 * 5 * kEps) + 4 * kEps * std::abs(y) + kTiny;
+    case UnaryKind::kGeluErf:
+      // The argument of erf has two, and t erf'(t) < 0.49.
+      return 0.5 * std::abs(x) * (2e-7 + 0.49 * 2 * kEps + kEps) + 4 * kEps * std::abs(y) + kTiny;
+    case UnaryKind::kRelu:
+      return 0;
+    case UnaryKind::kReluSquared:
+      return kEps * std::abs(y) + kTiny;
+  }
+  return 0;
+}
+
+struct Flat {
+  int d, t;
+  std::string other = "same";  // the second operand: "same", "row", "scalar"
+  bool view = false, three = false, wide = false;
+};
+
+std::string describe(const Flat& s) {
+  std::string text = concat("d=", s.d, " t=", s.t);
+  if (s.other != "same") text += " b=" + s.other;
+  if (s.three) text += " rank3";
+  if (s.view) text += " view";
+  if (s.wide) text += " wide";
+  return text;
+}
+
+// Two operands in one leaf of 2 d + 5 columns when `view`, else in their own.
+ValueId operand(Graph& g, const std::vector<Weight>& w, const Flat& s, int index) {
+  ValueId x = s.view ? g.view_columns(g.weight(w[0]), index == 0 ? 1 : s.d + 3, s.d) : g.weight(w[index]);
+  if (s.three) x = g.reshape(x, {g.value(x).desc.shape[0], 2, s.d / 2});
+  return x;
+}
+
+void fill_inputs(Case& c, const Flat& s, Random& random) {
+  c.tokens = s.t;
+  c.token_bucket = s.t + 2;
+  const float spread = s.wide ? 30.0f : 2.0f;
+  if (s.view) {
+    c.leaves.push_back(float_leaf({c.token_bucket, 2 * s.d + 5}, RowKind::kTokens, s.t, random, spread));
+    return;
+  }
+  c.leaves.push_back(float_leaf({c.token_bucket, s.d}, RowKind::kTokens, s.t, random, spread));
+  if (s.other == "same") c.leaves.push_back(float_leaf({c.token_bucket, s.d}, RowKind::kTokens, s.t, random, spread));
+  if (s.other == "row") c.leaves.push_back(float_leaf({s.three ? s.d / 2 : s.d}, RowKind::kFixed, 0, random, spread));
+  if (s.other == "scalar") c.leaves.push_back(float_leaf({c.token_bucket, 1}, RowKind::kTokens, s.t, random, spread));
+}
+
+void add_binary(std::vector<Entry>& list, Op op, const Flat& s, bool quick) {
+  add_case(list, op, describe(s), quick, [=](Case& c, Random& random) {
+    fill_inputs(c, s, random);
+    c.build = [=](Graph& g, const std::vector<Weight>& w) {
+      const ValueId a = operand(g, w, s, 0), b = s.other == "same" ? operand(g, w, s, 1) : g.weight(w[1]);
+      return std::vector{op == Op::kAdd ? g.add(a, b) : g.mul(a, b)};
+    };
+  });
+}
+
+void add_scale(std::vector<Entry>& list, const Flat& s, float factor, bool quick) {
+  add_case(list, Op::kScale, concat(describe(s), " factor=", factor), quick, [=](Case& c, Random& random) {
+    fill_inputs(c, s, random);
+    c.build = [=](Graph& g, const std::vector<Weight>& w) { return std::vector{g.scale(operand(g, w, s, 0), factor)}; };
+  });
+}
+
+void add_unary(std::vector<Entry>& list, UnaryKind kind, const Flat& s, bool gated, bool quick) {
+  const std::string text = concat(unary_name(kind), " ", describe(s));
+  add_case(list, gated ? Op::kGatedActivation : Op::kUnary, text, quick, [=](Case& c, Random& random) {
+    fill_inputs(c, s, random);
+    c.build = [=](Graph& g, const std::vector<Weight>& w) {
+      const ValueId x = operand(g, w, s, 0);
+      return std::vector{gated ? g.gated_activation(x, operand(g, w, s, 1), kind) : g.unary(x, kind)};
+    };
+    const std::vector<Leaf> leaves = c.leaves;
+    c.bounds = [=](const std::vector<Output>& ref) {
+      std::vector<double> bound;
+      for (int64_t i = 0; i < ref[0].elements(); ++i) {
+        const int64_t row = i / s.d, column = i % s.d;
+        const double y = ref[0].floats()[i];
+        const float *a = leaves[0].as<float>() + row * s.d + column,
+                    *b = leaves.back().as<float>() + row * s.d + column;
+        if (s.view) {
+          a = leaves[0].as<float>() + row * (2 * s.d + 5) + 1 + column;
+          b = a + s.d + 2;
+        }
+        if (!gated) {
+          bound.push_back(activation_bound(kind, *a, y));
+        } else {
+          const double up = std::abs(static_cast<double>(*b));
+          bound.push_back(up * activation_bound(kind, *a, up > 0 ? y / up : 0) + 2 * kEps * std::abs(y) + kTiny);
+        }
+      }
+      return Bounds{bound};
+    };
+  });
+}
+
+}  // namespace
+
+void add_elementwise_cases(std::vector<Entry>& list) {
+  for (const Op op : {Op::kAdd, Op::kMul}) {
+    for (const std::string other : {"same", "row", "scalar"}) {
+      if (op == Op::kAdd && other == "scalar") continue;
+      add_binary(list, op, {.d = 37, .t = 5, .other = other}, true);
+      if (other != "scalar") add_binary(list, op, {.d = 34, .t = 3, .other = other, .three = true}, true);
+      for (const int d : {1, 15, 16, 17, 48, 1000, 20001}) {
+        for (const int t : {1, 2, 4, 7, 8, 16, 33}) add_binary(list, op, {.d = d, .t = t, .other = other}, false);
+      }
+    }
+    add_binary(list, op, {.d = 33, .t = 4, .view = true}, true);
+  }
+  for (const float factor : {0.0f, -1.5f, 0.08838834764f, 1e30f}) {
+    add_scale(list, {.d = 19, .t = 3}, factor, true);
+    add_scale(list, {.d = 65, .t = 2, .view = true}, factor, false);
+    for (const int t : {1, 8, 33}) add_scale(list, {.d = 1000, .t = t}, factor, false);
+  }
+  for (const UnaryKind kind : kKinds) {
+    for (const bool gated : {false, true}) {
+      add_unary(list, kind, {.d = 37, .t = 3}, gated, true);
+      add_unary(list, kind, {.d = 64, .t = 2, .view = true, .wide = true}, gated, true);
+      for (const int d : {1, 15, 16, 17, 500, 20001}) {
+        for (const int t : {1, 2, 5, 33}) add_unary(list, kind, {.d = d, .t = t, .wide = t == 5}, gated, false);
+      }
+    }
+  }
+}
+
+}  // namespace infer::test

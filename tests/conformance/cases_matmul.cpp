@@ -1,0 +1,250 @@
+// Cases of matmul and matmul_experts.
+#include <cmath>
+
+#include "ggml-like/error.h"
+#include "ggml-like/quant/activation.h"
+#include "tests/conformance/case.h"
+#include "tests/conformance/weights.h"
+
+namespace infer::test {
+namespace {
+
+// The product of one weight row and one row of activations as quant/dot.h has it.
+class DotFormula {
+ public:
+  DotFormula(DataType type, const float* x, int64_t k) : type_(type), k_(k), x_(x) {
+    if (traits(type).activation == ActivationFormat::kF32) return;
+    if (traits(type).activation == ActivationFormat::kInt8Per256) {
+      large_.resize(k / 256);
+      quantize_activations(x, large_.data(), k / 256);
+    } else {
+      small_.resize(k / 32);
+      quantize_activations(x, small_.data(), k / 32);
+    }
+  }
+  float operator()(const std::byte* row) const {
+    const void* x = !large_.empty()   ? static_cast<const void*>(large_.data())
+                    : !small_.empty() ? static_cast<const void*>(small_.data())
+                                      : x_;
+    return traits(type_).dot(row, x, k_);
+  }
+
+ private:
+  DataType type_;
+  int64_t k_;
+  const float* x_;
+  std::vector<Activation256> large_;
+  std::vector<Activation32> small_;
+};
+
+// How far the formula may be from the exact product. Float weights: k / 16 + 5 roundings. Quantized: every activation
+// is off by up to half a step (largest magnitude of its block / 127), and each term passes 18 roundings in an
+// activation block and one per block of the row.
+double product_bound(DataType type, const WeightTerms& w, const float* x, int64_t k) {
+  double bound = 0;
+  if (traits(type).activation == ActivationFormat::kF32) {
+    for (int64_t i = 0; i < k; ++i) bound += w.magnitude[i] * std::abs(x[i]);
+    return 1.01 * static_cast<double>(k / 16 + 6) * kEps * bound + static_cast<double>(k) * kTiny;
+  }
+  const int64_t block = traits(type).block_size;
+  const double roundings = 1.01 * static_cast<double>(18 + k / block) * kEps;
+  for (int64_t start = 0; start < k; start += block) {
+    double largest = 0;
+    for (int64_t i = start; i < start + block; ++i) largest = std::max(largest, std::abs(static_cast<double>(x[i])));
+    // A block whose scale has no finite inverse becomes zero; a denormal scale is off by up to 2^-150.
+    const bool vanishes = largest < 127 / 0x1.fffffep127;
+    const double half_step = vanishes ? largest : 0.501 * largest / 127 + 127 * 0x1p-150;
+    for (int64_t i = start; i < start + block; ++i) {
+      bound += std::abs(w.value[i]) * half_step + roundings * w.magnitude[i] * (std::abs(x[i]) + half_step);
+    }
+  }
+  return bound + static_cast<double>(k) * kTiny;
+}
+
+struct MatMulShape {
+  int n, k, t;
+  WeightData data = WeightData::kFloats;
+  bool bias = false, view = false;
+  std::string x = "";  // activations: "" normal, "zero", "spiky", "nan"
+};
+
+void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const MatMulShape& s, bool quick) {
+  const DataType type = traits_of.type;
+  std::string text = concat(traits_of.name, " n=", s.n, " k=", s.k, " t=", s.t, " ", name_of(s.data));
+  if (s.bias) text += " bias";
+  if (s.view) text += " view";
+  if (!s.x.empty()) text += " x=" + s.x;
+  add_case(list, Op::kMatMul, text, quick, [=](Case& c, Random& random) {
+    c.tokens = s.t;
+    c.token_bucket = s.t + s.t % 3;
+    const int begin = s.view ? 7 : 0, width = s.k + (s.view ? 11 : 0);
+    Leaf x = float_leaf({c.token_bucket, width}, RowKind::kTokens, s.t, random);
+    for (int64_t i = 0; i < int64_t{s.t} * width; ++i) {
+      float& v = x.as<float>()[i];
+      if (s.x == "zero") v = 0;
+      if (s.x == "spiky") v = random.uniform() < 0.02 ? v * 1000 : v * 1e-3f;
+      if (s.x == "denormal") v *= 0x1p-140f;
+      if (s.x == "nan" && i / width == s.t - 1 && i % width == begin + s.k / 2) v = NAN;
+    }
+    c.leaves = {x, make_weights(type, {s.n, s.k}, s.data, random)};
+    if (s.bias) c.leaves.push_back(float_leaf({s.n}, RowKind::kFixed, 0, random));
+    c.build = [=](Graph& g, const std::vector<Weight>& w) {
+      const ValueId in = g.weight(w[0]);
+      return std::vector{g.matmul(s.view ? g.view_columns(in, begin, s.k) : in, w[1], s.bias ? &w[2] : nullptr)};
+    };
+    const std::vector<Leaf> leaves = c.leaves;
+    const size_t row = row_bytes(type, s.k);
+    const auto at = [=](int t) { return leaves[0].as<float>() + int64_t{t} * width + begin; };
+    c.formula = [=] {
+      std::vector<float> y(static_cast<size_t>(s.t) * s.n);
+      for (int t = 0; t < s.t; ++t) {
+        const DotFormula dot(type, at(t), s.k);
+        for (int i = 0; i < s.n; ++i) {
+          float& to = y[static_cast<size_t>(t) * s.n + i];
+          to = dot(leaves[1].data.data() + i * row);
+          if (s.bias) to += leaves[2].as<float>()[i];
+        }
+      }
+      return y;
+    };
+    c.bounds = [=](const std::vector<Output>& ref) {
+      std::vector<double> bound(static_cast<size_t>(s.t) * s.n);
+      for (int i = 0; i < s.n; ++i) {
+        const WeightTerms w = weight_terms(type, leaves[1].data.data() + i * row, s.k);
+        for (int t = 0; t < s.t; ++t) {
+          const size_t e = static_cast<size_t>(t) * s.n + i;
+          const double bias = s.bias ? std::abs(leaves[2].as<float>()[i]) : 0;
+          bound[e] = product_bound(type, w, at(t), s.k) + 3 * kEps * (std::abs(ref[0].floats()[e]) + bias);
+        }
+      }
+      return Bounds{bound};
+    };
+  });
+}
+
+struct ExpertShape {
+  int experts, used, n, k, t;
+  bool per_expert = false, bias = false, one_expert = false;
+};
+
+void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const ExpertShape& s, bool quick) {
+  const DataType type = traits_of.type;
+  std::string text = concat(traits_of.name, " e=", s.experts, " u=", s.used, " n=", s.n, " k=", s.k, " t=", s.t);
+  if (s.per_expert) text += " per-expert";
+  if (s.bias) text += " bias";
+  if (s.one_expert) text += " one-expert";
+  add_case(list, Op::kMatMulExperts, text, quick, [=](Case& c, Random& random) {
+    c.tokens = s.t;
+    c.token_bucket = s.t + 1;
+    const Shape x_shape = s.per_expert ? Shape{c.token_bucket, s.used, s.k} : Shape{c.token_bucket, s.k};
+    c.leaves = {float_leaf(x_shape, RowKind::kTokens, s.t, random),
+                make_weights(type, {s.experts, s.n, s.k}, WeightData::kFloats, random)};
+    Leaf ids{make_desc(DataType::kI32, {c.token_bucket, s.used}, RowKind::kTokens), {}};
+    ids.data.assign(ids.desc.bytes(), kSentinel);
+    for (int t = 0; t < s.t; ++t) {
+      const int first = s.one_expert ? 1 : static_cast<int>(random.next() % s.experts);
+      for (int u = 0; u < s.used; ++u)
+        ids.as<int32_t>()[t * s.used + u] = (first + u * (s.one_expert ? 1 : 3)) % s.experts;
+    }
+    c.leaves.push_back(ids);
+    if (s.bias) c.leaves.push_back(float_leaf({s.experts, s.n}, RowKind::kFixed, 0, random));
+    c.build = [=](Graph& g, const std::vector<Weight>& w) {
+      return std::vector{g.matmul_experts(g.weight(w[0]), w[1], g.weight(w[2]), s.bias ? &w[3] : nullptr)};
+    };
+    const std::vector<Leaf> leaves = c.leaves;
+    const size_t row = row_bytes(type, s.k);
+    const auto input = [=](int t, int u) {
+      return leaves[0].as<float>() + (s.per_expert ? int64_t{t} * s.used + u : t) * s.k;
+    };
+    // f(index of the output, activations, expert, row of the expert)
+    const auto each = [=](const auto& f) {
+      for (int t = 0; t < s.t; ++t) {
+        for (int u = 0; u < s.used; ++u) {
+          const int e = leaves[2].as<int32_t>()[t * s.used + u];
+          for (int i = 0; i < s.n; ++i) {
+            f((static_cast<size_t>(t) * s.used + u) * s.n + i, input(t, u), e, int64_t{e} * s.n + i);
+          }
+        }
+      }
+    };
+    const size_t size = static_cast<size_t>(s.t) * s.used * s.n;
+    c.formula = [=] {
+      std::vector<float> y(size);
+      each([&](size_t at, const float* x, int, int64_t i) {
+        y[at] = DotFormula(type, x, s.k)(leaves[1].data.data() + i * row);
+        if (s.bias) y[at] += leaves[3].as<float>()[i];
+      });
+      return y;
+    };
+    c.bounds = [=](const std::vector<Output>& ref) {
+      std::vector<double> bound(size);
+      each([&](size_t at, const float* x, int, int64_t i) {
+        const WeightTerms w = weight_terms(type, leaves[1].data.data() + i * row, s.k);
+        const double bias = s.bias ? std::abs(leaves[3].as<float>()[i]) : 0;
+        bound[at] = product_bound(type, w, x, s.k) + 3 * kEps * (std::abs(ref[0].floats()[at]) + bias);
+      });
+      return Bounds{bound};
+    };
+  });
+}
+
+}  // namespace
+
+void add_matmul_cases(std::vector<Entry>& list) {
+  for (const TypeTraits& t : all_types()) {
+    if (!t.dot) continue;
+    const bool super = t.block_size == 256, floats = !t.quantized;
+    // The subset: one and many tokens, remainders of 16 and 48 rows, every kind of data, strides, a bias.
+    add_matmul(list, t, {.n = 49, .k = 512, .t = 5}, true);
+    add_matmul(list, t, {.n = 70, .k = 256, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
+    add_matmul(list, t, {.n = 15, .k = 256, .t = 9, .bias = true, .view = true}, true);
+    add_matmul(list, t, {.n = 33, .k = 768, .t = 3}, true);
+    if (!floats) {
+      add_matmul(list, t, {.n = 17, .k = 256, .t = 6, .data = WeightData::kBits, .x = "spiky"}, true);
+      add_matmul(list, t, {.n = 17, .k = 256, .t = 2, .data = WeightData::kLargest}, true);
+      add_matmul(list, t, {.n = 5, .k = 256, .t = 4, .data = WeightData::kDenormal}, true);
+      add_matmul(list, t, {.n = 16, .k = 256, .t = 7, .data = WeightData::kZero}, true);
+      add_matmul(list, t, {.n = 19, .k = 256, .t = 5, .data = WeightData::kBits, .x = "nan"}, true);
+      add_matmul(list, t, {.n = 18, .k = 256, .t = 5, .x = "zero"}, true);
+      add_matmul(list, t, {.n = 18, .k = 256, .t = 5, .x = "denormal"}, true);
+    }
+    if (!super) {
+      add_matmul(list, t, {.n = 33, .k = 96, .t = 5}, true);
+      add_matmul(list, t, {.n = 17, .k = 32, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
+    }
+    if (floats) {
+      for (const int k : {1, 7, 15, 17, 31, 33, 100}) add_matmul(list, t, {.n = 7, .k = k, .t = 3}, k < 18);
+    }
+    // All: every number of rows to 70, every number of tokens that takes another path, long rows, all data.
+    for (int n = 1; n <= 70; ++n) {
+      for (const int tokens : {1, 3, 5})
+        add_matmul(list, t, {.n = n, .k = 256, .t = tokens, .data = WeightData::kFloats, .view = true}, false);
+    }
+    std::vector<int> lengths{256, 512, 2304};
+    if (!super) lengths.insert(lengths.end(), {32, 64, 288});
+    for (const int k : lengths) {
+      for (const int tokens : {1, 2, 3, 4, 5, 7, 8, 16, 33}) {
+        for (const int n : {16, 48, 67}) {
+          for (const WeightData data : all_weight_data(t.type)) {
+            add_matmul(list, t, {.n = n, .k = k, .t = tokens, .data = data, .bias = true}, false);
+          }
+        }
+      }
+    }
+    add_experts(list, t, {.experts = 5, .used = 2, .n = 17, .k = 256, .t = 3}, super || floats);
+    if (super || floats) continue;
+    add_experts(list, t, {.experts = 4, .used = 2, .n = 17, .k = 96, .t = 4, .per_expert = true, .bias = true}, true);
+  }
+  const TypeTraits &q4 = traits(DataType::kQ4_K), &mx = traits(DataType::kMXFP4), &f16 = traits(DataType::kF16);
+  add_experts(list, q4, {.experts = 8, .used = 4, .n = 49, .k = 256, .t = 5, .per_expert = true}, true);
+  add_experts(list, mx, {.experts = 8, .used = 4, .n = 33, .k = 256, .t = 7, .bias = true}, true);
+  for (const TypeTraits* t : {&q4, &mx, &f16}) {
+    add_experts(list, *t, {.experts = 3, .used = 1, .n = 16, .k = 256, .t = 1}, false);
+    add_experts(list, *t, {.experts = 6, .used = 2, .n = 50, .k = 512, .t = 33, .bias = true, .one_expert = true},
+                true);
+    add_experts(list, *t, {.experts = 32, .used = 8, .n = 20, .k = 512, .t = 16, .per_expert = true}, false);
+    add_experts(list, *t, {.experts = 7, .used = 7, .n = 40, .k = 256, .t = 33, .bias = true}, false);
+  }
+}
+
+}  // namespace infer::test

@@ -1,0 +1,113 @@
+// Every operation on every device against its definition. INFER_TEST_FULL=1 runs all cases, else a fixed subset;
+// INFER_CASE="matmul Q4_K n=49 k=512 t=5 floats" runs that case alone, with a device's name behind it on that device
+// alone; the name is what a failure prints.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+#include "backends/registry.h"
+#include "ggml-like/error.h"
+#include "tests/conformance/case.h"
+#include "tests/support/skip.h"
+
+using namespace infer;
+using namespace infer::test;
+
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// The devices a case runs on: all, or the one that INFER_CASE names behind the case. Empty: the case is not asked for.
+Devices wanted_devices(const Entry& entry) {
+  static const std::string filter = environment("INFER_CASE");
+  static const bool full = environment("INFER_TEST_FULL") == "1";
+  Devices devices;
+  for (TestDevice& device : test_devices()) {
+    if (filter.empty() ? full || entry.quick : filter == entry.name || filter == entry.name + " " + device.name) {
+      devices.push_back(&device);
+    }
+  }
+  return devices;
+}
+
+void run_cases(Op op) {
+  int cases = 0, all = 0, runs = 0, unsupported = 0;
+  for (const Entry& entry : all_cases()) {
+    if (entry.op != op) continue;
+    ++all;
+    const Devices devices = wanted_devices(entry);
+    if (devices.empty()) continue;
+    ++cases;
+    INFO("while running INFER_CASE=\"", entry.name, "\"");
+    const Verdict verdict = entry.run(devices);
+    runs += verdict.runs;
+    unsupported += verdict.unsupported;
+    for (const Failure& failure : verdict.failures) {
+      FAIL_CHECK("INFER_CASE=\"", entry.name, " ", failure.device, "\" conformance\n  ", failure.what);
+    }
+    CHECK(true);
+  }
+  if (cases == 0) return;
+  std::printf("%-16s %5d cases of %5d, %6d runs on devices, %d unsupported\n", std::string(op_info(op).name).c_str(),
+              cases, all, runs, unsupported);
+}
+
+}  // namespace
+
+TEST_CASE("embed") { run_cases(Op::kEmbed); }
+TEST_CASE("select_rows") { run_cases(Op::kSelectRows); }
+TEST_CASE("matmul") { run_cases(Op::kMatMul); }
+TEST_CASE("matmul_experts") { run_cases(Op::kMatMulExperts); }
+TEST_CASE("rms_norm") { run_cases(Op::kRmsNorm); }
+TEST_CASE("layer_norm") { run_cases(Op::kLayerNorm); }
+TEST_CASE("add") { run_cases(Op::kAdd); }
+TEST_CASE("mul") { run_cases(Op::kMul); }
+TEST_CASE("scale") { run_cases(Op::kScale); }
+TEST_CASE("unary") { run_cases(Op::kUnary); }
+TEST_CASE("gated_activation") { run_cases(Op::kGatedActivation); }
+TEST_CASE("rope_table") { run_cases(Op::kRopeTable); }
+TEST_CASE("rope") { run_cases(Op::kRope); }
+TEST_CASE("kv_store") { run_cases(Op::kKvStore); }
+TEST_CASE("paged_attention") { run_cases(Op::kPagedAttention); }
+TEST_CASE("moe_route") { run_cases(Op::kMoeRoute); }
+TEST_CASE("moe_combine") { run_cases(Op::kMoeCombine); }
+TEST_CASE("top_k") { run_cases(Op::kTopK); }
+
+TEST_CASE("every operation has cases, in the subset too, and a name is used once") {
+  std::set<std::string> names;
+  std::set<Op> ops, quick;
+  for (const Entry& entry : all_cases()) {
+    CHECK_MESSAGE(names.insert(entry.name).second, "two cases are called " << entry.name);
+    ops.insert(entry.op);
+    if (entry.quick) quick.insert(entry.op);
+  }
+  for (const OpInfo& info : all_ops()) {
+    CAPTURE(info.name);
+    CHECK(ops.contains(info.op));
+    CHECK(quick.contains(info.op));
+  }
+  const std::string filter = environment("INFER_CASE");
+  if (filter.empty()) return;
+  bool found = false;
+  for (const Entry& entry : all_cases()) found |= !wanted_devices(entry).empty();
+  CHECK_MESSAGE(found, "INFER_CASE names no case of the list: " << filter);
+}
+
+TEST_CASE("accelerators that INFER_REQUIRE names are there") {
+  const std::string required = "," + environment("INFER_REQUIRE") + ",";
+  for (const std::string kind : {"cuda", "vulkan"}) {
+    bool present = false;
+    for (const std::string& name : device_names()) present |= name.starts_with(kind);
+    if (present) continue;
+    if (required.find("," + kind + ",") != std::string::npos) {
+      FAIL_CHECK("INFER_REQUIRE asks for ", kind, ", and no such device was found");
+    } else {
+      test::skip("conformance on " + kind, "no such device");
+    }
+  }
+}

@@ -1,0 +1,189 @@
+#include "tests/conformance/harness.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/cpu_device.h"
+#include "backends/registry.h"
+#include "ggml-like/error.h"
+#include "ggml-like/ref/ref_device.h"
+
+namespace infer::test {
+
+std::vector<TestDevice>& test_devices() {
+  static std::vector<TestDevice> devices = [] {
+    std::vector<TestDevice> all;
+    const auto add = [&](std::string name, std::string level, int threads, std::unique_ptr<Device> device) {
+      auto stream = device->create_stream();
+      all.push_back({std::move(name), std::move(level), threads, std::move(device), std::move(stream)});
+    };
+    add("ref", "", 1, create_ref_device());
+    for (const std::string& level : cpu_levels()) {
+      for (const int threads : {1, 3}) {
+        add(concat("cpu:", level, "/", threads), level, threads, create_cpu_device({threads, level}));
+      }
+    }
+    for (const std::string& name : device_names()) {
+      if (name != "cpu" && name != "ref") add(name, "", 1, open_device(name));
+    }
+    return all;
+  }();
+  return devices;
+}
+
+GuardedMemory::GuardedMemory(size_t bytes, size_t alignment) : bytes_(bytes) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t room = (bytes + alignment + page - 1) / page * page;
+  mapped_ = room + page;
+  void* p = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) throw Error(ErrorCode::kOutOfMemory, "[test] no memory");
+  pages_ = static_cast<std::byte*>(p);
+  CHECK_INTERNAL(mprotect(pages_ + room, page, PROT_NONE) == 0);
+  std::memset(pages_, static_cast<int>(kSentinel), room);
+  const size_t begin = (room - bytes) / alignment * alignment;
+  data_ = pages_ + begin;
+  tail_ = room - begin - bytes;
+}
+
+GuardedMemory::~GuardedMemory() { munmap(pages_, mapped_); }
+
+bool GuardedMemory::sentinel_intact() const {
+  const auto intact = [](std::byte b) { return b == kSentinel; };
+  return std::all_of(pages_, data_, intact) && std::all_of(data_ + bytes_, data_ + bytes_ + tail_, intact);
+}
+
+TestCache::TestCache(TestDevice& device, const CacheDesc& desc, int64_t n_blocks) {
+  const size_t bytes = device.device->cache_block_bytes(desc) * static_cast<size_t>(n_blocks);
+  buffer = device.device->allocate(bytes);
+  const std::vector<std::byte> fill(bytes, kSentinel);
+  device.stream->upload(*buffer, 0, fill.data(), bytes);
+  device.stream->synchronize();
+  ref = {&desc, buffer.get(), 0, n_blocks};
+}
+
+std::vector<std::byte> TestCache::download(TestDevice& device) const {
+  std::vector<std::byte> bytes(buffer->size());
+  device.stream->download(bytes.data(), *buffer, 0, bytes.size());
+  device.stream->synchronize();
+  return bytes;
+}
+
+namespace {
+
+size_t alignment_of(DataType type) { return type == DataType::kF32 || type == DataType::kI32 ? 4 : 2; }
+
+// The devices of a plan for `device`: a host device comes first in every plan.
+struct PlanDevices {
+  std::unique_ptr<Device> host;
+  std::unique_ptr<Stream> host_stream;
+  std::vector<Device*> devices;
+  std::vector<Stream*> streams;
+  explicit PlanDevices(TestDevice& t) {
+    if (!t.device->is_host()) {
+      host = create_ref_device();
+      host_stream = host->create_stream();
+      devices.push_back(host.get());
+      streams.push_back(host_stream.get());
+    }
+    devices.push_back(t.device.get());
+    streams.push_back(t.stream.get());
+  }
+};
+
+}  // namespace
+
+RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const std::vector<Leaf>& leaves,
+                    const StepInputs& step, TestCache* cache) {
+  RunResult result;
+  PlanDevices on(t);
+  const int at = static_cast<int>(on.devices.size()) - 1;
+
+  std::vector<std::unique_ptr<GuardedMemory>> memory;
+  std::vector<std::unique_ptr<Buffer>> uploaded;
+  std::vector<Weight> weights(leaves.size());
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const Leaf& leaf = leaves[i];
+    memory.push_back(std::make_unique<GuardedMemory>(leaf.data.size(), alignment_of(leaf.desc.type)));
+    std::memcpy(memory.back()->data(), leaf.data.data(), leaf.data.size());
+    weights[i].name = concat("leaf", i);
+    weights[i].desc = leaf.desc;
+    weights[i].host = memory.back()->data();
+    weights[i].device = at;
+    if (at == 0) continue;
+    uploaded.push_back(t.device->allocate(leaf.data.size()));
+    t.stream->upload(*uploaded.back(), 0, leaf.data.data(), leaf.data.size());
+    weights[i].device_buffer = uploaded.back().get();
+  }
+
+  const std::vector<ValueId> wanted = build(graph, weights);
+  for (const ValueId id : wanted) graph.mark_output(id);
+  PlanOptions options;
+  options.devices = on.devices;
+  options.layer_device = [&](int) { return at; };
+  options.cache = [&](int) { return cache->ref; };
+  options.strict = true;
+  std::unique_ptr<Plan> plan;
+  try {
+    plan = std::make_unique<Plan>(std::move(graph), std::move(options));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnsupported) throw;
+    result.supported = false;
+    return result;
+  }
+
+  const size_t bytes = plan->arena_bytes(at);
+  GuardedMemory host_arena(bytes, 64);
+  std::unique_ptr<Buffer> arena = at == 0 ? wrap_host(host_arena.data(), bytes) : t.device->allocate(bytes);
+  if (at != 0) t.stream->upload(*arena, 0, host_arena.data(), bytes);
+  std::vector<Buffer*> arenas(on.devices.size(), nullptr);
+  arenas[at] = arena.get();
+  plan->bind(arenas);
+
+  std::unique_ptr<Buffer> step_buffer;
+  std::vector<Buffer*> step_buffers(on.devices.size(), nullptr);
+  if (at != 0) {
+    step_buffer = t.device->allocate(step.raw().size_bytes());
+    t.stream->upload(*step_buffer, 0, step.raw().data(), step.raw().size_bytes());
+    step_buffers[at] = step_buffer.get();
+  }
+  plan->run(step, on.streams, step_buffers);
+  if (at != 0) {
+    t.stream->download(host_arena.data(), *arena, 0, bytes);
+    t.stream->synchronize();
+  }
+
+  // Bytes before the end of the last output belong to outputs or to nobody; behind them lies scratch memory.
+  std::vector<bool> may_change(bytes, false);
+  size_t end = 0;
+  for (const ValueId id : wanted) {
+    const TensorRef ref = plan->output(id);
+    Output out;
+    out.type = ref.desc->type;
+    out.rows = step.row_count(ref.desc->rows, ref.desc->shape[0]);
+    out.row_elements = ref.desc->shape.row_elements();
+    out.data.resize(static_cast<size_t>(out.elements()) * 4);
+    plan->read_output(id, step, on.streams, out.data.data());
+    std::fill_n(may_change.begin() + static_cast<ptrdiff_t>(ref.offset), out.data.size(), true);
+    end = std::max(end, ref.offset + ref.desc->bytes());
+    result.outputs.push_back(std::move(out));
+  }
+  for (size_t i = 0; i < end; ++i) {
+    if (!may_change[i] && host_arena.data()[i] != kSentinel) {
+      result.broken = concat("byte ", i, " of the outputs' memory holds no row with data and was written");
+      break;
+    }
+  }
+  if (!host_arena.sentinel_intact()) result.broken = "memory before the arena was written";
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (!memory[i]->sentinel_intact() ||
+        std::memcmp(memory[i]->data(), leaves[i].data.data(), leaves[i].data.size()) != 0) {
+      result.broken = concat("input ", i, " or the memory round it was written");
+    }
+  }
+  return result;
+}
+
+}  // namespace infer::test

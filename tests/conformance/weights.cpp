@@ -1,0 +1,111 @@
+#include "tests/conformance/weights.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+
+#include "ggml-like/error.h"
+#include "ggml-like/half.h"
+#include "ggml-like/quant/blocks.h"
+
+namespace infer::test {
+namespace {
+
+// Where a block has its scales, all of them halves but MXFP4's exponent.
+struct Scales {
+  DataType type;
+  std::vector<size_t> halves;
+};
+
+const std::vector<size_t>& halves_of(DataType type) {
+  static const std::vector<Scales> all = {
+      {DataType::kQ4_0, {offsetof(BlockQ4_0, d)}},
+      {DataType::kQ4_1, {offsetof(BlockQ4_1, d), offsetof(BlockQ4_1, m)}},
+      {DataType::kQ5_0, {offsetof(BlockQ5_0, d)}},
+      {DataType::kQ5_1, {offsetof(BlockQ5_1, d), offsetof(BlockQ5_1, m)}},
+      {DataType::kQ8_0, {offsetof(BlockQ8_0, d)}},
+      {DataType::kIQ4_NL, {offsetof(BlockIQ4_NL, d)}},
+      {DataType::kMXFP4, {}},
+      {DataType::kQ2_K, {offsetof(BlockQ2_K, d), offsetof(BlockQ2_K, dmin)}},
+      {DataType::kQ3_K, {offsetof(BlockQ3_K, d)}},
+      {DataType::kQ4_K, {offsetof(BlockQ4_K, d), offsetof(BlockQ4_K, dmin)}},
+      {DataType::kQ5_K, {offsetof(BlockQ5_K, d), offsetof(BlockQ5_K, dmin)}},
+      {DataType::kQ6_K, {offsetof(BlockQ6_K, d)}},
+      {DataType::kIQ4_XS, {offsetof(BlockIQ4_XS, d)}},
+      {DataType::kQ8_K, {}},
+  };
+  for (const Scales& s : all) {
+    if (s.type == type) return s.halves;
+  }
+  CHECK_INTERNAL(!"a quantized type is not in the list of scales");
+  return all[0].halves;
+}
+
+void set_scales(DataType type, std::byte* block, WeightData data, Random& random) {
+  if (type == DataType::kMXFP4) {
+    const int e = data == WeightData::kLargest    ? 240
+                  : data == WeightData::kDenormal ? static_cast<int>(random.next() % 3)
+                                                  : 120 + static_cast<int>(random.next() % 12);
+    block[0] = static_cast<std::byte>(e);
+    return;
+  }
+  if (type == DataType::kQ8_K) {
+    const float d = static_cast<float>(random.uniform() * 0.01);
+    std::memcpy(block, &d, sizeof d);
+    return;
+  }
+  for (const size_t at : halves_of(type)) {
+    uint16_t half = f32_to_f16(static_cast<float>((random.uniform() - 0.3) * 0.05));
+    if (data == WeightData::kLargest) half = static_cast<uint16_t>(0x7bff | (random.next() & 0x8000));
+    if (data == WeightData::kDenormal) half = static_cast<uint16_t>(random.next() & 0x83ff);
+    std::memcpy(block + at, &half, sizeof half);
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(WeightData data) {
+  constexpr std::string_view kNames[] = {"floats", "bits", "zero", "largest", "denormal"};
+  return kNames[static_cast<size_t>(data)];
+}
+
+std::vector<WeightData> all_weight_data(DataType type) {
+  if (!traits(type).quantized) return {WeightData::kFloats, WeightData::kZero};
+  return {WeightData::kFloats, WeightData::kBits, WeightData::kZero, WeightData::kLargest, WeightData::kDenormal};
+}
+
+Leaf make_weights(DataType type, const Shape& shape, WeightData data, Random& random) {
+  Leaf leaf = weight_leaf(type, shape);
+  const TypeTraits& t = traits(type);
+  const int64_t n = shape.elements();
+  if (data == WeightData::kZero) return leaf;
+  if (data == WeightData::kFloats || !t.quantized) {
+    t.from_float(random.normals(static_cast<size_t>(n)).data(), leaf.data.data(), n);
+    return leaf;
+  }
+  for (std::byte& b : leaf.data) b = static_cast<std::byte>(random.next());
+  for (size_t at = 0; at < leaf.data.size(); at += t.type_size) set_scales(type, leaf.data.data() + at, data, random);
+  return leaf;
+}
+
+WeightTerms weight_terms(DataType type, const std::byte* row, int64_t k) {
+  const TypeTraits& t = traits(type);
+  WeightTerms terms;
+  if (!t.quantized) {
+    std::vector<float> values(static_cast<size_t>(k));
+    t.to_float(row, values.data(), k);
+    terms.value.assign(values.begin(), values.end());
+    for (const double v : terms.value) terms.magnitude.push_back(std::abs(v));
+    return terms;
+  }
+  for (int64_t i = 0; i < k; i += t.block_size, row += t.type_size) {
+    const Fields f = take_apart(t.name, row);
+    for (int j = 0; j < f.n; ++j) {
+      terms.value.push_back(f.value(j));
+      terms.magnitude.push_back(std::abs(f.scaled(j)) + std::abs(f.offset(j)));
+    }
+  }
+  return terms;
+}
+
+}  // namespace infer::test
