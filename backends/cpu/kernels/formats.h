@@ -6,7 +6,8 @@
 //   kBytes, kSub (values per sub-block), kOffset (taken off unsigned codes; kSignedOffset for signed ones), kMin
 //   Head: head.d, head.dmin, head.scale(s) as int32 lanes, head.mins(p): minima of sub-blocks 2p, 2p + 1 as int16 pairs
 //   unpack(p, stride, sink): calls sink(s, w) for every sub-block s, w[kSub / 4]
-//   kNarrow: sums of a sub-block fit 16 bits once the offset is off, so that one 16-bit multiply-add scales them
+//   kNarrow: sums of a sub-block fit 16 bits once the offset is off, so that one 16-bit multiply-add scales them; the
+//     upper halves of scale(s) are zero, since those of a negative sum are not
 // A format of 32 has
 //   kBytes, kOffset, kMin; block(p, stride, w[8], d, m)
 
@@ -184,7 +185,8 @@ struct Q3K {
     }
     template <int S>
     INFER_SIMD I scale() const {
-      return i_sub(i_and(i_shr<8 * (S % 4)>(scales[S / 4]), i_set1(63)), i_set1(32));
+      // Only the low 16 bits: the multiply-add takes the upper half as a second factor (see kNarrow).
+      return i_and(i_sub(i_and(i_shr<8 * (S % 4)>(scales[S / 4]), i_set1(63)), i_set1(32)), i_set1(0xffff));
     }
   };
   template <int Q, int K, typename Sink>
