@@ -1,0 +1,118 @@
+#include "backends/cpu/thread_pool.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using infer::cpu::ThreadPool;
+
+TEST_CASE("thread pool: every piece runs exactly once, on a thread of the pool") {
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    CHECK(pool.size() == threads);
+    for (const int64_t pieces : {0, 1, 2, 3, 7, 64, 1000}) {
+      std::vector<std::atomic<int>> count(static_cast<size_t>(pieces));
+      std::atomic<int> outside{0};
+      pool.run(pieces, [&](int64_t piece, int thread) {
+        ++count[static_cast<size_t>(piece)];
+        if (thread < 0 || thread >= threads) ++outside;
+      });
+      CHECK(outside == 0);
+      int wrong = 0;
+      for (const auto& c : count) wrong += c != 1;
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("thread pool: a negative number of pieces is none") {
+  ThreadPool pool(2);
+  pool.run(-3, [](int64_t, int) { FAIL("called"); });
+}
+
+TEST_CASE("thread pool: no two pieces run on one thread number at once") {
+  ThreadPool pool(4);
+  std::vector<std::atomic<int>> inside(4);
+  std::atomic<int> clashes{0};
+  for (int round = 0; round < 200; ++round) {
+    pool.run(16, [&](int64_t, int thread) {
+      if (inside[static_cast<size_t>(thread)].fetch_add(1) != 0) ++clashes;
+      inside[static_cast<size_t>(thread)].fetch_sub(1);
+    });
+  }
+  CHECK(clashes == 0);
+}
+
+TEST_CASE("thread pool: what the pieces wrote is there when run returns") {
+  ThreadPool pool(3);
+  std::vector<int64_t> values(100);
+  for (int64_t round = 1; round <= 300; ++round) {
+    pool.run(100, [&](int64_t piece, int) { values[static_cast<size_t>(piece)] += piece * round; });
+    int64_t sum = 0;
+    for (const int64_t v : values) sum += v;
+    REQUIRE(sum == 99 * 100 / 2 * (round * (round + 1) / 2));
+  }
+}
+
+TEST_CASE("thread pool: many short loops, with pauses in which the workers fall asleep") {
+  ThreadPool pool(3);
+  std::atomic<int64_t> total{0};
+  for (int round = 0; round < 3000; ++round) {
+    pool.run(1 + round % 5, [&](int64_t, int) { ++total; });
+    if (round % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  }
+  CHECK(total == 3000 / 5 * (1 + 2 + 3 + 4 + 5));
+}
+
+TEST_CASE("thread pool: an exception comes out of run, and the pool goes on working") {
+  for (const int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    for (const int64_t bad : {0, 5, 99}) {
+      std::string message;
+      try {
+        pool.run(100, [&](int64_t piece, int) {
+          if (piece == bad) throw std::runtime_error("piece " + std::to_string(piece));
+        });
+      } catch (const std::runtime_error& error) {
+        message = error.what();
+      }
+      CHECK(message == "piece " + std::to_string(bad));
+      std::atomic<int> after{0};
+      pool.run(50, [&](int64_t, int) { ++after; });
+      CHECK(after == 50);
+    }
+  }
+}
+
+TEST_CASE("thread pool: when every piece throws, one exception comes out") {
+  ThreadPool pool(4);
+  for (int round = 0; round < 50; ++round) {
+    CHECK_THROWS_AS(pool.run(20, [](int64_t, int) { throw std::logic_error("each"); }), std::logic_error);
+  }
+  std::atomic<int> after{0};
+  pool.run(7, [&](int64_t, int) { ++after; });
+  CHECK(after == 7);
+}
+
+TEST_CASE("thread pool: pools end at once, used or not, awake or asleep") {
+  for (int round = 0; round < 50; ++round) {
+    ThreadPool pool(1 + round % 4);
+    if (round % 3 == 0) pool.run(3, [](int64_t, int) {});
+    if (round % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+TEST_CASE("thread pool: pools inside pieces of another pool") {
+  ThreadPool outer(3);
+  std::atomic<int> total{0};
+  outer.run(6, [&](int64_t piece, int) {
+    ThreadPool inner(1 + static_cast<int>(piece) % 3);
+    inner.run(10 * (piece + 1), [&](int64_t, int) { ++total; });
+  });
+  CHECK(total == 10 * (1 + 2 + 3 + 4 + 5 + 6));
+}
