@@ -47,9 +47,10 @@ enum class DataType : uint32_t {
 
 // How the activations of a product are stored while they are multiplied with weights of a type.
 enum class ActivationFormat : uint8_t {
-  kNone,    // the type is no weight type of a product
-  kF32,     // float weights: activations stay as they are
-  kInt8,    // quantized weights: int8 with one scale per 256 where the row is a multiple of 256, else per 32
+  kNone,        // the type is no weight type of a product
+  kF32,         // float weights: activations stay as they are
+  kInt8Per256,  // super-blocks of 256: int8 with one scale per 256
+  kInt8Per32,   // blocks of 32: int8 with one scale per 32
 };
 
 // One row of the table. Function pointers are null where the program only knows the type's size.
@@ -64,8 +65,8 @@ struct TypeTraits {
   void (*to_float)(const void* blocks, float* values, int64_t n);
   void (*from_float)(const float* values, void* blocks, int64_t n);
   // The definition of the product of one row of n weights with one row of n activations (see quant/dot.h for the
-  // formulas). `activations` is float[n] for kF32, else Activation256[n / 256] when n % 256 == 0 and
-  // Activation32[n / 32] otherwise.
+  // formulas). `activations` is float[n] for kF32, Activation256[n / 256] for kInt8Per256 and Activation32[n / 32]
+  // for kInt8Per32.
   float (*dot)(const void* blocks, const void* activations, int64_t n);
 };
 

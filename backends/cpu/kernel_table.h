@@ -11,7 +11,7 @@
 namespace infer::cpu {
 
 // Rows [row_begin, row_end) of a weight matrix times n_tokens activations: out[t * out_stride + row].
-// Quantized types: `x` is Activation256 x[k / 256][x_stride] when k % 256 == 0, else Activation32 x[k / 32][x_stride],
+// Quantized types: `x` is Activation256 x[k / 256][x_stride] or Activation32 x[k / 32][x_stride], as the type wants,
 // with x_stride the number of tokens rounded up to kTokenPadding; blocks of padding tokens are readable. Float types:
 // `x` is const float* const*, a row of k values per token. `scratch` has product_scratch_bytes(n_tokens), 64-byte
 // aligned.

@@ -33,7 +33,7 @@ void product_dot(const ProductArgs& a) {
   std::vector<Activation256> large;
   std::vector<Activation32> small;
   for (int64_t t = 0; t < a.n_tokens; ++t) {
-    const bool super = a.k % 256 == 0;
+    const bool super = traits(T).activation == ActivationFormat::kInt8Per256;
     if (super) blocks_of_token(a, t, a.k / 256, large);
     else blocks_of_token(a, t, a.k / 32, small);
     const void* x = super ? static_cast<const void*>(large.data()) : small.data();

@@ -12,9 +12,11 @@ size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Bytes of the quantized activations of n tokens (zero for float weights).
 size_t activation_bytes(DataType type, int64_t k, int64_t n_tokens) {
-  if (traits(type).activation == ActivationFormat::kF32) return 0;
+  const ActivationFormat format = traits(type).activation;
+  if (format == ActivationFormat::kF32) return 0;
   const int64_t padded = padded_tokens(n_tokens);
-  return aligned(k % 256 == 0 ? k / 256 * padded * sizeof(Activation256) : k / 32 * padded * sizeof(Activation32));
+  return aligned(format == ActivationFormat::kInt8Per256 ? k / 256 * padded * sizeof(Activation256)
+                                                         : k / 32 * padded * sizeof(Activation32));
 }
 
 int threads_of(Device& device) { return static_cast<CpuDevice&>(device).n_threads(); }
@@ -44,7 +46,7 @@ void quantize(CpuStream& stream, const Product& p) {
     for (int64_t t = begin; t < end; ++t) {
       // Padding tokens repeat the last one: their results are computed and dropped.
       const float* x = p.inputs[std::min(t, tokens - 1)];
-      if (p.k % 256 == 0) {
+      if (traits(p.type).activation == ActivationFormat::kInt8Per256) {
         kernels.quantize256(x, reinterpret_cast<Activation256*>(p.scratch) + t, padded, p.k / 256);
       } else {
         kernels.quantize32(x, reinterpret_cast<Activation32*>(p.scratch) + t, padded, p.k / 32);

@@ -16,18 +16,13 @@
 //        acc  = fma(v, dx, acc)
 // 2. Super-blocks of 256 without (Q3_K: code - 4, sc - 32; Q6_K: code - 32; IQ4_XS: table value, sc - 32):
 //        isum as above;  v = cvt(isum) * d;  acc = fma(v, dx, acc)
-// 3. Blocks of 32 with Activation256, the eight weight blocks j of one activation block ascending:
-//        v   = +0
-//        v   = fma(cvt(isum_j), d_j, v)            isum_j = sum over i in j of code_i * q_i
-//        v   = fma(cvt(sum32_j), m_j, v)           Q4_1 and Q5_1 only, after the line above, for each j
-//        acc = fma(v, dx, acc)                     once, after all eight
-//    Q4_0: code - 8; Q5_0: code - 16; Q4_1, Q5_1: unsigned; Q8_0: as stored; IQ4_NL, MXFP4: table value. MXFP4 has
-//    d = 2^(e - 128) for every e (e8m0_to_f32_half).
-// 4. Blocks of 32 with Activation32, for each block:
-//        v   = cvt(isum) * d
+// 3. Blocks of 32 (with Activation32), for each block:
+//        v   = cvt(isum) * d                       isum = sum over i of code_i * q_i
 //        v   = fma(cvt(sum32), m, v)               Q4_1 and Q5_1 only
 //        acc = fma(v, dx, acc)
-// 5. Float weights (F32, F16, BF16; w_i as F32, exact) with float activations: 16 partial sums from +0, i ascending,
+//    Q4_0: code - 8; Q5_0: code - 16; Q4_1, Q5_1: unsigned; Q8_0: as stored; IQ4_NL, MXFP4: table value. MXFP4 has
+//    d = 2^(e - 128) for every e (e8m0_to_f32_half).
+// 4. Float weights (F32, F16, BF16; w_i as F32, exact) with float activations: 16 partial sums from +0, i ascending,
 //        p[i mod 16] = fma(w_i, x_i, p[i mod 16])
 //    and then reduce16(p).
 #pragma once

@@ -51,28 +51,14 @@ void dequantize32(const void* blocks, float* values, int64_t n) {
 template <typename Format>
 float dot32(const void* blocks, const void* activations, int64_t n) {
   const auto* block = static_cast<const typename Format::Block*>(blocks);
+  const auto* x = static_cast<const Activation32*>(activations);
   float acc = 0;
-  Unpacked32 u;
-  if (n % kBlock256 == 0) {
-    const auto* x = static_cast<const Activation256*>(activations);
-    for (int64_t k = 0; k < n / kBlock256; ++k, ++x) {
-      float v = 0;
-      for (int j = 0; j < kBlock256 / kBlock32; ++j, ++block) {
-        Format::unpack(*block, u);
-        const int32_t isum = dot_int(u.code, x->q + kBlock32 * j, kBlock32);
-        v = std::fma(static_cast<float>(isum), Format::scale(*block), v);
-        if constexpr (Format::kHasMin) v = std::fma(static_cast<float>(x->sum32[j]), Format::min(*block), v);
-      }
-      acc = std::fma(v, x->d, acc);
-    }
-  } else {
-    const auto* x = static_cast<const Activation32*>(activations);
-    for (int64_t k = 0; k < n / kBlock32; ++k, ++x, ++block) {
-      Format::unpack(*block, u);
-      float v = static_cast<float>(dot_int(u.code, x->q, kBlock32)) * Format::scale(*block);
-      if constexpr (Format::kHasMin) v = std::fma(static_cast<float>(x->sum32), Format::min(*block), v);
-      acc = std::fma(v, x->d, acc);
-    }
+  for (int64_t k = 0; k < n / kBlock32; ++k, ++x, ++block) {
+    Unpacked32 u;
+    Format::unpack(*block, u);
+    float v = static_cast<float>(dot_int(u.code, x->q, kBlock32)) * Format::scale(*block);
+    if constexpr (Format::kHasMin) v = std::fma(static_cast<float>(x->sum32), Format::min(*block), v);
+    acc = std::fma(v, x->d, acc);
   }
   return acc;
 }

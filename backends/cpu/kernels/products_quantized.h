@@ -92,28 +92,9 @@ INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* 
   for (int t = 0; t < T; ++t) acc[t] = finish_super<W>(head, x[t], sum[t], acc[t]);
 }
 
-// Eight blocks of 32 against T tokens.
+// One block of 32 against T tokens.
 template <typename W, int T>
-INFER_SIMD void add_eight(const uint8_t* p, size_t stride, const Activation256* x, F* acc) {
-  F v[T];
-  for (int t = 0; t < T; ++t) v[t] = f_zero();
-  for (int j = 0; j < 8; ++j) {
-    I w[8];
-    F d, m;
-    W::block(p + j * W::kBytes, stride, w, d, m);
-    for (int t = 0; t < T; ++t) {
-      I s = W::kOffset ? i_set1(-W::kOffset * x[t].sum32[j]) : i_zero();
-      for (int c = 0; c < 8; ++c) s = dot4<W>(s, w[c], i_set1(load_int(x[t].q + 32 * j + 4 * c)));
-      v[t] = f_fma(f_from_int(s), d, v[t]);
-      if constexpr (W::kMin) v[t] = f_fma(f_set1(x[t].sum32[j]), m, v[t]);
-    }
-  }
-  for (int t = 0; t < T; ++t) acc[t] = f_fma(v[t], f_set1(x[t].d), acc[t]);
-}
-
-// One block of 32 against T tokens with activations of 32.
-template <typename W, int T>
-INFER_SIMD void add_single(const uint8_t* p, size_t stride, const Activation32* x, F* acc) {
+INFER_SIMD void add_small(const uint8_t* p, size_t stride, const Activation32* x, F* acc) {
   I w[8];
   F d, m;
   W::block(p, stride, w, d, m);
@@ -126,7 +107,7 @@ INFER_SIMD void add_single(const uint8_t* p, size_t stride, const Activation32* 
   }
 }
 
-// What differs between the three ways to walk a row.
+// What differs between the two ways to walk a row.
 template <typename W>
 struct SuperWalk {
   using Format = W;
@@ -138,23 +119,13 @@ struct SuperWalk {
   }
 };
 template <typename W>
-struct EightWalk {
-  using Format = W;
-  using Activation = Activation256;
-  static constexpr int kValues = 256, kBytes = 8 * W::kBytes;
-  template <int T>
-  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, F* acc) {
-    add_eight<W, T>(p, stride, x, acc);
-  }
-};
-template <typename W>
-struct SingleWalk {
+struct SmallWalk {
   using Format = W;
   using Activation = Activation32;
   static constexpr int kValues = 32, kBytes = W::kBytes;
   template <int T>
   static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, F* acc) {
-    add_single<W, T>(p, stride, x, acc);
+    add_small<W, T>(p, stride, x, acc);
   }
 };
 
@@ -288,92 +259,100 @@ INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, f
   }
 }
 
+// Up to eight blocks of 32.
 template <typename W>
-struct EightPanel {
+struct SmallPanel {
   I codes[64];
   F d[8], m[W::kMin ? 8 : 1];
 };
 template <typename W>
-INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, EightPanel<W>& panel) {
-  for (int j = 0; j < 8; ++j) {
-    F m;
-    W::block(p + j * W::kBytes, stride, panel.codes + 8 * j, panel.d[j], m);
-    if constexpr (W::kMin) panel.m[j] = m;
-  }
+INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, int j, SmallPanel<W>& panel) {
+  F m;
+  W::block(p, stride, panel.codes + 8 * j, panel.d[j], m);
+  if constexpr (W::kMin) panel.m[j] = m;
 }
 template <typename W, int R, int T>
-INFER_SIMD void eight_tile(const EightPanel<W>* panel, const Activation256* x, float* c) {
-  F v[R][T];
-  for (int r = 0; r < R; ++r) {
-    for (int t = 0; t < T; ++t) v[r][t] = f_zero();
+INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activation32* x, int64_t x_stride, float* c) {
+  F acc[R][T];
+  for (int t = 0; t < T; ++t) {
+    for (int r = 0; r < R; ++r) acc[r][t] = f_load(c + t * 16 * R + 16 * r);
   }
-  for (int j = 0; j < 8; ++j) {
+  for (int j = 0; j < blocks; ++j, x += x_stride) {
     I part[R][T];
     for (int t = 0; t < T; ++t) {
-      const I start = W::kOffset ? i_set1(-W::kOffset * x[t].sum32[j]) : i_zero();
+      const I start = W::kOffset ? i_set1(-W::kOffset * x[t].sum32) : i_zero();
       for (int r = 0; r < R; ++r) part[r][t] = start;
     }
 #pragma GCC unroll 8
     for (int k = 0; k < 8; ++k) {
 #pragma GCC unroll 4
       for (int t = 0; t < T; ++t) {
-        const I b = i_set1(load_int(x[t].q + 32 * j + 4 * k));
+        const I b = i_set1(load_int(x[t].q + 4 * k));
 #pragma GCC unroll 3
         for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[8 * j + k], b);
       }
     }
     for (int t = 0; t < T; ++t) {
+      const F dx = f_set1(x[t].d);
       for (int r = 0; r < R; ++r) {
-        v[r][t] = f_fma(f_from_int(part[r][t]), panel[r].d[j], v[r][t]);
-        if constexpr (W::kMin) v[r][t] = f_fma(f_set1(x[t].sum32[j]), panel[r].m[j], v[r][t]);
+        F v = f_mul(f_from_int(part[r][t]), panel[r].d[j]);
+        if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), panel[r].m[j], v);
+        acc[r][t] = f_fma(v, dx, acc[r][t]);
       }
     }
   }
   for (int t = 0; t < T; ++t) {
-    for (int r = 0; r < R; ++r) {
-      float* at = c + t * 16 * R + 16 * r;
-      f_store(at, f_fma(v[r][t], f_set1(x[t].d), f_load(at)));
-    }
+    for (int r = 0; r < R; ++r) f_store(c + t * 16 * R + 16 * r, acc[r][t]);
   }
 }
 
+// A panel covers kPanel blocks of the walk, the last one of a row perhaps fewer.
 template <typename W>
 struct SuperMany : SuperWalk<W> {
+  static constexpr int kPanel = 1;
   using Panel = SuperPanel<W>;
+  static INFER_SIMD void fill(const uint8_t* p, size_t stride, int, Panel& panel) { fill_panel(p, stride, panel); }
   template <int R>
-  static INFER_SIMD void tile(const Panel* p, const Activation256* x, float* c) {
+  static INFER_SIMD void tile(const Panel* p, int, const Activation256* x, int64_t, float* c) {
     super_tile<W, R, 4>(p, x, c);
   }
 };
 template <typename W>
-struct EightMany : EightWalk<W> {
-  using Panel = EightPanel<W>;
+struct SmallMany : SmallWalk<W> {
+  static constexpr int kPanel = 8;
+  using Panel = SmallPanel<W>;
+  static INFER_SIMD void fill(const uint8_t* p, size_t stride, int j, Panel& panel) { fill_panel(p, stride, j, panel); }
   template <int R>
-  static INFER_SIMD void tile(const Panel* p, const Activation256* x, float* c) {
-    eight_tile<W, R, 4>(p, x, c);
+  static INFER_SIMD void tile(const Panel* p, int blocks, const Activation32* x, int64_t x_stride, float* c) {
+    small_tile<W, R, 4>(p, blocks, x, x_stride, c);
   }
 };
 
 // R groups of 16 rows from `row` on, all tokens; only the last group may be short.
 template <typename Many, int R>
 INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename Many::Panel* panel) {
-  const auto* x = static_cast<const Activation256*>(a.x);
-  const int64_t blocks = a.k / 256, tokens = padded_tokens(a.n_tokens);
+  constexpr int kBytes = Many::kBytes;
+  const auto* x = static_cast<const typename Many::Activation*>(a.x);
+  const int64_t blocks = a.k / Many::kValues, tokens = padded_tokens(a.n_tokens);
   __builtin_memset(a.scratch, 0, sizeof(float) * 16 * R * tokens);
-  alignas(64) uint8_t copy[16 * Many::kBytes + 64];
-  for (int64_t b = 0; b < blocks; ++b) {
+  alignas(64) uint8_t copy[16 * kBytes + 64];
+  for (int64_t b = 0; b < blocks; b += Many::kPanel) {
+    const int count = blocks - b < Many::kPanel ? static_cast<int>(blocks - b) : Many::kPanel;
     for (int r = 0; r < R; ++r) {
       const RowGroup g = row_group(a, row + 16 * r);
-      if (g.count == 16) {
-        fill_panel(g.base + b * Many::kBytes, g.stride, panel[r]);
-      } else {
-        copy_rows<Many::kBytes>(g, b * Many::kBytes, copy);
-        fill_panel(copy, Many::kBytes, panel[r]);
+      for (int j = 0; j < count; ++j) {
+        if (g.count == 16) {
+          Many::fill(g.base + (b + j) * kBytes, g.stride, j, panel[r]);
+        } else {
+          copy_rows<kBytes>(g, (b + j) * kBytes, copy);
+          Many::fill(copy, kBytes, j, panel[r]);
+        }
       }
     }
-    prefetch_ahead(a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * Many::kBytes, 16 * R * Many::kBytes);
-    const Activation256* xb = x + b * a.x_stride;
-    for (int64_t t = 0; t < tokens; t += 4) Many::template tile<R>(panel, xb + t, a.scratch + t * 16 * R);
+    prefetch_ahead(a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * kBytes, count * 16 * R * kBytes);
+    for (int64_t t = 0; t < tokens; t += 4) {
+      Many::template tile<R>(panel, count, x + b * a.x_stride + t, a.x_stride, a.scratch + t * 16 * R);
+    }
   }
   for (int64_t t = 0; t < a.n_tokens; ++t) {
     for (int r = 0; r < R; ++r) {
@@ -407,11 +386,6 @@ void product_super(const ProductArgs& a) {
 
 template <typename W>
 void product_32(const ProductArgs& a) {
-  if (a.k % 256 != 0) {
-    for (int64_t t = 0; t < a.n_tokens; ++t) few_tokens<SingleWalk<W>, 1>(a, t);
-  } else if (a.n_tokens <= 4) {
-    by_count<EightWalk<W>>(a, 0);
-  } else {
-    many_tokens<EightMany<W>>(a);
-  }
+  if (a.n_tokens <= 4) by_count<SmallWalk<W>>(a, 0);
+  else many_tokens<SmallMany<W>>(a);
 }

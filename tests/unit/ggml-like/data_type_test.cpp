@@ -28,7 +28,12 @@ TEST_CASE("type table: ascending, complete, consistent") {
     CHECK((t.to_float == nullptr) == (t.from_float == nullptr));
     CHECK((t.dot == nullptr) == (t.activation == ActivationFormat::kNone));
     CHECK((t.dot == nullptr || t.to_float != nullptr));
-    if (t.dot != nullptr) CHECK((t.activation == ActivationFormat::kInt8) == t.quantized);
+    if (t.dot != nullptr) {
+      const ActivationFormat expected = !t.quantized         ? ActivationFormat::kF32
+                                        : t.block_size == 32 ? ActivationFormat::kInt8Per32
+                                                             : ActivationFormat::kInt8Per256;
+      CHECK(t.activation == expected);
+    }
   }
 }
 

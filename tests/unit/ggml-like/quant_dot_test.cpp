@@ -39,10 +39,10 @@ struct Row {
   int64_t block() const { return big.empty() ? 32 : 256; }
 };
 
-Row quantize(const std::vector<float>& x) {
+Row quantize(const TypeTraits& t, const std::vector<float>& x) {
   Row row;
   const int64_t n = static_cast<int64_t>(x.size());
-  if (n % 256 == 0) {
+  if (t.block_size == 256) {
     row.big.resize(n / 256);
     quantize_activations(x.data(), row.big.data(), n / 256);
   } else {
@@ -81,7 +81,7 @@ Expected expected_dot(const TypeTraits& t, const std::vector<uint64_t>& blocks, 
         v = static_cast<float>(isum) * d;
         if (f.has_min) v = std::fma(-static_cast<float>(msum), m, v);
       } else {
-        v = row.block() == 32 ? static_cast<float>(isum) * d : std::fma(static_cast<float>(isum), d, v);
+        v = static_cast<float>(isum) * d;
         if (f.has_min) v = std::fma(static_cast<float>(msum), m, v);
       }
       i += f.n;
@@ -108,7 +108,7 @@ std::vector<int64_t> row_lengths(const TypeTraits& t) {
 TEST_CASE("dot of quantized weights: the formula to the bit, the exact product within its bound") {
   test::Random random(4);
   for (const TypeTraits& t : all_types()) {
-    if (t.activation != ActivationFormat::kInt8) continue;
+    if (!t.quantized || !t.dot) continue;
     for (int64_t n : row_lengths(t)) {
       CAPTURE(t.name);
       CAPTURE(n);
@@ -117,7 +117,7 @@ TEST_CASE("dot of quantized weights: the formula to the bit, the exact product w
       for (float& v : x) v += 0.5f;  // sums away from zero make the minima count
       std::vector<uint64_t> blocks = block_buffer(t, n);
       t.from_float(w.data(), blocks.data(), n);
-      const Row row = quantize(x);
+      const Row row = quantize(t, x);
       const Expected e = expected_dot(t, blocks, row, n);
       const float dot = t.dot(blocks.data(), row.data(), n);
       CHECK(same_bits(dot, e.formula));
@@ -129,7 +129,7 @@ TEST_CASE("dot of quantized weights: the formula to the bit, the exact product w
 TEST_CASE("dot of random legal bits: the formula to the bit, whatever the scales") {
   test::Random random(5);
   for (const TypeTraits& t : all_types()) {
-    if (t.activation != ActivationFormat::kInt8) continue;
+    if (!t.quantized || !t.dot) continue;
     int finite = 0;
     for (int repeat = 0; repeat < 60; ++repeat) {
       CAPTURE(t.name);
@@ -140,7 +140,7 @@ TEST_CASE("dot of random legal bits: the formula to the bit, whatever the scales
       if (repeat % 3 == 0) {  // large and full codes
         for (uint64_t& b : blocks) b |= random.next() | random.next();
       }
-      const Row row = quantize(random.normals(n));
+      const Row row = quantize(t, random.normals(n));
       const Expected e = expected_dot(t, blocks, row, n);
       const float dot = t.dot(blocks.data(), row.data(), n);
       CHECK(same_bits(dot, e.formula));
@@ -155,19 +155,19 @@ TEST_CASE("dot of random legal bits: the formula to the bit, whatever the scales
 
 TEST_CASE("dot: the largest integers, and activations that are not finite") {
   for (const TypeTraits& t : all_types()) {
-    if (t.activation != ActivationFormat::kInt8) continue;
+    if (!t.quantized || !t.dot) continue;
     CAPTURE(t.name);
     for (uint64_t fill : {~uint64_t{0}, uint64_t{0}, uint64_t{0x8080808080808080u}}) {
       std::vector<uint64_t> blocks = block_buffer(t, 256);
       for (uint64_t& b : blocks) b = fill;
       std::vector<float> x(256, 1.0f);
       for (int sign = 0; sign < 2; ++sign) {
-        const Row row = quantize(x);
+        const Row row = quantize(t, x);
         CHECK(same_bits(t.dot(blocks.data(), row.data(), 256), expected_dot(t, blocks, row, 256).formula));
         for (float& v : x) v = -v;
       }
       x[200] = NAN;
-      const Row row = quantize(x);
+      const Row row = quantize(t, x);
       CHECK(std::isnan(t.dot(blocks.data(), row.data(), 256)));
     }
   }
