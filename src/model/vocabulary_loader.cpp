@@ -3,7 +3,6 @@
 #include <string>
 
 #include "ggml-like/error.h"
-#include "src/text/pre_tokenizer.h"
 
 namespace infer {
 namespace {
@@ -55,7 +54,7 @@ class Loader {
       v_.model = TokenizerModel::kBpe;
       if (*model == "gpt2") v_.bos = v_.eos = 11;
       else v_.pre = "gemma4";
-      set_pre_tokenizer_defaults();
+      force_bos_ = apply_pre_tokenizer_defaults(v_);
       std::optional<std::vector<std::string>> merges = file_.get_string_array(key("merges"));
       if (!merges) invalid("merges", "expected a list of merges, the key is missing");
       v_.merges = std::move(*merges);
@@ -63,23 +62,6 @@ class Loader {
       throw Error(ErrorCode::kUnsupported, concat("[vocabulary] ", kPrefix, "model: tokenizer '", model->substr(0, 100),
                                                   "' is not supported (llama, gpt2, gemma4, bert and t5 are)"));
     }
-  }
-
-  void set_pre_tokenizer_defaults() {
-    const PreTokenizerEntry* entry = find_pre_tokenizer(v_.pre);
-    if (!entry) {
-      throw Error(ErrorCode::kUnsupported,
-                  concat("[vocabulary] ", kPrefix, "pre: pre-tokenizer '", v_.pre.substr(0, 100), "' is not known"));
-    }
-    v_.add_space_prefix = false;
-    const uint32_t defaults = entry->defaults;
-    v_.escape_whitespaces = defaults & kEscapeBlanks;
-    v_.clean_spaces = !(defaults & kKeepSpaces);
-    v_.ignore_merges = defaults & kIgnoreMerges;
-    v_.add_bos = defaults & kAddBos;
-    v_.add_sep = defaults & kAddSep;
-    if (defaults & kNoDefaultBos) v_.bos = kNoToken;
-    force_bos_ = defaults & kForceBos;
   }
 
   void read_character_map() {

@@ -52,4 +52,8 @@ struct Vocabulary {
   bool strip_accents = true;                  // WordPiece: decompose and drop combining marks
 };
 
+// Sets what comes with the name in `pre` where the file does not say otherwise: special tokens added, merges ignored,
+// spaces kept. Returns whether BOS is added whatever the file says. Throws Error(kUnsupported) for an unknown name.
+bool apply_pre_tokenizer_defaults(Vocabulary& vocabulary);
+
 }  // namespace infer
