@@ -2,6 +2,7 @@
 // (0 done, 1 failed, 2 wrong usage).
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <iostream>
 #include <new>
 #include <string>
 #include <vector>
@@ -15,19 +16,25 @@ namespace {
 
 constexpr const char* kVersion = INFER_VERSION;
 
-int print_help() {
-  std::printf("infer %s: runs GGUF language models on the machine you have\n\n", kVersion);
-  std::printf("  infer -m model.gguf -p \"Once upon a time\"\n\n");
-  for (const infer::Command& command : infer::commands()) {
-    std::printf("  infer %-10s %s\n", std::string(command.name).c_str(), std::string(command.summary).c_str());
-  }
-  std::printf("\ninfer COMMAND --help shows the flags of a command.\n");
-  return 0;
-}
-
 int fail(const std::string& who, const std::string& message, int code) {
   std::fprintf(stderr, "%s: %s\n", who.c_str(), message.c_str());
   return code;
+}
+
+// The exit code of what wrote to standard output: output that got lost, on a full disk say, is a failure.
+int finish(const std::string& who, int code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout) return code;
+  return fail(who, "standard output can not be written", 1);
+}
+
+void print_help(std::FILE* out) {
+  std::fprintf(out, "infer %s: runs GGUF language models on the machine you have\n\n", kVersion);
+  std::fprintf(out, "  infer -m model.gguf -p \"Once upon a time\"\n\n");
+  for (const infer::Command& command : infer::commands()) {
+    std::fprintf(out, "  infer %-10s %s\n", std::string(command.name).c_str(), std::string(command.summary).c_str());
+  }
+  std::fprintf(out, "\ninfer COMMAND --help shows the flags of a command.\n");
 }
 
 // First line of a message, safe for a terminal.
@@ -44,12 +51,12 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
     std::reverse(reversed.begin(), reversed.end());
     app.parse(reversed);
   } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
+    return finish(who, app.exit(help));
   } catch (const CLI::ParseError& error) {
     return fail(who, one_line(error.what()) + " (" + who + " --help shows the flags)", 2);
   }
   try {
-    return body();
+    return finish(who, body());
   } catch (const infer::Error& error) {
     return fail(who, one_line(error.what()), error.code() == infer::ErrorCode::kInvalidArgument ? 2 : 1);
   } catch (const std::bad_alloc&) {
@@ -64,13 +71,16 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty()) {
-    print_help();
+    print_help(stderr);
     return 2;
   }
-  if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") return print_help();
+  if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    print_help(stdout);
+    return finish("infer", 0);
+  }
   if (arguments[0] == "--version") {
     std::printf("infer %s\n", kVersion);
-    return 0;
+    return finish("infer", 0);
   }
   std::string name = "run";
   if (!arguments[0].starts_with("-")) {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <map>
+#include <optional>
 
 #include "ggml-like/error.h"
 
@@ -14,6 +15,23 @@ DataType cache_type(const std::string& flag, const std::string& name) {
     throw Error(ErrorCode::kInvalidArgument, concat("[flags] ", flag, ": one of f32, f16, bf16, found ", name));
   }
   return type->type;
+}
+
+// CLI11 takes an empty value, as of an unset shell variable, for 0.
+CLI::Validator not_empty() {
+  return {[](std::string& text) { return text.empty() ? "a value, found none" : ""; }, ""};
+}
+
+// The seed of SamplingParams: absent for -1, which asks for a random one.
+std::optional<uint64_t> parse_seed(const std::string& text) {
+  if (text == "-1") return std::nullopt;
+  uint64_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, seed);
+  if (error != std::errc() || at != end) {
+    throw CLI::ValidationError("--seed", "-1 (random) or a number from 0 below 2^64, found " + text);
+  }
+  return seed;
 }
 
 }  // namespace
@@ -57,18 +75,24 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
       ->type_name("NAME");
   app.add_option("--n-gpu-layers", flags.gpu_layers,
                  "-ngl: the last N layers go to --device, the rest to the CPU; auto or all (default: all)")
+      ->check(not_empty())
       ->type_name("N");
   app.add_option("--cache-type-k", flags.key_type,
                  "-ctk: type of cached keys: f32, f16, bf16 (default: f16, on ref f32)")
+      ->check(not_empty())
       ->type_name("TYPE");
-  app.add_option("--cache-type-v", flags.value_type, "-ctv: type of cached values")->type_name("TYPE");
+  app.add_option("--cache-type-v", flags.value_type, "-ctv: type of cached values")
+      ->check(not_empty())
+      ->type_name("TYPE");
 }
 
 void add_sampling_flags(CLI::App& app, SamplingParams& s) {
   const auto option = [&](const char* name, auto& value, const char* text) {
-    return app.add_option(name, value, text)->capture_default_str()->group("Sampling");
+    return app.add_option(name, value, text)->capture_default_str()->check(not_empty())->group("Sampling");
   };
-  app.add_option("-s,--seed", s.seed, "Seed; the same seed gives the same text (default: random)")
+  app.add_option_function<std::string>(
+         "-s,--seed", [&s](const std::string& text) { s.seed = parse_seed(text); },
+         "Seed; the same seed gives the same text; -1: random (default: -1)")
       ->group("Sampling")
       ->type_name("N");
   option("--temp,--temperature", s.temperature, "Temperature; 0: always the most probable token");

@@ -109,7 +109,7 @@ int run_completion(const RunOptions& options) {
   write_out(text.flush());
   if (isatty(STDOUT_FILENO)) write_out("\n");
   if (!options.quiet) {
-    if (finished == FinishReason::kContextFull && options.n_predict < 0) {
+    if (finished == FinishReason::kContextFull) {
       std::fprintf(stderr, "the context of %lld tokens is full (-c sets it)\n",
                    static_cast<long long>(engine.context()));
     }
