@@ -37,8 +37,9 @@ void add_route(std::vector<Entry>& list, const RouteShape& s, bool quick) {
     };
     // Probabilities: exp 2e-7 in numerator and sum, the sum's additions, a reciprocal, a product; normalization adds
     // as much again. The chosen experts must be the same: the data leave gaps far above these errors, or exact ties.
+    // The difference from the maximum is rounded, to at most one part in 2^24 of 24.
     c.bounds = [=](const std::vector<Output>& ref) {
-      const double relative = 2 * (4e-7 + (s.experts / 16 + 10) * kEps) + (s.used + 4) * kEps;
+      const double relative = 2 * (4e-7 + (s.experts / 16 + 10 + 24) * kEps) + (s.used + 4) * kEps;
       std::vector<double> bound;
       for (int64_t i = 0; i < ref[1].elements(); ++i) bound.push_back(relative * std::abs(ref[1].floats()[i]) + kTiny);
       return Bounds{{}, bound};

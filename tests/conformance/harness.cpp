@@ -55,11 +55,11 @@ bool GuardedMemory::sentinel_intact() const {
   return std::all_of(pages_, data_, intact) && std::all_of(data_ + bytes_, data_ + bytes_ + tail_, intact);
 }
 
-TestCache::TestCache(TestDevice& device, const CacheDesc& desc, int64_t n_blocks) {
+TestCache::TestCache(TestDevice& device, const CacheDesc& desc, int64_t n_blocks, std::byte fill) {
   const size_t bytes = device.device->cache_block_bytes(desc) * static_cast<size_t>(n_blocks);
   buffer = device.device->allocate(bytes);
-  const std::vector<std::byte> fill(bytes, kSentinel);
-  device.stream->upload(*buffer, 0, fill.data(), bytes);
+  const std::vector<std::byte> content(bytes, fill);
+  device.stream->upload(*buffer, 0, content.data(), bytes);
   device.stream->synchronize();
   ref = {&desc, buffer.get(), 0, n_blocks};
 }

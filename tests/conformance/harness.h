@@ -77,11 +77,11 @@ struct Output {
 // Adds nodes to the graph and returns the values to read; weights[i] belongs to leaf i.
 using BuildGraph = std::function<std::vector<ValueId>(Graph&, const std::vector<Weight>&)>;
 
-// The keys and values of one layer on a device, filled with sentinels.
+// The keys and values of one layer on a device, filled with one byte.
 struct TestCache {
   CacheRef ref;
   std::unique_ptr<Buffer> buffer;
-  TestCache(TestDevice& device, const CacheDesc& desc, int64_t n_blocks);
+  TestCache(TestDevice& device, const CacheDesc& desc, int64_t n_blocks, std::byte fill = kSentinel);
   std::vector<std::byte> download(TestDevice& device) const;
 };
 
