@@ -50,6 +50,8 @@ class Engine {
   // Queues a request, with DRY's sequence breakers in tokens where it has none; false when the queue is full. Throws
   // what Scheduler::add throws, and Error(kInvalidArgument) for token ids outside the vocabulary.
   [[nodiscard]] bool submit(Request request);
+  // Tokens that may follow the known ones of a sequence, verified by its next step; the text does not depend on them.
+  void propose(RequestId id, std::span<const TokenId> drafts) { scheduler_->propose(id, drafts); }
   void cancel(RequestId id, FinishReason reason = FinishReason::kCancelled);
   bool idle() const;
 

@@ -1,0 +1,206 @@
+// The engine on a tiny model with random K-quantized weights: what it computes for one sequence depends on nothing
+// else.
+#include "src/engine/engine.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "ggml-like/error.h"
+#include "tests/support/random_model.h"
+
+namespace infer {
+namespace {
+
+// Q4_K_M and Q8_0 files, made once; the names go when the program ends.
+class ModelFiles {
+ public:
+  ModelFiles() : folder_(std::filesystem::temp_directory_path() / ("infer_engine_test_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+    for (const char* type : {"Q4_K_M", "Q8_0"}) test::write_random_model("tiny", type, path(type));
+  }
+  ~ModelFiles() { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& type) const { return (folder_ / (type + ".gguf")).string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::shared_ptr<Model> open_model(const std::string& type) {
+  static const ModelFiles files;
+  return load_model(GgufFile::open(files.path(type)));
+}
+
+EngineOptions small_options() {
+  EngineOptions options;
+  options.context = 512;
+  options.n_threads = 1;
+  return options;
+}
+
+Request make_request(RequestId id, int prompt_length, int n_new, int first_token = 10) {
+  Request request;
+  request.id = id;
+  for (int i = 0; i < prompt_length; ++i) request.prompt.push_back(3 + (first_token * 37 + i * i * 11 + i) % 500);
+  request.max_new_tokens = n_new;
+  request.ignore_eog = true;
+  request.sampling.seed = 1234 + id;
+  return request;
+}
+
+struct Answer {
+  std::vector<TokenId> tokens;
+  std::map<int64_t, std::vector<float>> logits;  // by position
+};
+
+// Runs requests side by side; each starts after the given number of steps.
+std::map<RequestId, Answer> run_all(Engine& engine, std::vector<std::pair<int, Request>> requests) {
+  std::map<RequestId, Answer> answers;
+  engine.on_logits([&](RequestId id, int64_t position, std::span<const float> logits) {
+    answers[id].logits[position].assign(logits.begin(), logits.end());
+  });
+  size_t started = 0;
+  for (int step = 0; started < requests.size() || !engine.idle(); ++step) {
+    REQUIRE(step < 10000);
+    while (started < requests.size() && requests[started].first <= step) {
+      REQUIRE(engine.submit(requests[started++].second));
+    }
+    for (const Progress& p : engine.step()) {
+      answers[p.id].tokens.insert(answers[p.id].tokens.end(), p.tokens.begin(), p.tokens.end());
+    }
+  }
+  return answers;
+}
+
+Answer run_alone(const std::string& type, const Request& request, const EngineOptions& options) {
+  Engine engine(open_model(type), options);
+  return run_all(engine, {{0, request}})[request.id];
+}
+
+void check_same(const Answer& a, const Answer& b) {
+  CHECK(a.tokens == b.tokens);
+  for (const auto& [position, logits] : a.logits) {
+    const auto other = b.logits.find(position);
+    if (other == b.logits.end()) continue;
+    REQUIRE(other->second.size() == logits.size());
+    CHECK(std::memcmp(other->second.data(), logits.data(), logits.size() * sizeof(float)) == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a text is the same in any chunks of the prompt and on any number of threads") {
+  for (const char* type : {"Q4_K_M", "Q8_0"}) {
+    CAPTURE(type);
+    const Request request = make_request(1, 150, 12);
+    const Answer whole = run_alone(type, request, small_options());
+    CHECK(whole.tokens.size() == 12);
+    for (const int step_tokens : {1, 7, 33, 64, 149}) {
+      CAPTURE(step_tokens);
+      EngineOptions options = small_options();
+      options.step_tokens = step_tokens;
+      options.n_threads = 1 + step_tokens % 3;
+      check_same(whole, run_alone(type, request, options));
+    }
+  }
+}
+
+TEST_CASE("a text is the same alone and among others that come and go") {
+  for (const char* type : {"Q4_K_M", "Q8_0"}) {
+    CAPTURE(type);
+    EngineOptions options = small_options();
+    options.max_sequences = 6;
+    options.step_tokens = 48;
+    Engine engine(open_model(type), options);
+    std::vector<std::pair<int, Request>> requests;
+    for (int i = 0; i < 9; ++i) requests.emplace_back(2 * i, make_request(100 + i, 5 + 31 * i % 140, 3 + i * 2, i));
+    const auto together = run_all(engine, requests);
+    for (const auto& [start, request] : requests) {
+      CAPTURE(request.id);
+      check_same(run_alone(type, request, small_options()), together.at(request.id));
+    }
+  }
+}
+
+TEST_CASE("a prefix from the cache gives the bits of one that is computed") {
+  EngineOptions options = small_options();
+  options.max_sequences = 2;
+  Engine engine(open_model("Q4_K_M"), options);
+  const Request first = make_request(1, 140, 8);
+  Request second = make_request(2, 140, 8);
+  second.sampling.seed = first.sampling.seed;
+  const auto answers = run_all(engine, {{0, first}, {3, second}});
+  check_same(answers.at(1), answers.at(2));
+  CHECK(engine.scheduler().stats().prefix_hit_tokens == 128);
+}
+
+TEST_CASE("drafts change nothing but the number of steps") {
+  const Request request = make_request(1, 40, 24);
+  const Answer plain = run_alone("Q4_K_M", request, small_options());
+  for (const bool right : {true, false}) {
+    CAPTURE(right);
+    EngineOptions options = small_options();
+    options.all_logits = true;  // rows for the drafts
+    Engine engine(open_model("Q4_K_M"), options);
+    Answer answer;
+    REQUIRE(engine.submit(request));
+    int steps = 0;
+    while (!engine.idle()) {
+      const size_t n = answer.tokens.size();
+      if (n > 0 && n + 3 < plain.tokens.size()) {
+        std::vector<TokenId> drafts(plain.tokens.begin() + n, plain.tokens.begin() + n + 3);
+        if (!right) drafts[1] = drafts[1] == 5 ? 6 : 5;
+        engine.propose(1, drafts);
+      }
+      for (const Progress& p : engine.step())
+        answer.tokens.insert(answer.tokens.end(), p.tokens.begin(), p.tokens.end());
+      ++steps;
+    }
+    CHECK(answer.tokens == plain.tokens);
+    CHECK(steps < static_cast<int>(plain.tokens.size()));
+    CHECK(engine.scheduler().stats().accepted_drafts > 0);
+  }
+}
+
+TEST_CASE("every layer of a model may be on the reference device") {
+  const Request request = make_request(1, 20, 4);
+  EngineOptions options = small_options();
+  options.default_cache_types = false;
+  options.key_type = options.value_type = DataType::kF32;
+  const Answer cpu = run_alone("Q8_0", request, options);
+  for (int n = 0; n <= 3; ++n) {
+    CAPTURE(n);
+    options.device = "ref";
+    options.n_gpu_layers = n;
+    const Answer split = run_alone("Q8_0", request, options);
+    REQUIRE(split.logits.size() == cpu.logits.size());
+    const std::vector<float>&a = cpu.logits.begin()->second, &b = split.logits.begin()->second;
+    double difference = 0;
+    for (size_t i = 0; i < a.size(); ++i) difference = std::max(difference, std::abs(static_cast<double>(a[i]) - b[i]));
+    // The CPU rounds activations to 8 bits, the reference does not.
+    CHECK(difference < 0.05);
+    CHECK((n == 0) == (difference == 0));
+  }
+}
+
+TEST_CASE("a context beyond memory is refused with the sizes") {
+  EngineOptions options = small_options();
+  options.context = int64_t{1} << 39;
+  CHECK_THROWS_AS(Engine(open_model("Q8_0"), options), Error);
+  options.context = int64_t{1} << 62;
+  CHECK_THROWS_AS(Engine(open_model("Q8_0"), options), Error);
+}
+
+TEST_CASE("token ids outside the vocabulary are refused") {
+  Engine engine(open_model("Q8_0"), small_options());
+  Request request = make_request(1, 4, 1);
+  request.prompt[2] = 512;
+  CHECK_THROWS_AS(static_cast<void>(engine.submit(request)), Error);
+  request.prompt[2] = -1;
+  CHECK_THROWS_AS(static_cast<void>(engine.submit(request)), Error);
+}
+
+}  // namespace infer
