@@ -26,29 +26,45 @@ INFER_SIMD F sigmoid_lanes(F x) {
   return f_div(f_set1(1), f_add(f_set1(1), exp_lanes(f_sub(f_zero(), x))));
 }
 
-// tanh(x) = 1 - 2 / (exp(2x) + 1); near zero by its odd series, where the difference would cancel.
+// tanh(|x|) = 1 - 2 / (exp(2 |x|) + 1); below 0.625, where the difference would cancel, |x| + |x|^3 P(x^2). Odd to the
+// bit; relative error below 2e-7.
 INFER_SIMD F tanh_lanes(F x) {
-  const F large = f_sub(f_set1(1), f_div(f_set1(2), f_add(f_set1(1), exp_lanes(f_add(x, x)))));
-  const F z = f_mul(x, x);
-  F p = f_set1(0x1.664f48p-6f);                // 62/2835
-  p = f_fma(p, z, f_set1(-0x1.ba1ba2p-5f));    // -17/315
-  p = f_fma(p, z, f_set1(0x1.111112p-3f));     // 2/15
-  p = f_fma(p, z, f_set1(-0x1.555556p-2f));    // -1/3
-  const F small = f_fma(f_mul(p, z), x, x);
-  return f_select_less(z, f_set1(0.0625f), small, large);
+  const F sign = f_from_bits(i_and(f_bits(x), i_set1(static_cast<int32_t>(0x80000000u))));
+  const F a = f_from_bits(i_and(f_bits(x), i_set1(0x7fffffff)));
+  const F large = f_sub(f_set1(1), f_div(f_set1(2), f_add(f_set1(1), exp_lanes(f_add(a, a)))));
+  const F z = f_mul(a, a);
+  F p = f_set1(-0x1.8c2326p-8f);
+  p = f_fma(p, z, f_set1(0x1.576bf4p-6f));
+  p = f_fma(p, z, f_set1(-0x1.b9152cp-5f));
+  p = f_fma(p, z, f_set1(0x1.110dd6p-3f));
+  p = f_fma(p, z, f_set1(-0x1.555552p-2f));
+  const F small = f_fma(f_mul(p, z), a, a);
+  const F y = f_select_less(z, f_set1(0.390625f), small, large);
+  return f_from_bits(i_or(f_bits(y), f_bits(sign)));
 }
 
-// erf by Abramowitz and Stegun 7.1.26 refined: 1 - (a1 t + .. + a5 t^5) exp(-x^2), absolute error below 1.5e-7.
+// erf(x): below 1 x P(x^2), above 1 - exp(-x^2) Q(1 / (1 + |x| / 2)). Relative error below 2e-7.
 INFER_SIMD F erf_lanes(F x) {
   const F sign = f_from_bits(i_and(f_bits(x), i_set1(static_cast<int32_t>(0x80000000u))));
   const F a = f_from_bits(i_and(f_bits(x), i_set1(0x7fffffff)));
-  const F t = f_div(f_set1(1), f_fma(a, f_set1(0.3275911f), f_set1(1)));
-  F p = f_set1(1.061405429f);
-  p = f_fma(p, t, f_set1(-1.453152027f));
-  p = f_fma(p, t, f_set1(1.421413741f));
-  p = f_fma(p, t, f_set1(-0.284496736f));
-  p = f_fma(p, t, f_set1(0.254829592f));
-  const F y = f_fnma(f_mul(p, t), exp_lanes(f_sub(f_zero(), f_mul(a, a))), f_set1(1));
+  const F z = f_mul(a, a);
+  F p = f_set1(0x1.4a5690p-14f);
+  p = f_fma(p, z, f_set1(-0x1.a45088p-11f));
+  p = f_fma(p, z, f_set1(0x1.541270p-8f));
+  p = f_fma(p, z, f_set1(-0x1.b7fabap-6f));
+  p = f_fma(p, z, f_set1(0x1.ce2d10p-4f));
+  p = f_fma(p, z, f_set1(-0x1.81273ep-2f));
+  p = f_fma(p, z, f_set1(0x1.20dd74p+0f));
+  const F small = f_mul(a, p);
+  const F t = f_div(f_set1(1), f_fma(a, f_set1(0.5f), f_set1(1)));
+  F q = f_set1(-0x1.bbbd76p-3f);
+  q = f_fma(q, t, f_set1(0x1.32ad64p-1f));
+  q = f_fma(q, t, f_set1(-0x1.92878ep-6f));
+  q = f_fma(q, t, f_set1(0x1.80e718p-2f));
+  q = f_fma(q, t, f_set1(0x1.0f7ffep-2f));
+  q = f_fma(q, t, f_set1(0x1.4b01f4p-10f));
+  const F large = f_fnma(q, exp_lanes(f_sub(f_zero(), z)), f_set1(1));
+  const F y = f_select_less(a, f_set1(1), small, large);
   return f_from_bits(i_or(f_bits(y), f_bits(sign)));
 }
 
