@@ -25,7 +25,7 @@ void add_embed(std::vector<Entry>& list, const TypeTraits& t, int vocab, int d, 
 
 void add_select(std::vector<Entry>& list, int d, int tokens, const std::vector<int>& rows, bool view, bool quick) {
   std::string text = concat("d=", d, " t=", tokens, " rows=");
-  for (size_t i = 0; i < rows.size(); ++i) text += (i ? "," : "") + std::to_string(rows[i]);
+  for (size_t i = 0; i < rows.size(); ++i) text += concat(i ? "," : "", rows[i]);
   add_case(list, Op::kSelectRows, text + (view ? " view" : ""), quick, [=](Case& c, Random& random) {
     c.tokens = tokens;
     c.token_bucket = tokens + 1;

@@ -99,12 +99,12 @@ TEST_CASE("every operation has cases, in the subset too, and a name is used once
 }
 
 TEST_CASE("accelerators that INFER_REQUIRE names are there") {
-  const std::string required = "," + environment("INFER_REQUIRE") + ",";
+  const std::string required = concat(",", environment("INFER_REQUIRE"), ",");
   for (const std::string kind : {"cuda", "vulkan"}) {
     bool present = false;
     for (const std::string& name : device_names()) present |= name.starts_with(kind);
     if (present) continue;
-    if (required.find("," + kind + ",") != std::string::npos) {
+    if (required.find(concat(",", kind, ",")) != std::string::npos) {
       FAIL_CHECK("INFER_REQUIRE asks for ", kind, ", and no such device was found");
     } else {
       test::skip("conformance on " + kind, "no such device");

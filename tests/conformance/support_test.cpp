@@ -108,7 +108,7 @@ std::string support_of(const Device& device) {
     std::string types;
     for (const TypeTraits& t : all_types()) {
       if (!info.has_weight && !info.has_cache && t.type != DataType::kF32) continue;
-      if (supports(device, info.op, t.type)) types += " " + std::string(t.name);
+      if (supports(device, info.op, t.type)) types += concat(" ", t.name);
     }
     if (!types.empty()) text += concat(info.name, ":", types, "\n");
   }
@@ -130,7 +130,7 @@ TEST_CASE("every backend supports what support.txt says, and nothing else") {
   for (const TestDevice& t : test_devices()) {
     // "[cpu]", "[ref]"; numbers behind the names of accelerators are left out
     std::string kind = t.name.substr(0, t.name.find(':'));
-    kind = "[" + kind.substr(0, kind.find_first_of("0123456789")) + "]";
+    kind = concat("[", kind.substr(0, kind.find_first_of("0123456789")), "]");
     const std::string found = support_of(*t.device);
     CHECK_MESSAGE(found == expected[kind], t.name << " supports:\n" << kind << "\n" << found);
   }

@@ -17,7 +17,7 @@ class Bench {
   Graph g{4, 2};
 
   const Weight& weight(const Shape& shape, DataType type = DataType::kF32, RowKind rows = RowKind::kFixed) {
-    weights_.push_back({"w" + std::to_string(weights_.size()), make_desc(type, shape, rows)});
+    weights_.push_back({concat("w", weights_.size()), make_desc(type, shape, rows)});
     return weights_.back();
   }
   // A value of the shape; its rows count tokens.
