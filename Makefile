@@ -1,5 +1,5 @@
 # The menu. No logic here: every line calls a script or CMake, and CMake is the truth about the build.
-# Variables reach the scripts: MODEL=file.gguf and ARGS="..." (run, bench), SAN=1 (test), JOBS=N, VERBOSE=1.
+# Variables reach the scripts: MODEL=file.gguf (run, bench), ARGS="..." (run), SAN=1 (test), JOBS=N, VERBOSE=1.
 
 .PHONY: help run build test test-full test-peer check bench format fuzz gpu-check clean
 .DEFAULT_GOAL := help
@@ -25,7 +25,7 @@ test-peer:  ## compare with other programs of the field (packages from npm)
 check:      ## format, layers, file sizes, ISA hygiene and the tests: what a change must pass
 	@scripts/check.sh
 
-bench:      ## measure speed as a fraction of what this machine can do: make bench MODEL=file.gguf
+bench:      ## measure speed as a fraction of what this machine can do (MODEL=file.gguf, else random weights)
 	@scripts/bench.sh
 
 format:     ## format the C++ sources in place

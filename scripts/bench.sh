@@ -1,14 +1,22 @@
 #!/usr/bin/env bash
-# Builds the program and measures the model of $MODEL on this machine; $ARGS is passed on (see `infer bench --help`).
+# Builds the program and measures it: prompt and generation speed on one and on all cores, three rounds interleaved. Each
+# line gives the rate of weights read as a share of the read bandwidth that the program measures in the same run.
+# The model is $MODEL, else one with random weights in the shape of TinyLlama 1.1B, Q4_K_M (needs 700 MB in build).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/build.sh infer
-arguments=()
-[ -z "${MODEL:-}" ] || arguments+=(-m "$MODEL")
-[ -z "${ARGS:-}" ] || eval "arguments+=($ARGS)"  # as the shell splits words
-if [ ${#arguments[@]} = 0 ]; then
-  echo 'usage: make bench MODEL=file.gguf [ARGS="..."]' >&2
-  exit 2
+scripts/build.sh make_random_model
+model=${MODEL:-}
+if [ -z "$model" ]; then
+  model=build/tinyllama-1.1b-Q4_K_M.gguf
+  [ -e "$model" ] || build/bin/make_random_model tinyllama-1.1b Q4_K_M "$model"
 fi
-exec build/infer bench "${arguments[@]}"
+cores=$(nproc)
+prompt=$(yes "one two three" | head -n 12 | tr '\n' ' ')
+for round in 1 2 3; do
+  for threads in 1 $([ "$cores" = 1 ] || echo "$cores"); do
+    printf 'round %s, %s thread(s): ' "$round" "$threads"
+    build/infer run -m "$model" -p "$prompt" -n 32 --temp 0 --ignore-eos -t "$threads" 2>&1 >/dev/null </dev/null | tail -n 1
+  done
+done
