@@ -15,6 +15,7 @@ prints the command that reruns only that test:
 The program is $INFER_BINARY, else build/infer. Reference data is in $INFER_SHARED, else ../shared.
 """
 
+import functools
 import os
 import pathlib
 import shlex
@@ -58,6 +59,17 @@ def test(function):
     """Marks a function as a test; its name is the test's name."""
     _tests.append(function)
     return function
+
+
+def test_each(*values):
+    """Marks a function of one argument as a test per value, named `function.value`."""
+    def mark(function):
+        for value in values:
+            one = functools.partial(function, value)
+            one.__name__ = f"{function.__name__}.{value}"
+            _tests.append(one)
+        return function
+    return mark
 
 
 def run(*arguments, stdin="", env=None, timeout=300, program=None):
@@ -135,11 +147,15 @@ def skip(reason):
     raise Skip(reason)
 
 
+def shared_folder():
+    """The folder of reference data, or None where it is missing."""
+    folder = pathlib.Path(os.environ.get("INFER_SHARED", SOURCE_DIR.parent / "shared"))
+    return folder if (folder / "goldens").is_dir() else None
+
+
 def shared(*parts):
     """A path below the folder of reference data; skips the test where that folder is missing."""
-    folder = pathlib.Path(os.environ.get("INFER_SHARED", SOURCE_DIR.parent / "shared"))
-    if not (folder / "goldens").is_dir():
-        skip("no reference data (../shared or $INFER_SHARED)")
+    folder = shared_folder() or skip("no reference data (../shared or $INFER_SHARED)")
     return folder.joinpath(*parts)
 
 
@@ -148,6 +164,9 @@ def main():
     script = pathlib.Path(sys.argv[0])
     chosen = [t for t in _tests if len(sys.argv) == 1 or t.__name__ in sys.argv[1:]]
     passed = failed = skipped = 0
+    if not os.access(BINARY, os.X_OK):
+        print(f"no program at {BINARY} (make build makes it, $INFER_BINARY names another)")
+        chosen, failed = [], 1
     for one in chosen:
         try:
             one()

@@ -1,0 +1,137 @@
+"""On the CPU a token's numbers do not depend on how they were computed: threads, chunks of the prompt, instruction set.
+
+Compared is the JSON text of the log-probabilities of the whole vocabulary at every position, so equal means equal bits.
+"""
+
+import json
+import re
+import subprocess
+import sys
+
+from harness import SOURCE_DIR, expect, expect_equal, main, run, shared, test, test_each
+from models import (BPE, F32_CACHE, SPM, cpu_levels, differences, logprobs, logprobs_text, reference_model, succeeded)
+
+OWN = {"own-spm": SPM, "own-bpe": BPE}
+REFERENCE = [
+    "llama", "llama-gqa", "llama-headdim", "llama-smallhead", "llama-moe", "arcee", "qwen2-tied", "qwen2moe", "qwen3",
+    "qwen3moe", "quant-bf16", "quant-f16", "quant-iq4_xs", "quant-q2_k", "quant-q3_k", "quant-q4_0", "quant-q4_1",
+    "quant-q4_k", "quant-q5_0", "quant-q5_k", "quant-q6_k", "quant-q8_0",
+]
+MODELS = [*OWN, *REFERENCE]
+THREADS = (1, 2, 3)
+CHUNKS = (1, 5, 32, 48)
+
+
+def model_and_tokens(name):
+    """48 tokens for any model."""
+    if name in OWN:
+        return OWN[name], [(7 * i * i + 3 * i + 1) % 300 for i in range(48)]
+    model, recorded = reference_model(name)
+    return model, recorded["tokens"]
+
+
+def expect_same_text(texts):
+    """texts: {what was varied: JSON text}, all equal."""
+    (first, expected), *others = texts.items()
+    expect(len(json.loads(expected)["positions"]) == 48, "48 positions")
+    for what, text in others:
+        expect(text == expected, f"the bits with {what} differ from those with {first}")
+
+
+@test_each(*MODELS)
+def threads_do_not_matter(name):
+    model, tokens = model_and_tokens(name)
+    expect_same_text({f"-t {n}": logprobs_text(model, tokens, "-t", n) for n in THREADS})
+
+
+@test_each(*MODELS)
+def chunks_of_the_prompt_do_not_matter(name):
+    model, tokens = model_and_tokens(name)
+    expect_same_text({f"--ubatch-size {n}": logprobs_text(model, tokens, "--ubatch-size", n) for n in CHUNKS})
+
+
+@test_each(*MODELS)
+def instruction_sets_do_not_matter(name):
+    """Each with another number of threads and another size of chunks, so that these are crossed as well."""
+    model, tokens = model_and_tokens(name)
+    texts = {"the default": logprobs_text(model, tokens)}
+    for i, level in enumerate(cpu_levels()):
+        flags = ("-t", THREADS[i % 3], "--ubatch-size", CHUNKS[i % 4])
+        texts[f"INFER_CPU={level} {flags}"] = logprobs_text(model, tokens, *flags, env={"INFER_CPU": level})
+    expect(len(texts) > 1, "this machine runs at least one level")
+    expect_same_text(texts)
+
+
+@test_each("own-spm", "llama-gqa", "quant-q4_k")
+def the_comparison_can_fail(name):
+    """A cache of another type changes the numbers a little, which the text must show."""
+    model, tokens = model_and_tokens(name)
+    expect(logprobs_text(model, tokens) != logprobs_text(model, tokens, *F32_CACHE), "an F32 cache changes the bits")
+
+
+@test_each("own-spm", "own-bpe", "llama-gqa", "qwen3moe", "quant-q4_k", "quant-q8_0")
+def layers_move_one_by_one_to_another_device(name):
+    """-ngl N for every N: none is the CPU alone, all is the other device alone, between them the function is the same."""
+    model, tokens = model_and_tokens(name)
+    inspected = json.loads(succeeded(run("inspect", model, "--json")).out)
+    n_layer = next(entry["value"] for entry in inspected["metadata"] if entry["key"].endswith(".block_count"))
+    cpu_text = logprobs_text(model, tokens, *F32_CACHE)
+    ref_text = logprobs_text(model, tokens, "--device", "ref", *F32_CACHE)
+    cpu = json.loads(cpu_text)["positions"]
+    ref = [dict(entries) for entries in json.loads(ref_text)["positions"]]
+    # Quantized products round activations on the CPU and not on ref.
+    limit = 1.5 * max(differences(ref, cpu)) if name.startswith("quant-") else 1e-3
+    last = n_layer + 2  # the layers, the head, and the embedding with the last of them
+    for n in range(last + 1):
+        flags = ("--device", "ref", "-ngl", n, *F32_CACHE)
+        if n == 0:
+            expect(logprobs_text(model, tokens, *flags) == cpu_text, "-ngl 0 is the CPU alone")
+        elif n == last:
+            expect(logprobs_text(model, tokens, *flags) == ref_text, f"-ngl {n} is the other device alone")
+        else:
+            worst = max(differences(logprobs(model, tokens, *flags), cpu))
+            expect(worst <= limit, f"-ngl {n}: differs from the CPU by {worst:.6f}, at most {limit:.6f} expected")
+
+
+def generated(model, *flags, env=None):
+    """(text, hash of the last logits) of a greedy completion."""
+    result = succeeded(run("run", "-m", model, "-p", "once upon a time", "-n", 24, "--temp", 0, "--ignore-eos", *flags,
+                           env=env))
+    line = result.err.splitlines()[-1]
+    hashes = re.findall(r"\| logits ([0-9a-f]{16})$", line)
+    expect_equal(len(hashes), 1, f"hashes in {line!r}")
+    return result.out_bytes, hashes[0]
+
+
+def expect_same_generation(model):
+    """Levels and threads are crossed: each run of this costs a measurement of the memory's bandwidth."""
+    expected = generated(model)
+    for i, level in enumerate(cpu_levels()):
+        n = THREADS[i % 3]
+        found = generated(model, "-t", n, env={"INFER_CPU": level})
+        expect_equal(found, expected, f"text and logits with INFER_CPU={level} -t {n}")
+
+
+@test_each("own-spm", "own-bpe", "qwen3moe", "quant-q4_k", "quant-q8_0")
+def generation_ends_with_the_same_logits(name):
+    expect_same_generation(model_and_tokens(name)[0])
+
+
+@test_each("stories260K", "tinystories-656k-f32")
+def generation_of_trained_models_ends_with_the_same_logits(name):
+    expect_same_generation(shared("models", f"{name}.gguf"))
+
+
+@test
+def hash_of_the_logits_tells_runs_apart():
+    expect(generated(SPM)[1] != generated(SPM, *F32_CACHE)[1], "an F32 cache changes the hash")
+
+
+@test
+def fixtures_are_what_their_script_writes():
+    done = subprocess.run([sys.executable, SOURCE_DIR / "scripts" / "make_fixtures.py", "--check"],
+                          capture_output=True, text=True, check=False)
+    expect_equal(done.returncode, 0, f"make_fixtures.py --check: {done.stdout}{done.stderr}")
+
+
+main()

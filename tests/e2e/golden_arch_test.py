@@ -1,0 +1,113 @@
+"""Every architecture and weight type that runs computes the function that llama.cpp computes.
+
+The models have random weights, so a wrong layout, bias, norm or scale shows as a difference of 0.3 or more in the
+log-probabilities; the limits below are ten to a hundred thousand times tighter. What the program does not support it
+must refuse by name: the two lists hold what it does, so that lost support is a failure, and new support too until it
+is listed here.
+"""
+
+import collections
+import json
+import math
+
+from harness import expect, expect_equal, main, run, shared, shared_folder, skip, test, test_each
+from models import DATA, F32_CACHE, differences, logprobs, reference_model, succeeded
+
+F32_MODELS = [
+    "arcee", "llama", "llama-bias", "llama-gqa", "llama-headdim", "llama-moe", "llama-rope-linear", "llama-rope-yarn",
+    "llama-smallhead", "llama-tied", "qwen2", "qwen2-tied", "qwen2moe", "qwen3", "qwen3moe",
+]
+QUANTIZED_MODELS = [
+    "quant-bf16", "quant-f16", "quant-iq4_nl", "quant-iq4_xs", "quant-q2_k", "quant-q3_k", "quant-q4_0", "quant-q4_1",
+    "quant-q4_k", "quant-q5_0", "quant-q5_1", "quant-q5_k", "quant-q6_k", "quant-q8_0",
+]
+EXACT = 1e-3  # F32 activations and cache; a right implementation is a hundred times closer
+
+
+def expect_within(found, expected, limit, what):
+    worst = max(differences(found, expected))
+    expect(worst <= limit, f"{what}: largest difference {worst:.6f}, at most {limit:.6f} expected")
+
+
+@test_each(*F32_MODELS)
+def agrees_in_f32(name):
+    model, recorded = reference_model(name)
+    for flags in (("--device", "ref"), F32_CACHE):
+        expect_within(logprobs(model, recorded["tokens"], *flags), recorded["positions"], EXACT, flags)
+
+
+@test_each(*F32_MODELS)
+def agrees_with_an_f16_cache(name):
+    model, recorded = reference_model(name)
+    expect_within(logprobs(model, recorded["tokens"]), recorded["positions"], max(3 * recorded["f16_kv_diff"], 0.01),
+                  "F16 cache")
+
+
+@test_each(*QUANTIZED_MODELS)
+def definition_agrees_with_expanded_weights(name):
+    model, recorded = reference_model(name)
+    expect_within(logprobs(model, recorded["tokens"], "--device", "ref"), recorded["positions_f32"], EXACT, "ref")
+
+
+def root_mean_square(values):
+    return math.sqrt(sum(x * x for x in values) / len(values))
+
+
+@test_each(*QUANTIZED_MODELS)
+def rounding_of_activations_costs_no_more_than_in_llama_cpp(name):
+    """Both round activations before a product; neither is exact, and ours may not be further away."""
+    model, recorded = reference_model(name)
+    exact = [dict(entries) for entries in recorded["positions_f32"]]
+    # Each list holds the 20 likeliest; those in both.
+    common = [[[t, p] for t, p in entries if t in position] for entries, position in zip(recorded["positions"], exact)]
+    theirs = differences(exact, common)
+    expect(len(theirs) > 0.8 * sum(map(len, exact)), "recorded lists have most tokens in common")
+    ours = differences(logprobs(model, recorded["tokens"]), recorded["positions_f32"])
+    for measure, distance in (("largest", max), ("mean square", root_mean_square)):
+        expect(distance(ours) <= 1.5 * distance(theirs),
+               f"{measure} distance {distance(ours):.4f}, at most 1.5 times {distance(theirs):.4f} expected")
+
+
+@test
+def everything_else_is_refused_by_name():
+    folder = shared("goldens", "arch")
+    refused = collections.Counter()
+    for path in sorted(folder.glob("*.json")):
+        if path.stem in F32_MODELS + QUANTIZED_MODELS:
+            continue
+        recorded = json.loads(path.read_text())
+        result = run("logprobs", "-m", path.with_suffix(".gguf"), "--tokens", "1,2", "--json")
+        expect(result.code != 0, f"{path.stem} runs now: add it to this test's lists")
+        what = path.stem.removeprefix("quant-").upper() if path.stem.startswith("quant-") else recorded["architecture"]
+        expect_equal(result.code, 1, f"exit code for {path.stem}")
+        expect_equal(result.out, "", f"standard output for {path.stem}")
+        expect(result.err.count("\n") == 1 and what in result.err, f"one line that names {what}", result)
+        refused[what] += 1
+    print(f"refused by name: {sum(refused.values())} models ({', '.join(sorted(refused))})")
+
+
+@test
+def every_type_of_products_has_a_model():
+    """MXFP4 has one only in an architecture that is not supported."""
+    listed = {"F32", "MXFP4"} | {name.removeprefix("quant-").upper() for name in QUANTIZED_MODELS}
+    for device in json.loads(succeeded(run("devices", "--ops", "--json")).out)["devices"]:
+        expect_equal(set(device["product_types"]), listed, f"types of products on {device['name']}")
+
+
+@test
+def every_listed_model_exists():
+    folder = shared("goldens", "arch")
+    expect_equal([n for n in F32_MODELS + QUANTIZED_MODELS if not (folder / f"{n}.gguf").is_file()], [], "missing")
+
+
+@test
+def copies_here_equal_the_originals():
+    if not shared_folder():
+        skip("no reference data (../shared or $INFER_SHARED) to compare tests/data/arch with")
+    copies = sorted((DATA / "arch").iterdir())
+    expect(copies, "tests/data/arch holds models")
+    for copy in copies:
+        expect(copy.read_bytes() == shared("goldens", "arch", copy.name).read_bytes(), f"{copy.name} differs")
+
+
+main()

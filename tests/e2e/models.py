@@ -1,0 +1,61 @@
+"""The models that end-to-end tests run, and the numbers that come out of them.
+
+Reference models are in goldens/arch of the reference data; a few of them, and small models of our own, are in
+tests/data, so that a clone alone tests something.
+"""
+
+import functools
+import json
+
+from harness import SOURCE_DIR, Failure, run, shared_folder, skip
+
+DATA = SOURCE_DIR / "tests" / "data"
+SPM = DATA / "spm.gguf"  # adds BOS, its greedy text is printable
+BPE = DATA / "bpe.gguf"  # adds no BOS
+VOCAB_ONLY = DATA / "vocab_only.gguf"
+
+WHOLE_VOCABULARY = 100000
+F32_CACHE = ("-ctk", "f32", "-ctv", "f32")
+
+
+def reference_model(name):
+    """(path of the model, its recorded results); skips the test where the model is neither here nor there."""
+    shared = shared_folder()
+    for folder in ([shared / "goldens" / "arch"] if shared else []) + [DATA / "arch"]:
+        if (folder / f"{name}.gguf").is_file():
+            return folder / f"{name}.gguf", json.loads((folder / f"{name}.json").read_text())
+    return skip(f"no model {name} (../shared or $INFER_SHARED has it)")
+
+
+def succeeded(result):
+    """The result, unless the program failed."""
+    if result.code != 0:
+        raise Failure(f"exit code {result.code}\n{result}")
+    return result
+
+
+def logprobs_text(model, tokens, *flags, top=WHOLE_VOCABULARY, env=None):
+    """The JSON document of `infer logprobs`, as text: equal text is equal bits."""
+    return succeeded(run("logprobs", "-m", model, "--tokens", ",".join(map(str, tokens)), "--json", "--top", top,
+                         *flags, env=env)).out
+
+
+def logprobs(model, tokens, *flags, top=WHOLE_VOCABULARY, env=None):
+    """One {token: log-probability} per position, likeliest first."""
+    text = logprobs_text(model, tokens, *flags, top=top, env=env)
+    return [dict(entries) for entries in json.loads(text)["positions"]]
+
+
+def differences(found, expected):
+    """|log p - log p_ref| of every entry of `expected`: lists of [token, log-probability] per position."""
+    if len(found) != len(expected):
+        raise Failure(f"{len(expected)} positions expected, found {len(found)}")
+    return [abs(position.get(token, float("-inf")) - logprob)
+            for position, entries in zip(found, expected) for token, logprob in entries]
+
+
+@functools.cache
+def cpu_levels():
+    """The instruction-set levels that this machine runs."""
+    devices = json.loads(succeeded(run("devices", "--json")).out)["devices"]
+    return [level for device in devices for level in device.get("levels", [])]
