@@ -93,6 +93,12 @@ int run_completion(const RunOptions& options) {
                  f.last_layer, f.device.c_str());
   }
 
+  const int64_t trained = engine.model().context_length();
+  if (trained > 0 && engine.context() > trained && !options.quiet) {
+    std::fprintf(stderr, "note: a context of %lld tokens; the model was trained with %lld\n",
+                 static_cast<long long>(engine.context()), static_cast<long long>(trained));
+  }
+
   const InterruptGuard guard;
   Detokenizer text;
   FinishReason finished = FinishReason::kNone;

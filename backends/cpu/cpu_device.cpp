@@ -1,7 +1,6 @@
 #include "backends/cpu/cpu_device.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -63,16 +62,6 @@ class StreamImpl final : public CpuStream {
   ThreadPool pool_;
 };
 
-// Memory the kernel believes it can give without swapping, in bytes.
-uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  for (uint64_t kib = 0; file >> key >> kib; file.ignore(64, '\n')) {
-    if (key == "MemAvailable:") return kib * 1024;
-  }
-  return static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 class DeviceImpl final : public CpuDevice {
  public:
   DeviceImpl(const KernelTable& kernels, int n_threads) : kernels_(kernels), n_threads_(n_threads) {}
@@ -80,10 +69,7 @@ class DeviceImpl final : public CpuDevice {
   std::string description() const override {
     return concat(processor_name(), ", ", kernels_.level, ", ", n_threads_, n_threads_ == 1 ? " thread" : " threads");
   }
-  DeviceMemory memory() const override {
-    return {static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)),
-            available_memory()};
-  }
+  DeviceMemory memory() const override { return host_memory(); }
   bool is_host() const override { return true; }
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<StreamImpl>(kernels_, n_threads_); }

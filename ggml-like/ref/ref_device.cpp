@@ -1,7 +1,5 @@
 #include "ggml-like/ref/ref_device.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstring>
 
@@ -64,10 +62,7 @@ class RefDevice final : public Device {
  public:
   std::string name() const override { return "ref"; }
   std::string description() const override { return "reference operations in scalar code"; }
-  DeviceMemory memory() const override {
-    const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    return {sysconf(_SC_PHYS_PAGES) * page, sysconf(_SC_AVPHYS_PAGES) * page};
-  }
+  DeviceMemory memory() const override { return host_memory(); }
   bool is_host() const override { return true; }
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<RefStream>(); }

@@ -17,6 +17,18 @@ int64_t choose_context(const Model& model, int64_t asked) {
   return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;
 }
 
+// Logits that no token can be drawn from mean that the weights are damaged.
+TokenId sample_or_explain(Sampler& sampler, std::span<const float> logits, std::span<const TokenId> history,
+                          SamplerScratch& scratch) {
+  for (const float x : logits) {
+    if (x != x) {
+      throw Error(ErrorCode::kInvalidFile,
+                  "[engine] the model's logits are not numbers; infer inspect --verify looks for damaged weights");
+    }
+  }
+  return sampler.sample(logits, history, scratch);
+}
+
 }  // namespace
 
 Engine::~Engine() = default;
@@ -107,7 +119,7 @@ std::vector<std::vector<TokenId>> Engine::draw(const StepPlan& plan) {
       if (on_logits_) on_logits_(s.sequence->id(), position, logits);
       if (!drawing || row < s.first_sampled_row()) continue;
       Sampler& sampler = s.sequence->sampler();
-      const TokenId token = sampler.sample(logits, s.sequence->history(position), scratch_);
+      const TokenId token = sample_or_explain(sampler, logits, s.sequence->history(position), scratch_);
       sampler.accept(token);
       tokens.push_back(token);
       drawing = row + 1 < s.n_tokens && s.sequence->tokens()[position + 1] == token;
