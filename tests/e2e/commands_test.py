@@ -68,6 +68,13 @@ def full_context_ends_the_text_and_is_said():
 
 
 @test
+def context_beyond_the_trained_one_is_noted():
+    for context, noted in ((512, False), (513, True)):
+        result = completion("-p", "once", "-n", 1, "-c", context)
+        expect_equal("trained with 512" in result.err, noted, f"note about a context of {context}: {result}")
+
+
+@test
 def quiet_says_nothing():
     expect_equal(completion("-p", "once", "-c", 20, "--quiet").err, "", "standard error")
     expect_equal(completion("-p", "once", "-n", 3, "-q").err, "", "standard error")
@@ -166,7 +173,8 @@ def interrupt_ends_the_text_cleanly():
         rest, err = process.communicate(timeout=60)
     text, err = (out + rest).decode(), err.decode()
     expect_equal(process.returncode, 130, f"exit code, with standard error {err!r}")
-    expect_equal(err.count("\n"), 1, f"lines of {err!r}")
+    others = [line for line in err.splitlines()[:-1] if not line.startswith("note: ")]
+    expect(not others and err.endswith("\n"), f"notes and one line of timings: {err!r}")
     n = int(re.search(r"generated (\d+) tokens", err)[1])
     expect(0 < n < 99000, f"{n} tokens were generated")
     expect_equal(text, succeeded(run(*flags, "-n", n, "--quiet")).out, "the text so far")
