@@ -3,6 +3,7 @@
 The exit code is 2 where the command line is wrong, 1 where a file, the memory or the machine is.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -79,6 +80,19 @@ def architecture_that_is_not_there():
         path = pathlib.Path(folder, "other.gguf")
         path.write_bytes(content.replace(b"llama", b"lhama", 1))
         refused(FAILED, ["lhama", "general.architecture", "llama"], "-m", path, "-p", "a")
+
+
+@test
+def damaged_weights():
+    """A NaN among the weights makes every logit NaN; no text is made up from that."""
+    inspected = json.loads(run("inspect", SPM, "--json").out)
+    at = next(t["file_offset"] for t in inspected["tensors"] if t["name"] == "blk.1.ffn_up.weight")
+    content = bytearray(SPM.read_bytes())
+    content[at:at + 4] = b"\x00\x00\xc0\x7f"
+    with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+        file.write(content)
+        file.flush()
+        refused(FAILED, ["damaged", "infer inspect --verify"], "-m", file.name, "-p", "once")
 
 
 @test
