@@ -167,7 +167,8 @@ def empty_prompt_starts_from_bos():
 def interrupt_ends_the_text_cleanly():
     flags = ["run", "-m", SPM, "-p", "once", "-c", 100000, *GREEDY]
     command = [BINARY, *map(str, flags), "-n", "99000"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as process:
         out = process.stdout.read(10)
         process.send_signal(signal.SIGINT)
         rest, err = process.communicate(timeout=60)

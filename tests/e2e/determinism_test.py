@@ -71,7 +71,7 @@ def the_comparison_can_fail(name):
 
 @test_each("own-spm", "own-bpe", "llama-gqa", "qwen3moe", "quant-q4_k", "quant-q8_0")
 def layers_move_one_by_one_to_another_device(name):
-    """-ngl N for every N: none is the CPU alone, all is the other device alone, between them the function is the same."""
+    """-ngl N for every N: none is the CPU alone, all is the other device alone, the function is always the same."""
     model, tokens = model_and_tokens(name)
     inspected = json.loads(succeeded(run("inspect", model, "--json")).out)
     n_layer = next(entry["value"] for entry in inspected["metadata"] if entry["key"].endswith(".block_count"))
