@@ -33,7 +33,19 @@ class InterruptGuard {
   struct sigaction before_ = {};
 };
 
-void write_out(const std::string& text) {
+// A model's text must not steer the terminal: there, control characters other than line feed and tab are left out.
+std::string for_terminal(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    const unsigned char byte = static_cast<unsigned char>(c);
+    if ((byte >= 0x20 && byte != 0x7f) || c == '\n' || c == '\t') safe += c;
+  }
+  return safe;
+}
+
+void write_out(const std::string& model_text) {
+  static const bool terminal = isatty(STDOUT_FILENO) != 0;
+  const std::string text = terminal ? for_terminal(model_text) : model_text;
   if (text.empty()) return;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw Error(ErrorCode::kIo, "[run] standard output can not be written");

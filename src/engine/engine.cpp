@@ -17,16 +17,14 @@ int64_t choose_context(const Model& model, int64_t asked) {
   return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;
 }
 
-// Logits that no token can be drawn from mean that the weights are damaged.
-TokenId sample_or_explain(Sampler& sampler, std::span<const float> logits, std::span<const TokenId> history,
-                          SamplerScratch& scratch) {
+// Logits that are not numbers mean that the weights are damaged.
+void check_logits(std::span<const float> logits) {
   for (const float x : logits) {
     if (x != x) {
       throw Error(ErrorCode::kInvalidFile,
                   "[engine] the model's logits are not numbers; infer inspect --verify looks for damaged weights");
     }
   }
-  return sampler.sample(logits, history, scratch);
 }
 
 }  // namespace
@@ -116,10 +114,11 @@ std::vector<std::vector<TokenId>> Engine::draw(const StepPlan& plan) {
     for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
       const int64_t position = s.first_position + row;
       const std::span<const float> logits = runner_->logits(output);
+      check_logits(logits);
       if (on_logits_) on_logits_(s.sequence->id(), position, logits);
       if (!drawing || row < s.first_sampled_row()) continue;
       Sampler& sampler = s.sequence->sampler();
-      const TokenId token = sample_or_explain(sampler, logits, s.sequence->history(position), scratch_);
+      const TokenId token = sampler.sample(logits, s.sequence->history(position), scratch_);
       sampler.accept(token);
       tokens.push_back(token);
       drawing = row + 1 < s.n_tokens && s.sequence->tokens()[position + 1] == token;
