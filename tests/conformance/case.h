@@ -4,6 +4,7 @@
 // Rules that every case is checked for, besides its result on each device:
 //   - padding rows are not written, inputs are not written, nothing is read past the end of an input;
 //   - the CPU gives the same bits at every level and for any number of threads;
+//   - those bits are the same on every machine (fingerprints.txt);
 //   - a row alone gives the bits it has in the batch (rows_alone).
 #pragma once
 
@@ -44,6 +45,7 @@ struct Failure {
 struct Verdict {
   std::vector<Failure> failures;
   int runs = 0, unsupported = 0;
+  uint64_t fingerprint = 0;  // of what the CPU computed; all its levels agree
 };
 
 using Devices = std::vector<TestDevice*>;
@@ -63,7 +65,9 @@ Random random_for(std::string_view name);
 
 Leaf float_leaf(const Shape& shape, RowKind rows, int64_t rows_with_data, Random& random, float spread = 1);
 Leaf weight_leaf(DataType type, const Shape& shape);
-// Bits of what the bytes say: "" when all are equal, floats that are NaN counting as equal to each other.
+// Continues a hash over values; all NaNs count as one, and rows as they come.
+uint64_t fingerprint(uint64_t hash, DataType type, const void* data, int64_t n);
+// "" when all bits are equal, floats that are NaN counting as equal to each other; else what differs first.
 std::string first_difference(const Output& expected, const Output& found);
 
 void add_row_cases(std::vector<Entry>& list);

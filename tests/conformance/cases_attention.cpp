@@ -300,8 +300,13 @@ Verdict check_attention(const AttentionCase& a, const std::string& name, const D
     }
     if (!device->is_cpu() && device->name != "ref") continue;
     if (device->is_cpu()) {
-      if (first_cpu.empty()) first_cpu = all.out;
-      else if (!same_bits(first_cpu, all.out, where)) fail("against the first CPU level: " + where);
+      if (first_cpu.empty()) {
+        first_cpu = all.out;
+        for (const auto& o : all.out) {
+          verdict.fingerprint =
+              fingerprint(verdict.fingerprint, DataType::kF32, o.data(), static_cast<int64_t>(o.size()));
+        }
+      } else if (!same_bits(first_cpu, all.out, where)) fail("against the first CPU level: " + where);
     }
     if (!a.params.causal || device->threads != 1) continue;
     const Composition others[] = {in_chunks(a, 37, 1, false), in_chunks(a, 1000, 3, true), in_chunks(a, 32, 1, true)};
@@ -355,6 +360,10 @@ Verdict check_store(AttentionCase a, const std::string& name, const Devices& dev
           break;
         }
       }
+    }
+    if (device->is_cpu() && verdict.fingerprint == 0) {
+      verdict.fingerprint =
+          fingerprint(0, DataType::kI32, result.cache.data(), static_cast<int64_t>(result.cache.size() / 4));
     }
     const size_t block = device->device->cache_block_bytes(d.cache);
     std::vector<bool> in_use(static_cast<size_t>(d.n_blocks), false);

@@ -61,9 +61,9 @@ void add_rope(std::vector<Entry>& list, int heads, int head_dim, int n_dims, int
     c.leaves = {float_leaf({c.token_bucket, width}, RowKind::kTokens, t, random),
                 float_leaf({c.token_bucket, n_dims / 2, 2}, RowKind::kTokens, t, random)};
     for (int64_t i = 0; i < int64_t{t} * n_dims / 2; ++i) {
-      const double angle = random.uniform() * 6.3;
-      c.leaves[1].as<float>()[2 * i] = static_cast<float>(std::cos(angle));
-      c.leaves[1].as<float>()[2 * i + 1] = static_cast<float>(std::sin(angle));
+      const double cosine = random.uniform() * 2 - 1;
+      c.leaves[1].as<float>()[2 * i] = static_cast<float>(cosine);
+      c.leaves[1].as<float>()[2 * i + 1] = static_cast<float>(std::sqrt(1 - cosine * cosine));
     }
     c.build = [=](Graph& g, const std::vector<Weight>& w) {
       ValueId x = g.weight(w[0]);

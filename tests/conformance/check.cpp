@@ -104,6 +104,17 @@ std::string first_difference(const Output& expected, const Output& found) {
   return "";
 }
 
+uint64_t fingerprint(uint64_t hash, DataType type, const void* data, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, static_cast<const std::byte*>(data) + 4 * i, 4);
+    if (type == DataType::kF32 && std::isnan(std::bit_cast<float>(bits))) bits = 0x7fc00000u;
+    hash = (hash ^ bits) * 0x100000001b3u;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
 Random random_for(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -164,6 +175,9 @@ Verdict check_case(const Case& c, const Devices& devices) {
       if (!what.empty()) fail(what);
     }
     if (first_cpu.empty()) {
+      for (const Output& o : result.outputs) {
+        verdict.fingerprint = fingerprint(verdict.fingerprint, o.type, o.data.data(), o.elements());
+      }
       first_cpu = std::move(result.outputs);
       first_cpu_name = device->name;
     } else {
