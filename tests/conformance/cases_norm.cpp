@@ -59,14 +59,15 @@ void fill(Case& c, const NormShape& s, bool layer, Random& random) {
       double mean = 0, magnitude = 0, variance = 0;
       for (int k = 0; k < s.d; ++k) mean += v[k] / static_cast<double>(s.d), magnitude += std::abs(v[k]) / s.d;
       for (int k = 0; k < s.d; ++k) variance += (v[k] - mean) * (v[k] - mean) / s.d;
-      // The mean's error moves every difference; its square adds to the variance.
+      // The mean's error moves every difference; its square adds to the variance. The result and the reference's
+      // are rounded once each.
       const double mean_error = sums * magnitude + kEps * std::abs(mean);
       const double factor = 1 / std::sqrt(variance + kNormEps);
       const double distance = std::abs(v[i % s.d] - mean);
       const double relative = 0.5 * (sums + 4 * kEps + mean_error * mean_error * factor * factor + 2 * kEps) + 6 * kEps;
       const double w = s.weight ? std::abs(leaves[1].as<float>()[i % s.d]) : 1;
-      bound.push_back(factor * w * ((mean_error + kEps * distance) * (1 + relative) + distance * relative) + kEps * y +
-                      kTiny);
+      bound.push_back(factor * w * ((mean_error + kEps * distance) * (1 + relative) + distance * relative) +
+                      2 * kEps * y + kTiny);
     }
     return Bounds{bound};
   };
