@@ -205,10 +205,9 @@ Graph::Route Graph::moe_route(ValueId logits, const MoeRouteParams& params, cons
 
 ValueId Graph::moe_combine(ValueId y, ValueId weights) {
   const TensorDesc d = values_[y].desc, dw = values_[weights].desc;
-  require(
-      is_f32(d) && d.shape.rank == 3 && is_f32(dw) && dw.rows == d.rows && dw.shape == Shape{d.shape[0], d.shape[1]} &&
-          d.contiguous() && dw.contiguous(),
-      Op::kMoeCombine, "y F32 [T, u, d] and weights F32 [T, u]", {y, weights});
+  require(is_f32(d) && d.shape.rank == 3 && is_f32(dw) && dw.rows == d.rows &&
+              dw.shape == Shape{d.shape[0], d.shape[1]} && d.contiguous() && dw.contiguous(),
+          Op::kMoeCombine, "y F32 [T, u, d] and weights F32 [T, u]", {y, weights});
   return add_node(Op::kMoeCombine, NoParams{}, {y, weights},
                   {make_desc(DataType::kF32, {d.shape[0], d.shape[2]}, d.rows)})[0];
 }

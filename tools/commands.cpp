@@ -23,7 +23,8 @@ std::function<int()> define_run(CLI::App& app) {
       ->check(CLI::Range(-1, INT32_MAX))
       ->type_name("N");
   app.add_flag("--ignore-eos", o->ignore_eog, "Go on after an end-of-generation token");
-  app.add_flag_callback("--raw", [] {}, "Plain completion (what this program does with every model today)");
+  app.add_flag_callback(
+      "--raw", [] {}, "Plain completion (what this program does with every model today)");
   app.add_flag("-q,--quiet", o->quiet, "No line of timings at the end");
   add_sampling_flags(app, o->sampling);
   return [o] { return run_completion(*o); };

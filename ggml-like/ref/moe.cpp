@@ -14,7 +14,9 @@ namespace {
 std::vector<int> largest(const std::vector<double>& scores, int count) {
   std::vector<int> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto value = [&](int i) { return std::isnan(scores[i]) ? -std::numeric_limits<double>::infinity() : scores[i]; };
+  const auto value = [&](int i) {
+    return std::isnan(scores[i]) ? -std::numeric_limits<double>::infinity() : scores[i];
+  };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return value(a) > value(b); });
   order.resize(count);
   return order;

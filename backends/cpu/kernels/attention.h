@@ -1,8 +1,8 @@
 // Attention over a paged cache. A block holds for each KV head the keys as [key_dim][32 tokens] and the values as
-// [32 tokens][value_dim], so that the lanes of scores are tokens and the lanes of outputs are dimensions. The context is
-// cut every 256 absolute positions; every cut has its own softmax and they are merged in ascending order. Rows of a tile
-// are the (token, head) pairs that share a KV head; no result depends on which rows share a tile.
-// Included inside an anonymous namespace after floats.h and products_float.h.
+// [32 tokens][value_dim], so that the lanes of scores are tokens and the lanes of outputs are dimensions. The context
+// is cut every 256 absolute positions; every cut has its own softmax and they are merged in ascending order. Rows of a
+// tile are the (token, head) pairs that share a KV head; no result depends on which rows share a tile. Included inside
+// an anonymous namespace after floats.h and products_float.h.
 
 struct AttentionRow {
   const float* query;
@@ -92,7 +92,8 @@ INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int fro
 }
 
 template <typename V, int R>
-INFER_OUTLINE void add_all_values(const AttentionArgs& a, const float* weights, int from, int to, float* o, int o_stride) {
+INFER_OUTLINE void add_all_values(const AttentionArgs& a, const float* weights, int from, int to, float* o,
+                                  int o_stride) {
   int dim = 0;
   for (; dim + 32 <= a.value_dim; dim += 32) add_values<V, R, 2>(a, weights, from, to, dim, 16, o, o_stride);
   for (; dim < a.value_dim; dim += 16) {
@@ -129,7 +130,9 @@ using ScoresFunction = void (*)(const AttentionArgs&, const AttentionRow*, int p
 using ValuesFunction = void (*)(const AttentionArgs&, const float* weights, int from, int to, float* o, int o_stride);
 template <int R>
 ScoresFunction scores_function(DataType type) {
-  return type == DataType::kF16 ? block_scores<LoadF16, R> : type == DataType::kBF16 ? block_scores<LoadBF16, R> : block_scores<LoadF32, R>;
+  return type == DataType::kF16    ? block_scores<LoadF16, R>
+         : type == DataType::kBF16 ? block_scores<LoadBF16, R>
+                                   : block_scores<LoadF32, R>;
 }
 template <int R>
 ValuesFunction values_function(DataType type) {
@@ -143,9 +146,9 @@ INFER_OUTLINE void attend_rows(const AttentionArgs& a, AttentionRow* rows) {
   const ScoresFunction scores = scores_function<R>(a.key_type);
   const ValuesFunction all_values = values_function<R>(a.value_type), one_value = values_function<1>(a.value_type);
   const int padded_dim = (a.value_dim + 15) / 16 * 16;
-  float* weights = a.scratch;                            // [R][256]
-  float* cut = weights + R * kAttentionSplit;            // [R][padded_dim]
-  float* merged = cut + R * padded_dim;                  // [R][padded_dim]
+  float* weights = a.scratch;                  // [R][256]
+  float* cut = weights + R * kAttentionSplit;  // [R][padded_dim]
+  float* merged = cut + R * padded_dim;        // [R][padded_dim]
   int begin = rows[0].begin, end = rows[0].end;
   for (int r = 1; r < R; ++r) {
     begin = rows[r].begin < begin ? rows[r].begin : begin;
@@ -194,9 +197,8 @@ INFER_OUTLINE void attend_rows(const AttentionArgs& a, AttentionRow* rows) {
       total = __builtin_fmaf(total, factor, exp_scalar(rows[r].sink - larger));
     }
     const float* o = merged + r * padded_dim;
-    for_lanes(rows[r].out, a.value_dim, [&](int64_t i, int) INFER_LAMBDA {
-      return f_div(f_mul(f_load(o + i), f_set1(factor)), f_set1(total));
-    });
+    for_lanes(rows[r].out, a.value_dim,
+              [&](int64_t i, int) INFER_LAMBDA { return f_div(f_mul(f_load(o + i), f_set1(factor)), f_set1(total)); });
   }
 }
 

@@ -22,9 +22,7 @@ INFER_SIMD F exp_lanes(F x) {
   return f_mul(f_mul(p, power(half)), power(rest));
 }
 
-INFER_SIMD F sigmoid_lanes(F x) {
-  return f_div(f_set1(1), f_add(f_set1(1), exp_lanes(f_sub(f_zero(), x))));
-}
+INFER_SIMD F sigmoid_lanes(F x) { return f_div(f_set1(1), f_add(f_set1(1), exp_lanes(f_sub(f_zero(), x)))); }
 
 // tanh(|x|) = 1 - 2 / (exp(2 |x|) + 1); below 0.625, where the difference would cancel, |x| + |x|^3 P(x^2). Odd to the
 // bit; relative error below 2e-7.
@@ -99,13 +97,20 @@ INFER_SIMD F take(const float* p, int n) { return n == 16 ? f_load(p) : f_load_f
 template <typename G>
 INFER_SIMD void with_kind(UnaryKind kind, const G& g) {
   switch (kind) {
-    case UnaryKind::kSilu: return g.template operator()<UnaryKind::kSilu>();
-    case UnaryKind::kGeluTanh: return g.template operator()<UnaryKind::kGeluTanh>();
-    case UnaryKind::kGeluErf: return g.template operator()<UnaryKind::kGeluErf>();
-    case UnaryKind::kRelu: return g.template operator()<UnaryKind::kRelu>();
-    case UnaryKind::kReluSquared: return g.template operator()<UnaryKind::kReluSquared>();
-    case UnaryKind::kSigmoid: return g.template operator()<UnaryKind::kSigmoid>();
-    case UnaryKind::kTanh: return g.template operator()<UnaryKind::kTanh>();
+    case UnaryKind::kSilu:
+      return g.template operator()<UnaryKind::kSilu>();
+    case UnaryKind::kGeluTanh:
+      return g.template operator()<UnaryKind::kGeluTanh>();
+    case UnaryKind::kGeluErf:
+      return g.template operator()<UnaryKind::kGeluErf>();
+    case UnaryKind::kRelu:
+      return g.template operator()<UnaryKind::kRelu>();
+    case UnaryKind::kReluSquared:
+      return g.template operator()<UnaryKind::kReluSquared>();
+    case UnaryKind::kSigmoid:
+      return g.template operator()<UnaryKind::kSigmoid>();
+    case UnaryKind::kTanh:
+      return g.template operator()<UnaryKind::kTanh>();
   }
 }
 
@@ -157,8 +162,9 @@ void rms_norm(const float* x, const float* weight, float eps, float* y, int64_t 
 }
 
 void layer_norm(const float* x, const float* weight, const float* bias, float eps, float* y, int64_t n) {
-  const float mean = sum_lanes(n, [&](int64_t i, int count, F s) INFER_LAMBDA { return f_add(take(x + i, count), s); }) /
-                     static_cast<float>(n);
+  const float mean =
+      sum_lanes(n, [&](int64_t i, int count, F s) INFER_LAMBDA { return f_add(take(x + i, count), s); }) /
+      static_cast<float>(n);
   for_lanes(y, n, [&](int64_t i, int count) INFER_LAMBDA { return f_sub(take(x + i, count), f_set1(mean)); });
   const float square = sum_lanes(n, [&](int64_t i, int count, F s) INFER_LAMBDA {
     const F v = take(y + i, count);
@@ -187,7 +193,8 @@ INFER_OUTLINE float max_value(const float* x, int64_t n) {
 }
 // y = exp(x - maximum); returns the sum.
 INFER_OUTLINE float exp_and_sum(const float* x, float maximum, float* y, int64_t n) {
-  for_lanes(y, n, [&](int64_t i, int count) INFER_LAMBDA { return exp_lanes(f_sub(take(x + i, count), f_set1(maximum))); });
+  for_lanes(y, n,
+            [&](int64_t i, int count) INFER_LAMBDA { return exp_lanes(f_sub(take(x + i, count), f_set1(maximum))); });
   return sum_lanes(n, [&](int64_t i, int count, F s) INFER_LAMBDA { return f_add(take(y + i, count), s); });
 }
 void softmax(const float* x, float* y, int64_t n) {

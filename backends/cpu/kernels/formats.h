@@ -104,9 +104,10 @@ struct Q5K {
     i_transpose(p + 64 + 32 * S, stride, o + 4);
     for (int i = 0; i < 8; ++i) {
       // Bit 2S and 2S + 1 of each byte of qh move to bit 4.
-      const I wide_a = 2 * S <= 4 ? i_shl<(2 * S <= 4 ? 4 - 2 * S : 0)>(high[i]) : i_shr<(2 * S > 4 ? 2 * S - 4 : 0)>(high[i]);
-      const I wide_b =
-          2 * S + 1 <= 4 ? i_shl<(2 * S + 1 <= 4 ? 3 - 2 * S : 0)>(high[i]) : i_shr<(2 * S + 1 > 4 ? 2 * S - 3 : 0)>(high[i]);
+      const I wide_a =
+          2 * S <= 4 ? i_shl<(2 * S <= 4 ? 4 - 2 * S : 0)>(high[i]) : i_shr<(2 * S > 4 ? 2 * S - 4 : 0)>(high[i]);
+      const I wide_b = 2 * S + 1 <= 4 ? i_shl<(2 * S + 1 <= 4 ? 3 - 2 * S : 0)>(high[i])
+                                      : i_shr<(2 * S + 1 > 4 ? 2 * S - 3 : 0)>(high[i]);
       a[i] = i_or(i_and(o[i], m4), i_and(wide_a, m5));
       b[i] = i_or(shift_mask<4>(o[i], m4), i_and(wide_b, m5));
     }

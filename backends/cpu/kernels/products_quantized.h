@@ -1,5 +1,5 @@
-// Products with quantized weights: lanes are 16 weight rows, so that every (row, token) result is one lane that adds its
-// super-blocks in ascending order, whatever the tile. Few tokens: codes are unpacked in registers and used at once.
+// Products with quantized weights: lanes are 16 weight rows, so that every (row, token) result is one lane that adds
+// its super-blocks in ascending order, whatever the tile. Few tokens: codes are unpacked in registers and used at once.
 // Many: a panel of 16 rows of one super-block is unpacked to L1 and all tokens run over it in tiles of four.
 // Included inside an anonymous namespace after formats.h.
 
@@ -16,7 +16,8 @@ INFER_SIMD I offset_of(const Activation256& x) {
     return i_zero();
   } else {
     const int16_t* sums = kSub == 16 ? x.sum16 : x.sum32;
-    return i_madd16(i_zero(), i_set1(load_int(sums + S / 2 * 2)), i_set1(S % 2 == 0 ? (-kOffset & 0xffff) : -kOffset * 65536));
+    return i_madd16(i_zero(), i_set1(load_int(sums + S / 2 * 2)),
+                    i_set1(S % 2 == 0 ? (-kOffset & 0xffff) : -kOffset * 65536));
   }
 }
 
@@ -74,11 +75,12 @@ INFER_SIMD I restore_offset(const Head& head, const Activation256& x, I acc) {
   if constexpr (P == 4) {
     return i_shl<3>(acc);
   } else {
-    return restore_offset<W, Head, P + 1>(head, x, i_madd16(acc, head.template scale_pair<P>(), i_set1(load_int(x.sum32 + 2 * P))));
+    return restore_offset<W, Head, P + 1>(
+        head, x, i_madd16(acc, head.template scale_pair<P>(), i_set1(load_int(x.sum32 + 2 * P))));
   }
 }
 template <typename W>
-constexpr bool kRestores = W::kMin && W::kOffset != 0;
+constexpr bool kRestores = W::kMin&& W::kOffset != 0;
 
 template <typename W, int T>
 INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* x, F* acc) {
@@ -357,7 +359,8 @@ INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename 
   for (int64_t t = 0; t < a.n_tokens; ++t) {
     for (int r = 0; r < R; ++r) {
       const int64_t left = a.row_end - (row + 16 * r);
-      f_store_first(a.out[t] + row + 16 * r, f_load(a.scratch + t * 16 * R + 16 * r), left < 16 ? static_cast<int>(left) : 16);
+      f_store_first(a.out[t] + row + 16 * r, f_load(a.scratch + t * 16 * R + 16 * r),
+                    left < 16 ? static_cast<int>(left) : 16);
     }
   }
 }
@@ -373,8 +376,10 @@ void many_tokens(const ProductArgs& a) {
 template <typename Walk>
 void by_count(const ProductArgs& a, int64_t first) {
   switch (a.n_tokens - first) {
-    case 1: return few_tokens<Walk, 1>(a, first);
-    default: return few_tokens<Walk, 4>(a, first);
+    case 1:
+      return few_tokens<Walk, 1>(a, first);
+    default:
+      return few_tokens<Walk, 4>(a, first);
   }
 }
 

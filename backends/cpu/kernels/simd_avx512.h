@@ -39,7 +39,8 @@ INFER_SIMD F f_load_f16(const uint16_t* p) {
   return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
 INFER_SIMD void f_store_f16(uint16_t* p, F a) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 INFER_SIMD F f_load_bf16(const uint16_t* p) {
   const __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
@@ -89,7 +90,8 @@ INFER_SIMD I i_lookup(const int8_t* table, I a) {
 template <int A, int B, int C, int D>
 INFER_SIMD I i_bytes(I a) {
   const __m128i base = _mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
-  const __m128i pick = _mm_set1_epi32(static_cast<int>((A & 255u) | (B & 255u) << 8 | (C & 255u) << 16 | (D & 255u) << 24));
+  const __m128i pick =
+      _mm_set1_epi32(static_cast<int>((A & 255u) | (B & 255u) << 8 | (C & 255u) << 16 | (D & 255u) << 24));
   return {_mm512_shuffle_epi8(a.v, _mm512_broadcast_i32x4(_mm_or_si128(base, pick)))};
 }
 
@@ -131,6 +133,6 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
 }
 // The low 16 bits of every lane as halves.
 INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
-constexpr int kRowTile = 3;       // panels of 16 rows in a matrix-matrix tile
+constexpr int kRowTile = 3;                      // panels of 16 rows in a matrix-matrix tile
 constexpr int kFloatRows = 4, kFloatTokens = 4;  // tile of products with float weights
-constexpr int kQueryTile = 8;     // queries that share one pass over a block of keys
+constexpr int kQueryTile = 8;                    // queries that share one pass over a block of keys

@@ -9,17 +9,16 @@ struct F {
 struct I {
   int32x4_t v[4];
 };
-#define INFER_EACH(type, expression)                      \
-  {                                                       \
-    type r;                                               \
-    for (int h = 0; h < 4; ++h) r.v[h] = expression;      \
-    return r;                                             \
+#define INFER_EACH(type, expression)                 \
+  {                                                  \
+    type r;                                          \
+    for (int h = 0; h < 4; ++h) r.v[h] = expression; \
+    return r;                                        \
   }
 
-INFER_SIMD F f_zero() INFER_EACH(F, vdupq_n_f32(0))
-INFER_SIMD F f_set1(float x) INFER_EACH(F, vdupq_n_f32(x))
-INFER_SIMD F f_load(const float* p) INFER_EACH(F, vld1q_f32(p + 4 * h))
-INFER_SIMD void f_store(float* p, F a) {
+INFER_SIMD F f_zero() INFER_EACH(F, vdupq_n_f32(0)) INFER_SIMD F f_set1(float x)
+    INFER_EACH(F, vdupq_n_f32(x)) INFER_SIMD F f_load(const float* p) INFER_EACH(F, vld1q_f32(p + 4 * h)) INFER_SIMD
+    void f_store(float* p, F a) {
   for (int h = 0; h < 4; ++h) vst1q_f32(p + 4 * h, a.v[h]);
 }
 INFER_SIMD F f_load_first(const float* p, int n) {
@@ -32,50 +31,45 @@ INFER_SIMD void f_store_first(float* p, F a, int n) {
   f_store(t, a);
   for (int i = 0; i < n; ++i) p[i] = t[i];
 }
-INFER_SIMD F f_add(F a, F b) INFER_EACH(F, vaddq_f32(a.v[h], b.v[h]))
-INFER_SIMD F f_sub(F a, F b) INFER_EACH(F, vsubq_f32(a.v[h], b.v[h]))
-INFER_SIMD F f_mul(F a, F b) INFER_EACH(F, vmulq_f32(a.v[h], b.v[h]))
-INFER_SIMD F f_div(F a, F b) INFER_EACH(F, vdivq_f32(a.v[h], b.v[h]))
-INFER_SIMD F f_fma(F a, F b, F c) INFER_EACH(F, vfmaq_f32(c.v[h], a.v[h], b.v[h]))
-INFER_SIMD F f_fnma(F a, F b, F c) INFER_EACH(F, vfmsq_f32(c.v[h], a.v[h], b.v[h]))
-INFER_SIMD F f_max(F a, F b) INFER_EACH(F, vbslq_f32(vcgtq_f32(a.v[h], b.v[h]), a.v[h], b.v[h]))
-INFER_SIMD F f_min(F a, F b) INFER_EACH(F, vbslq_f32(vcltq_f32(a.v[h], b.v[h]), a.v[h], b.v[h]))
-INFER_SIMD F f_from_int(I a) INFER_EACH(F, vcvtq_f32_s32(a.v[h]))
-INFER_SIMD I f_round_to_int(F a) INFER_EACH(I, vcvtnq_s32_f32(a.v[h]))
-INFER_SIMD I f_bits(F a) INFER_EACH(I, vreinterpretq_s32_f32(a.v[h]))
-INFER_SIMD F f_from_bits(I a) INFER_EACH(F, vreinterpretq_f32_s32(a.v[h]))
-INFER_SIMD F f_select_less(F a, F b, F yes, F no)
-    INFER_EACH(F, vbslq_f32(vcltq_f32(a.v[h], b.v[h]), yes.v[h], no.v[h]))
-INFER_SIMD F f_load_f16(const uint16_t* p)
-    INFER_EACH(F, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * h))))
-INFER_SIMD void f_store_f16(uint16_t* p, F a) {
+INFER_SIMD F f_add(F a, F b) INFER_EACH(F, vaddq_f32(a.v[h], b.v[h])) INFER_SIMD F f_sub(F a, F b)
+    INFER_EACH(F, vsubq_f32(a.v[h], b.v[h])) INFER_SIMD F f_mul(F a, F b)
+        INFER_EACH(F, vmulq_f32(a.v[h], b.v[h])) INFER_SIMD F f_div(F a, F b)
+            INFER_EACH(F, vdivq_f32(a.v[h], b.v[h])) INFER_SIMD F f_fma(F a, F b, F c)
+                INFER_EACH(F, vfmaq_f32(c.v[h], a.v[h], b.v[h])) INFER_SIMD F f_fnma(F a, F b, F c)
+                    INFER_EACH(F, vfmsq_f32(c.v[h], a.v[h], b.v[h])) INFER_SIMD F
+    f_max(F a, F b) INFER_EACH(F, vbslq_f32(vcgtq_f32(a.v[h], b.v[h]), a.v[h], b.v[h])) INFER_SIMD F f_min(F a, F b)
+        INFER_EACH(F, vbslq_f32(vcltq_f32(a.v[h], b.v[h]), a.v[h], b.v[h])) INFER_SIMD F f_from_int(I a)
+            INFER_EACH(F, vcvtq_f32_s32(a.v[h])) INFER_SIMD I f_round_to_int(F a)
+                INFER_EACH(I, vcvtnq_s32_f32(a.v[h])) INFER_SIMD I f_bits(F a)
+                    INFER_EACH(I, vreinterpretq_s32_f32(a.v[h])) INFER_SIMD F f_from_bits(I a)
+                        INFER_EACH(F, vreinterpretq_f32_s32(a.v[h])) INFER_SIMD F f_select_less(F a, F b, F yes, F no)
+                            INFER_EACH(F, vbslq_f32(vcltq_f32(a.v[h], b.v[h]), yes.v[h], no.v[h])) INFER_SIMD F
+    f_load_f16(const uint16_t* p) INFER_EACH(F, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * h)))) INFER_SIMD
+    void f_store_f16(uint16_t* p, F a) {
   for (int h = 0; h < 4; ++h) vst1_u16(p + 4 * h, vreinterpret_u16_f16(vcvt_f16_f32(a.v[h])));
 }
 INFER_SIMD F f_load_bf16(const uint16_t* p)
-    INFER_EACH(F, vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(p + 4 * h)), 16)))
-INFER_SIMD float f_reduce_add(F a) {
+    INFER_EACH(F, vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(p + 4 * h)), 16))) INFER_SIMD
+    float f_reduce_add(F a) {
   const float32x4_t r4 = vaddq_f32(vaddq_f32(a.v[0], a.v[2]), vaddq_f32(a.v[1], a.v[3]));
   const float32x2_t r2 = vadd_f32(vget_low_f32(r4), vget_high_f32(r4));
   return vget_lane_f32(r2, 0) + vget_lane_f32(r2, 1);
 }
 
-INFER_SIMD I i_zero() INFER_EACH(I, vdupq_n_s32(0))
-INFER_SIMD I i_set1(int32_t x) INFER_EACH(I, vdupq_n_s32(x))
-INFER_SIMD I i_load(const void* p) INFER_EACH(I, vld1q_s32(static_cast<const int32_t*>(p) + 4 * h))
-INFER_SIMD void i_store(void* p, I a) {
+INFER_SIMD I i_zero() INFER_EACH(I, vdupq_n_s32(0)) INFER_SIMD I i_set1(int32_t x)
+    INFER_EACH(I, vdupq_n_s32(x)) INFER_SIMD I i_load(const void* p)
+        INFER_EACH(I, vld1q_s32(static_cast<const int32_t*>(p) + 4 * h)) INFER_SIMD void i_store(void* p, I a) {
   for (int h = 0; h < 4; ++h) vst1q_s32(static_cast<int32_t*>(p) + 4 * h, a.v[h]);
 }
-INFER_SIMD I i_add(I a, I b) INFER_EACH(I, vaddq_s32(a.v[h], b.v[h]))
-INFER_SIMD I i_sub(I a, I b) INFER_EACH(I, vsubq_s32(a.v[h], b.v[h]))
-INFER_SIMD I i_mul(I a, I b) INFER_EACH(I, vmulq_s32(a.v[h], b.v[h]))
-INFER_SIMD I i_max(I a, I b) INFER_EACH(I, vmaxq_s32(a.v[h], b.v[h]))
-INFER_SIMD I i_and(I a, I b) INFER_EACH(I, vandq_s32(a.v[h], b.v[h]))
-INFER_SIMD I i_or(I a, I b) INFER_EACH(I, vorrq_s32(a.v[h], b.v[h]))
-INFER_SIMD I i_xor(I a, I b) INFER_EACH(I, veorq_s32(a.v[h], b.v[h]))
-template <int N>
-INFER_SIMD I i_shl(I a) INFER_EACH(I, vshlq_n_s32(a.v[h], N))
-template <int N>
-INFER_SIMD I i_shr(I a) {
+INFER_SIMD I i_add(I a, I b) INFER_EACH(I, vaddq_s32(a.v[h], b.v[h])) INFER_SIMD I i_sub(I a, I b)
+    INFER_EACH(I, vsubq_s32(a.v[h], b.v[h])) INFER_SIMD I i_mul(I a, I b)
+        INFER_EACH(I, vmulq_s32(a.v[h], b.v[h])) INFER_SIMD I i_max(I a, I b)
+            INFER_EACH(I, vmaxq_s32(a.v[h], b.v[h])) INFER_SIMD I i_and(I a, I b)
+                INFER_EACH(I, vandq_s32(a.v[h], b.v[h])) INFER_SIMD I i_or(I a, I b)
+                    INFER_EACH(I, vorrq_s32(a.v[h], b.v[h])) INFER_SIMD I i_xor(I a, I b)
+                        INFER_EACH(I, veorq_s32(a.v[h], b.v[h])) template <int N>
+                        INFER_SIMD I i_shl(I a) INFER_EACH(I, vshlq_n_s32(a.v[h], N)) template <int N>
+                        INFER_SIMD I i_shr(I a) {
   if constexpr (N == 0) return a;
   else INFER_EACH(I, vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a.v[h]), N)))
 }
@@ -96,9 +90,9 @@ INFER_SIMD int32_t i_reduce_add(I a) {
   return vaddvq_s32(vaddq_s32(vaddq_s32(a.v[0], a.v[1]), vaddq_s32(a.v[2], a.v[3])));
 }
 INFER_SIMD I i_lookup(const int8_t* table, I a)
-    INFER_EACH(I, vreinterpretq_s32_s8(vqtbl1q_s8(vld1q_s8(table), vreinterpretq_u8_s32(a.v[h]))))
-template <int A, int B, int C, int D>
-INFER_SIMD I i_bytes(I a) {
+    INFER_EACH(I, vreinterpretq_s32_s8(vqtbl1q_s8(vld1q_s8(table),
+                                                  vreinterpretq_u8_s32(a.v[h])))) template <int A, int B, int C, int D>
+    INFER_SIMD I i_bytes(I a) {
   constexpr uint32_t kBase = 0;
   const uint32_t pick = (A & 255u) | (B & 255u) << 8 | (C & 255u) << 16 | (D & 255u) << 24;
   const uint32_t lanes[4] = {kBase, 0x04040404u, 0x08080808u, 0x0c0c0c0cu};
@@ -111,7 +105,7 @@ INFER_SIMD int32x4_t madd16_4(int32x4_t a, int32x4_t b) {
 }
 INFER_SIMD I i_madd16(I acc, I a, I b) INFER_EACH(I, vaddq_s32(acc.v[h], madd16_4(a.v[h], b.v[h])))
 
-constexpr int kSignedOffset = 0;
+    constexpr int kSignedOffset = 0;
 #if defined(__ARM_FEATURE_DOTPROD)
 INFER_SIMD I i_dot_s8(I acc, I w, I x)
     INFER_EACH(I, vdotq_s32(acc.v[h], vreinterpretq_s8_s32(w.v[h]), vreinterpretq_s8_s32(x.v[h])))
@@ -125,20 +119,26 @@ INFER_SIMD int32x4_t dot_4(int32x4_t w, int32x4_t x) {
 INFER_SIMD I i_dot_s8(I acc, I w, I x) INFER_EACH(I, vaddq_s32(acc.v[h], dot_4(w.v[h], x.v[h])))
 #endif
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-INFER_SIMD I i_dot_u8(I acc, I w, I x)
-    INFER_EACH(I, vusdotq_s32(acc.v[h], vreinterpretq_u8_s32(w.v[h]), vreinterpretq_s8_s32(x.v[h])))
+        INFER_SIMD I i_dot_u8(I acc, I w, I x)
+            INFER_EACH(I, vusdotq_s32(acc.v[h], vreinterpretq_u8_s32(w.v[h]), vreinterpretq_s8_s32(x.v[h])))
 #else
-// Unsigned codes never pass 127 here, so they are signed as well.
-INFER_SIMD I i_dot_u8(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
+    // Unsigned codes never pass 127 here, so they are signed as well.
+    INFER_SIMD I i_dot_u8(I acc, I w, I x) {
+  return i_dot_s8(acc, w, x);
+}
 #endif
-INFER_SIMD I i_prepare_s8(I w) { return w; }
+                INFER_SIMD I i_prepare_s8(I w) {
+  return w;
+}
 
 INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
   for (int h = 0; h < 4; ++h) {
     int32x4_t a[4];
     for (int i = 0; i < 4; ++i) a[i] = vreinterpretq_s32_u8(vld1q_u8(p + (4 * h + i) * stride));
-    const int64x2_t l01 = vreinterpretq_s64_s32(vzip1q_s32(a[0], a[1])), h01 = vreinterpretq_s64_s32(vzip2q_s32(a[0], a[1]));
-    const int64x2_t l23 = vreinterpretq_s64_s32(vzip1q_s32(a[2], a[3])), h23 = vreinterpretq_s64_s32(vzip2q_s32(a[2], a[3]));
+    const int64x2_t l01 = vreinterpretq_s64_s32(vzip1q_s32(a[0], a[1])),
+                    h01 = vreinterpretq_s64_s32(vzip2q_s32(a[0], a[1]));
+    const int64x2_t l23 = vreinterpretq_s64_s32(vzip1q_s32(a[2], a[3])),
+                    h23 = vreinterpretq_s64_s32(vzip2q_s32(a[2], a[3]));
     out[0].v[h] = vreinterpretq_s32_s64(vzip1q_s64(l01, l23));
     out[1].v[h] = vreinterpretq_s32_s64(vzip2q_s64(l01, l23));
     out[2].v[h] = vreinterpretq_s32_s64(vzip1q_s64(h01, h23));
@@ -148,6 +148,6 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
 INFER_SIMD F f_from_f16_lanes(I a)
     INFER_EACH(F, vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(vreinterpretq_u32_s32(a.v[h])))))
 #undef INFER_EACH
-constexpr int kRowTile = 1;
+        constexpr int kRowTile = 1;
 constexpr int kFloatRows = 2, kFloatTokens = 2;
 constexpr int kQueryTile = 4;

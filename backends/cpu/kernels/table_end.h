@@ -2,10 +2,11 @@
 // INFER_TABLE defined.
 extern const KernelTable INFER_TABLE;
 constinit const KernelTable INFER_TABLE = {
-    INFER_LEVEL, kProducts,    sizeof(kProducts) / sizeof(kProducts[0]),
-    quantize256, quantize32,   rms_norm,
-    layer_norm,  add,          mul,
-    scale,       unary,        gated,
-    rope,        softmax,      max_and_sum,
-    weighted_add, to_f16,      attention,    read,
+    INFER_LEVEL,  kProducts,  sizeof(kProducts) / sizeof(kProducts[0]),
+    quantize256,  quantize32, rms_norm,
+    layer_norm,   add,        mul,
+    scale,        unary,      gated,
+    rope,         softmax,    max_and_sum,
+    weighted_add, to_f16,     attention,
+    read,
 };
