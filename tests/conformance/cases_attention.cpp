@@ -2,6 +2,7 @@
 // last tokens of every sequence come out. Each case is computed in several compositions (all at once, token by token,
 // chunks of sequences mixed); on the CPU all give the same bits.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -82,11 +83,12 @@ AttentionData make_data(const AttentionCase& a, Random& random) {
   return d;
 }
 
-// Rows of the tokens of a step, then sentinels.
+// Rows of the tokens of a step, then padding.
 Leaf token_leaf(const AttentionStep& step, int bucket, const std::vector<std::vector<float>>& from, int row,
                 const Shape& shape) {
   Leaf leaf{make_desc(DataType::kF32, shape, RowKind::kTokens), {}};
-  leaf.data.assign(leaf.desc.bytes(), kSentinel);
+  leaf.data.resize(leaf.desc.bytes());
+  std::fill_n(leaf.as<float>(), shape.elements(), std::bit_cast<float>(kPaddingBits));
   CHECK_INTERNAL(shape.elements() == int64_t{bucket} * row);
   float* to = leaf.as<float>();
   for (const Run& run : step.runs) {

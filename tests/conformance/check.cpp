@@ -1,4 +1,5 @@
 // Runs a case on the reference and on every device, and compares.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -129,7 +130,8 @@ Leaf weight_leaf(DataType type, const Shape& shape) {
 
 Leaf float_leaf(const Shape& shape, RowKind rows, int64_t rows_with_data, Random& random, float spread) {
   Leaf leaf{make_desc(DataType::kF32, shape, rows), {}};
-  leaf.data.assign(leaf.desc.bytes(), kSentinel);
+  leaf.data.resize(leaf.desc.bytes());
+  std::fill_n(leaf.as<float>(), shape.elements(), std::bit_cast<float>(kPaddingBits));
   const int64_t n = (rows == RowKind::kFixed ? shape[0] : rows_with_data) * shape.row_elements();
   for (int64_t i = 0; i < n; ++i) leaf.as<float>()[i] = spread * random.normal();
   return leaf;

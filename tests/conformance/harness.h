@@ -48,7 +48,10 @@ class GuardedMemory {
 
 inline constexpr std::byte kSentinel{0xff};  // floats become NaN, indices -1
 
-// An input of a case. Rows of a kTokens or kOutputs leaf beyond those with data hold sentinels.
+// Padding rows of float inputs: a NaN other than the sentinel, so that a result computed from it shows in an output.
+inline constexpr uint32_t kPaddingBits = 0x7fc12345u;
+
+// An input of a case. Rows of a kTokens or kOutputs leaf beyond those with data hold kPaddingBits.
 struct Leaf {
   TensorDesc desc;
   std::vector<std::byte> data;  // [desc.bytes()]
