@@ -134,6 +134,7 @@ void add_moe_cases(std::vector<Entry>& list) {
             false);
   add_combine(list, 2, 37, 5, true);
   add_combine(list, 1, 16, 1, true);
+  add_combine(list, 5, 19, 4, true);
   for (const int used : {1, 3, 8}) {
     for (const int d : {1, 15, 64, 1000}) {
       for (const int t : {1, 7, 33}) add_combine(list, used, d, t, false);
