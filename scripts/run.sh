@@ -7,7 +7,9 @@ cd "$(dirname "$0")/.."
 scripts/build.sh infer
 model=${MODEL:-}
 if [ -z "$model" ]; then
-  model=$(find models -maxdepth 1 -name '*.gguf' 2>/dev/null | sort | head -n 1)
+  for file in models/*.gguf; do
+    [ ! -e "$file" ] || { model=$file; break; }
+  done
 fi
 arguments=()
 [ -z "${ARGS:-}" ] || eval "arguments=($ARGS)"  # as the shell splits words, so that a quoted prompt stays one
