@@ -13,7 +13,7 @@ if [ -z "$model" ]; then
   [ -e "$model" ] || build/bin/make_random_model tinyllama-1.1b Q4_K_M "$model"
 fi
 cores=$(nproc)
-prompt=$(yes "one two three" | head -n 12 | tr '\n' ' ')
+prompt=$(printf 'one two three %.0s' {1..12})
 for round in 1 2 3; do
   for threads in 1 $([ "$cores" = 1 ] || echo "$cores"); do
     printf 'round %s, %s thread(s): ' "$round" "$threads"
