@@ -1,0 +1,103 @@
+// Chat templates: a conversation becomes the text of a prompt, in the way Hugging Face's apply_chat_template does it.
+// A ChatTemplate holds one parsed template (see src/text/jinja). It is immutable, cheap to copy (copies share the
+// parsed form) and may render on any number of threads at once.
+//
+// Templates and conversations are hostile input: parsing and rendering have budgets (time, memory, output, depth) and
+// end with an Error when one is used up.
+#pragma once
+
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+
+namespace jinja {
+class Template;
+}
+
+// Whatever goes wrong with a template. what() is one line, `[template] line 3, for: 'int' object is not iterable`.
+class TemplateError : public Error {
+ public:
+  enum class Kind {
+    kSyntax,   // the template is not well-formed or uses what does not exist (a filter, another file)
+    kRuntime,  // the template cannot be applied to these values
+    kRaised,   // the template itself refused the conversation with raise_exception
+    kBudget,   // too much time, memory, output or nesting
+  };
+  // `text`: what is wrong, without place. Code: kInvalidFile, for kBudget kOutOfMemory.
+  TemplateError(Kind kind, int line, const std::string& construct, const std::string& text);
+
+  Kind kind() const { return kind_; }
+  // The message alone; of kRaised exactly what the template gave to raise_exception, perhaps several lines.
+  const std::string& text() const { return text_; }
+
+ private:
+  Kind kind_;
+  std::string text_;
+};
+
+// What a prompt is made of. JSON objects keep the order of their keys.
+struct Conversation {
+  nlohmann::ordered_json messages = nlohmann::ordered_json::array();  // [{"role": ..., "content": ...}, ...]
+  nlohmann::ordered_json tools;                                       // array of tools, null: none
+  nlohmann::ordered_json documents;                                   // array of documents, null: none
+  bool add_generation_prompt = true;                                  // end with the head of an assistant's message
+  // The last message is begun, not finished: the prompt ends with its text. Excludes add_generation_prompt, which is
+  // then taken as false.
+  bool continue_final_message = false;
+  std::string bos_token, eos_token;
+  // Object of further variables (enable_thinking, ...); they win over the members above. null: none.
+  nlohmann::ordered_json variables;
+};
+
+// What a template makes use of, found by rendering small conversations.
+struct TemplateTraits {
+  bool system_role = false;      // a system message's text shows in the prompt
+  bool tools = false;            // so do the tools offered
+  bool tool_calls = false;       // so do calls that an assistant's message holds
+  bool tool_results = false;     // so do messages of role "tool"
+  bool content_parts = false;    // content may be a list of {"type": "text", "text": ...}
+  bool enable_thinking = false;  // that variable changes the prompt
+  bool starts_with_bos = false;  // the prompt begins with bos_token, so that the tokenizer must not add another
+};
+
+class ChatTemplate {
+ public:
+  // Where strftime_now gets its time from. Called during render(), perhaps on several threads at once.
+  using Clock = std::function<std::tm()>;
+
+  // Throws TemplateError (kSyntax, kBudget).
+  static ChatTemplate parse(std::string source);
+  // One of the templates that come with the program; Error(kInvalidArgument) that lists the names for any other.
+  static ChatTemplate builtin(std::string_view name);
+  static const std::vector<std::string_view>& builtin_names();  // sorted
+  static bool is_builtin(std::string_view name);
+
+  // The prompt. Throws TemplateError; Error(kInvalidArgument) when the conversation itself is no conversation:
+  // messages that are no array of objects, JSON nested too deep, continue_final_message without a text to continue.
+  std::string render(const Conversation& conversation) const;
+  // The template with these variables (an object) and nothing else. Throws as render() does.
+  std::string render_variables(const nlohmann::ordered_json& variables) const;
+
+  // The same template with another clock; the default is the local time.
+  ChatTemplate with_clock(Clock clock) const;
+
+  TemplateTraits traits() const;  // never throws: what fails to render is not supported
+
+  const std::string& source() const;
+
+ private:
+  explicit ChatTemplate(std::shared_ptr<const jinja::Template> parsed);
+
+  std::shared_ptr<const jinja::Template> template_;
+  Clock clock_;
+};
+
+}  // namespace infer
