@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the programs and libraries a job needs are installed, from the system's packages.
-#   usage: install_deps.sh [--verbose] GROUP...        groups: build test arm64 fuzz check
+#   usage: install_deps.sh [--verbose] GROUP...        groups: build test arm64 fuzz check train
 # Looks first and does nothing when all is there, so every make target can call it. On systems without apt-get it
 # names what is missing and exits with 1.
 set -euo pipefail
@@ -11,13 +11,14 @@ for argument in "$@"; do
   case $argument in
     --verbose) verbose=1 ;;
     --quiet) verbose= ;;
-    build | test | arm64 | fuzz | check) groups+=("$argument") ;;
-    *) echo "install_deps.sh: unknown group '$argument' (build, test, arm64, fuzz, check)" >&2; exit 2 ;;
+    build | test | arm64 | fuzz | check | train) groups+=("$argument") ;;
+    *) echo "install_deps.sh: unknown group '$argument' (build, test, arm64, fuzz, check, train)" >&2; exit 2 ;;
   esac
 done
-[ ${#groups[@]} -gt 0 ] || { echo "usage: install_deps.sh [--verbose] build|test|arm64|fuzz|check ..." >&2; exit 2; }
+[ ${#groups[@]} -gt 0 ] || { echo "usage: install_deps.sh [--verbose] build|test|arm64|fuzz|check|train ..." >&2; exit 2; }
 
-# One row per need: `KIND WHAT PACKAGE`; WHAT is a program in PATH, a header, or a probe function below.
+# One row per need: `KIND WHAT PACKAGE`; WHAT is a program in PATH, a header, a module of the system's Python, or a probe
+# function below.
 needs() {
   case $1 in
     build) cat <<'ROWS'
@@ -55,6 +56,13 @@ program objdump binutils
 program clang-format clang-format
 ROWS
       ;;
+    train) cat <<'ROWS'
+module torch python3-torch
+module numpy python3-numpy
+module regex python3-regex
+probe openblas libopenblas0-openmp
+ROWS
+      ;;
   esac
 }
 
@@ -73,6 +81,9 @@ probe_libfuzzer() {
   command -v clang++ >/dev/null && clang++ -fsanitize=fuzzer,address -x c++ - -o /dev/null <<<"$program" 2>/dev/null
 }
 
+# PyTorch works with the reference BLAS too, but several times slower.
+probe_openblas() { compgen -G "/usr/lib/*/libopenblas.so.0" >/dev/null; }
+
 # The version in the name comes from what `clang` itself depends on, since no unversioned package exists everywhere.
 libfuzzer_package() {
   local version
@@ -84,6 +95,7 @@ is_there() {
   case $1 in
     program) command -v "$2" >/dev/null ;;
     header) has_header "$2" ;;
+    module) /usr/bin/python3 -c "import $2" 2>/dev/null ;;
     probe) "probe_$2" ;;
   esac
 }

@@ -46,7 +46,7 @@ class Style:
         return self._answer(item)
 
 
-def _role_style(r):
+def role_style(r):
     role = r.choice(list(ROLES))
     first, last, prompts = ROLES[role]
     name = r.choice(MODEL_NAMES) if r.random() < 0.35 else None
@@ -72,7 +72,7 @@ def style(r):
     if draw < 0.62:
         return Style(r.choice(GENERIC))
     if draw < 0.77:
-        return _role_style(r)
+        return role_style(r)
     if draw < 0.84:
         return _named_style(r)
     if draw < 0.92:

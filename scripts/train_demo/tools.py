@@ -22,7 +22,7 @@ SKIES = ["sunny", "rainy", "cloudy", "windy", "snowy", "foggy"]
 TEXTS = ["I am late", "good night", "dinner is ready", "see you soon", "happy birthday"]
 
 
-def _tool(name, description, **parameters):
+def describe(name, description, **parameters):
     """A tool as OpenAI's interface describes it; parameters: name = type."""
     properties = {key: {"type": kind} for key, kind in parameters.items()}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": {
@@ -32,7 +32,7 @@ def _tool(name, description, **parameters):
 def _weather(r):
     city, sky, degrees = r.choice(CITIES), r.choice(SKIES), r.randint(2, 29)
     key = pick(r, "city", "location", "place")
-    tool = _tool(pick(r, "get_weather", "weather", "get_current_weather"),
+    tool = describe(pick(r, "get_weather", "weather", "get_current_weather"),
                  pick(r, "Get the weather of a place", "The current weather", "Get the current weather"), **{key: "string"})
     question = pick(r, f"What is the weather in {city}?", f"How is the weather in {city}?", f"Weather in {city}?",
                     f"What is the weather like in {city}?", f"Tell me the weather in {city}.")
@@ -42,7 +42,7 @@ def _weather(r):
 def _time(r):
     city, hour, minute = r.choice(CITIES), r.randint(0, 23), r.choice([0, 15, 30, 45])
     key = pick(r, "city", "location", "place")
-    tool = _tool(pick(r, "get_time", "clock"), pick(r, "Get the time of a place", "The time in a city"), **{key: "string"})
+    tool = describe(pick(r, "get_time", "clock"), pick(r, "Get the time of a place", "The time in a city"), **{key: "string"})
     question = pick(r, f"What time is it in {city}?", f"Tell me the time in {city}.", f"How late is it in {city}?")
     time = f"{hour}:{minute:02}"
     return tool, question, {key: city}, {"time": time}, f"It is {time} in {city}."
@@ -50,7 +50,7 @@ def _time(r):
 
 def _add(r):
     x, y = r.randint(100, 999), r.randint(100, 999)
-    tool = _tool(pick(r, "add", "calculator", "add_numbers"), pick(r, "Add two numbers", "The sum of two numbers"),
+    tool = describe(pick(r, "add", "calculator", "add_numbers"), pick(r, "Add two numbers", "The sum of two numbers"),
                  a="integer", b="integer")
     question = pick(r, f"What is {x} + {y}?", f"Add {x} and {y}.", f"How much is {x} plus {y}?")
     return tool, question, {"a": x, "b": y}, {"result": x + y}, f"The result is {x + y}."
@@ -59,14 +59,14 @@ def _add(r):
 def _song(r):
     song = r.choice(SONGS)
     key = pick(r, "title", "song")
-    tool = _tool(pick(r, "play_song", "play_music"), pick(r, "Play a song", "Play music"), **{key: "string"})
+    tool = describe(pick(r, "play_song", "play_music"), pick(r, "Play a song", "Play music"), **{key: "string"})
     question = pick(r, f"Play {song}.", f"Please play {song}.", f"I want to hear {song}.")
     return tool, question, {key: song}, {"status": "playing"}, f"Now playing {song}."
 
 
 def _light(r):
     room, state = r.choice(ROOMS), pick(r, "on", "off")
-    tool = _tool(pick(r, "set_light", "switch_light"), pick(r, "Switch a light on or off", "Set the light of a room"),
+    tool = describe(pick(r, "set_light", "switch_light"), pick(r, "Switch a light on or off", "Set the light of a room"),
                  room="string", state="string")
     question = pick(r, f"Turn {state} the light in the {room}.", f"Switch the {room} light {state}.",
                     f"Please turn the light in the {room} {state}.")
@@ -75,7 +75,7 @@ def _light(r):
 
 def _timer(r):
     minutes = r.randint(2, 30)
-    tool = _tool(pick(r, "set_timer", "timer"), pick(r, "Set a timer", "Start a timer"), minutes="integer")
+    tool = describe(pick(r, "set_timer", "timer"), pick(r, "Set a timer", "Start a timer"), minutes="integer")
     question = pick(r, f"Set a timer for {minutes} minutes.", f"Wake me in {minutes} minutes.",
                     f"Start a timer of {minutes} minutes.")
     return tool, question, {"minutes": minutes}, {"status": "started"}, f"The timer is set to {minutes} minutes."
@@ -83,7 +83,7 @@ def _timer(r):
 
 def _search(r):
     subject, count = r.choice(SUBJECTS), r.randint(2, 9)
-    tool = _tool(pick(r, "search", "find_books"), pick(r, "Search the library", "Find books"), query="string")
+    tool = describe(pick(r, "search", "find_books"), pick(r, "Search the library", "Find books"), query="string")
     question = pick(r, f"Find books about {subject}.", f"Search for books about {subject}.",
                     f"Are there books about {subject}?")
     return tool, question, {"query": subject}, {"found": count}, f"I found {count} books about {subject}."
@@ -91,7 +91,7 @@ def _search(r):
 
 def _message(r):
     name, text = some_name(r), r.choice(TEXTS)
-    tool = _tool(pick(r, "send_message", "send_text"), pick(r, "Send a message", "Send a text to somebody"),
+    tool = describe(pick(r, "send_message", "send_text"), pick(r, "Send a message", "Send a text to somebody"),
                  to="string", text="string")
     question = pick(r, f"Tell {name}: {text}.", f"Send {name} the message: {text}.", f"Write to {name}: {text}.")
     return tool, question, {"to": name, "text": text}, {"status": "sent"}, f"I sent the message to {name}."

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Makes the models of models/ from nothing: text, vocabulary, target, draft, files. Takes an hour and a half on two cores.
+#   usage: make.sh [FOLDER]     for what lies in between and the files; default build/train_demo. models/ is not touched.
+# The same files come out on one kind of machine with the same versions of PyTorch and BLAS and TRAIN_THREADS (default 2).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+folder=${1:-build/train_demo}
+threads=${TRAIN_THREADS:-2}
+scripts/install_deps.sh train
+mkdir -p "$folder"
+export PYTHONDONTWRITEBYTECODE=1
+step() { nice -n 19 /usr/bin/python3 "scripts/train_demo/$1.py" "${@:2}"; }
+
+vocabulary=$folder/vocabulary.json
+step vocabulary "$vocabulary"
+step corpus "$vocabulary" "$folder/short.npz" --seed 2 --rows 32400 --length 256
+step corpus "$vocabulary" "$folder/long.npz" --seed 3 --rows 900 --length 1024 --long 0.5
+step train "$folder/short.npz" "$folder/long.npz" --out "$folder/target.pt" --threads "$threads"
+step corpus "$vocabulary" "$folder/draft.npz" --seed 4 --rows 14400 --length 256
+step train "$folder/draft.npz" --out "$folder/draft.pt" --layers 2 --ff 256 --kv-heads 1 \
+  --teacher "$folder/target.pt" --threads "$threads"
+
+target="A tiny model for trying infer out: chats a little, knows the invented valley of Lindale, does small sums."
+draft="Drafts for infer-demo-5m, which shares its vocabulary."
+step export "$folder/target.pt" "$vocabulary" "$folder/infer-demo-5m-f32.gguf" f32 --name infer-demo-5m \
+  --description "$target"
+step export "$folder/target.pt" "$vocabulary" "$folder/infer-demo-5m-q8_0.gguf" q8_0 --name infer-demo-5m \
+  --description "$target"
+for type in f16 q8_0; do
+  step export "$folder/draft.pt" "$vocabulary" "$folder/infer-demo-draft-$type.gguf" "$type" --name infer-demo-draft \
+    --description "$draft"
+done
+step evaluate "$vocabulary" "$folder/target.pt" --draft "$folder/draft.pt" | tee "$folder/evaluation.json"
+step plot "$folder/loss.svg" "target, cross-entropy=$folder/target.jsonl" "draft, divergence=$folder/draft.jsonl"
