@@ -14,34 +14,13 @@
 #include <string_view>
 #include <vector>
 
-#include "ggml-like/error.h"
+#include "src/text/template_error.h"
 
 namespace infer {
 
 namespace jinja {
 class Template;
 }
-
-// Whatever goes wrong with a template. what() is one line, `[template] line 3, for: 'int' object is not iterable`.
-class TemplateError : public Error {
- public:
-  enum class Kind {
-    kSyntax,   // the template is not well-formed or uses what does not exist (a filter, another file)
-    kRuntime,  // the template cannot be applied to these values
-    kRaised,   // the template itself refused the conversation with raise_exception
-    kBudget,   // too much time, memory, output or nesting
-  };
-  // `text`: what is wrong, without place. Code: kInvalidFile, for kBudget kOutOfMemory.
-  TemplateError(Kind kind, int line, const std::string& construct, const std::string& text);
-
-  Kind kind() const { return kind_; }
-  // The message alone; of kRaised exactly what the template gave to raise_exception, perhaps several lines.
-  const std::string& text() const { return text_; }
-
- private:
-  Kind kind_;
-  std::string text_;
-};
 
 // What a prompt is made of. JSON objects keep the order of their keys.
 struct Conversation {

@@ -1,0 +1,49 @@
+// The tables of what templates can call by name, and how arguments reach it.
+#pragma once
+
+#include <span>
+
+#include "src/text/jinja/value.h"
+
+namespace infer::jinja {
+
+// nullptr: there is none of that name.
+const Builtin* find_filter(std::string_view name);
+const Builtin* find_test(std::string_view name);
+const Builtin* find_global(std::string_view name);
+const Builtin* find_method(Kind kind, std::string_view name);
+
+// Parts of the tables, each sorted by whoever looks up: filters of values, of sequences, of text; methods.
+std::span<const Builtin> value_filters();
+std::span<const Builtin> sequence_filters();
+std::span<const Builtin> select_filters();
+std::span<const Builtin> text_filters();
+std::span<const Builtin> html_filters();
+std::span<const Builtin> tests();
+std::span<const Builtin> globals();
+std::span<const Builtin> string_methods();
+std::span<const Builtin> string_search_methods();
+std::span<const Builtin> collection_methods(Kind kind);
+
+// Puts the arguments into the order of the builtin's parameters. Throws Failure for too many, unknown or missing ones.
+void bind(const Builtin& builtin, Arguments& arguments);
+
+// Arguments after bind(). Each throws Failure when the argument is of another type.
+int64_t int_argument(const Value& value, const char* what);
+int64_t int_or(const Value& value, int64_t fallback, const char* what);
+std::string_view text_argument(const Value& value, const char* what);
+
+// An attribute path as filters take it: "a.b.0", 3, none.
+class AttributePath {
+ public:
+  AttributePath(Heap& heap, const Value& path);
+  Value get(Runtime& runtime, Value item) const;
+
+ private:
+  Values parts_;
+};
+
+// Strings in lower case, everything else as it is.
+Value ignore_case(Heap& heap, const Value& value);
+
+}  // namespace infer::jinja

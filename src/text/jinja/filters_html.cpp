@@ -1,0 +1,117 @@
+// Filters for HTML and URLs.
+#include "src/text/jinja/builtins.h"
+#include "src/text/jinja/html.h"
+#include "src/text/jinja/iterate.h"
+#include "src/text/jinja/operators.h"
+#include "src/text/jinja/print.h"
+#include "src/text/jinja/runtime.h"
+#include "src/text/jinja/unicode.h"
+
+namespace infer::jinja {
+namespace {
+
+bool is_markup(const Value& value) { return value.is_string() && value.string().markup(); }
+
+Value escaped(Runtime& runtime, const Value& value, bool even_if_safe) {
+  if (is_markup(value) && !even_if_safe) return value;
+  Value holder;
+  Text out(runtime.heap());
+  append_escaped(text_of(runtime.heap(), value, holder), out);
+  return make_markup(std::move(out));
+}
+
+Value escape(Runtime& runtime, const Value& self, Arguments&) { return escaped(runtime, self, false); }
+Value force_escape(Runtime& runtime, const Value& self, Arguments&) { return escaped(runtime, self, true); }
+
+Value safe(Runtime& runtime, const Value& self, Arguments&) {
+  Value holder;
+  return make_markup(Text(text_of(runtime.heap(), self, holder), runtime.heap()));
+}
+
+Value strip_tags(Runtime& runtime, const Value& self, Arguments&) {
+  Value holder;
+  Text out(runtime.heap());
+  append_without_tags(text_of(runtime.heap(), self, holder), out);
+  return Value::of(std::move(out));
+}
+
+// Everything but letters, digits, _ . - ~ and, in a path, / becomes %XX.
+void append_quoted(std::string_view text, bool in_query, Text& out) {
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                       c == '.' || c == '-' || c == '~' || (c == '/' && !in_query);
+    if (plain) {
+      out += c;
+    } else if (in_query && c == ' ') {
+      out += '+';
+    } else {
+      constexpr char kHex[] = "0123456789ABCDEF";
+      out += '%';
+      out += kHex[static_cast<uint8_t>(c) >> 4];
+      out += kHex[static_cast<uint8_t>(c) & 15];
+    }
+  }
+}
+
+Value url_encode(Runtime& runtime, const Value& self, Arguments&) {
+  Heap& heap = runtime.heap();
+  Text out(heap);
+  Value holder;
+  if (self.is_string() || !is_iterable(self)) {
+    append_quoted(text_of(heap, self, holder), false, out);
+    return Value::of(std::move(out));
+  }
+  const auto add = [&](const Value& key, const Value& value) {
+    if (!out.empty()) out += '&';
+    append_quoted(text_of(heap, key, holder), true, out);
+    out += '=';
+    append_quoted(text_of(heap, value, holder), true, out);
+  };
+  if (self.is(Kind::kDict)) {
+    for (const auto& [key, value] : self.dict().entries()) add(key, value);
+  } else {
+    Iterator pairs(heap, self);
+    while (const auto pair = pairs.next()) {
+      const Values items = items_of(heap, *pair);
+      if (items.size() != 2) fail(concat("urlencode: pairs of key and value, found ", items.size(), " values"));
+      add(items[0], items[1]);
+    }
+  }
+  return Value::of(std::move(out));
+}
+
+Value xml_attributes(Runtime& runtime, const Value& self, Arguments& arguments) {
+  require_defined(self);
+  if (!self.is(Kind::kDict)) fail(concat("'", type_name(self), "' object has no attribute 'items'"));
+  const bool space = arguments.positional[0].is_missing() || truth(arguments.positional[0]);
+  Text out(runtime.heap());
+  for (const auto& [key, value] : self.dict().entries()) {
+    if (value.is_none() || value.is_undefined()) continue;
+    const std::string_view name = text_argument(key, "attribute name");
+    if (name.find_first_of(" \t\n\r\f\v/>=") != std::string_view::npos) {
+      fail(concat("Invalid character in attribute name: '", name.substr(0, 100), "'"));
+    }
+    if (space || !out.empty()) out += ' ';
+    out += escaped(runtime, key, false).text();
+    out += "=\"";
+    out += escaped(runtime, value, false).text();
+    out += '"';
+  }
+  return runtime.autoescape ? make_markup(std::move(out)) : Value::of(std::move(out));
+}
+
+constexpr Builtin kFilters[] = {
+    {"e", "", escape},
+    {"escape", "", escape},
+    {"forceescape", "", force_escape},
+    {"safe", "", safe},
+    {"striptags", "", strip_tags},
+    {"urlencode", "", url_encode},
+    {"xmlattr", "[autospace]", xml_attributes},
+};
+
+}  // namespace
+
+std::span<const Builtin> html_filters() { return kFilters; }
+
+}  // namespace infer::jinja

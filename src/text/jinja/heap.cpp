@@ -1,0 +1,48 @@
+#include "src/text/jinja/heap.h"
+
+namespace infer::jinja {
+
+Heap::~Heap() {
+  dying_ = true;  // deleting an object must not drop others: all of them are deleted here
+  while (objects_) {
+    Object* object = objects_;
+    objects_ = object->next_;
+    delete object;
+  }
+}
+
+void Heap::add(Object* object, size_t bytes) noexcept {
+  object->bytes_ = static_cast<uint32_t>(bytes);
+  object->next_ = objects_;
+  if (objects_) objects_->previous_ = object;
+  objects_ = object;
+}
+
+void Heap::remove(Object* object) noexcept {
+  if (object->previous_) object->previous_->next_ = object->next_;
+  else objects_ = object->next_;
+  if (object->next_) object->next_->previous_ = object->previous_;
+}
+
+void Heap::drop(Object* object) noexcept {
+  if (dying_) return;
+  remove(object);
+  object->next_ = dropped_;
+  dropped_ = object;
+  if (dropping_) return;
+  dropping_ = true;
+  while (dropped_) {
+    Object* dead = dropped_;
+    dropped_ = dead->next_;
+    const size_t bytes = dead->bytes_;
+    delete dead;
+    release(bytes);
+  }
+  dropping_ = false;
+}
+
+void Heap::refuse_memory() const { fail_budget(concat("values need more than ", limits_.memory_bytes >> 20, " MiB")); }
+
+void Heap::refuse_steps() const { fail_budget(concat("more than ", limits_.steps, " steps of evaluation")); }
+
+}  // namespace infer::jinja

@@ -1,0 +1,153 @@
+// The budget of one parse or render, and the memory of its values. Everything a template can make grow is allocated
+// through a HeapAllocator, so that live bytes are counted exactly and refused before they are allocated; evaluation
+// counts steps, and work on bytes counts as steps too. One Heap belongs to one render and one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/text/template_error.h"
+
+namespace infer::jinja {
+
+// What goes wrong inside; the interpreter and the parser add the place and make a TemplateError of it.
+struct Failure {
+  TemplateError::Kind kind;
+  std::string text;
+};
+
+[[noreturn]] inline void fail(std::string text) { throw Failure{TemplateError::Kind::kRuntime, std::move(text)}; }
+[[noreturn]] inline void fail_budget(std::string text) { throw Failure{TemplateError::Kind::kBudget, std::move(text)}; }
+
+struct Limits {
+  uint64_t steps = 5'000'000;              // evaluated nodes, items, and 256 bytes of text each
+  size_t memory_bytes = size_t{40} << 20;  // live values and output together
+  size_t output_bytes = size_t{16} << 20;
+  int depth = 1500;      // nested evaluations
+  int call_depth = 200;  // nested macros, loops and callers
+  int json_depth = 200;  // nesting of the values given
+};
+
+class Object;
+
+class Heap {
+ public:
+  explicit Heap(const Limits& limits) : limits_(limits) {}
+  ~Heap();  // deletes what is left: objects that refer to each other
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  void charge(size_t bytes) {
+    if (bytes > limits_.memory_bytes - live_) refuse_memory();
+    live_ += bytes;
+    if (live_ > peak_) peak_ = live_;
+    work(bytes);
+  }
+  void release(size_t bytes) noexcept { live_ -= bytes; }
+
+  void step(uint64_t n = 1) {
+    if (n > limits_.steps - steps_) refuse_steps();
+    steps_ += n;
+  }
+  // Reading or writing so many bytes.
+  void work(size_t bytes) {
+    if (bytes >= 256) step(bytes / 256);
+  }
+
+  // The only way to make an object.
+  template <typename T, typename... Args>
+  T* make(Args&&... args) {
+    charge(sizeof(T));
+    T* object = nullptr;
+    try {
+      object = new T(*this, std::forward<Args>(args)...);
+    } catch (...) {
+      release(sizeof(T));
+      throw;
+    }
+    add(object, sizeof(T));
+    return object;
+  }
+
+  const Limits& limits() const { return limits_; }
+  size_t live_bytes() const { return live_; }
+  size_t peak_bytes() const { return peak_; }
+  uint64_t steps() const { return steps_; }
+
+ private:
+  friend class Object;
+  void add(Object* object, size_t bytes) noexcept;
+  void remove(Object* object) noexcept;
+  void drop(Object* object) noexcept;  // nobody refers to it any more
+  [[noreturn]] void refuse_memory() const;
+  [[noreturn]] void refuse_steps() const;
+
+  const Limits limits_;
+  size_t live_ = 0, peak_ = 0;
+  uint64_t steps_ = 0;
+  Object* objects_ = nullptr;  // all live ones, doubly linked
+  Object* dropped_ = nullptr;  // to be deleted, singly linked: one object may drop many, so this is no recursion
+  bool dropping_ = false;
+  bool dying_ = false;
+};
+
+template <typename T>
+class HeapAllocator {
+ public:
+  using value_type = T;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_copy_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+
+  HeapAllocator(Heap& heap) : heap_(&heap) {}  // NOLINT: meant to convert
+  template <typename U>
+  HeapAllocator(const HeapAllocator<U>& other) : heap_(&other.heap()) {}  // NOLINT
+
+  T* allocate(size_t n) {
+    if (n > SIZE_MAX / 2 / sizeof(T)) fail_budget("more memory than there is");
+    heap_->charge(n * sizeof(T));
+    return static_cast<T*>(::operator new(n * sizeof(T)));
+  }
+  void deallocate(T* data, size_t n) noexcept {
+    ::operator delete(data);
+    heap_->release(n * sizeof(T));
+  }
+  Heap& heap() const { return *heap_; }
+  bool operator==(const HeapAllocator& other) const { return heap_ == other.heap_; }
+
+ private:
+  Heap* heap_;
+};
+
+using Text = std::basic_string<char, std::char_traits<char>, HeapAllocator<char>>;
+template <typename T>
+using Vector = std::vector<T, HeapAllocator<T>>;
+
+// What values refer to. Counted by its Values; not thread-safe.
+class Object {
+ public:
+  explicit Object(Heap& heap) : heap_(heap) {}
+  virtual ~Object() = default;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  void retain() noexcept { ++references_; }
+  void release() noexcept {
+    if (--references_ == 0) heap_.drop(this);
+  }
+  Heap& heap() const { return heap_; }
+
+ private:
+  friend class Heap;
+  Heap& heap_;
+  uint32_t references_ = 0;
+  uint32_t bytes_ = 0;  // of the object itself
+  Object* previous_ = nullptr;
+  Object* next_ = nullptr;
+};
+
+}  // namespace infer::jinja

@@ -1,0 +1,32 @@
+// Python's operators on values, with Python's error messages.
+#pragma once
+
+#include "src/text/jinja/value.h"
+
+namespace infer::jinja {
+
+enum class BinaryOp : uint8_t { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo, kPower };
+enum class CompareOp : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kIn, kNotIn };
+
+Value apply(Runtime& runtime, BinaryOp op, const Value& left, const Value& right);
+Value negate(const Value& value);
+Value unary_plus(const Value& value);
+bool compare(Runtime& runtime, CompareOp op, const Value& left, const Value& right);
+
+bool truth(const Value& value);
+bool equals(const Value& left, const Value& right, int depth = 0);
+// <0, 0, >0; nullopt for NaN. Throws Failure for values without an order; `op` is for its message.
+std::optional<int> order(const Value& left, const Value& right, std::string_view op = "<", int depth = 0);
+bool contains(const Value& container, const Value& item);
+
+// Throws Failure with the reason for which the value is undefined, if it is.
+void require_defined(const Value& value);
+
+// len(); throws Failure for what has none.
+int64_t length_of(const Value& value);
+
+// Checked integer arithmetic; throws Failure on overflow.
+int64_t add_checked(int64_t a, int64_t b);
+int64_t multiply_checked(int64_t a, int64_t b);
+
+}  // namespace infer::jinja

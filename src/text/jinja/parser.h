@@ -1,0 +1,19 @@
+// Source to syntax tree. Everything about a template that can be known without values is checked here.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "src/text/jinja/syntax.h"
+
+namespace infer::jinja {
+
+inline constexpr size_t kMaxTemplateBytes = size_t{1} << 20;
+inline constexpr size_t kMaxNodes = 150'000;
+inline constexpr int kMaxParseDepth = 150;  // brackets and statements in each other
+inline constexpr int kMaxHeight = 500;      // of the tree: also a + b + c ... is that deep
+
+// Throws TemplateError: kSyntax, or kBudget for a template beyond the limits above.
+std::unique_ptr<const SyntaxTree> parse(std::string_view source);
+
+}  // namespace infer::jinja

@@ -1,0 +1,10 @@
+// Values over several lines, as Python's pprint.pformat lays them out.
+#pragma once
+
+#include "src/text/jinja/value.h"
+
+namespace infer::jinja {
+
+void append_pretty(const Value& value, Text& out);
+
+}  // namespace infer::jinja

@@ -1,0 +1,52 @@
+// What functions of the language may ask for: memory, look-up of attributes and items, calls. One per render.
+#pragma once
+
+#include <ctime>
+#include <functional>
+
+#include "src/text/jinja/value.h"
+
+namespace infer::jinja {
+
+using Clock = std::function<std::tm()>;
+
+class Runtime {
+ public:
+  Runtime(Heap& heap, const Clock& clock) : heap_(heap), clock_(clock) {}
+  virtual ~Runtime() = default;
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  Heap& heap() { return heap_; }
+  Value text(std::string_view text) { return Value::of(heap_, text); }
+  Value undefined(std::string_view why) { return Value::undefined(heap_, why); }
+  std::tm now() const { return clock_(); }
+
+  // `object.name` and `object[key]`; what is not there is undefined.
+  Value get_attribute(const Value& object, const Value& name);
+  Value get_item(const Value& object, const Value& key);
+
+  // Any function, method, macro, loop, joiner; throws Failure for what cannot be called.
+  Value call(const Value& callee, Arguments& arguments);
+  Value call_filter(const Value& name, const Value& input, Arguments& arguments);
+  bool call_test(const Value& name, const Value& input, Arguments& arguments);
+
+  bool autoescape = false;
+
+ protected:
+  virtual Value call_macro(const Value& macro, Arguments& arguments) = 0;
+  virtual Value call_loop(const Value& loop, Arguments& arguments) = 0;
+  virtual Value macro_attribute(const Value& macro, std::string_view name) = 0;  // kMissing: has none
+  virtual Value loop_attribute(const Value& loop, std::string_view name) = 0;
+
+ private:
+  Value find_attribute(const Value& object, std::string_view name);
+  Value find_item(const Value& object, const Value& key);
+  Value not_there(const Value& object, const Value& key);
+
+  Heap& heap_;
+  const Clock& clock_;
+  int applied_ = 0;  // filters and tests by name inside of each other: map('map', 'map', ...)
+};
+
+}  // namespace infer::jinja

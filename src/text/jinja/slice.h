@@ -1,0 +1,20 @@
+// Elements and slices of strings, lists, tuples and ranges.
+#pragma once
+
+#include "src/text/jinja/value.h"
+
+namespace infer::jinja {
+
+// REQUIRES 0 <= index < length.
+Value element(Heap& heap, const Value& sequence, int64_t index);
+
+// sequence[start:stop:step]; each of them an integer or none. Throws Failure for what cannot be cut.
+Value slice(Heap& heap, const Value& sequence, const Value& start, const Value& stop, const Value& step);
+
+// Bounds of a slice as Python resolves them.
+struct SliceBounds {
+  int64_t start, stop, step, count;
+};
+SliceBounds slice_bounds(int64_t length, const Value& start, const Value& stop, const Value& step);
+
+}  // namespace infer::jinja

@@ -1,0 +1,84 @@
+#include "src/text/jinja/string_tools.h"
+
+#include "src/text/jinja/html.h"
+#include "src/text/jinja/search.h"
+
+namespace infer::jinja {
+namespace {
+
+bool is_markup(const Value& value) { return value.is_string() && value.string().markup(); }
+
+}  // namespace
+
+Value justify(Heap& heap, const Value& text, int64_t width, std::string_view fill, Side filled) {
+  const int64_t length = text.string().length();
+  if (width <= length) return text;
+  const int64_t missing = width - length;
+  if (static_cast<uint64_t>(missing) > heap.limits().memory_bytes) fail_budget(concat("a width of ", width));
+  // Python puts the odd one of a centred text to the left when the width is odd.
+  const int64_t left = filled == Side::kLeft    ? missing
+                       : filled == Side::kRight ? 0
+                                                : missing / 2 + (missing & width & 1);
+  Text out(heap);
+  out.reserve(text.text().size() + static_cast<size_t>(missing) * fill.size());
+  const auto pad = [&](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out += fill;
+  };
+  pad(left);
+  out += text.text();
+  pad(missing - left);
+  return make_text_like(std::move(out), text);
+}
+
+Value strip_value(Heap& heap, const Value& text, const Value& characters, Side side) {
+  std::string_view kept;
+  heap.work(text.text().size() / 4);
+  if (characters.is_missing() || characters.is_none()) {
+    kept = strip(text.text(), side);
+  } else {
+    if (!characters.is_string()) fail(concat("strip arg must be None or str, not ", type_name(characters)));
+    // What is looked at, times what it is compared with.
+    const std::string_view set = characters.text();
+    if (set.size() > 64) heap.work(std::min(text.text().size() * set.size(), size_t{1} << 40));
+    kept = strip(text.text(), set, side);
+  }
+  if (kept.size() == text.text().size()) return text;
+  return make_text_like(Text(kept, heap), text);
+}
+
+Value replace_value(Heap& heap, const Value& text, const Value& old_part, const Value& new_part, int64_t count,
+                    bool escape) {
+  const bool markup = is_markup(text) || (escape && (is_markup(old_part) || is_markup(new_part)));
+  const auto escaped = [&](const Value& value) {
+    Text out(heap);
+    if (markup && !is_markup(value)) append_escaped(value.text(), out);
+    else out += value.text();
+    return out;
+  };
+  const Text source = escaped(text), from = escaped(old_part), to = escaped(new_part);
+  Text out(heap);
+  size_t at = 0;
+  if (from.empty()) {
+    // Between all characters and at both ends.
+    for (size_t length = 0; count != 0; at += length, --count) {
+      heap.work(to.size());
+      out += to;
+      if (at >= source.size()) break;
+      code_at(source, at, length);
+      out.append(source, at, length);
+    }
+  } else {
+    for (; count != 0; --count) {
+      const size_t found = find_first(heap, source, from, at);
+      if (found == kNotFound) break;
+      heap.step();
+      out.append(source, at, found - at);
+      out += to;
+      at = found + from.size();
+    }
+  }
+  if (at < source.size()) out.append(source, at, source.size() - at);
+  return markup ? make_markup(std::move(out)) : Value::of(std::move(out));
+}
+
+}  // namespace infer::jinja

@@ -1,0 +1,39 @@
+#include "src/text/jinja/template.h"
+
+#include <nlohmann/json.hpp>
+
+#include "src/text/jinja/interpreter.h"
+#include "src/text/jinja/parser.h"
+
+namespace infer::jinja {
+
+Template::Template(std::string source) : source_(std::move(source)), tree_(parse(source_)) {}
+Template::~Template() = default;
+
+std::string Template::render(const nlohmann::ordered_json& variables, const std::function<std::tm()>& clock,
+                             const Limits& limits, RenderStatistics* statistics) const {
+  Heap heap(limits);
+  const auto note = [&] {
+    if (statistics) *statistics = {heap.peak_bytes(), heap.steps()};
+  };
+  try {
+    std::string text = Interpreter(*tree_, heap, clock, variables).render();
+    note();
+    return text;
+  } catch (const Failure& failure) {  // before anything was evaluated: the variables themselves
+    note();
+    throw TemplateError(failure.kind, 0, "", failure.text);
+  } catch (...) {
+    note();
+    throw;
+  }
+}
+
+std::tm local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm result = {};
+  localtime_r(&now, &result);
+  return result;
+}
+
+}  // namespace infer::jinja

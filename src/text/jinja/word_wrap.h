@@ -1,0 +1,17 @@
+// Text broken into lines of a width, as Python's textwrap does it.
+#pragma once
+
+#include "src/text/jinja/value.h"
+
+namespace infer::jinja {
+
+struct WrapOptions {
+  int64_t width = 79;
+  bool break_long_words = true;
+  bool break_on_hyphens = true;
+};
+
+// Every line of `text` for itself.
+Text word_wrap(Heap& heap, std::string_view text, std::string_view line_end, const WrapOptions& options);
+
+}  // namespace infer::jinja
