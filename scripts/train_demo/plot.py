@@ -1,6 +1,8 @@
 """Draws the losses of training runs as SVG.
 
-    plot.py OUT.svg TITLE=LOG.jsonl ...
+    plot.py OUT.svg TITLE=LOG.jsonl[+LOG.jsonl...] ...
+
+Logs joined by + are the parts of one run.
 """
 
 import json
@@ -11,14 +13,18 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 360, 56, 44, 20, 20
 COLOURS = ["#1f6feb", "#d1541f", "#2a8a4a", "#8a3ab9"]
 
 
-def read(path):
+def read(paths):
     """[(tokens, loss)]"""
-    with open(path, encoding="utf-8") as file:
-        return [(line["tokens"], line["loss"]) for line in map(json.loads, file)]
+    points, before = [], 0
+    for path in paths.split("+"):
+        with open(path, encoding="utf-8") as file:
+            points += [(before + line["tokens"], line["loss"]) for line in map(json.loads, file)]
+        before = points[-1][0]
+    return points
 
 
 def main(out, *curves):
-    curves = [(title, read(path)) for title, path in (curve.split("=", 1) for curve in curves)]
+    curves = [(title, read(paths)) for title, paths in (curve.split("=", 1) for curve in curves)]
     most_tokens = max(points[-1][0] for _, points in curves)
     losses = [loss for _, points in curves for _, loss in points]
     low, high = (math.log(bound(losses)) for bound in (min, max))

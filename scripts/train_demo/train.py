@@ -25,7 +25,6 @@ import model as models
 from optimizer import optimizers
 
 WARM_UP = 0.02  # of all steps
-COOL_DOWN = 0.45  # of all steps, at the end, down to nothing
 READ_SHARE = 0.15  # of the tokens that somebody else writes are learned too
 LOG_EVERY, SAVE_EVERY = 20, 200
 
@@ -107,9 +106,9 @@ def keep_memory():
         libc.mallopt(trim_threshold, (1 << 31) - 1)
 
 
-def schedule(progress):
-    """Factor of the learning rates; progress runs from 0 to 1."""
-    return min(1.0, (progress + 1e-3) / WARM_UP, (1.0 - progress) / COOL_DOWN)
+def schedule(progress, cool_down):
+    """Factor of the learning rates; progress runs from 0 to 1, the last `cool_down` of it down to nothing."""
+    return min(1.0, (progress + 1e-3) / WARM_UP, (1.0 - progress) / cool_down)
 
 
 def count_steps(paths, batch_tokens):
@@ -130,13 +129,15 @@ def main():
     parser.add_argument("--ff", type=int, default=768)
     parser.add_argument("--kv-heads", type=int, default=2)
     parser.add_argument("--teacher")
+    parser.add_argument("--start", help="begin with the weights of this model instead of random ones")
+    parser.add_argument("--cool-down", type=float, default=0.45, help="share of the steps in which the rates fall")
     parser.add_argument("--batch-tokens", type=int, default=4608)
     parser.add_argument("--muon-rate", type=float, default=0.02)
     parser.add_argument("--adam-rate", type=float, default=0.004)
     parser.add_argument("--weight-decay", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--max-steps", type=int, help="stop there; for measuring")
+    parser.add_argument("--max-steps", type=int, help="stop there, whatever the schedule says")
     options = parser.parse_args()
 
     torch.manual_seed(options.seed)
@@ -146,6 +147,8 @@ def main():
     device = "cuda" if torch.cuda.is_available() else "cpu"
     config = models.Config(options.vocabulary_size, options.layers, n_ff=options.ff, n_kv_head=options.kv_heads)
     model = models.Model(config, torch.bfloat16).to(device)
+    if options.start:
+        model.load_state_dict(models.load(options.start, device).state_dict())
     teacher = models.load(options.teacher, device, torch.bfloat16) if options.teacher else None
     steppers = optimizers(model, workers, options.muon_rate, options.adam_rate, options.weight_decay)
     rates = [[group["lr"] for group in stepper.param_groups] for stepper in steppers]
@@ -156,7 +159,7 @@ def main():
     log = options.out.with_suffix(".jsonl").open("w", encoding="utf-8")
     start, n_tokens, losses = time.monotonic(), 0, []
     for step, (tokens, documents, learned) in enumerate(batches(options.rows, options.batch_tokens, device)):
-        factor = schedule(step / n_steps)
+        factor = schedule(step / n_steps, options.cool_down)
         for stepper, stepper_rates in zip(steppers, rates):
             for group, rate in zip(stepper.param_groups, stepper_rates):
                 group["lr"] = rate * factor
