@@ -85,7 +85,11 @@ bool Engine::submit(Request request) {
   return scheduler_->add(std::move(request));
 }
 
-void Engine::cancel(RequestId id, FinishReason reason) { scheduler_->finish(id, reason); }
+void Engine::cancel(RequestId id, FinishReason reason) {
+  if (!scheduler_->find(id)) return;
+  scheduler_->finish(id, reason);
+  scheduler_->take(id);
+}
 
 bool Engine::idle() const { return scheduler_->idle(); }
 
@@ -152,7 +156,7 @@ std::vector<Progress> Engine::step() {
   int64_t generated = 0;
   for (size_t i = 0; i < plan.sequences.size(); ++i) {
     const Sequence& s = *plan.sequences[i].sequence;
-    Progress p{s.id(), {}, s.finish_reason()};
+    Progress p{s.id(), {}, s.finish_reason(), s.prompt_length(), s.cached_prompt_tokens()};
     const auto fresh = s.known_tokens().subspan(static_cast<size_t>(known[i]));
     p.tokens.assign(fresh.begin(), fresh.end());
     generated += static_cast<int64_t>(p.tokens.size());

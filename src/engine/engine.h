@@ -33,6 +33,7 @@ struct Progress {
   RequestId id;
   std::vector<TokenId> tokens;  // newly generated
   FinishReason finished = FinishReason::kNone;
+  int64_t prompt_tokens = 0, cached_tokens = 0;  // of the prompt: its length, and how much of it was not computed again
 };
 
 // Time and work since the engine was made.
@@ -52,8 +53,11 @@ class Engine {
   [[nodiscard]] bool submit(Request request);
   // Tokens that may follow the known ones of a sequence, verified by its next step; the text does not depend on them.
   void propose(RequestId id, std::span<const TokenId> drafts) { scheduler_->propose(id, drafts); }
+  // Ends a request at once, of whatever stage; unknown ids are ignored. Not from within a LogitsCallback.
   void cancel(RequestId id, FinishReason reason = FinishReason::kCancelled);
   bool idle() const;
+  // Gives back what the last request of a conversation left (Request::conversation).
+  void forget(uint64_t conversation) { scheduler_->forget(conversation); }
 
   // Runs one step and says what became of every sequence that took part or ended. Empty when there is nothing to do.
   std::vector<Progress> step();

@@ -28,7 +28,10 @@ struct Request {
   int32_t priority = 0;      // higher goes first; then first come, first served
   std::string cache_salt;    // only requests of the same salt share cached prefixes
   bool reuse_prefix = true;  // false: neither take cached blocks nor leave any
-  bool all_logits = false;   // logits of every prompt position; takes no cached blocks
+  // Not 0: starts from what the last request of this conversation left computed, token for token where cached blocks
+  // go by 32, and leaves the same. One request of a conversation at a time gains by it.
+  uint64_t conversation = 0;
+  bool all_logits = false;  // logits of every prompt position; takes no cached blocks
 };
 
 }  // namespace infer

@@ -1,6 +1,7 @@
 #include "src/engine/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ggml-like/error.h"
 #include "ggml-like/step_inputs.h"  // kMaxCacheGroups
@@ -124,8 +125,8 @@ void Scheduler::schedule_decodes(StepPlan& plan) {
     Sequence& s = *running_[i];
     if (s.remaining() != 1) continue;
     bool reserved = reserve(s, 1, plan);
-    while (!reserved && running_.back() != &s) {
-      preempt(*running_.back());
+    while (!reserved && (running_.back() != &s || !held_.empty())) {
+      if (!drop_oldest_held()) preempt(*running_.back());
       reserved = reserve(s, 1, plan);
     }
     if (!reserved) {
@@ -147,7 +148,8 @@ void Scheduler::admit(StepPlan& plan) {
   while (!waiting_.empty() && running_.size() < static_cast<size_t>(config_.max_sequences) &&
          plan.n_tokens < config_.token_budget) {
     Sequence& s = *waiting_.front();
-    if (!start(s)) {
+    if (!start(s, plan)) {
+      if (drop_oldest_held()) continue;
       CHECK_INTERNAL(!running_.empty());  // alone, a sequence fits
       return;
     }
@@ -188,7 +190,7 @@ void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
   plan.sequences.push_back(scheduled);
 }
 
-bool Scheduler::start(Sequence& s) {
+bool Scheduler::start(Sequence& s, StepPlan& plan) {
   // At least one known token is left to compute, so that there are logits to go on from.
   const bool look_up = s.request_.reuse_prefix && !s.request_.all_logits;
   int64_t n_hit = look_up ? (s.n_known_ - 1) / kBlockTokens : 0;
@@ -197,6 +199,12 @@ bool Scheduler::start(Sequence& s) {
   for (size_t g = 0; g < pools_.size(); ++g) {
     hits[g] = pools_[g].find_prefix(std::span(s.tables_[g].keys).first(n_hit));
     n_hit = static_cast<int64_t>(hits[g].size());
+  }
+  if (const auto held = look_up ? find_held(s) : held_.end(); held != held_.end()) {
+    const auto known = s.known_tokens().first(s.n_known_ - 1);
+    const auto end = std::mismatch(known.begin(), known.end(), held->tokens.begin(), held->tokens.end()).first;
+    const int64_t n_held = end - known.begin();
+    if (n_held > n_hit * kBlockTokens) return start_from_held(s, held, n_held, plan);
   }
   for (size_t g = 0; g < pools_.size(); ++g) {
     hits[g].resize(n_hit);
@@ -215,10 +223,79 @@ bool Scheduler::start(Sequence& s) {
     }
   }
   s.n_computed_ = n_hit * kBlockTokens;
+  set_running(s);
+  return true;
+}
+
+std::vector<Scheduler::Held>::iterator Scheduler::find_held(const Sequence& s) {
+  if (s.request_.conversation == 0) return held_.end();
+  return std::find_if(held_.begin(), held_.end(), [&](const Held& held) {
+    return held.conversation == s.request_.conversation && held.cache_salt == s.request_.cache_salt;
+  });
+}
+
+bool Scheduler::start_from_held(Sequence& s, std::vector<Held>::iterator held, int64_t n_held, StepPlan& plan) {
+  const size_t n_kept = static_cast<size_t>(blocks_for(n_held));
+  const size_t first = static_cast<size_t>(n_held / kBlockTokens);  // the first block written
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    const auto& blocks = held->tables[g].blocks;
+    int64_t available = pools_[g].available();
+    for (size_t i = n_kept; i < blocks.size(); ++i) available += pools_[g].references(blocks[i]) == 1;
+    int64_t needed = blocks_for(s.n_known_) - static_cast<int64_t>(n_kept) + static_cast<int64_t>(running_.size());
+    if (first < n_kept && pools_[g].references(blocks[first]) > 1) ++needed;  // a copy
+    if (available < needed) return false;
+  }
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    auto& blocks = held->tables[g].blocks;
+    for (; blocks.size() > n_kept; blocks.pop_back()) pools_[g].release(blocks.back());
+    s.tables_[g].blocks = std::move(blocks);
+    s.tables_[g].n_published = std::min<size_t>(held->tables[g].n_published, first);
+  }
+  held_.erase(held);
+  s.n_computed_ = n_held;
+  const bool reserved = reserve(s, s.n_known_ - n_held, plan);
+  CHECK_INTERNAL(reserved);
+  set_running(s);
+  return true;
+}
+
+void Scheduler::set_running(Sequence& s) {
   s.state_ = SequenceState::kRunning;
   if (s.n_cached_prompt_ < 0) s.n_cached_prompt_ = std::min(s.n_computed_, s.n_prompt_);
   stats_.admitted_tokens += s.n_known_;
   stats_.prefix_hit_tokens += s.n_computed_;
+}
+
+void Scheduler::hold(Sequence& s) {
+  if (const auto before = find_held(s); before != held_.end()) drop(before);
+  // The text may have ended before tokens that were computed as drafts.
+  const int64_t n = std::min(s.n_computed_, s.n_known_);
+  Held held{s.request_.conversation, s.request_.cache_salt, {s.tokens_.begin(), s.tokens_.begin() + n}, {}};
+  for (size_t g = 0; g < pools_.size(); ++g) {
+    auto& table = s.tables_[g];
+    for (; static_cast<int64_t>(table.blocks.size()) > blocks_for(n); table.blocks.pop_back()) {
+      pools_[g].release(table.blocks.back());
+    }
+    held.tables.push_back(std::exchange(table, {}));
+  }
+  held_.push_back(std::move(held));
+}
+
+void Scheduler::drop(std::vector<Held>::iterator held) {
+  for (size_t g = 0; g < pools_.size(); ++g) release(g, held->tables[g]);
+  held_.erase(held);
+}
+
+void Scheduler::forget(uint64_t conversation) {
+  CHECK_INTERNAL(!in_flight_);
+  for (auto held = held_.begin(); held != held_.end();) {
+    held->conversation == conversation ? drop(held), held = held_.begin() : ++held;
+  }
+}
+
+bool Scheduler::drop_oldest_held() {
+  if (held_.empty()) return false;
+  drop(held_.begin());
   return true;
 }
 
@@ -261,13 +338,14 @@ void Scheduler::preempt(Sequence& s) {
 }
 
 void Scheduler::release_blocks(Sequence& s) {
-  for (size_t g = 0; g < pools_.size(); ++g) {
-    auto& table = s.tables_[g];
-    // Last first: of a text in the cache the end is evicted before the beginning it depends on.
-    for (size_t i = table.blocks.size(); i-- > 0;) pools_[g].release(table.blocks[i]);
-    table.blocks.clear();
-    table.n_published = 0;
-  }
+  for (size_t g = 0; g < pools_.size(); ++g) release(g, s.tables_[g]);
+}
+
+void Scheduler::release(size_t group, Sequence::Table& table) {
+  // Last first: of a text in the cache the end is evicted before the beginning it depends on.
+  for (size_t i = table.blocks.size(); i-- > 0;) pools_[group].release(table.blocks[i]);
+  table.blocks.clear();
+  table.n_published = 0;
 }
 
 void Scheduler::commit(const StepPlan& plan, std::span<const std::vector<TokenId>> sampled) {
@@ -391,7 +469,12 @@ void Scheduler::finish(RequestId id, FinishReason reason) {
   Sequence* s = find(id);
   if (!s || s->state_ == SequenceState::kFinished) return;
   std::erase(s->state_ == SequenceState::kRunning ? running_ : waiting_, s);
-  release_blocks(*s);
+  const bool keeps = s->request_.conversation != 0 && s->request_.reuse_prefix && s->n_computed_ > 0;
+  if (keeps) {
+    hold(*s);
+  } else {
+    release_blocks(*s);
+  }
   if (!in_flight_) s->tokens_.resize(s->n_known_);  // a step in flight may still read its drafts
   s->state_ = SequenceState::kFinished;
   s->finish_reason_ = reason;

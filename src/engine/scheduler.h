@@ -6,6 +6,7 @@
 // when it is admitted, so only decodes can run out of blocks; then the last in rank (lowest priority, youngest) is
 // preempted: it gives its blocks back, waits, and is computed again later.
 // The first in rank is never preempted for another, and what it needs was checked by add(): it always advances.
+// What ended requests of conversations hold is dropped before any sequence waits or is preempted for want of blocks.
 //
 // Owns the block pools and the sequences. One thread.
 #pragma once
@@ -104,6 +105,10 @@ class Scheduler {
   // schedule() and commit() its block table is gone but its blocks are given to nobody before the next schedule().
   void finish(RequestId id, FinishReason reason);
 
+  // Gives back what a conversation holds, if anything. Its full blocks stay in the cache. Not between schedule() and
+  // commit().
+  void forget(uint64_t conversation);
+
   // Hands over a finished sequence. Not between schedule() and commit().
   std::unique_ptr<Sequence> take(RequestId id);
 
@@ -111,11 +116,22 @@ class Scheduler {
   bool idle() const { return running_.empty() && waiting_.empty(); }
   std::span<Sequence* const> running() const { return running_; }  // in rank
   std::span<Sequence* const> waiting() const { return waiting_; }  // in rank
+  // Conversations whose last state is kept, and the blocks of one of them, i < n_held().
+  size_t n_held() const { return held_.size(); }
+  std::span<const BlockId> held_blocks(size_t i, size_t group) const { return held_[i].tables[group].blocks; }
   const BlockPool& pool(size_t group) const { return pools_[group]; }
   const SchedulerStats& stats() const { return stats_; }
   const SchedulerConfig& config() const { return config_; }
 
  private:
+  // What the last request of a conversation left: the tokens computed, and where their keys and values lie.
+  struct Held {
+    uint64_t conversation = 0;
+    std::string cache_salt;
+    std::vector<TokenId> tokens;
+    std::vector<Sequence::Table> tables;  // one per cache group; each covers the tokens
+  };
+
   // The passes of schedule().
   void schedule_decodes(StepPlan& plan);
   void schedule_prompts(StepPlan& plan);
@@ -123,9 +139,18 @@ class Scheduler {
   void schedule_drafts(StepPlan& plan);
 
   void add_chunk(Sequence& s, StepPlan& plan);
-  bool start(Sequence& s);
+  bool start(Sequence& s, StepPlan& plan);
+  // As start(), from the first n_held tokens of what the sequence's conversation left.
+  bool start_from_held(Sequence& s, std::vector<Held>::iterator held, int64_t n_held, StepPlan& plan);
+  std::vector<Held>::iterator find_held(const Sequence& s);
+  // The sequence's computed tokens, with their blocks, become what its conversation holds.
+  void hold(Sequence& s);
+  void drop(std::vector<Held>::iterator held);
+  bool drop_oldest_held();  // false: there was none
+  void set_running(Sequence& s);
   void preempt(Sequence& s);
   void release_blocks(Sequence& s);
+  void release(size_t group, Sequence::Table& table);
   // Makes room for the tokens [computed, computed + n): missing blocks, and a copy of a shared block that would be
   // written. False, with nothing done, when blocks do not suffice.
   bool reserve(Sequence& s, int64_t n, StepPlan& plan);
@@ -144,6 +169,7 @@ class Scheduler {
   std::vector<BlockPool> pools_;  // one per group
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
   std::vector<Sequence*> waiting_, running_;  // in rank
+  std::vector<Held> held_;                    // at most one per conversation, oldest first
   uint64_t arrivals_ = 0;
   bool in_flight_ = false;  // between schedule() and commit()
   SchedulerStats stats_;

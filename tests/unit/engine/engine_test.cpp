@@ -137,6 +137,33 @@ TEST_CASE("a prefix from the cache gives the bits of one that is computed") {
   CHECK(engine.scheduler().stats().prefix_hit_tokens == 128);
 }
 
+TEST_CASE("a turn of a conversation computes its new tokens only, and gives the bits of the whole computed anew") {
+  Engine engine(open_model("Q4_K_M"), small_options());
+  Request turn = make_request(1, 50, 21);
+  turn.conversation = 7;
+  std::vector<TokenId> text = turn.prompt;
+  const auto first = run_all(engine, {{0, turn}}).at(1).tokens;
+  text.insert(text.end(), first.begin(), first.end());
+  for (RequestId id = 2; id <= 4; ++id) {
+    CAPTURE(id);
+    // Of what was said, the last token is not computed yet; the third turn also takes two tokens back.
+    if (id == 3) text.resize(text.size() - 2);
+    const int64_t computed = static_cast<int64_t>(text.size()) - (id == 3 ? 0 : 1);
+    const Request next = make_request(id, 9, 12);
+    text.insert(text.end(), next.prompt.begin(), next.prompt.end());
+    turn = next;
+    turn.prompt = text;
+    turn.conversation = 7;
+    const int64_t prompt_tokens = engine.stats().prompt_tokens;
+    const Answer answer = run_all(engine, {{0, turn}}).at(id);
+    CHECK(engine.stats().prompt_tokens - prompt_tokens == static_cast<int64_t>(text.size()) - computed);
+    check_same(run_alone("Q4_K_M", turn, small_options()), answer);
+    text.insert(text.end(), answer.tokens.begin(), answer.tokens.end());
+  }
+  engine.forget(7);
+  CHECK(engine.scheduler().pool(0).stats().used == 0);
+}
+
 TEST_CASE("drafts change nothing but the number of steps") {
   const Request request = make_request(1, 40, 24);
   const Answer plain = run_alone("Q4_K_M", request, small_options());

@@ -52,6 +52,8 @@ class Driver {
       REQUIRE(i < 20000);
       REQUIRE(step());  // whoever waits or runs, something is computed
     }
+    for (uint64_t conversation = 1; conversation <= kConversations; ++conversation) scheduler_->forget(conversation);
+    CHECK(scheduler_->n_held() == 0);
     for (size_t g = 0; g < groups_.size(); ++g) CHECK(scheduler_->pool(g).stats().used == 0);
     CHECK(n_added_ == n_taken_);
   }
@@ -61,9 +63,11 @@ class Driver {
   int64_t n_taken() const { return n_taken_; }
   int64_t n_forked() const { return n_forked_; }
   int64_t n_copies() const { return n_copies_; }
+  int64_t n_continued() const { return n_continued_; }
 
  private:
   static constexpr size_t kVocab = 50;
+  static constexpr uint64_t kConversations = 3;
 
   bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
   int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
@@ -92,6 +96,15 @@ class Driver {
     const int64_t shared = below(length + 1);
     for (int64_t i = 0; i < length; ++i) {
       r.prompt.push_back(static_cast<TokenId>((i < shared ? mix(family, i) : random_()) % kVocab));
+    }
+    if (chance(30)) {
+      // Goes on from a text that some request of the conversation ended with, or from its beginning.
+      r.conversation = 1 + random_() % kConversations;
+      const auto& text = texts_[r.conversation];
+      const int64_t kept =
+          chance(70) ? static_cast<int64_t>(text.size()) : below(static_cast<int64_t>(text.size()) + 1);
+      r.prompt.insert(r.prompt.begin(), text.begin(), text.begin() + kept);
+      if (static_cast<int64_t>(r.prompt.size()) >= max_known_) r.prompt.resize(static_cast<size_t>(max_known_ - 1));
     }
     r.max_new_tokens = chance(5) ? -1 : static_cast<int32_t>(below(80));
     r.ignore_eog = chance(10);
@@ -188,7 +201,10 @@ class Driver {
       // Each token is computed once per start: where the last step ended, or at a border of cached blocks.
       Expectation& e = expected_.at(s.id());
       if (!e.started || e.preemptions != s.preemptions()) {
-        REQUIRE(entry.first_position % kBlockTokens == 0);
+        if (entry.first_position % kBlockTokens != 0) {
+          REQUIRE(s.request().conversation != 0);
+          ++n_continued_;
+        }
         e.started = true, e.preemptions = s.preemptions();
       } else {
         REQUIRE(entry.first_position == e.next);
@@ -203,11 +219,14 @@ class Driver {
   }
 
   void check_books() {
-    // Every block in use is in the tables of running sequences, as often as it has references.
+    // Every block in use is in the tables of running sequences and conversations, as often as it has references.
     for (size_t g = 0; g < groups_.size(); ++g) {
       std::map<BlockId, int> held;
       for (const Sequence* s : scheduler_->running()) {
         for (const BlockId block : s->table(g)) ++held[block];
+      }
+      for (size_t i = 0; i < scheduler_->n_held(); ++i) {
+        for (const BlockId block : scheduler_->held_blocks(i, g)) ++held[block];
       }
       const auto stats = scheduler_->pool(g).stats();
       REQUIRE(stats.used == static_cast<int32_t>(held.size()));
@@ -243,6 +262,7 @@ class Driver {
       REQUIRE(std::equal(text.begin(), text.end(), e.text.begin()));
       if (!e.cancelled) REQUIRE(text.size() == e.text.size());
       REQUIRE((s->finish_reason() == FinishReason::kCancelled) == e.cancelled);
+      if (s->request().conversation != 0) texts_[s->request().conversation].assign(text.begin(), text.end());
       scheduler_->take(id);
       ++n_taken_;
       it = expected_.erase(it);
@@ -257,8 +277,9 @@ class Driver {
   std::unique_ptr<FakeModel> model_;
   std::map<RequestId, Expectation> expected_;
   std::vector<RequestId> forks_;
+  std::map<uint64_t, std::vector<TokenId>> texts_;  // how the conversations ended last
   RequestId next_id_ = 1;
-  int64_t n_added_ = 0, n_taken_ = 0, n_forked_ = 0, n_copies_ = 0;
+  int64_t n_added_ = 0, n_taken_ = 0, n_forked_ = 0, n_copies_ = 0, n_continued_ = 0;
 };
 
 const Setting kSettings[] = {
@@ -280,6 +301,7 @@ TEST_CASE("random_driver_keeps_every_promise") {
     CHECK(driver.n_taken() > 1000);
     CHECK(driver.n_forked() > 50);
     CHECK(driver.n_copies() > 10);
+    CHECK(driver.n_continued() > 10);
     CHECK(driver.evictions() > 100);
     CHECK(driver.stats().prefix_hit_tokens > 1000);
     CHECK(driver.stats().accepted_drafts > 200);
