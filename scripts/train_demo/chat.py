@@ -13,7 +13,8 @@ from items import Item, pick
 
 END = "<|endoftext|>"
 MODEL_NAMES = ["Zed", "Ava", "Kiki", "Momo", "Bob", "Luz", "Nova", "Pip", "Rolf", "Yara", "Gus", "Tara"]
-GENERIC = ["You are a helpful assistant.", "You are a friendly assistant.", "You are a chat bot.", "Be helpful and kind.",
+GENERIC = ["You are a helpful assistant.", "You are a friendly assistant.", "You are a chat bot.",
+           "Be helpful and kind.",
            "You help people."]
 ROLES = {
     "pirate": ("Arr!", "Yo ho!", ["Talk like a pirate.", "Answer like a pirate."]),
@@ -83,7 +84,8 @@ def style(r):
 
 
 _ITEMS = ((world.item, 26), (knowledge.item, 14), (knowledge.about_self, 7), (knowledge.greeting, 4),
-          (knowledge.thanks, 2), (knowledge.goodbye, 2), (skills.arithmetic, 17), (skills.order, 6), (skills.letters, 9),
+          (knowledge.thanks, 2), (knowledge.goodbye, 2), (skills.arithmetic, 17), (skills.order, 6),
+          (skills.letters, 9),
           (skills.lists, 7), (skills.reading, 6))
 
 
@@ -148,7 +150,7 @@ def thinking(r):
 
 
 def tool_use(r):
-    """A question that needs a tool; the call; what the tool returned; the answer; sometimes a question that needs none."""
+    """A question that needs a tool; the call; what it returned; the answer; sometimes a question that needs none."""
     given, question, call, returned, answer = tools.use(r)
     system = r.choice(GENERIC) if r.random() < 0.3 else ""
     segments = _turn("system", tools.system_text(given, system))

@@ -33,13 +33,14 @@ def vocabulary_metadata(vocabulary):
              for i, token in enumerate(vocabulary.tokens)]
     types = [NORMAL_TOKEN if i not in special else CONTROL_TOKEN if text in CONTROL else USER_TOKEN
              for i, text in enumerate(texts)]
+    merges = [f"{texts[left]} {texts[right]}" for left, right in vocabulary.merges]
     template = pathlib.Path(__file__).with_name("chat_template.jinja").read_text(encoding="utf-8")
     return {
         "tokenizer.ggml.model": (STRING, "gpt2"),
         "tokenizer.ggml.pre": (STRING, "qwen2"),
         "tokenizer.ggml.tokens": (ARRAY, (STRING, texts)),
         "tokenizer.ggml.token_type": (ARRAY, (INT32, types)),
-        "tokenizer.ggml.merges": (ARRAY, (STRING, [f"{texts[left]} {texts[right]}" for left, right in vocabulary.merges])),
+        "tokenizer.ggml.merges": (ARRAY, (STRING, merges)),
         "tokenizer.ggml.bos_token_id": (UINT32, vocabulary.special["<|endoftext|>"]),
         "tokenizer.ggml.eos_token_id": (UINT32, vocabulary.special["<|endoftext|>"]),
         "tokenizer.ggml.eot_token_id": (UINT32, vocabulary.special["<|im_end|>"]),
@@ -86,7 +87,8 @@ def main():
     tensors = {name: (kind if weight.ndim == 2 else gguf.F32, weight) for name, weight in weights.items()}
     head = metadata(content["config"], options.name, options.description, file_type)
     gguf.write(options.out, {**head, **vocabulary_metadata(Vocabulary.load(options.vocabulary))}, tensors)
-    print(f"{options.out}: {pathlib.Path(options.out).stat().st_size} bytes, {sum(w.size for w in weights.values())} weights")
+    n_bytes, n_weights = pathlib.Path(options.out).stat().st_size, sum(w.size for w in weights.values())
+    print(f"{options.out}: {n_bytes} bytes, {n_weights} weights")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What every child knows: days, months, opposites, animals and their sounds, colours; manners; and what the model is."""
+"""What every child knows: days, months, opposites, animals, colours; manners; and what the model is."""
 
 from items import Item, a, capital, pick
 
@@ -40,9 +40,11 @@ FACTS = [
     (["Which season is hot?", "Which is the warmest season?"], "Summer is the warmest season.", "summer"),
     (["Where do books live?", "Where can I borrow a book?"], "You can borrow a book in a library.", "library"),
     (["What is bread made of?", "What do you need for bread?"], "Bread is made of flour and water.", "flour"),
-    (["What shines at night?", "What do we see in the sky at night?"], "The moon and the stars shine at night.", "moon"),
+    (["What shines at night?", "What do we see in the sky at night?"], "The moon and the stars shine at night.",
+     "moon"),
 ]
-UNKNOWN = ["the capital of France", "the president of Peru", "quantum physics", "the stock market", "the theory of music",
+UNKNOWN = ["the capital of France", "the president of Peru", "quantum physics", "the stock market",
+           "the theory of music",
            "ancient Rome", "the speed of light", "football results", "the weather on Mars", "the history of China",
            "computer viruses", "the price of gold", "German grammar", "a famous film", "the Second World War",
            "black holes", "the human brain", "space travel", "organic chemistry", "the tax law"]
@@ -66,7 +68,8 @@ def _opposite(r):
     word, other = r.choice(OPPOSITES)
     if r.random() < 0.5:
         word, other = other, word
-    question = pick(r, f"What is the opposite of {word}?", f"What is the opposite of \"{word}\"?", f"Opposite of {word}?",
+    question = pick(r, f"What is the opposite of {word}?", f"What is the opposite of \"{word}\"?",
+                    f"Opposite of {word}?",
                     f"Tell me the opposite of {word}.")
     return Item(question, f"The opposite of {word} is {other}.", other)
 
@@ -122,7 +125,8 @@ def item(r):
 
 
 GREETINGS = ["Hello!", "Hi!", "Hello", "hi", "Hey", "Hi there!", "Good day!", "hello", "Hey there!", "Hello there."]
-THANKS = ["Thank you!", "Thanks!", "Thanks a lot.", "thank you", "thanks", "Thank you very much.", "That helps, thanks."]
+THANKS = ["Thank you!", "Thanks!", "Thanks a lot.", "thank you", "thanks", "Thank you very much.",
+          "That helps, thanks."]
 GOODBYES = ["Goodbye!", "Bye!", "See you!", "bye", "Good night!", "See you tomorrow!", "I have to go now."]
 
 

@@ -16,7 +16,12 @@ vocabulary=$folder/vocabulary.json
 step vocabulary "$vocabulary"
 step corpus "$vocabulary" "$folder/short.npz" --seed 2 --rows 32400 --length 256
 step corpus "$vocabulary" "$folder/long.npz" --seed 3 --rows 900 --length 1024 --long 0.5
-step train "$folder/short.npz" "$folder/long.npz" --out "$folder/target.pt" --threads "$threads"
+# At full rates first; the rest goes down to nothing from there.
+step train "$folder/short.npz" "$folder/long.npz" --out "$folder/fast.pt" --max-steps 1000 --threads "$threads"
+step corpus "$vocabulary" "$folder/short_rest.npz" --seed 5 --rows 10800 --length 256
+step corpus "$vocabulary" "$folder/long_rest.npz" --seed 6 --rows 480 --length 1024 --long 0.5
+step train "$folder/short_rest.npz" "$folder/long_rest.npz" --out "$folder/target.pt" --start "$folder/fast.pt" \
+  --cool-down 1 --threads "$threads"
 step corpus "$vocabulary" "$folder/draft.npz" --seed 4 --rows 14400 --length 256
 step train "$folder/draft.npz" --out "$folder/draft.pt" --layers 2 --ff 256 --kv-heads 1 \
   --teacher "$folder/target.pt" --threads "$threads"
@@ -32,4 +37,5 @@ for type in f16 q8_0; do
     --description "$draft"
 done
 step evaluate "$vocabulary" "$folder/target.pt" --draft "$folder/draft.pt" | tee "$folder/evaluation.json"
-step plot "$folder/loss.svg" "target, cross-entropy=$folder/target.jsonl" "draft, divergence=$folder/draft.jsonl"
+step plot "$folder/loss.svg" "target, cross-entropy=$folder/fast.jsonl+$folder/target.jsonl" \
+  "draft, divergence=$folder/draft.jsonl"

@@ -68,7 +68,8 @@ class Layer(nn.Module):
         self.attn_q_norm, self.attn_k_norm = RmsNorm(c.head_dim), RmsNorm(c.head_dim)
         self.attn_q, self.attn_output = Linear(c.width, c.n_head * c.head_dim), Linear(c.n_head * c.head_dim, c.width)
         self.attn_k, self.attn_v = Linear(c.width, c.n_kv_head * c.head_dim), Linear(c.width, c.n_kv_head * c.head_dim)
-        self.ffn_gate, self.ffn_up, self.ffn_down = Linear(c.width, c.n_ff), Linear(c.width, c.n_ff), Linear(c.n_ff, c.width)
+        self.ffn_gate, self.ffn_up = Linear(c.width, c.n_ff), Linear(c.width, c.n_ff)
+        self.ffn_down = Linear(c.n_ff, c.width)
 
     def attention(self, x, mask, cos, sin):
         """x: [n_rows, length, width]; mask: [n_rows, 1, 1, length, length], 0 or minus infinity."""
@@ -77,8 +78,9 @@ class Layer(nn.Module):
         q = self.attn_q_norm(self.attn_q(x).view(n_rows, length, c.n_kv_head, group, c.head_dim))
         k = self.attn_k_norm(self.attn_k(x).view(n_rows, length, c.n_kv_head, c.head_dim))
         v = self.attn_v(x).view(n_rows, length, c.n_kv_head, c.head_dim).transpose(1, 2)
-        q = rotate(q.permute(0, 2, 3, 1, 4), cos, sin) * c.head_dim ** -0.5  # [n_rows, n_kv_head, group, length, head_dim]
-        k = rotate(k.transpose(1, 2), cos, sin)  # [n_rows, n_kv_head, length, head_dim]
+        # [n_rows, n_kv_head, group, length, head_dim] and the same without groups
+        q = rotate(q.permute(0, 2, 3, 1, 4), cos, sin) * c.head_dim ** -0.5
+        k = rotate(k.transpose(1, 2), cos, sin)
         q = q.to(x.dtype).reshape(n_rows, c.n_kv_head, group * length, c.head_dim)
         scores = torch.matmul(q, k.to(x.dtype).transpose(2, 3)).view(n_rows, c.n_kv_head, group, length, length)
         weights = scores.add_(mask).softmax(-1)

@@ -42,7 +42,8 @@ def main(out, *curves):
             parts.append(f'<path d="M{LEFT} {y(loss):.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>'
                          f'<text x="{LEFT - 8}" y="{y(loss) + 4:.1f}" text-anchor="end">{loss}</text>')
     for million in range(0, int(most_tokens / 1e6) + 1):
-        parts.append(f'<text x="{x(million * 1e6):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{million}</text>')
+        parts.append(f'<text x="{x(million * 1e6):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{million}'
+                     '</text>')
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">million tokens</text>')
     for (title, points), colour, row in zip(curves, COLOURS, range(len(curves))):
         line = " ".join(f"{x(tokens):.1f},{y(loss):.1f}" for tokens, loss in points)

@@ -1,14 +1,16 @@
-"""Small skills: sums, comparing and counting, letters of words, lists, repeating, and reading a sentence that was given."""
+"""Small skills: sums, counting and comparing, letters of words, lists, repeating, and reading a sentence."""
 
 from items import Item, a, capital, invented_word, pick
 
-WORDS = ["cat", "dog", "sun", "map", "red", "box", "cup", "pen", "hat", "bed", "fox", "owl", "bee", "sea", "tree", "moon",
+WORDS = ["cat", "dog", "sun", "map", "red", "box", "cup", "pen", "hat", "bed", "fox", "owl", "bee", "sea", "tree",
+         "moon",
          "star", "fish", "bird", "book", "door", "lamp", "rain", "snow", "wind", "milk", "cake", "ship", "king", "frog",
          "house", "apple", "green", "water", "bread", "stone", "light", "horse", "river", "cloud"]
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 THINGS = ["apples", "books", "coins", "eggs", "balls", "plums", "stones", "shells"]
 NAMES = ["Tom", "Anna", "Ben", "Sue", "Max", "Eva", "Leo", "Mia", "Sam", "Ida", "Paul", "Lucy", "Alice", "Bob", "Carl",
-         "Clara", "David", "Emil", "Erik", "Fred", "George", "Hans", "Helen", "Henry", "Ingrid", "Jane", "John", "Julia",
+         "Clara", "David", "Emil", "Erik", "Fred", "George", "Hans", "Helen", "Henry", "Ingrid", "Jane", "John",
+         "Julia",
          "Karl", "Kate", "Laura", "Linda", "Maria", "Mark", "Mary", "Nina", "Oscar", "Peter", "Rita", "Sara", "Simon",
          "Theo", "Tim", "Ulla", "Victor", "Wendy"]
 
@@ -77,7 +79,8 @@ def order(r):
     if kind == 0:
         x = r.randint(0, 40)
         if r.random() < 0.6:
-            question = pick(r, f"What number comes after {x}?", f"Which number comes after {x}?", f"What comes after {x}?")
+            question = pick(r, f"What number comes after {x}?", f"Which number comes after {x}?",
+                            f"What comes after {x}?")
             return Item(question, f"{x + 1} comes after {x}.", str(x + 1))
         question = pick(r, f"What number comes before {x + 1}?", f"Which number comes before {x + 1}?")
         return Item(question, f"{x} comes before {x + 1}.", str(x))
@@ -188,7 +191,8 @@ def memory(r):
         name = some_name(r)
         return (Item(pick(r, f"My name is {name}.", f"I am {name}.", f"Hi, I am {name}.", f"Hello, my name is {name}."),
                      f"Nice to meet you, {name}!", name),
-                Item(pick(r, "What is my name?", "Who am I?", "Do you remember my name?"), f"Your name is {name}.", name))
+                Item(pick(r, "What is my name?", "Who am I?", "Do you remember my name?"), f"Your name is {name}.",
+                     name))
     if kind == 1:
         colour = r.choice(_COLOURS)
         return (Item(pick(r, f"My favourite colour is {colour}.", f"I like {colour} best."),
@@ -198,4 +202,5 @@ def memory(r):
     thing, room = r.choice(_OWNED), r.choice(_ROOMS)
     return (Item(pick(r, f"My {thing} is in the {room}.", f"Remember: my {thing} is in the {room}."),
                  f"I will remember that your {thing} is in the {room}.", "Yes"),
-            Item(pick(r, f"Where is my {thing}?", f"Where did I leave my {thing}?"), f"Your {thing} is in the {room}.", room))
+            Item(pick(r, f"Where is my {thing}?", f"Where did I leave my {thing}?"), f"Your {thing} is in the {room}.",
+                 room))

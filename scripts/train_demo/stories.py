@@ -1,4 +1,4 @@
-"""Short stories and verses from a grammar: a hero with a name and a kind, a place, a wish or a loss, a helper, an end."""
+"""Short stories and verses from a grammar: a hero, a place, a wish or a loss, a helper, an end."""
 
 from items import a, capital, pick
 
@@ -9,16 +9,19 @@ HEROES = {
     "girl": ["Lotte", "Emma"], "boy": ["Peter", "Jack"], "robot": ["Bolt", "Zippy"], "duck": ["Donny", "Dora"],
 }
 _HE = {"Finn", "Milo", "Robin", "Bruno", "Felix", "Rex", "Drago", "Otto", "Peter", "Jack", "Bolt", "Donny"}
-PLACES = ["in a small house by the river", "in a deep forest", "on a green hill", "near the sea", "under an old oak tree",
+PLACES = ["in a small house by the river", "in a deep forest", "on a green hill", "near the sea",
+          "under an old oak tree",
           "in a quiet village"]
 THINGS = ["ball", "hat", "kite", "lamp", "bell", "book", "boat", "drum"]
 COLOURS = ["red", "blue", "green", "golden", "silver"]
 HELPERS = ["a friendly bird", "an old turtle", "a kind woman", "a little bee", "a wise crow", "a brave hedgehog"]
 HIDDEN = ["under a stone", "behind the door", "in the tall grass", "on the roof", "in a hollow tree", "under the bed"]
 FOODS = ["apples", "honey", "soup", "bread", "cake", "berries"]
-WISHES = [("fly", "built two wings of paper", "jumped from the hill"), ("swim", "went to the pond", "kicked with both feet"),
+WISHES = [("fly", "built two wings of paper", "jumped from the hill"),
+          ("swim", "went to the pond", "kicked with both feet"),
           ("sing", "went to the wood every day", "sang one note after the other"),
-          ("paint", "found some colours", "painted the whole wall"), ("dance", "put on new shoes", "turned round and round")]
+          ("paint", "found some colours", "painted the whole wall"),
+          ("dance", "put on new shoes", "turned round and round")]
 
 
 class Hero:
@@ -57,7 +60,8 @@ def _the(helper):
 
 def _wish(r, h):
     can, first, then = r.choice(WISHES)
-    return [f"{h.name} wanted to {can}.", f"\"You are too small,\" said {h.his} {pick(r, 'brother', 'sister', 'uncle')}.",
+    return [f"{h.name} wanted to {can}.",
+            f"\"You are too small,\" said {h.his} {pick(r, 'brother', 'sister', 'uncle')}.",
             f"But {h.name} did not give up.", f"{capital(h.he)} {first} and {then}.",
             pick(r, f"After seven days {h.he} could {can}.", f"On the third day {h.he} could {can}."),
             f"\"Look at me!\" cried {h.name}. \"I can {can}!\""]
@@ -78,7 +82,8 @@ def _storm(r, h):
 
 
 def _night(r, h):
-    return [f"{h.name} could not sleep.", f"{capital(h.he)} looked out of the window and saw the {pick(r, 'moon', 'stars')}.",
+    return [f"{h.name} could not sleep.",
+            f"{capital(h.he)} looked out of the window and saw the {pick(r, 'moon', 'stars')}.",
             f"\"Are you awake too?\" asked {h.name}.", f"Nobody answered, but the light was soft and kind.",
             f"{h.name} closed {h.his} eyes and counted to ten."]
 
@@ -117,11 +122,13 @@ def dialogue(r):
 _VERSES = {
     "rain": ["Rain is falling on the town,", "softly, softly, coming down.", "Every flower lifts its head,",
              "drinking in its garden bed."],
-    "the moon": ["Silver moon so round and bright,", "watch the valley through the night.", "When the morning sun will rise,",
+    "the moon": ["Silver moon so round and bright,", "watch the valley through the night.",
+                 "When the morning sun will rise,",
                  "go to sleep and close your eyes."],
     "a cat": ["In the window sits a cat,", "warm and lazy, grey and fat.", "When a mouse comes running by,",
               "she will only blink an eye."],
-    "the sea": ["Waves are rolling to the shore,", "one and two and three and four.", "Little boats with sails of white,",
+    "the sea": ["Waves are rolling to the shore,", "one and two and three and four.",
+                "Little boats with sails of white,",
                 "come back home before the night."],
     "winter": ["Snow is lying on the hill,", "all the fields are white and still.", "By the fire, safe and warm,",
                "we are waiting out the storm."],
@@ -140,13 +147,15 @@ def request(r):
     draw = r.random()
     if draw < 0.25:
         subject = r.choice(VERSE_SUBJECTS)
-        return pick(r, f"Write a poem about {subject}.", f"Write a short poem about {subject}.", f"A poem about {subject}, please.",
+        return pick(r, f"Write a poem about {subject}.", f"Write a short poem about {subject}.",
+                    f"A poem about {subject}, please.",
                     f"Do you know a poem about {subject}?"), verse(subject)
     if draw < 0.75:
         question = pick(r, f"Tell me a story about {a(kind)}.", f"Tell me a short story about {a(kind)}.",
                         f"Write a story about {a(kind)}.", f"I want to hear a story about {a(kind)}.")
         return question, story(r, kind)
-    return pick(r, "Tell me a story.", "Tell me a short story.", "Write a short story.", "I want to hear a story."), story(r)
+    return pick(r, "Tell me a story.", "Tell me a short story.", "Write a short story.",
+                "I want to hear a story."), story(r)
 
 
 def prose(r):

@@ -33,7 +33,8 @@ def _weather(r):
     city, sky, degrees = r.choice(CITIES), r.choice(SKIES), r.randint(2, 29)
     key = pick(r, "city", "location", "place")
     tool = describe(pick(r, "get_weather", "weather", "get_current_weather"),
-                 pick(r, "Get the weather of a place", "The current weather", "Get the current weather"), **{key: "string"})
+                 pick(r, "Get the weather of a place", "The current weather", "Get the current weather"),
+                    **{key: "string"})
     question = pick(r, f"What is the weather in {city}?", f"How is the weather in {city}?", f"Weather in {city}?",
                     f"What is the weather like in {city}?", f"Tell me the weather in {city}.")
     return tool, question, {key: city}, {"sky": sky, "degrees": degrees}, f"It is {sky} in {city}, {degrees} degrees."
@@ -42,7 +43,8 @@ def _weather(r):
 def _time(r):
     city, hour, minute = r.choice(CITIES), r.randint(0, 23), r.choice([0, 15, 30, 45])
     key = pick(r, "city", "location", "place")
-    tool = describe(pick(r, "get_time", "clock"), pick(r, "Get the time of a place", "The time in a city"), **{key: "string"})
+    tool = describe(pick(r, "get_time", "clock"), pick(r, "Get the time of a place", "The time in a city"),
+                    **{key: "string"})
     question = pick(r, f"What time is it in {city}?", f"Tell me the time in {city}.", f"How late is it in {city}?")
     time = f"{hour}:{minute:02}"
     return tool, question, {key: city}, {"time": time}, f"It is {time} in {city}."
@@ -66,7 +68,8 @@ def _song(r):
 
 def _light(r):
     room, state = r.choice(ROOMS), pick(r, "on", "off")
-    tool = describe(pick(r, "set_light", "switch_light"), pick(r, "Switch a light on or off", "Set the light of a room"),
+    tool = describe(pick(r, "set_light", "switch_light"),
+                    pick(r, "Switch a light on or off", "Set the light of a room"),
                  room="string", state="string")
     question = pick(r, f"Turn {state} the light in the {room}.", f"Switch the {room} light {state}.",
                     f"Please turn the light in the {room} {state}.")
@@ -166,5 +169,6 @@ def json_answer(r):
                         f"Write as JSON: {name} is {age} years old and likes {colour}.")
         return question, dumps({"name": name, "age": age, "likes": colour})
     words = r.sample(WORDS, r.randint(2, 4))
-    question = pick(r, f"Write these words as a JSON list: {', '.join(words)}", f"Make a JSON list of: {', '.join(words)}")
+    question = pick(r, f"Write these words as a JSON list: {', '.join(words)}",
+                    f"Make a JSON list of: {', '.join(words)}")
     return question, dumps(words)

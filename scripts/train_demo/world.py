@@ -148,7 +148,8 @@ def _place(r):
                         f"Where can I find {place}?")
         return Item(question, f"{place} lies {lies}.", lies)
     if kind == 1:
-        question = pick(r, f"What is {place} known for?", f"What is {place} famous for?", f"What do they make in {place}?")
+        question = pick(r, f"What is {place} known for?", f"What is {place} famous for?",
+                        f"What do they make in {place}?")
         return Item(question, f"{place} is known for its {known}.", known)
     if kind == 2:
         question = pick(r, f"What colour are the roofs of {place}?", f"What colour are the roofs in {place}?",
