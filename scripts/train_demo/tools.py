@@ -33,7 +33,7 @@ def _weather(r):
     city, sky, degrees = r.choice(CITIES), r.choice(SKIES), r.randint(2, 29)
     key = pick(r, "city", "location", "place")
     tool = describe(pick(r, "get_weather", "weather", "get_current_weather"),
-                 pick(r, "Get the weather of a place", "The current weather", "Get the current weather"),
+                    pick(r, "Get the weather of a place", "The current weather", "Get the current weather"),
                     **{key: "string"})
     question = pick(r, f"What is the weather in {city}?", f"How is the weather in {city}?", f"Weather in {city}?",
                     f"What is the weather like in {city}?", f"Tell me the weather in {city}.")
