@@ -11,6 +11,21 @@ Heap::~Heap() {
   }
 }
 
+void* Heap::allocate(size_t bytes) {
+  charge(bytes);
+  try {
+    return ::operator new(bytes);
+  } catch (...) {
+    release(bytes);
+    throw;
+  }
+}
+
+void Heap::deallocate(void* data, size_t bytes) noexcept {
+  ::operator delete(data);
+  release(bytes);
+}
+
 void Heap::add(Object* object, size_t bytes) noexcept {
   object->bytes_ = static_cast<uint32_t>(bytes);
   object->next_ = objects_;

@@ -49,6 +49,10 @@ class Heap {
   }
   void release(size_t bytes) noexcept { live_ -= bytes; }
 
+  // Charged memory, of HeapAllocator.
+  void* allocate(size_t bytes);
+  void deallocate(void* data, size_t bytes) noexcept;
+
   void step(uint64_t n = 1) {
     if (n > limits_.steps - steps_) refuse_steps();
     steps_ += n;
@@ -109,13 +113,9 @@ class HeapAllocator {
 
   T* allocate(size_t n) {
     if (n > SIZE_MAX / 2 / sizeof(T)) fail_budget("more memory than there is");
-    heap_->charge(n * sizeof(T));
-    return static_cast<T*>(::operator new(n * sizeof(T)));
+    return static_cast<T*>(heap_->allocate(n * sizeof(T)));
   }
-  void deallocate(T* data, size_t n) noexcept {
-    ::operator delete(data);
-    heap_->release(n * sizeof(T));
-  }
+  void deallocate(T* data, size_t n) noexcept { heap_->deallocate(data, n * sizeof(T)); }
   Heap& heap() const { return *heap_; }
   bool operator==(const HeapAllocator& other) const { return heap_ == other.heap_; }
 
