@@ -44,6 +44,8 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
   const std::string who = "infer " + std::string(command.name);
   CLI::App app{std::string(command.summary), who};
   app.allow_windows_style_options(false);
+  // Of a flag given twice the last one counts; lists say otherwise themselves.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::function<int()> body;
   try {
     body = command.define(app);

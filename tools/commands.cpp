@@ -17,17 +17,28 @@ namespace {
 std::function<int()> define_run(CLI::App& app) {
   const auto o = std::make_shared<RunOptions>();
   add_model_flags(app, o->model);
-  app.add_option("-p,--prompt", o->prompt, "Text to continue; piped standard input is added to it")->type_name("TEXT");
+  app.add_option("-p,--prompt", o->prompt, "First message or text to continue; piped standard input is added to it")
+      ->type_name("TEXT");
   app.add_option("-f,--file", o->prompt_file, "File with (more of) the prompt")->type_name("FILE");
-  app.add_option("-n,--predict", o->n_predict, "Tokens to generate at most; -1: until the end (default: -1)")
-      ->check(CLI::Range(-1, INT32_MAX))
-      ->type_name("N");
-  app.add_flag("--ignore-eos", o->ignore_eog, "Go on after an end-of-generation token");
-  app.add_flag_callback(
-      "--raw", [] {}, "Plain completion (what this program does with every model today)");
+  auto* raw = app.add_flag("--raw", o->raw, "Plain completion, even if the model has a chat template");
+  auto* system =
+      app.add_option("--system-prompt", o->system, "-sys: system prompt of the chat")->type_name("TEXT")->excludes(raw);
+  app.add_option("--system-prompt-file", o->system_file, "-sysf: file with the system prompt")
+      ->type_name("FILE")
+      ->excludes(raw)
+      ->excludes(system);
+  app.add_option("--chat-template", o->chat_template,
+                 "Chat template instead of the model's: a Jinja file, or a name (infer template --help lists them)")
+      ->type_name("NAME|FILE")
+      ->excludes(raw);
+  app.add_option("--jinja-vars", o->template_variables, "Variables for the chat template: {\"enable_thinking\": false}")
+      ->type_name("JSON")
+      ->excludes(raw);
+  app.add_flag("--single-turn", o->single_turn, "-st: one answer, then end, also on a terminal");
   app.add_flag("-q,--quiet", o->quiet, "No line of timings at the end");
+  add_answer_flags(app, o->answer);
   add_sampling_flags(app, o->sampling);
-  return [o] { return run_completion(*o); };
+  return [o] { return run(*o); };
 }
 
 std::function<int()> define_tokenize(CLI::App& app) {
@@ -85,7 +96,7 @@ std::function<int()> define_devices(CLI::App& app) {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
-      {"run", "Continue a prompt (the default command)", define_run},
+      {"run", "Chat, or continue a prompt (the default command)", define_run},
       {"tokenize", "Token ids of a text", define_tokenize},
       {"logprobs", "Most probable next tokens after every token of a text", define_logprobs},
       {"inspect", "What is in a model file", define_inspect},

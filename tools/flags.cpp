@@ -86,6 +86,28 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
       ->type_name("TYPE");
 }
 
+void add_answer_flags(CLI::App& app, AnswerFlags& flags) {
+  app.add_option("-n,--predict,--n-predict", flags.n_predict,
+                 "Tokens to generate at most; -1: until the end (default: -1)")
+      ->check(CLI::Range(-1, INT32_MAX))
+      ->check(not_empty())
+      ->type_name("N");
+  app.add_flag("--ignore-eos", flags.ignore_eos, "Go on after an end-of-generation token");
+  app.add_option("-r,--stop,--reverse-prompt", flags.stop, "Text that ends the answer (may be repeated)")
+      ->take_all()
+      ->check(not_empty())
+      ->type_name("TEXT");
+  app.add_option("--reasoning", flags.reasoning,
+                 "What a model thinks aloud: show, hide, or auto: shown on a terminal only (default: auto)")
+      ->check(CLI::IsMember({"auto", "show", "hide"}))
+      ->type_name("WORD");
+  app.add_option("--context-overflow", flags.context_overflow,
+                 "When a chat fills the context: stop, or shift-turns: forget the oldest turns (default: stop)")
+      ->check(CLI::IsMember({"stop", "shift-turns"}))
+      ->type_name("WORD");
+  app.add_flag("--show-stats", flags.show_stats, "Tokens and speed after every answer of a chat");
+}
+
 void add_sampling_flags(CLI::App& app, SamplingParams& s) {
   const auto option = [&](const char* name, auto& value, const char* text) {
     return app.add_option(name, value, text)->capture_default_str()->check(not_empty())->group("Sampling");
@@ -113,6 +135,7 @@ void add_sampling_flags(CLI::App& app, SamplingParams& s) {
   option("--dry-penalty-last-n", s.dry_penalty_last_n, "DRY: tokens to look back on; 0: off, -1: all");
   app.add_option("--dry-sequence-breaker", s.dry_sequence_breakers,
                  "DRY: text that ends a repetition (may be repeated)")
+      ->take_all()
       ->group("Sampling")
       ->type_name("TEXT");
   option("--mirostat", s.mirostat, "0: off, 2: Mirostat 2.0");
@@ -145,7 +168,8 @@ void add_sampling_flags(CLI::App& app, SamplingParams& s) {
 
 std::vector<std::string> expand_short_flags(const std::vector<std::string>& arguments) {
   static const std::map<std::string, std::string> kLong = {
-      {"-ngl", "--n-gpu-layers"}, {"-ctk", "--cache-type-k"}, {"-ctv", "--cache-type-v"}};
+      {"-ngl", "--n-gpu-layers"},  {"-ctk", "--cache-type-k"},        {"-ctv", "--cache-type-v"},
+      {"-sys", "--system-prompt"}, {"-sysf", "--system-prompt-file"}, {"-st", "--single-turn"}};
   std::vector<std::string> expanded;
   for (const std::string& argument : arguments) {
     const size_t equals = argument.find('=');

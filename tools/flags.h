@@ -26,6 +26,17 @@ struct ModelFlags {
 void add_model_file_flag(CLI::App& app, std::string& model);
 void add_model_flags(CLI::App& app, ModelFlags& flags);
 
+// How answers and completions are made and shown, besides sampling.
+struct AnswerFlags {
+  int n_predict = -1;  // -n
+  bool ignore_eos = false;
+  std::vector<std::string> stop;
+  std::string reasoning = "auto";         // auto, show, hide
+  std::string context_overflow = "stop";  // stop, shift-turns
+  bool show_stats = false;
+};
+void add_answer_flags(CLI::App& app, AnswerFlags& flags);
+
 void add_sampling_flags(CLI::App& app, SamplingParams& sampling);
 
 // Flags with one dash and several letters ("-ngl"), as llama.cpp's users know them, become their long form.

@@ -1,56 +1,22 @@
 #include "tools/run.h"
 
-#include <unistd.h>
-
-#include <atomic>
-#include <csignal>
 #include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "src/text/chat_template.h"
 #include "src/text/detokenizer.h"
+#include "src/text/stop_strings.h"
+#include "tools/chat/chat.h"
+#include "tools/chat_template_flag.h"
 #include "tools/input.h"
+#include "tools/interrupt.h"
+#include "tools/terminal.h"
 
 namespace infer {
 namespace {
-
-std::atomic<bool> interrupted = false;
-
-// The first Ctrl-C stops the answer, a second one the program.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    interrupted = false;
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  struct sigaction before_ = {};
-};
-
-// A model's text must not steer the terminal: there, control characters other than line feed and tab are left out.
-std::string for_terminal(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    const unsigned char byte = static_cast<unsigned char>(c);
-    if ((byte >= 0x20 && byte != 0x7f) || c == '\n' || c == '\t') safe += c;
-  }
-  return safe;
-}
-
-void write_out(const std::string& model_text) {
-  static const bool terminal = isatty(STDOUT_FILENO) != 0;
-  const std::string text = terminal ? for_terminal(model_text) : model_text;
-  if (text.empty()) return;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error(ErrorCode::kIo, "[run] standard output can not be written");
-  }
-}
 
 std::string full_prompt(const RunOptions& options) {
   std::string prompt = options.prompt;
@@ -65,6 +31,116 @@ std::string full_prompt(const RunOptions& options) {
 
 double rate(int64_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0; }
 
+void note_fallbacks(Engine& engine) {
+  for (const Fallback& f : engine.runner().fallbacks()) {
+    std::fprintf(stderr, "note: %s of %s in layers %d to %d has no kernel on %s and runs on the CPU\n",
+                 std::string(op_info(f.op).name).c_str(), std::string(traits(f.type).name).c_str(), f.first_layer,
+                 f.last_layer, f.device.c_str());
+  }
+}
+
+void note_long_context(const Engine& engine) {
+  const int64_t trained = engine.model().context_length();
+  if (trained > 0 && engine.context() > trained) {
+    std::fprintf(stderr, "note: a context of %lld tokens; the model was trained with %lld\n",
+                 static_cast<long long>(engine.context()), static_cast<long long>(trained));
+  }
+}
+
+int run_completion(const RunOptions& options, Engine& engine, const std::string& prompt) {
+  const Tokenizer& tokenizer = engine.tokenizer();
+  Request request;
+  request.id = 1;
+  request.prompt = tokenizer.encode(prompt, true, true);
+  if (request.prompt.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "[run] a prompt (-p, -f or piped input), found none");
+  }
+  request.sampling = options.sampling;
+  request.max_new_tokens = options.answer.n_predict;
+  request.ignore_eog = options.answer.ignore_eos;
+  if (!engine.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[run] the queue is full");
+
+  const InterruptGuard guard;
+  Detokenizer text;
+  StopStrings stops(options.answer.stop);
+  FinishReason finished = FinishReason::kNone;
+  while (!engine.idle()) {
+    if (guard.interrupted() || stops.stopped()) {
+      engine.cancel(1);
+      break;
+    }
+    for (const Progress& p : engine.step()) {
+      for (const TokenId token : p.tokens) write_text(stops.add(text.add(tokenizer.piece(token, false))));
+      finished = p.finished;
+    }
+  }
+  write_text(stops.add(text.flush()) + stops.flush());
+  if (stdout_is_terminal()) write_text("\n");
+  if (!options.quiet) {
+    if (finished == FinishReason::kContextFull) {
+      std::fprintf(stderr, "the context of %lld tokens is full (-c sets it)\n",
+                   static_cast<long long>(engine.context()));
+    }
+    print_timings(engine);
+  }
+  return guard.interrupted() ? 130 : 0;
+}
+
+nlohmann::ordered_json parse_variables(const std::string& text) {
+  if (text.empty()) return nullptr;
+  nlohmann::ordered_json variables = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!variables.is_object()) {
+    throw Error(ErrorCode::kInvalidArgument, "[flags] --jinja-vars: a JSON object, found " + printable(text, 60));
+  }
+  return variables;
+}
+
+// The template that --chat-template names, else the model's own; nullopt when there is none.
+std::optional<ChatTemplate> find_template(const RunOptions& options, const Model& model) {
+  if (!options.chat_template.empty()) return template_by_name_or_file(options.chat_template);
+  if (!model.chat_template()) return std::nullopt;
+  return ChatTemplate::parse(*model.chat_template());
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  options.sampling.validate();
+  nlohmann::ordered_json variables = parse_variables(options.template_variables);
+  const std::string prompt = full_prompt(options);
+  const std::string system = options.system_file.empty() ? options.system : read_text_file(options.system_file);
+  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model));
+  std::optional<ChatTemplate> chat_template;
+  if (!options.raw) chat_template = find_template(options, *model);
+  const bool wants_chat = !system.empty() || !variables.is_null();
+  if (!options.raw && !chat_template && wants_chat) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "[run] a model with a chat template, or --chat-template, for --system-prompt and --jinja-vars");
+  }
+  if (prompt.empty() && !(chat_template && stdin_is_terminal())) {
+    throw Error(ErrorCode::kInvalidArgument, "[run] a prompt (-p, -f or piped input), found none");
+  }
+  Engine engine(std::move(model), options.model.engine_options());
+  note_fallbacks(engine);
+  if (!options.quiet) note_long_context(engine);
+  if (!chat_template) return run_completion(options, engine, prompt);
+
+  ChatOptions chat;
+  chat.answer = options.answer;
+  chat.sampling = options.sampling;
+  chat.template_variables = std::move(variables);
+  chat.template_name = options.chat_template.empty() ? "the model's own" : options.chat_template;
+  chat.system = system;
+  chat.prompt = prompt;
+  // An answer that goes into a file or a pipe is the only one, unless there is nothing to answer yet.
+  chat.interactive = stdin_is_terminal() && (stdout_is_terminal() || prompt.empty()) && !options.single_turn;
+  if (!chat.interactive && prompt.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "[run] a prompt (-p or -f) for --single-turn, found none");
+  }
+  chat.quiet = options.quiet;
+  return run_chat(engine, std::move(*chat_template), chat);
+}
+
 void print_timings(Engine& engine) {
   const EngineStats& s = engine.stats();
   const double decode = rate(s.decode_steps, s.decode_seconds);
@@ -78,62 +154,6 @@ void print_timings(Engine& engine) {
                  100 * achieved / limit, limit / 1e9);
   }
   std::fprintf(stderr, " | logits %016llx\n", static_cast<unsigned long long>(engine.last_logits_hash()));
-}
-
-}  // namespace
-
-int run_completion(const RunOptions& options) {
-  options.sampling.validate();
-  const std::string prompt = full_prompt(options);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model));
-  Engine engine(std::move(model), options.model.engine_options());
-
-  const Tokenizer& tokenizer = engine.tokenizer();
-  Request request;
-  request.id = 1;
-  request.prompt = tokenizer.encode(prompt, true, true);
-  if (request.prompt.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[run] a prompt (-p, -f or piped input), found none");
-  }
-  request.sampling = options.sampling;
-  request.max_new_tokens = options.n_predict;
-  request.ignore_eog = options.ignore_eog;
-  if (!engine.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[run] the queue is full");
-  for (const Fallback& f : engine.runner().fallbacks()) {
-    std::fprintf(stderr, "note: %s of %s in layers %d to %d has no kernel on %s and runs on the CPU\n",
-                 std::string(op_info(f.op).name).c_str(), std::string(traits(f.type).name).c_str(), f.first_layer,
-                 f.last_layer, f.device.c_str());
-  }
-
-  const int64_t trained = engine.model().context_length();
-  if (trained > 0 && engine.context() > trained && !options.quiet) {
-    std::fprintf(stderr, "note: a context of %lld tokens; the model was trained with %lld\n",
-                 static_cast<long long>(engine.context()), static_cast<long long>(trained));
-  }
-
-  const InterruptGuard guard;
-  Detokenizer text;
-  FinishReason finished = FinishReason::kNone;
-  while (!engine.idle()) {
-    if (interrupted) {
-      engine.cancel(1);
-      break;
-    }
-    for (const Progress& p : engine.step()) {
-      for (const TokenId token : p.tokens) write_out(text.add(tokenizer.piece(token, false)));
-      finished = p.finished;
-    }
-  }
-  write_out(text.flush());
-  if (isatty(STDOUT_FILENO)) write_out("\n");
-  if (!options.quiet) {
-    if (finished == FinishReason::kContextFull) {
-      std::fprintf(stderr, "the context of %lld tokens is full (-c sets it)\n",
-                   static_cast<long long>(engine.context()));
-    }
-    print_timings(engine);
-  }
-  return interrupted ? 130 : 0;
 }
 
 }  // namespace infer

@@ -1,8 +1,10 @@
-// infer run: completes a prompt, streaming the text to standard output.
+// infer run: answers a prompt as a chat where the model has a chat template, else completes it; streams the text to
+// standard output.
 #pragma once
 
 #include <string>
 
+#include "src/engine/engine.h"
 #include "src/text/sampler_params.h"
 #include "tools/flags.h"
 
@@ -11,15 +13,22 @@ namespace infer {
 struct RunOptions {
   ModelFlags model;
   SamplingParams sampling;
-  std::string prompt;  // -p
-  bool has_prompt = false;
-  std::string prompt_file;  // -f
-  int n_predict = -1;       // -n; -1: until the end of generation or of the context
-  bool ignore_eog = false;
+  AnswerFlags answer;
+  std::string prompt;              // -p
+  std::string prompt_file;         // -f
+  std::string system;              // --system-prompt
+  std::string system_file;         // --system-prompt-file
+  std::string chat_template;       // --chat-template: a name or a file; "": the model's own
+  std::string template_variables;  // --jinja-vars: a JSON object
+  bool raw = false;                // plain completion, whatever the model has
+  bool single_turn = false;        // one answer, also on a terminal
   bool quiet = false;
 };
 
 // Returns the exit code: 0, or 130 when Ctrl-C ended the answer. Throws Error.
-int run_completion(const RunOptions& options);
+int run(const RunOptions& options);
+
+// Tokens, speeds, and what share of the memory bandwidth they are, as one line on standard error.
+void print_timings(Engine& engine);
 
 }  // namespace infer

@@ -1,0 +1,511 @@
+"""The chat in the terminal, driven through a pseudo-terminal; and one answer for pipes."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from harness import BINARY, Failure, expect, expect_equal, main, run, test, test_each
+from models import SPM, succeeded
+from pseudo_terminal import Terminal, plain
+
+# The model's weights are random: what it says means nothing, but it is the same every time.
+MODEL = ("-m", SPM, "--chat-template", "chatml", "--temp", 0)
+PROMPT = "\n> "
+
+
+def chat(*flags, n=8, **terminal):
+    return Terminal(*MODEL, "-n", n, *flags, **terminal)
+
+
+def ready(terminal):
+    terminal.expect(r"Ctrl-D leaves\.\n> ")
+
+
+def say(terminal, message):
+    """Sends a message and waits for the next prompt; what was answered."""
+    terminal.line(message)
+    return terminal.expect(r"(.*)\n> ").group(1)
+
+
+def command(terminal, line, *patterns):
+    """Types a command; each pattern must appear in what it says, before the next prompt."""
+    terminal.line(line)
+    shown = terminal.expect(r"(.*)\n> ").group(1)
+    for pattern in patterns:
+        expect(re.search(pattern, shown, re.DOTALL), f"{line}: {pattern!r}", shown)
+    return shown
+
+
+def answer_of(*flags, prompt, n=8):
+    """What one run without a terminal answers."""
+    return succeeded(run(*MODEL, "-n", n, "-q", *flags, "-p", prompt)).out
+
+
+def last_stats(terminal):
+    """(prompt tokens, from the cache, computed, generated) of the last answer, by /stats."""
+    terminal.line("/stats")
+    numbers = terminal.expect(r"last answer: prompt (\d+) tokens, (\d+) from the cache, (\d+) computed, "
+                              r"[\d.]+ tokens/s \| generated (\d+) tokens").groups()
+    terminal.expect("> ")
+    return tuple(map(int, numbers))
+
+
+@test
+def chat_begins_answers_and_ends():
+    with chat() as terminal:
+        ready(terminal)
+        answer = say(terminal, "Hello there")
+        expect(answer_of(prompt="Hello there").strip() in answer, "the answer of a run without a terminal", answer)
+        terminal.type("\x04")
+        expect_equal(terminal.wait(), 0, "exit code after Ctrl-D")
+        expect("logits" in terminal.text, "timings at the end", terminal.text)
+
+
+@test
+def prompt_flag_is_the_first_message():
+    with chat("-p", "Hello there") as terminal:
+        terminal.expect("> Hello there\n")
+        answer = terminal.expect(r"(.*)\n> ").group(1)
+        expect_equal(answer.strip(), answer_of(prompt="Hello there").strip(), "the answer")
+        terminal.line("/exit")
+        expect_equal(terminal.wait(), 0, "exit code")
+
+
+@test
+def second_turn_computes_new_tokens_only_and_says_the_same():
+    first, second = "My name is Ada.", "What is my name?"
+    with chat("-q", n=20) as terminal, tempfile.TemporaryDirectory() as folder:
+        terminal.expect("> ")
+        say(terminal, first)
+        n1, cached, computed, generated = last_stats(terminal)
+        expect_equal((cached, computed), (0, n1), "cached and computed tokens of the first turn")
+        say(terminal, second)
+        n2, cached, computed, _ = last_stats(terminal)
+        expect_equal(cached + computed, n2, "cached and computed tokens")
+        path = pathlib.Path(folder) / "chat.json"
+        command(terminal, f"/save {path}", "4 messages saved")
+        terminal.line("/exit")
+        expect_equal(terminal.wait(), 0, "exit code")
+        messages = json.loads(path.read_text())["messages"]
+
+        def prompt_tokens(conversation):
+            """The tokens of a conversation as the template writes it."""
+            file = pathlib.Path(folder) / "conversation.json"
+            file.write_text(json.dumps({"messages": conversation, "add_generation_prompt": True}))
+            text = succeeded(run("template", "--chat-template", "chatml", "--input", file)).out
+            return json.loads(succeeded(run("tokenize", "-m", SPM, "--json", text)).out)["tokens"]
+
+        # All but the last generated token was computed in the first turn; where the model's own tokens spell its text
+        # differently than the tokenizer does, they are computed again.
+        before, after = prompt_tokens(messages[:1]), prompt_tokens(messages[:3])
+        expect_equal(len(after), n2, "tokens of the second prompt")
+        expect(computed <= n2 - n1, f"{computed} of {n2} tokens computed, at most those after the first {n1}")
+        expect(cached >= len(before), "the first prompt is kept", cached)
+
+        # The whole conversation in a fresh run gives the same text.
+        file = pathlib.Path(folder) / "whole.json"
+        file.write_text(json.dumps({"messages": messages[:3]}))
+        text = succeeded(run("template", "--chat-template", "chatml", "--input", file)).out
+        fresh = succeeded(run("-m", SPM, "--temp", 0, "-n", 20, "-q", "--raw", "-p", text)).out
+        expect_equal(messages[3]["content"], fresh, "the second answer")
+
+
+@test
+def help_lists_every_command():
+    with chat() as terminal:
+        ready(terminal)
+        terminal.line("/help")
+        shown = terminal.expect(r"(.*)Ctrl-C stops an answer").group(1)
+        for command in ("/help", "/exit", "/reset", "/regen", "/undo", "/edit", "/save FILE", "/load FILE",
+                        "/system TEXT", "/set PARAM VALUE", "/show", "/stats", "/read FILE"):
+            expect(re.search(rf"^  {re.escape(command)}\s+\S", shown, re.MULTILINE), f"{command} with a summary", shown)
+
+
+@test
+def reset_forgets_and_keeps_the_system_prompt():
+    with chat("-sys", "Be brief.") as terminal:
+        ready(terminal)
+        first = say(terminal, "Hello")
+        say(terminal, "Once more")
+        command(terminal, "/reset", "begins anew.")
+        expect_equal(say(terminal, "Hello"), first, "the answer in a new chat")
+        command(terminal, "/system", "Be brief.")
+
+
+@test
+def regen_answers_again():
+    with chat("--temp", 2, "--seed", 7, n=12) as terminal:
+        ready(terminal)
+        first = say(terminal, "Tell me")
+        tokens = last_stats(terminal)[0]
+        again = say(terminal, "/regen")
+        expect(first.splitlines()[-1] != again.splitlines()[-1], "another answer", again)
+        expect_equal(last_stats(terminal)[:3], (tokens, tokens - 1, 1), "all but one token from the cache")
+
+
+@test
+def undo_takes_back_a_turn():
+    with chat() as terminal:
+        ready(terminal)
+        command(terminal, "/undo", "nothing was said yet")
+        say(terminal, "First")
+        second = say(terminal, "Second")
+        command(terminal, "/undo", "Taken back: Second")
+        expect_equal(say(terminal, "Second"), second, "the answer to the same message")
+
+
+@test
+def edit_changes_the_last_message_in_the_line():
+    with chat() as terminal:
+        ready(terminal)
+        say(terminal, "Hello wordl")
+        terminal.line("/edit")
+        terminal.expect("> Hello wordl")
+        answer = say(terminal, "\x7f\x7fld!")
+        expect(answer_of(prompt="Hello world!").strip() in answer, "the answer to the changed message", answer)
+
+
+@test
+def edit_uses_the_users_editor():
+    with tempfile.TemporaryDirectory() as folder:
+        editor = pathlib.Path(folder) / "editor"
+        editor.write_text("#!/bin/sh\nprintf 'line one\\nline two\\n' > \"$1\"\n")
+        editor.chmod(0o755)
+        with chat(env={"EDITOR": str(editor)}) as terminal:
+            ready(terminal)
+            say(terminal, "Hello")
+            answer = say(terminal, "/edit")
+            expect(answer_of(prompt="line one\nline two").strip() in answer, "the answer to the edited text", answer)
+
+
+@test
+def save_and_load_keep_the_conversation():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "chat.json"
+        with chat("-sys", "You are Bob.") as terminal:
+            ready(terminal)
+            say(terminal, "Grüße, 世界 \\ \"quoted\"")
+            command(terminal, f"/save {path}", "2 messages saved")
+            second = say(terminal, "And now?")
+        saved = json.loads(path.read_text())["messages"]
+        expect_equal([m["role"] for m in saved], ["system", "user", "assistant"], "roles")
+        expect_equal(saved[1]["content"], "Grüße, 世界 \\ \"quoted\"", "the message")
+        with chat() as terminal:
+            ready(terminal)
+            command(terminal, f"/load {path}", "2 messages loaded")
+            expect_equal(say(terminal, "And now?"), second, "the answer after loading")
+            command(terminal, "/load /nowhere/at/all.json", "No such file")
+            command(terminal, "/save /nowhere/at/all.json", "No such file")
+            path.write_text('{"messages": [{"role": 3}]}')
+            command(terminal, f"/load {path}", "expected messages with role and content")
+            # What was there before a wrong file is there still.
+            command(terminal, "/undo", "Taken back: And now")
+
+
+@test
+def set_changes_parameters():
+    with chat() as terminal:
+        ready(terminal)
+        shown = command(terminal, "/set")
+        for name in ("temp", "top-k", "top-p", "seed", "reasoning", "context-overflow"):
+            expect(re.search(rf"\n  {name} ", shown), name, shown)
+        command(terminal, "/set n-predict 3", "n-predict is 3")
+        say(terminal, "Hello")
+        expect_equal(last_stats(terminal)[3], 3, "generated tokens")
+        for wrong in ("/set top-p", "/set top-p 7", "/set top-p abc", "/set nonsense 1", "/set n-predict -5"):
+            command(terminal, wrong, r"/set|top_p|top-p")
+        command(terminal, "/set show-stats on", "show-stats is on")
+        terminal.line("Again")
+        terminal.expect(r"prompt \d+ tokens, \d+ from the cache, \d+ computed")
+
+
+@test
+def show_and_stats_tell_what_runs():
+    with chat("-t", 2) as terminal:
+        ready(terminal)
+        command(terminal, "/show", r"model: random weights, llama, .*template: chatml\n.*sampling: temp 0, .*"
+                                   r"context: nothing said yet, of 512; when full: stop")
+        command(terminal, "/show template", "<\\|im_start\\|>")
+        command(terminal, "/show weather", "found weather")
+        say(terminal, "Hello")
+        command(terminal, "/show context", r"context: \d+ tokens")
+        command(terminal, "/stats", "1 answer: ", r"cpu: \d+ layers, weights [\d.]+ MB, cache [\d.]+ MB",
+                r"KV: \d+ of \d+ blocks")
+
+
+@test
+def system_prompt_can_be_changed():
+    with chat() as terminal:
+        ready(terminal)
+        command(terminal, "/system", "no system prompt")
+        command(terminal, "/system You are a pirate.", "is set")
+        answer = say(terminal, "Hello")
+        expected = answer_of("-sys", "You are a pirate.", prompt="Hello")
+        expect(expected.strip() in answer, "the answer with that system prompt", answer)
+        command(terminal, '/system ""', "is gone")
+
+
+@test
+def read_puts_a_file_before_the_next_message():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "notes.txt"
+        path.write_text("three\nlines\nhere\n")
+        with chat() as terminal:
+            ready(terminal)
+            command(terminal, f"/read {path}", "17 bytes of .* go before your next message")
+            answer = say(terminal, "What is it?")
+            whole = "notes.txt:\n\nthree\nlines\nhere\n\nWhat is it?"
+            expect(answer_of(prompt=whole).strip() in answer, "the answer to file and message", answer)
+            command(terminal, "/read /nowhere", "No such file")
+
+
+@test
+def unknown_commands_are_refused_and_two_slashes_are_text():
+    with chat() as terminal:
+        ready(terminal)
+        command(terminal, "/nonsense", "/help lists, found /nonsense")
+        command(terminal, "/exit now", "takes no argument")
+        answer = say(terminal, "//etc is a folder")
+        expect(answer_of(prompt="/etc is a folder").strip() in answer, "the answer to the text", answer)
+
+
+@test
+def messages_of_several_lines():
+    with chat() as terminal:
+        ready(terminal)
+        terminal.line("one\\")
+        terminal.expect(r"\. $")
+        answer = say(terminal, "two")
+        expect(answer_of(prompt="one\ntwo").strip() in answer, "backslash", answer)
+        command(terminal, "/reset", "anew.")
+        terminal.line('"""')
+        terminal.expect(r"\. $")
+        terminal.line("one")
+        terminal.expect(r"\. $")
+        terminal.line("")
+        terminal.expect(r"\. $")
+        terminal.line("two")
+        terminal.expect(r"\. $")
+        answer = say(terminal, '"""')
+        expect(answer_of(prompt="one\n\ntwo").strip() in answer, "quotes", answer)
+
+
+@test
+def ctrl_c_stops_the_answer_and_a_second_one_leaves():
+    with chat("--ignore-eos", n=-1) as terminal:
+        ready(terminal)
+        terminal.line("Go on for ever")
+        terminal.expect(r"Go on for ever\n.{3,}")
+        terminal.type("\x03")
+        terminal.expect(r"stopped; Ctrl-C again leaves\)\n> ")
+        # The half answer is kept, and the chat goes on.
+        command(terminal, "/undo", "Taken back: Go on for ever")
+        terminal.line("Again")
+        terminal.expect(r"Again\n.{3,}")
+        terminal.type("\x03")
+        terminal.expect(r"stopped; Ctrl-C again leaves\)\n> ")
+        terminal.type("\x03")
+        expect_equal(terminal.wait(), 0, "exit code")
+
+
+@test
+def ctrl_c_at_the_prompt_drops_the_line():
+    with chat() as terminal:
+        ready(terminal)
+        terminal.type("half a li")
+        terminal.expect("half a li")
+        terminal.type("\x03")
+        terminal.expect(r"\^C\n> ")
+        terminal.type("\x03")
+        terminal.expect("Ctrl-C again leaves, as /exit does.\n> ")
+        say(terminal, "Hello")
+        terminal.type("\x03")
+        terminal.expect("Ctrl-C again leaves, as /exit does.\n> ")
+        terminal.type("\x03")
+        expect_equal(terminal.wait(), 0, "exit code")
+
+
+@test
+def resizing_redraws_the_line():
+    with chat(columns=100) as terminal:
+        ready(terminal)
+        terminal.type("word " * 10)
+        terminal.expect("word word $")
+        terminal.resize(24, 30)
+        terminal.expect("word")
+        answer = say(terminal, "end")
+        expect(answer_of(prompt="word " * 10 + "end").strip() in answer.replace("\n", ""), "the answer", answer)
+
+
+@test
+def utf8_is_edited_by_character():
+    with chat() as terminal:
+        ready(terminal)
+        answer = say(terminal, "héllo wörld 世界🙂\x7f\x7f\x7fx")
+        expect(answer_of(prompt="héllo wörld x").strip() in answer, "three characters taken back", answer)
+        # Split within a character, and bytes that are no character at all.
+        terminal.type("é".encode()[:1])
+        terminal.type("é".encode()[1:])
+        terminal.type(b"\xff ok\r")
+        answer = terminal.expect(r"ok\n(.*)\n> ").group(1)
+        expect(answer, "an answer")
+
+
+def paste(text):
+    return "\x1b[200~" + text.replace("\n", "\r") + "\x1b[201~"
+
+
+@test
+def ten_kilobytes_can_be_pasted():
+    one_line = "abcdefghi " * 1024
+    several = "some words in a line\n" * 500
+    with chat("-c", 30000, n=2) as terminal, tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "chat.json"
+        ready(terminal)
+        for text, sign in ((one_line, "1 line, 10240 bytes"), (several, "500 lines, 10500 bytes")):
+            terminal.type("See: " + paste(text))
+            terminal.expect(rf"\[paste 1: {sign}\]")
+            terminal.line(" done")
+            terminal.expect(r" done\n.*\n> ", timeout=200)
+        # As typed, without the marks that terminals set round a paste.
+        terminal.line("x" + one_line)
+        terminal.expect(r"abcdefghi.*\n.*\n> ", timeout=200)
+        command(terminal, f"/save {path}", "6 messages saved")
+        messages = json.loads(path.read_text())["messages"]
+        expect_equal(messages[0]["content"], "See: " + one_line + " done", "the first message")
+        expect_equal(messages[2]["content"], "See: " + several + " done", "the second message")
+        expect_equal(messages[4]["content"], "x" + one_line, "the third message")
+
+
+@test
+def context_overflow_stops():
+    with chat("-c", 64, "--ignore-eos", n=-1) as terminal:
+        ready(terminal)
+        answer = say(terminal, "Hello")
+        expect("The context of 64 tokens is full, the answer ends here" in answer, "said so", answer)
+        answer = say(terminal, "Go on")
+        expect("a conversation of at most 63 tokens" in answer, "said so", answer)
+        command(terminal, "/undo", "Taken back: Hello")
+        answer = say(terminal, "word " * 60)
+        expect("a conversation of at most 63 tokens" in answer, "said so", answer)
+
+
+@test
+def context_overflow_forgets_the_oldest_turns():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "chat.json"
+        with chat("-c", 400, "--context-overflow", "shift-turns", "-sys", "Be kind.", n=20) as terminal:
+            ready(terminal)
+            forgot = 0
+            for i in range(8):
+                forgot += "forgotten." in say(terminal, f"Message number {i}")
+            expect(forgot > 0, "turns were forgotten", terminal.text)
+            command(terminal, "/undo", "Taken back")
+            command(terminal, f"/save {path}", "saved")
+        kept = json.loads(path.read_text())["messages"]
+        expect_equal(kept[0], {"role": "system", "content": "Be kind."}, "the system prompt is kept")
+        expect("Message number 6" in kept[-2]["content"], "the newest turn is kept", kept)
+        expect("Message number 0" not in kept[1]["content"], "the oldest turn is gone", kept)
+
+
+@test
+def an_answer_goes_on_after_turns_are_forgotten():
+    with chat("-c", 200, "--context-overflow", "shift-turns", n=20) as terminal:
+        ready(terminal)
+        say(terminal, "First message of some length")
+        say(terminal, "Second message of some length")
+        command(terminal, "/set n-predict 140", "is 140")
+        answer = say(terminal, "Third")
+        expect("forgotten." in answer, "turns were forgotten within or before the answer", answer)
+        expect(last_stats(terminal)[3] > 20, "a long answer", terminal.text)
+
+
+@test
+def history_is_kept_and_recalled():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "state" / "history"
+        env = {"INFER_HISTORY": str(path)}
+        with chat(env=env) as terminal:
+            ready(terminal)
+            say(terminal, "remember me")
+            terminal.type("\x1b[A")
+            terminal.expect("remember me$")
+            terminal.line("")
+            terminal.expect("\n> ")
+            terminal.line("/exit")
+            terminal.wait()
+        expect_equal(path.stat().st_mode & 0o777, 0o600, "nobody else reads the history")
+        with chat(env=env) as terminal:
+            ready(terminal)
+            terminal.type("\x1b[A\x1b[A")
+            terminal.expect("remember me$")
+
+
+@test
+def tab_completes_commands():
+    with chat() as terminal:
+        ready(terminal)
+        terminal.type("/he\t\r")
+        terminal.expect("What can be typed here")
+
+
+@test
+def colours_only_where_they_can_be_seen():
+    with chat() as terminal:
+        ready(terminal)
+        expect(b"\x1b[1;32m" in terminal.raw, "a coloured prompt")
+    with chat(env={"NO_COLOR": "1"}) as terminal:
+        ready(terminal)
+        expect(b"\x1b[1;32m" not in terminal.raw, "no colours with NO_COLOR")
+    result = run(*MODEL, "-n", 8, "-p", "Hello")
+    expect(b"\x1b" not in result.out_bytes + result.err.encode(), "no terminal sequences in a pipe", result)
+
+
+@test
+def single_turn_ends_on_a_terminal_too():
+    with chat("--single-turn", "-p", "Hello") as terminal:
+        expect_equal(terminal.wait(), 0, "exit code")
+        expect(answer_of(prompt="Hello").strip() in terminal.text, "the answer", terminal.text)
+
+
+@test
+def an_answer_into_a_file_is_the_only_one():
+    with tempfile.TemporaryFile() as file, chat("-p", "Hello", stdout=file) as terminal:
+        expect_equal(terminal.wait(), 0, "exit code")
+        file.seek(0)
+        expect_equal(file.read().decode(), answer_of(prompt="Hello"), "the file")
+
+
+@test
+def piped_input_joins_the_prompt():
+    piped = succeeded(run(*MODEL, "-n", 8, "-q", "-p", "Review this", stdin="some text")).out
+    expect_equal(piped, answer_of(prompt="Review this\n\nsome text"), "the answer")
+
+
+@test
+def raw_means_plain_completion():
+    text = succeeded(run("template", "--chat-template", "chatml", "--context", "/dev/stdin",
+                         stdin=json.dumps({"messages": [{"role": "user", "content": "Hello"}],
+                                           "add_generation_prompt": True}))).out
+    raw = succeeded(run("-m", SPM, "--raw", "--temp", 0, "-n", 8, "-q", "-p", text)).out
+    expect_equal(answer_of(prompt="Hello"), raw, "the template applied by hand")
+
+
+@test_each("--chat-template nonsense", "--chat-template /nowhere.jinja", "--jinja-vars [1]", "--jinja-vars {",
+           "--raw --chat-template chatml", "--raw --system-prompt x", "--reasoning loud", "--context-overflow maybe",
+           "-sysf /nowhere", "-n -3", "--chat-template broken", "--stop=")
+def wrong_use_is_one_line(flags):
+    with tempfile.TemporaryDirectory() as folder:
+        broken = pathlib.Path(folder) / "broken.jinja"
+        broken.write_text("{% if %}")
+        arguments = flags.replace("broken", str(broken)).split()
+        result = run("-m", SPM, "-p", "x", *arguments)
+        expect(result.code in (1, 2), "a failure", result)
+        expect_equal(result.err.count("\n"), 1, f"lines of {result}")
+        expect_equal(result.out, "", "standard output")
+
+
+main()

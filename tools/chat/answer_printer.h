@@ -1,0 +1,26 @@
+// Shows an answer as it comes: its text, and its reasoning dimmed or not at all. One object per answer.
+#pragma once
+
+#include <string_view>
+
+namespace infer {
+
+class AnswerPrinter {
+ public:
+  explicit AnswerPrinter(bool show_reasoning) : show_reasoning_(show_reasoning) {}
+
+  void add(bool reasoning, std::string_view text);
+  // Ends the answer; on a terminal also its line.
+  void end();
+
+ private:
+  enum class Shown { kNothing, kReasoning, kAnswer };
+  void end_reasoning();
+
+  const bool show_reasoning_;
+  Shown shown_ = Shown::kNothing;
+  bool hint_ = false;  // "thinking ..." stands on the screen
+  bool at_line_start_ = true;
+};
+
+}  // namespace infer

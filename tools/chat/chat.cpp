@@ -1,0 +1,185 @@
+#include "tools/chat/chat.h"
+
+#include <cstdio>
+#include <optional>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "tools/chat/answer_printer.h"
+#include "tools/chat/line_editor.h"
+#include "tools/chat/message_reader.h"
+#include "tools/chat/slash_commands.h"
+#include "tools/interrupt.h"
+#include "tools/run.h"
+#include "tools/terminal.h"
+
+namespace infer {
+namespace {
+
+constexpr const char* kPrompt = "> ";
+constexpr const char* kMorePrompt = ". ";
+
+ChatSettings settings_of(const ChatOptions& options) {
+  ChatSettings settings;
+  settings.sampling = options.sampling;
+  settings.template_variables = options.template_variables;
+  apply_answer_flags(options.answer, settings);
+  return settings;
+}
+
+class Chat {
+ public:
+  Chat(Engine& engine, ChatTemplate chat_template, const ChatOptions& options)
+      : options_(options),
+        flags_(options.answer),
+        session_(engine, std::move(chat_template), settings_of(options)),
+        shell_{session_, flags_, options.template_name, {}, Shell::Next::kPrompt, 0, {}} {
+    session_.log().system = options.system;
+  }
+
+  // The one answer of a chat that is not interactive.
+  int answer_once() {
+    session_.log().add("user", options_.prompt);
+    return answer() == FinishReason::kCancelled ? 130 : 0;
+  }
+
+  int run() {
+    introduce();
+    LineEditor::Options editing{default_history_file(), {}};
+    for (const SlashCommand& command : slash_commands()) editing.completions.emplace_back(command.name);
+    LineEditor editor(editing);
+    if (!options_.prompt.empty()) {
+      write_note(kPrompt + options_.prompt, Style::kPrompt);
+      guarded([&] { send(options_.prompt); });
+    }
+    while (shell_.next != Shell::Next::kLeave) {
+      std::optional<std::string> message = read_message(editor);
+      if (!message) break;
+      if (message->empty()) continue;
+      guarded([&] { handle(*message); });
+    }
+    return 0;
+  }
+
+ private:
+  void introduce() const {
+    if (options_.quiet) return;
+    const Model& model = shell_.session.engine().model();
+    write_note(concat(printable(model.name().empty() ? model.architecture() : model.name()), ", context of ",
+                      shell_.session.engine().context(), " tokens. /help lists the commands, Ctrl-D leaves."));
+  }
+
+  // A whole message or command; nullopt to leave.
+  std::optional<std::string> read_message(LineEditor& editor) {
+    MessageReader reader;
+    for (;;) {
+      const LineEditor::Input input =
+          editor.read(reader.unfinished() ? kMorePrompt : kPrompt, std::exchange(shell_.prefill, ""));
+      if (input.event == LineEditor::Event::kEnd) {
+        std::fputs("\n", stderr);
+        return std::nullopt;
+      }
+      if (input.event == LineEditor::Event::kInterrupted) {
+        const bool nothing = input.empty && !reader.unfinished();
+        if (nothing && leaves_on_interrupt_) {
+          std::fputs("\n", stderr);
+          return std::nullopt;
+        }
+        std::fputs("^C\n", stderr);
+        if (nothing) write_note("Ctrl-C again leaves, as /exit does.");
+        leaves_on_interrupt_ = nothing;
+        reader.reset();
+        continue;
+      }
+      leaves_on_interrupt_ = false;
+      editor.remember(input.text);
+      // A paste brings its lines all at once.
+      if (std::optional<std::string> message =
+              reader.unfinished() || input.text.find('\n') == std::string::npos ? reader.add(input.text) : input.text) {
+        return message;
+      }
+    }
+  }
+
+  void handle(const std::string& message) {
+    if (message[0] != '/' || message.starts_with("//")) {
+      send(message[0] == '/' ? message.substr(1) : message);
+      return;
+    }
+    shell_.next = Shell::Next::kPrompt;
+    run_slash_command(shell_, message);
+    if (shell_.next != Shell::Next::kAnswer) return;
+    shell_.next = Shell::Next::kPrompt;
+    answer();
+  }
+
+  void send(const std::string& message) {
+    ChatLog& log = session_.log();
+    log.add("user", shell_.attached + message);
+    shell_.attempt = 0;
+    try {
+      if (answer() == FinishReason::kCancelled && log.messages.back().content.empty() &&
+          log.messages.back().reasoning.empty()) {
+        log.undo();
+        write_note("(nothing was answered; the message is taken back)");
+        return;
+      }
+    } catch (...) {
+      log.undo();
+      throw;
+    }
+    shell_.attached.clear();
+  }
+
+  FinishReason answer() {
+    const bool show = flags_.reasoning == "show" || (flags_.reasoning == "auto" && stdout_is_terminal());
+    AnswerPrinter printer(show);
+    Turn turn;
+    {
+      const InterruptGuard guard;
+      turn = session_.answer({[&](bool reasoning, std::string_view text) { printer.add(reasoning, text); },
+                              [](const std::string& line) { write_note(line); }, [&] { return guard.interrupted(); }},
+                             shell_.attempt);
+    }
+    printer.end();
+    if (turn.finished == FinishReason::kCancelled) {
+      leaves_on_interrupt_ = true;
+      if (options_.interactive) write_note("(stopped; Ctrl-C again leaves)");
+    }
+    if (turn.finished == FinishReason::kContextFull) {
+      write_note(concat("The context of ", session_.engine().context(),
+                        " tokens is full, the answer ends here (-c sets it; --context-overflow shift-turns goes on)."));
+    }
+    if (flags_.show_stats) write_note(turn_summary(turn));
+    return turn.finished;
+  }
+
+  template <typename Body>
+  void guarded(const Body& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kIo && std::ferror(stdout)) throw;
+      write_note(printable(error.what(), 2000), Style::kBold);
+    } catch (const std::bad_alloc&) {
+      write_note("[memory] not enough memory", Style::kBold);
+    }
+  }
+
+  const ChatOptions& options_;
+  AnswerFlags flags_;
+  ChatSession session_;
+  Shell shell_;
+  bool leaves_on_interrupt_ = false;  // the next Ctrl-C on an empty line leaves
+};
+
+}  // namespace
+
+int run_chat(Engine& engine, ChatTemplate chat_template, const ChatOptions& options) {
+  Chat chat(engine, std::move(chat_template), options);
+  const int code = options.interactive ? chat.run() : chat.answer_once();
+  if (!options.quiet) print_timings(engine);
+  return code;
+}
+
+}  // namespace infer

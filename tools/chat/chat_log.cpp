@@ -1,0 +1,128 @@
+#include "tools/chat/chat_log.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "tools/input.h"
+
+namespace infer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kUser = "user";
+
+bool is_user(const ChatMessage& message) { return message.role == kUser; }
+
+[[noreturn]] void bad_file(const std::string& path, const std::string& what) {
+  throw Error(ErrorCode::kInvalidFile, concat("[chat] ", printable(path), ": ", what));
+}
+
+// Texts of other programs may be split into parts, {"type": "text", "text": ...}.
+std::string content_text(const Json& content, const std::string& path) {
+  if (content.is_string()) return content;
+  if (content.is_null()) return "";
+  std::string text;
+  if (!content.is_array()) bad_file(path, "expected a text as content");
+  for (const Json& part : content) {
+    if (!part.is_object() || part.value("type", Json()) != "text" || !part.contains("text") ||
+        !part["text"].is_string()) {
+      bad_file(path, "expected parts of type text as content");
+    }
+    text += part["text"].get<std::string>();
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ChatLog::undo() {
+  const auto last = std::find_if(messages.rbegin(), messages.rend(), is_user);
+  if (last == messages.rend()) return "";
+  std::string text = last->content;
+  messages.erase(last.base() - 1, messages.end());
+  return text;
+}
+
+bool ChatLog::take_back_answer() {
+  const auto last = std::find_if(messages.rbegin(), messages.rend(), is_user);
+  if (last == messages.rend()) return false;
+  messages.erase(last.base(), messages.end());
+  return true;
+}
+
+bool ChatLog::drop_oldest_turn() {
+  const auto first = std::find_if(messages.begin(), messages.end(), is_user);
+  if (first == messages.end()) return false;
+  const auto second = std::find_if(first + 1, messages.end(), is_user);
+  if (second == messages.end()) return false;
+  messages.erase(messages.begin(), second);
+  return true;
+}
+
+Json ChatLog::to_json(bool system_in_user) const {
+  Json list = Json::array();
+  std::string before = system_in_user ? system : "";
+  if (!system.empty() && !system_in_user) list.push_back({{"role", "system"}, {"content", system}});
+  for (const ChatMessage& message : messages) {
+    Json entry = {{"role", message.role}, {"content", message.content}};
+    if (!before.empty() && is_user(message)) {
+      entry["content"] = before + "\n\n" + message.content;
+      before.clear();
+    }
+    if (!message.reasoning.empty()) entry["reasoning_content"] = message.reasoning;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+void ChatLog::save(const std::string& path) const {
+  const std::string text = Json({{"messages", to_json()}}).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string beside = path + ".part";
+  std::FILE* file = std::fopen(beside.c_str(), "wb");
+  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  written = written && std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const int error = errno;
+  if (file && std::fclose(file) != 0) written = false;
+  if (written && std::rename(beside.c_str(), path.c_str()) == 0) return;
+  const std::string reason = std::strerror(written ? errno : error);
+  if (file) std::remove(beside.c_str());
+  throw Error(ErrorCode::kIo, concat("[chat] ", printable(path), ": ", reason));
+}
+
+ChatLog ChatLog::load(const std::string& path) {
+  Json document;
+  try {
+    document = Json::parse(read_text_file(path));
+  } catch (const Json::exception&) {
+    bad_file(path, "expected JSON");
+  }
+  if (document.is_object() && document.contains("messages")) document = Json(document["messages"]);
+  if (!document.is_array()) bad_file(path, "expected a list of messages");
+  ChatLog log;
+  for (const Json& entry : document) {
+    if (!entry.is_object() || !entry.contains("role") || !entry["role"].is_string() || !entry.contains("content")) {
+      bad_file(path, "expected messages with role and content");
+    }
+    const std::string role = entry["role"];
+    const std::string content = content_text(entry["content"], path);
+    if (role == "system" && log.messages.empty()) {
+      log.system += (log.system.empty() ? "" : "\n\n") + content;
+      continue;
+    }
+    log.add(role, content);
+    if (entry.contains("reasoning_content") && entry["reasoning_content"].is_string()) {
+      log.messages.back().reasoning = entry["reasoning_content"];
+    }
+  }
+  return log;
+}
+
+}  // namespace infer

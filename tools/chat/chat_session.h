@@ -1,0 +1,97 @@
+// A chat with a model: what was said, and how the next answer is made from it. Every turn is one request of the engine
+// whose prompt is the whole conversation as the model's template writes it; what the turn before computed is taken over
+// as far as the tokens agree. Writes nothing itself. One thread.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/engine/engine.h"
+#include "src/text/chat_template.h"
+#include "tools/chat/chat_log.h"
+
+namespace infer {
+
+enum class ContextOverflow {
+  kStop,        // say that the context is full
+  kShiftTurns,  // forget the oldest turns and compute the rest again
+};
+
+struct ChatSettings {
+  SamplingParams sampling;
+  int32_t max_tokens = -1;  // of an answer, reasoning included; -1: until the model ends it
+  bool ignore_eog = false;
+  ContextOverflow overflow = ContextOverflow::kStop;
+  std::vector<std::string> stop;              // further texts that end an answer
+  nlohmann::ordered_json template_variables;  // object or null
+};
+
+struct Turn {
+  FinishReason finished = FinishReason::kNone;
+  int64_t prompt_tokens = 0;  // the whole conversation
+  int64_t cached_tokens = 0;  // of these, not computed again
+  int64_t generated_tokens = 0;
+  int64_t decode_steps = 0;     // that computed nothing but the last token generated
+  int64_t computed_tokens = 0;  // of prompts; more than prompt - cached after turns were dropped within the answer
+  int dropped_turns = 0;        // forgotten for want of context
+  double prompt_seconds = 0, decode_seconds = 0;
+};
+
+class ChatSession {
+ public:
+  // The engine must outlive the session.
+  ChatSession(Engine& engine, ChatTemplate chat_template, ChatSettings settings);
+
+  ChatLog& log() { return log_; }
+  const ChatLog& log() const { return log_; }
+  ChatSettings& settings() { return settings_; }
+  const ChatTemplate& chat_template() const { return template_; }
+  Engine& engine() { return engine_; }
+
+  struct Listener {
+    std::function<void(bool reasoning, std::string_view text)> text;
+    std::function<void(const std::string& line)> note;
+    std::function<bool()> interrupted;
+  };
+  // Answers the last message of the user: the answer becomes the last message of the log, also when it was interrupted
+  // or the context ended it. `attempt` > 0 varies a fixed seed. Throws TemplateError or Error, with the log as it was;
+  // a conversation that does not fit the context is Error(kInvalidArgument) that says what can be done.
+  Turn answer(const Listener& listener, int attempt = 0);
+
+  // The conversation as the next prompt, and its tokens.
+  std::string render() const;
+  std::vector<TokenId> tokens() const { return encode(render()); }
+
+  const std::vector<Turn>& turns() const { return turns_; }
+  // Forgets what was said, and what was computed for it; the system prompt stays.
+  void reset();
+
+ private:
+  struct Generation;
+  std::vector<TokenId> encode(const std::string& prompt) const;
+  Conversation conversation_of(const ChatLog& log, bool add_generation_prompt) const;
+  // A prompt that leaves room for an answer after the tokens generated already; drops turns where the settings say so.
+  // `too_long`: what to tell when even one token more does not fit; then there is no prompt.
+  std::optional<std::string> fit(size_t n_generated, Turn& turn, const Listener& listener, std::string& too_long);
+  void submit(const Generation& generation, const std::string& prompt);
+  void generate(Generation& generation, const Listener& listener);
+  int64_t room_for_answer() const;
+  void find_end_of_answers();
+
+  Engine& engine_;
+  ChatTemplate template_;
+  TemplateTraits traits_;
+  ChatSettings settings_;
+  ChatLog log_;
+  std::vector<Turn> turns_;
+  // How the template ends an answer, where that is no end-of-generation token: a text, a control token, or neither.
+  std::string end_text_;
+  TokenId end_token_ = kNoToken;
+  RequestId next_id_ = 1;
+};
+
+}  // namespace infer

@@ -1,0 +1,300 @@
+#include "tools/chat/slash_commands.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "tools/input.h"
+#include "tools/terminal.h"
+
+namespace infer {
+namespace {
+
+void say(const std::string& line) { write_note(line, Style::kPlain); }
+
+[[noreturn]] void wrong_use(const std::string& message) {
+  throw Error(ErrorCode::kInvalidArgument, "[chat] " + message);
+}
+
+std::string trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
+std::string path_of(const std::string& command, const std::string& argument) {
+  if (argument.empty()) wrong_use(command + " FILE, found no name");
+  const char* home = std::getenv("HOME");
+  return argument.starts_with("~/") && home ? home + argument.substr(1) : argument;
+}
+
+std::string megabytes(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return text;
+}
+
+std::string rate(int64_t tokens, double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f tokens/s", seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0);
+  return text;
+}
+
+std::string plural(size_t n, const std::string& word) { return concat(n, " ", word, n == 1 ? "" : "s"); }
+
+void help(Shell&, const std::string&) {
+  for (const SlashCommand& command : slash_commands()) {
+    char line[160];
+    const std::string usage = concat(command.name, command.arguments.empty() ? "" : " ", command.arguments);
+    std::snprintf(line, sizeof(line), "  %-20s %s", usage.c_str(), std::string(command.summary).c_str());
+    say(line);
+  }
+  say("A message of several lines: \"\"\" before and after it, or a backslash at the end of a line.");
+  say("Ctrl-C stops an answer; pressed again, it leaves. Two slashes begin a message that begins with one.");
+}
+
+void leave(Shell& shell, const std::string&) { shell.next = Shell::Next::kLeave; }
+
+void reset(Shell& shell, const std::string&) {
+  shell.session.reset();
+  shell.attached.clear();
+  shell.attempt = 0;
+  say("The chat begins anew.");
+}
+
+void regenerate(Shell& shell, const std::string&) {
+  if (!shell.session.log().take_back_answer()) wrong_use("/regen: there is no message to answer");
+  ++shell.attempt;
+  shell.next = Shell::Next::kAnswer;
+}
+
+void undo(Shell& shell, const std::string&) {
+  if (shell.session.log().messages.empty()) wrong_use("/undo: nothing was said yet");
+  const std::string message = shell.session.log().undo();
+  say("Taken back: " + printable(message, 60));
+}
+
+// Lets the user's own editor change the text; REQUIRES that $VISUAL or $EDITOR is set.
+std::string edit_with_program(const std::string& text) {
+  std::string path = (std::filesystem::temp_directory_path() / "infer-message-XXXXXX").string();
+  const int descriptor = mkstemp(path.data());
+  if (descriptor < 0) throw Error(ErrorCode::kIo, "[chat] /edit: no temporary file can be made");
+  close(descriptor);
+  std::ofstream(path) << text;
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", "${VISUAL:-$EDITOR} \"$0\"", path.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  int status = -1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::string edited;
+  if (status == 0) edited = read_text_file(path);
+  std::remove(path.c_str());
+  if (status != 0) throw Error(ErrorCode::kIo, "[chat] /edit: the editor ended with an error; nothing is changed");
+  while (edited.ends_with('\n')) edited.pop_back();
+  return edited;
+}
+
+void edit(Shell& shell, const std::string&) {
+  ChatLog changed = shell.session.log();
+  const std::string message = changed.undo();
+  if (message.empty()) wrong_use("/edit: there is no message to change");
+  const auto is_set = [](const char* name) { return std::getenv(name) && *std::getenv(name); };
+  if (is_set("VISUAL") || is_set("EDITOR")) {
+    const std::string edited = edit_with_program(message);
+    if (edited.empty()) wrong_use("/edit: the message is empty; nothing is changed");
+    changed.add("user", edited);
+    shell.next = Shell::Next::kAnswer;
+  } else if (message.find('\n') != std::string::npos) {
+    wrong_use("/edit: set EDITOR to change a message of several lines");
+  } else {
+    shell.prefill = message;
+  }
+  shell.session.log() = changed;
+  shell.attempt = 0;
+}
+
+void save(Shell& shell, const std::string& argument) {
+  const std::string path = path_of("/save", argument);
+  shell.session.log().save(path);
+  say(concat(plural(shell.session.log().messages.size(), "message"), " saved to ", printable(path)));
+}
+
+void load(Shell& shell, const std::string& argument) {
+  const std::string path = path_of("/load", argument);
+  shell.session.log() = ChatLog::load(path);
+  shell.attempt = 0;
+  say(concat(plural(shell.session.log().messages.size(), "message"), " loaded from ", printable(path)));
+}
+
+void system_prompt(Shell& shell, const std::string& argument) {
+  std::string& system = shell.session.log().system;
+  if (argument.empty()) {
+    say(system.empty() ? "There is no system prompt." : system);
+    return;
+  }
+  system = argument == "\"\"" ? "" : argument;
+  say(system.empty() ? "The system prompt is gone." : "The system prompt is set; it holds for the whole chat.");
+}
+
+void set(Shell& shell, const std::string& argument) {
+  AnswerFlags flags = shell.flags;
+  SamplingParams sampling = shell.session.settings().sampling;
+  CLI::App app;
+  app.set_help_flag();
+  add_answer_flags(app, flags);
+  add_sampling_flags(app, sampling);
+  if (argument.empty()) {
+    for (const CLI::Option* option : app.get_options()) {
+      const std::string value = option->get_default_str();
+      if (!value.empty()) say(concat("  ", option->get_lnames().front(), " ", value));
+    }
+    say(concat("  seed ", sampling.seed ? std::to_string(*sampling.seed) : "-1"));
+    say(concat("  n-predict ", flags.n_predict));
+    say(concat("  reasoning ", flags.reasoning));
+    say(concat("  context-overflow ", flags.context_overflow));
+    say(concat("  show-stats ", flags.show_stats ? "on" : "off"));
+    return;
+  }
+  const size_t space = argument.find_first_of(" \t=");
+  const std::string name = argument.substr(0, space);
+  if (space == std::string::npos) wrong_use("/set PARAM VALUE, found no value");
+  const std::string value = trimmed(argument.substr(space + 1));
+  const std::string flag = "--" + name;
+  if (!app.get_option_no_throw(flag)) wrong_use("/set: a parameter that /set alone lists, found " + printable(name));
+  try {
+    app.parse({flag + "=" + value});
+  } catch (const CLI::ParseError& error) {
+    wrong_use(std::string("/set: ") + error.what());
+  }
+  sampling.validate();
+  shell.flags = flags;
+  shell.session.settings().sampling = sampling;
+  apply_answer_flags(flags, shell.session.settings());
+  say(concat(name, " is ", value, "."));
+}
+
+void show(Shell& shell, const std::string& argument) {
+  const auto wants = [&](std::string_view what) { return argument.empty() || argument == what; };
+  const bool known = argument == "model" || argument == "template" || argument == "sampling" || argument == "context";
+  if (!argument.empty() && !known) wrong_use("/show [model|template|sampling|context], found " + printable(argument));
+  ChatSession& session = shell.session;
+  const Model& model = session.engine().model();
+  if (wants("model")) {
+    char size[64];
+    std::snprintf(size, sizeof(size), "%.2f billion parameters", static_cast<double>(model.parameter_count()) / 1e9);
+    say(concat("model: ", printable(model.name().empty() ? "(no name)" : model.name()), ", ", model.architecture(),
+               ", ", size, ", ", megabytes(model.weight_bytes())));
+  }
+  if (wants("template")) {
+    say("template: " + shell.template_name);
+    if (argument == "template") say(session.chat_template().source());
+  }
+  if (wants("sampling")) {
+    const SamplingParams& s = session.settings().sampling;
+    say(concat("sampling: temp ", s.temperature, ", top-k ", s.top_k, ", top-p ", s.top_p, ", min-p ", s.min_p,
+               ", seed ", s.seed ? std::to_string(*s.seed) : "random", " (/set lists all)"));
+  }
+  if (wants("context")) {
+    const int64_t context = session.engine().context();
+    std::string used = "nothing said yet";
+    if (!session.log().messages.empty()) used = concat(session.tokens().size(), " tokens with the next answer's head");
+    say(concat("context: ", used, ", of ", context, "; when full: ", shell.flags.context_overflow));
+  }
+}
+
+void stats(Shell& shell, const std::string&) {
+  ChatSession& session = shell.session;
+  const std::vector<Turn>& turns = session.turns();
+  Turn all;
+  for (const Turn& turn : turns) {
+    all.prompt_tokens += turn.prompt_tokens;
+    all.cached_tokens += turn.cached_tokens;
+    all.computed_tokens += turn.computed_tokens;
+    all.generated_tokens += turn.generated_tokens;
+    all.decode_steps += turn.decode_steps;
+    all.prompt_seconds += turn.prompt_seconds;
+    all.decode_seconds += turn.decode_seconds;
+  }
+  if (!turns.empty()) say("last answer: " + turn_summary(turns.back()));
+  say(concat(plural(turns.size(), "answer"), ": ", turn_summary(all)));
+  uint64_t cache = 0;
+  for (const DeviceUse& use : session.engine().runner().memory_use()) {
+    cache += use.cache;
+    say(concat(use.device, ": ", plural(static_cast<size_t>(use.n_layers), "layer"), ", weights ",
+               megabytes(use.weights), ", cache ", megabytes(use.cache), ", activations ", megabytes(use.activations)));
+  }
+  const BlockPool::Stats pool = session.engine().scheduler().pool(0).stats();
+  const uint64_t used = pool.total == 0 ? 0 : cache / static_cast<uint64_t>(pool.total) * (pool.used + pool.cached);
+  say(concat("KV: ", pool.used, " of ", plural(static_cast<size_t>(pool.total), "block"), " in use, ", pool.cached,
+             " cached (", megabytes(used), " of ", megabytes(cache), ")"));
+}
+
+void read_file(Shell& shell, const std::string& argument) {
+  const std::string path = path_of("/read", argument);
+  const std::string text = read_text_file(path);
+  if (text.find('\0') != std::string::npos) wrong_use("/read: a text file, found binary data in " + printable(path));
+  shell.attached +=
+      std::filesystem::path(path).filename().string() + ":\n\n" + text + (text.ends_with('\n') ? "\n" : "\n\n");
+  say(concat(text.size(), " bytes of ", printable(path), " go before your next message."));
+}
+
+}  // namespace
+
+const std::vector<SlashCommand>& slash_commands() {
+  static const std::vector<SlashCommand> all = {
+      {"/help", "", "What can be typed here", help},
+      {"/exit", "", "Leave (Ctrl-D too)", leave},
+      {"/reset", "", "Forget the chat; the system prompt stays", reset},
+      {"/regen", "", "Answer the last message again", regenerate},
+      {"/undo", "", "Take back the last message and its answer", undo},
+      {"/edit", "", "Change the last message ($VISUAL, $EDITOR or in the line) and ask again", edit},
+      {"/save", "FILE", "Write the chat to a file (JSON)", save},
+      {"/load", "FILE", "Go on with a chat from a file", load},
+      {"/system", "TEXT", "Set the system prompt; without TEXT show it, with \"\" remove it", system_prompt},
+      {"/set", "PARAM VALUE", "Change a parameter, named as the flag; alone: list them", set},
+      {"/show", "[WHAT]", "The model, template, sampling, context", show},
+      {"/stats", "", "Tokens, speed, memory, cache hits, placement", stats},
+      {"/read", "FILE", "Put a text file before the next message", read_file},
+  };
+  return all;
+}
+
+void run_slash_command(Shell& shell, const std::string& line) {
+  const size_t end = line.find_first_of(" \t\n");
+  std::string name = line.substr(0, end);
+  const std::string argument = end == std::string::npos ? "" : trimmed(line.substr(end + 1));
+  if (name == "/quit" || name == "/bye") name = "/exit";
+  if (name == "/?") name = "/help";
+  const auto& all = slash_commands();
+  const auto command = std::find_if(all.begin(), all.end(), [&](const SlashCommand& c) { return c.name == name; });
+  if (command == all.end()) {
+    wrong_use("a command that /help lists, found " + printable(name, 60) + " (// begins a message with a slash)");
+  }
+  if (command->arguments.empty() && !argument.empty()) wrong_use(name + " takes no argument");
+  command->run(shell, argument);
+}
+
+void apply_answer_flags(const AnswerFlags& flags, ChatSettings& settings) {
+  settings.max_tokens = flags.n_predict;
+  settings.ignore_eog = flags.ignore_eos;
+  settings.stop = flags.stop;
+  settings.overflow = flags.context_overflow == "shift-turns" ? ContextOverflow::kShiftTurns : ContextOverflow::kStop;
+}
+
+std::string turn_summary(const Turn& turn) {
+  return concat("prompt ", turn.prompt_tokens, " tokens, ", turn.cached_tokens, " from the cache, ",
+                turn.computed_tokens, " computed, ", rate(turn.computed_tokens, turn.prompt_seconds), " | generated ",
+                turn.generated_tokens, " tokens, ", rate(turn.decode_steps, turn.decode_seconds));
+}
+
+}  // namespace infer

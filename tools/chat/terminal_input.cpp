@@ -1,0 +1,137 @@
+#include "tools/chat/terminal_input.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "tools/terminal.h"
+
+namespace infer {
+namespace {
+
+// As xterm and its kin mark pastes.
+constexpr std::string_view kPasteOn = "\033[?2004h", kPasteOff = "\033[?2004l";
+constexpr std::string_view kPasteBegin = "\033[200~", kPasteEnd = "\033[201~";
+constexpr int kEscapeWait = 50;        // ms within which the rest of a terminal's sequence follows its first byte
+constexpr int kPasteWait = 5000;       // ms without any byte after which a paste has ended, marked or not
+constexpr size_t kMaxPaste = 1 << 26;  // bytes
+
+std::atomic<int> signal_pipe = -1;
+
+void on_signal(int number) {
+  const int saved = errno;
+  const char byte = static_cast<char>(number);
+  [[maybe_unused]] const auto n = write(signal_pipe, &byte, 1);
+  errno = saved;
+}
+
+void tell_terminal(std::string_view sequence) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  [[maybe_unused]] const auto n = write(STDERR_FILENO, sequence.data(), sequence.size());
+}
+
+}  // namespace
+
+TerminalInput::TerminalInput(std::string& typed_ahead) : bytes_(typed_ahead) {
+  if (pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {
+    throw Error(ErrorCode::kIo, concat("[terminal] a pipe: ", std::strerror(errno)));
+  }
+  signal_pipe = pipe_[1];
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &action, &before_[i]);
+  tell_terminal(kPasteOn);
+}
+
+TerminalInput::~TerminalInput() {
+  tell_terminal(kPasteOff);
+  for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  signal_pipe = -1;
+  close(pipe_[0]);
+  close(pipe_[1]);
+}
+
+bool TerminalInput::fill(int milliseconds) {
+  for (;;) {
+    pollfd input = {STDIN_FILENO, POLLIN, 0};
+    const int ready = poll(&input, 1, milliseconds);
+    if (ready == 0) return false;
+    if (ready < 0 && errno == EINTR) continue;
+    char buffer[4096];
+    const ssize_t n = ready < 0 ? -1 : read(STDIN_FILENO, buffer, sizeof(buffer));
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) {
+      ended_ = true;
+      return false;
+    }
+    bytes_.append(buffer, static_cast<size_t>(n));
+    return true;
+  }
+}
+
+TerminalInput::Item TerminalInput::next() {
+  while (bytes_.empty()) {
+    if (ended_) return {Event::kEnd};
+    pollfd waited[2] = {{STDIN_FILENO, POLLIN, 0}, {pipe_[0], POLLIN, 0}};
+    if (poll(waited, 2, -1) < 0 && errno != EINTR) return {Event::kEnd};
+    char number = 0;
+    if (read(pipe_[0], &number, 1) == 1) {
+      switch (number) {
+        case SIGINT:
+          return {Event::kInterrupted};
+        case SIGWINCH:
+          return {Event::kResized};
+        case SIGCONT:
+          return {Event::kContinued};
+        default:
+          return {Event::kEnd};
+      }
+    }
+    if (waited[0].revents != 0) fill(0);
+  }
+  while (bytes_[0] == '\033' && bytes_.size() < kPasteBegin.size() && kPasteBegin.starts_with(bytes_)) {
+    if (!fill(kEscapeWait)) break;
+  }
+  if (bytes_.starts_with(kPasteBegin)) {
+    bytes_.erase(0, kPasteBegin.size());
+    return {Event::kPaste, 0, read_paste()};
+  }
+  // A character may come in pieces.
+  char32_t character = 0;
+  size_t length = utf8_character(bytes_, character);
+  for (int i = 1; length == 0 && i < 4 && bytes_.size() < 4 && static_cast<unsigned char>(bytes_[0]) >= 0xC0; ++i) {
+    if (!fill(kEscapeWait)) break;
+    length = utf8_character(bytes_, character);
+  }
+  if (length == 0) {
+    character = U'\uFFFD';
+    length = 1;
+  }
+  bytes_.erase(0, length);
+  return {Event::kCharacter, character};
+}
+
+std::string TerminalInput::read_paste() {
+  size_t end = 0;
+  for (size_t searched = 0; (end = bytes_.find(kPasteEnd, searched)) == std::string::npos;) {
+    searched = bytes_.size() - std::min(bytes_.size(), kPasteEnd.size() - 1);
+    if (bytes_.size() > kMaxPaste || !fill(kPasteWait)) break;
+  }
+  const std::string raw = bytes_.substr(0, end);
+  bytes_.erase(0, end == std::string::npos ? end : end + kPasteEnd.size());
+  std::string text;
+  for (size_t i = 0; i < raw.size(); ++i) {
+    const bool line_end = raw[i] == '\r' || raw[i] == '\n';
+    if (raw[i] == '\r' && i + 1 < raw.size() && raw[i + 1] == '\n') continue;
+    text += line_end ? '\n' : raw[i];
+  }
+  return without_controls(text);
+}
+
+}  // namespace infer
