@@ -77,7 +77,7 @@ Value indent(Runtime& runtime, const Value& self, Arguments& arguments) {
   const bool first = !a[1].is_missing() && truth(a[1]), blank = !a[2].is_missing() && truth(a[2]);
   Text indention(heap);
   if (a[0].is_string()) indention += a[0].text();
-  else indention.assign(static_cast<size_t>(indent_width(int_or(a[0], 4, "width"))), ' ');
+  else indention.assign(static_cast<size_t>(indent_width(a[0].is_missing() ? 4 : int_argument(a[0], "width"))), ' ');
   Text text(self.text(), heap), out(heap);
   text += '\n';  // so that a line break at the end makes a line
   if (first) out += indention;

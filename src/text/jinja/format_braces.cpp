@@ -15,11 +15,13 @@ namespace {
 
 Layout parse_layout(std::string_view spec) {
   Layout layout;
+  bool has_fill = false;
   size_t at = 0;
   const auto is_align = [](char c) { return c == '<' || c == '>' || c == '^' || c == '='; };
   if (!spec.empty()) {
     const size_t first = decode_utf8(spec, 0).length;
     if (first < spec.size() && is_align(spec[first])) {
+      has_fill = true;
       layout.fill = spec.substr(0, first);
       layout.align = spec[first];
       at = first + 1;
@@ -42,7 +44,10 @@ Layout parse_layout(std::string_view spec) {
   if (const char sign = take("+- ")) layout.sign = sign;
   take("z");
   layout.alternate = take("#") != 0;
-  if (take("0") != 0 && layout.align == 0) layout.fill = "0", layout.align = '=';
+  if (take("0") != 0) {
+    if (!has_fill) layout.fill = "0";
+    if (layout.align == 0) layout.align = '=';
+  }
   layout.width = number();
   layout.grouping = take(",_");
   if (take(".") != 0) {
@@ -109,7 +114,7 @@ class BraceFormat {
       : runtime_(runtime), heap_(runtime.heap()), arguments_(arguments), mapping_(mapping), markup_(markup) {}
 
   Text run(std::string_view format, int depth) {
-    if (depth > 1) fail("Max string recursion exceeded");
+    if (depth > 2) fail("Max string recursion exceeded");
     Text out(heap_);
     for (size_t at = 0; at < format.size();) {
       heap_.step();

@@ -3,12 +3,17 @@
 namespace infer::jinja {
 
 Heap::~Heap() {
-  dying_ = true;  // deleting an object must not drop others: all of them are deleted here
-  while (objects_) {
-    Object* object = objects_;
-    objects_ = object->next_;
-    delete object;
+  // What is left refers to each other in circles. Held once more, nothing goes away while the circles are cut; then
+  // everything is let go.
+  for (Object* object = objects_; object; object = object->next_) object->retain();
+  for (Object* object = objects_; object; object = object->next_) object->forget();
+  dropping_ = true;
+  for (Object *object = objects_, *next = nullptr; object; object = next) {
+    next = object->next_;
+    object->release();
   }
+  delete_dropped();
+  CHECK_INTERNAL(objects_ == nullptr);
 }
 
 void* Heap::allocate(size_t bytes) {
@@ -40,12 +45,16 @@ void Heap::remove(Object* object) noexcept {
 }
 
 void Heap::drop(Object* object) noexcept {
-  if (dying_) return;
   remove(object);
   object->next_ = dropped_;
   dropped_ = object;
   if (dropping_) return;
   dropping_ = true;
+  delete_dropped();
+  dropping_ = false;
+}
+
+void Heap::delete_dropped() noexcept {
   while (dropped_) {
     Object* dead = dropped_;
     dropped_ = dead->next_;
@@ -53,7 +62,6 @@ void Heap::drop(Object* object) noexcept {
     delete dead;
     release(bytes);
   }
-  dropping_ = false;
 }
 
 void Heap::refuse_memory() const { fail_budget(concat("values need more than ", limits_.memory_bytes >> 20, " MiB")); }

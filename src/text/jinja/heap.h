@@ -87,6 +87,7 @@ class Heap {
   void add(Object* object, size_t bytes) noexcept;
   void remove(Object* object) noexcept;
   void drop(Object* object) noexcept;  // nobody refers to it any more
+  void delete_dropped() noexcept;
   [[noreturn]] void refuse_memory() const;
   [[noreturn]] void refuse_steps() const;
 
@@ -96,7 +97,6 @@ class Heap {
   Object* objects_ = nullptr;  // all live ones, doubly linked
   Object* dropped_ = nullptr;  // to be deleted, singly linked: one object may drop many, so this is no recursion
   bool dropping_ = false;
-  bool dying_ = false;
 };
 
 template <typename T>
@@ -134,6 +134,9 @@ class Object {
   virtual ~Object() = default;
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
+
+  // Drops the references that may have been set after the object was made: every circle has such a one.
+  virtual void forget() noexcept {}
 
   void retain() noexcept { ++references_; }
   void release() noexcept {

@@ -238,6 +238,7 @@ void Interpreter::run_loop(LoopObject& loop) {
   }
   const Value self(Kind::kLoop, &loop);
   const WithScope with_scope(*this, loop.scope);
+  bool completed = false;
   for (;;) {
     Value item = next_item(loop);
     if (item.is_missing()) break;
@@ -249,9 +250,12 @@ void Interpreter::run_loop(LoopObject& loop) {
     if (loop_symbol_) scope_->set(*loop_symbol_, self);
     current_ = &loop.node;
     assign(loop.node.target, item);
-    if (run(loop.node.body) == Flow::kBreak) break;
+    const Flow flow = run(loop.node.body);
+    if (flow == Flow::kNormal) completed = true;
+    if (flow == Flow::kBreak) break;
   }
-  if (loop.index < 0 && !loop.node.otherwise.empty()) {
+  // As in Jinja, turns that were left by break or continue do not count.
+  if (!completed && !loop.node.otherwise.empty()) {
     scope_ = heap().make<Scope>(loop.scope.get());
     run(loop.node.otherwise);
   }

@@ -21,7 +21,7 @@ class Scope final : public Object {
   }
   const Value* find(Symbol symbol) const;  // here alone
   void set(Symbol symbol, Value value);
-  void clear() { variables_.clear(); }
+  void forget() noexcept override { variables_.clear(); }
   Scope* outer() const { return outer_; }
 
  private:
@@ -63,6 +63,11 @@ class LoopObject final : public Object {
  public:
   LoopObject(Heap& heap, const For& node, Value source, Scope* scope, int64_t depth)
       : Object(heap), node(node), source(source), items(heap, source), scope(scope), depth(depth), ahead(heap) {}
+
+  void forget() noexcept override {
+    previous = current = last_changed = Value();
+    ahead.clear();
+  }
 
   const For& node;
   Value source;

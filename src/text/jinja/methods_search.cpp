@@ -96,10 +96,7 @@ Values split_at_space(Heap& heap, const Value& self, int64_t most) {
   while (!rest.empty()) {
     heap.step();
     if (most >= 0 && static_cast<int64_t>(parts.size()) == most) {
-      parts.push_back(piece(heap, self,
-                            strip(rest, FromEnd ? Side::kLeft : Side::kRight).size() == rest.size() || !FromEnd
-                                ? rest
-                                : strip(rest, Side::kLeft)));
+      parts.push_back(piece(heap, self, rest));
       break;
     }
     size_t cut = FromEnd ? rest.size() : 0;

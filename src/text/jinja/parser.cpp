@@ -318,6 +318,13 @@ void Parser::parse_signature(Macro* macro) {
     macro->parameters.emplace_back(tree_->symbol(name.text), string_literal(name.line, name.text));
   }
   expect_operator(")");
+  const size_t without_default = macro->parameters.size() - macro->defaults.size();
+  for (size_t i = 0; i < without_default; ++i) {
+    if (macro->parameters[i].second->text == "caller") {
+      fail(
+          "When defining macros or call blocks the special \"caller\" argument must be omitted or be given a default.");
+    }
+  }
 }
 
 Body Parser::parse_macro_body(Macro* macro, const char* end, const char* tag) {

@@ -83,6 +83,10 @@ Value slice(Heap& heap, const Value& sequence, const Value& start, const Value& 
     // As for any key that is not there.
     return Value::undefined(heap, concat(type_name(sequence), " object has no element slice"));
   }
+  for (const Value* at : {&start, &stop, &step}) {
+    if (at->is_missing() || at->is_none() || at->is_integer()) continue;
+    return Value::undefined(heap, concat(type_name(sequence), " object has no element slice"));
+  }
   const SliceBounds b = slice_bounds(length_of(sequence), start, stop, step);
   if (sequence.is_string()) return slice_text(heap, sequence, b);
   if (sequence.is(Kind::kRange)) {

@@ -216,6 +216,7 @@ class NamespaceObject final : public Object {
   explicit NamespaceObject(Heap& heap) : Object(heap), entries(heap) {}
   const Value* find(std::string_view name) const;
   void set(const Value& name, Value value);
+  void forget() noexcept override { entries.clear(); }
   Vector<std::pair<Value, Value>> entries;
 };
 

@@ -76,14 +76,14 @@ class Wrapper {
     for (++i; i < codes_.size(); ++i) {
       if (is_blank(codes_[i])) return i;
       if (dash_between_words(i)) return i;
-      if (codes_[i] == '-' && hyphen_breaks(begin, i)) return i + 1;
+      if (codes_[i] == '-' && hyphen_breaks(i)) return i + 1;
     }
     return i;
   }
 
   // Whether the hyphen at `i` stands between letters: two before it (or letter, hyphen, letter), and behind it a letter
   // and another, perhaps with a hyphen between them.
-  bool hyphen_breaks(size_t, size_t i) const {
+  bool hyphen_breaks(size_t i) const {
     const bool two = i >= 2 && is_letter(codes_[i - 1]) && is_letter(codes_[i - 2]);
     const bool hyphenated = i >= 3 && is_letter(codes_[i - 1]) && codes_[i - 2] == '-' && is_letter(codes_[i - 3]);
     if (!two && !hyphenated) return false;
@@ -119,7 +119,9 @@ class Wrapper {
           for (size_t k = 0; k < hyphen; ++k) other = other || codes_[word.begin + k] != '-';
           if (other) taken = hyphen + 1;
         }
-        if (taken > 0) last = word.begin;
+        // The line is full of what stands before the word: textwrap leaves the white space at its end then.
+        if (taken == 0) return line;
+        last = word.begin;
         line.end = word.begin + taken;
         word.begin += taken;
       } else if (i == begin) {
