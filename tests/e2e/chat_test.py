@@ -1,19 +1,16 @@
 """The chat in the terminal, driven through a pseudo-terminal; and one answer for pipes."""
 
 import json
-import os
 import pathlib
 import re
-import subprocess
 import tempfile
 
-from harness import BINARY, Failure, expect, expect_equal, main, run, test, test_each
+from harness import expect, expect_equal, main, run, test, test_each
 from models import SPM, succeeded
-from pseudo_terminal import Terminal, plain
+from pseudo_terminal import Terminal
 
 # The model's weights are random: what it says means nothing, but it is the same every time.
 MODEL = ("-m", SPM, "--chat-template", "chatml", "--temp", 0)
-PROMPT = "\n> "
 
 
 def chat(*flags, n=8, **terminal):
@@ -462,6 +459,59 @@ def colours_only_where_they_can_be_seen():
         expect(b"\x1b[1;32m" not in terminal.raw, "no colours with NO_COLOR")
     result = run(*MODEL, "-n", 8, "-p", "Hello")
     expect(b"\x1b" not in result.out_bytes + result.err.encode(), "no terminal sequences in a pipe", result)
+
+
+def thinking_template(folder):
+    """A template whose prompt ends with an opening tag, so that a model without one thinks all the time."""
+    path = pathlib.Path(folder) / "thinking.jinja"
+    path.write_text("{{ messages[-1].content }}{{ extra }}{% if add_generation_prompt %}<think>{% endif %}\n")
+    return path
+
+
+@test
+def reasoning_is_dimmed_shown_or_hidden():
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("-m", SPM, "--temp", 0, "-n", 8, "--chat-template", thinking_template(folder), "-p", "Hello")
+        expect_equal(succeeded(run(*flags, "-q")).out, "", "a pipe gets the answer only")
+        expect_equal(succeeded(run(*flags, "-q", "--reasoning", "hide")).out, "", "hidden")
+        shown = succeeded(run(*flags, "-q", "--reasoning", "show")).out
+        expect(re.fullmatch(r"<think>\n.+\n</think>\n\n", shown, re.DOTALL), "shown with its tags", shown)
+        thought = shown.split("\n")[1]
+        with Terminal(*flags) as terminal:
+            terminal.expect("\n> ")
+            terminal.expect("\n> ")
+            expect(thought in terminal.text, "the reasoning on a terminal", terminal.text)
+            expect(b"\x1b[2m" in terminal.raw, "dimmed", terminal.raw)
+            command(terminal, "/set reasoning hide")
+            answer = say(terminal, "Hello")
+            expect(thought not in answer and "thinking ..." in answer, "hidden on a terminal", answer)
+
+
+@test
+def template_variables_are_passed_on():
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("-m", SPM, "--temp", 0, "-n", 8, "-q", "--chat-template", thinking_template(folder), "--reasoning",
+                 "show")
+        given = succeeded(run(*flags, "--jinja-vars", '{"extra": " world"}', "-p", "Hello")).out
+        expect_equal(given, succeeded(run(*flags, "-p", "Hello world")).out, "the answer")
+
+
+@test
+def a_template_without_system_role_still_gets_the_system_prompt():
+    flags = ("-m", SPM, "--temp", 0, "-n", 8, "-q", "--chat-template", "gemma")
+    with_system = succeeded(run(*flags, "-sys", "Be kind.", "-p", "Hello")).out
+    expect_equal(with_system, succeeded(run(*flags, "-p", "Be kind.\n\nHello")).out, "the answer")
+
+
+@test
+def stop_texts_end_the_answer():
+    whole = answer_of(prompt="Hello", n=30)
+    stop = whole[5:8]
+    expect_equal(answer_of("--stop", stop, prompt="Hello", n=30), whole[:whole.index(stop)], "the text before it")
+    raw = ("-m", SPM, "--raw", "--temp", 0, "-n", 30, "-q", "-p", "Hello")
+    whole = succeeded(run(*raw)).out
+    stop = whole[5:8]
+    expect_equal(succeeded(run(*raw, "--stop", stop)).out, whole[:whole.index(stop)], "in a completion")
 
 
 @test

@@ -142,6 +142,7 @@ class Chat {
                              shell_.attempt);
     }
     printer.end();
+    if (options_.interactive && session_.log().messages.back().content.empty()) write_note("(no answer)");
     if (turn.finished == FinishReason::kCancelled) {
       leaves_on_interrupt_ = true;
       if (options_.interactive) write_note("(stopped; Ctrl-C again leaves)");
