@@ -8,7 +8,9 @@
 #include "tools/flags.h"
 #include "tools/inspect.h"
 #include "tools/logprobs.h"
+#include "tools/perplexity/perplexity.h"
 #include "tools/run.h"
+#include "tools/template.h"
 #include "tools/tokenize.h"
 
 namespace infer {
@@ -76,6 +78,23 @@ std::function<int()> define_logprobs(CLI::App& app) {
   return [o] { return run_logprobs(*o); };
 }
 
+std::function<int()> define_perplexity(CLI::App& app) {
+  const auto o = std::make_shared<PerplexityOptions>();
+  add_model_flags(app, o->model);
+  app.add_option("-f,--file", o->file, "Text to predict; cut into chunks of -c tokens (default: 512)")
+      ->type_name("FILE");
+  app.add_option("--chunks", o->chunks, "Score at most N chunks (default: all)")
+      ->check(CLI::Range(1, INT32_MAX))
+      ->type_name("N");
+  app.add_option("--save-logits", o->save_logits, "Write the distributions to a file, for --kl-divergence")
+      ->type_name("FILE");
+  app.add_option("--kl-divergence", o->kl_divergence,
+                 "Compare with the distributions of a file, on the text they are of (llama.cpp's files too)")
+      ->type_name("FILE");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_perplexity(*o); };
+}
+
 std::function<int()> define_inspect(CLI::App& app) {
   const auto o = std::make_shared<InspectOptions>();
   app.add_option("file", o->file, "Model file (any part of a split one)")->required()->type_name("FILE");
@@ -83,6 +102,31 @@ std::function<int()> define_inspect(CLI::App& app) {
   app.add_flag("--verify", o->verify, "Read all data and look for NaN and infinity");
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_inspect(*o, std::cout); };
+}
+
+std::function<int()> define_template(CLI::App& app) {
+  const auto o = std::make_shared<TemplateOptions>();
+  auto* model = app.add_option("-m,--model", o->model, "Model file whose chat template is used")->type_name("FILE");
+  auto* file = app.add_option("--template-file", o->template_file, "File with a chat template (Jinja)");
+  file->type_name("FILE");
+  app.add_option("--chat-template", o->chat_template, "Built-in chat template by name, or a file with one")
+      ->type_name("NAME|FILE")
+      ->excludes(file);
+  file->excludes(model);
+  auto* input = app.add_option("--input", o->input,
+                               "JSON file {\"messages\", \"tools\", \"add_generation_prompt\", "
+                               "\"continue_final_message\", \"bos_token\", \"eos_token\", ...}, - for standard "
+                               "input; other members become variables");
+  input->type_name("FILE");
+  app.add_option("--context", o->context, "JSON file with all variables, as they are")
+      ->type_name("FILE")
+      ->excludes(input);
+  app.add_option("--now", o->now, "What strftime_now takes for the time, 2026-01-15T10:30:00 (default: the local time)")
+      ->type_name("TIME");
+  app.add_option("--jinja-vars", o->variables, "JSON object of further variables, {\"enable_thinking\": false} say")
+      ->type_name("JSON");
+  app.add_flag("--list", o->list, "Names of the built-in chat templates");
+  return [o] { return run_template(*o); };
 }
 
 std::function<int()> define_devices(CLI::App& app) {
@@ -99,6 +143,8 @@ const std::vector<Command>& commands() {
       {"run", "Chat, or continue a prompt (the default command)", define_run},
       {"tokenize", "Token ids of a text", define_tokenize},
       {"logprobs", "Most probable next tokens after every token of a text", define_logprobs},
+      {"template", "The prompt that a chat template makes of a conversation", define_template},
+      {"perplexity", "How well a model predicts a text, and how far it is from another", define_perplexity},
       {"inspect", "What is in a model file", define_inspect},
       {"devices", "What this machine can run models on", define_devices},
   };

@@ -78,7 +78,7 @@ ChatTemplate ChatTemplate::parse(std::string source) {
 
 ChatTemplate ChatTemplate::builtin(std::string_view name) {
   for (const BuiltinTemplate& entry : builtin_templates()) {
-    if (entry.name == name) return parse(std::string(entry.source));
+    if (entry.name == name) return parse(concat(builtin_template_head(), entry.body));
   }
   std::string names;
   for (const std::string_view other : builtin_names()) names += (names.empty() ? "" : ", ") + std::string(other);

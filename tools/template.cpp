@@ -1,0 +1,156 @@
+#include "tools/template.h"
+
+#include <cstdio>
+#include <iostream>
+#include <optional>
+
+#include "ggml-like/error.h"
+#include "ggml-like/gguf.h"
+#include "src/model/vocabulary_loader.h"
+#include "src/text/chat_template.h"
+#include "src/text/tokenizer.h"
+#include "tools/chat_template_flag.h"
+#include "tools/input.h"
+
+namespace infer {
+namespace {
+
+using nlohmann::ordered_json;
+
+[[noreturn]] void wrong_usage(const std::string& text) {
+  throw Error(ErrorCode::kInvalidArgument, "[template] " + text);
+}
+
+// Deeper JSON is refused by the template language anyway; the parser must not be the first to meet it.
+constexpr int kMaxDepth = 256;
+
+ordered_json parse_object(const std::string& text, const std::string& where) {
+  int deepest = 0;
+  const auto watch = [&](int depth, ordered_json::parse_event_t, const ordered_json&) {
+    deepest = std::max(deepest, depth);
+    if (deepest > kMaxDepth) wrong_usage(concat(where, ": at most ", kMaxDepth, " levels of JSON"));
+    return true;
+  };
+  ordered_json value;
+  try {
+    value = ordered_json::parse(text, watch);
+  } catch (const ordered_json::parse_error& error) {
+    wrong_usage(concat(where, ": JSON, found ", error.what()));
+  }
+  if (!value.is_object()) wrong_usage(concat(where, ": a JSON object, found ", value.type_name()));
+  return value;
+}
+
+ordered_json read_object(const std::string& path) {
+  return parse_object(path == "-" ? read_stdin() : read_text_file(path), path == "-" ? "standard input" : path);
+}
+
+std::tm parse_time(const std::string& text) {
+  std::tm time = {};
+  char rest = 0;
+  const int n = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%c", &time.tm_year, &time.tm_mon, &time.tm_mday,
+                            &time.tm_hour, &time.tm_min, &time.tm_sec, &rest);
+  const std::tm given = time;
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  time.tm_isdst = 0;
+  std::tm normal = time;
+  // timegm fills in the days of the week and of the year, and moves dates that do not exist.
+  if (n != 6 || timegm(&normal) == -1 || normal.tm_mday != given.tm_mday || normal.tm_mon != given.tm_mon - 1 ||
+      normal.tm_hour != given.tm_hour || normal.tm_min != given.tm_min || normal.tm_sec != given.tm_sec) {
+    wrong_usage(concat("--now: a time like 2026-01-15T10:30:00, found ", text));
+  }
+  return normal;
+}
+
+// What a model file says about its prompts.
+struct ModelTexts {
+  std::optional<std::string> chat_template;
+  std::string bos, eos;
+};
+
+ModelTexts read_model(const std::string& path) {
+  GgufOpenOptions open;
+  open.map_data = false;
+  const auto file = GgufFile::open(path, open);
+  ModelTexts texts;
+  texts.chat_template = file->get_string("tokenizer.chat_template");
+  const Tokenizer tokenizer(load_vocabulary(*file));
+  const Vocabulary& vocabulary = tokenizer.vocabulary();
+  const auto text_of = [&](TokenId id) { return id == kNoToken ? "" : std::string(tokenizer.piece(id, true)); };
+  texts.bos = text_of(vocabulary.bos);
+  texts.eos = text_of(vocabulary.eos);
+  return texts;
+}
+
+ChatTemplate find_template(const TemplateOptions& options, const std::optional<ModelTexts>& model) {
+  if (!options.template_file.empty()) return ChatTemplate::parse(read_text_file(options.template_file));
+  if (!options.chat_template.empty()) return template_by_name_or_file(options.chat_template);
+  if (!model) wrong_usage("one of --model, --template-file and --chat-template");
+  if (!model->chat_template) {
+    throw Error(ErrorCode::kInvalidFile,
+                concat("[template] ", options.model, " has no chat template; --chat-template names one"));
+  }
+  return ChatTemplate::parse(*model->chat_template);
+}
+
+// The members that a conversation is made of; all others are variables.
+Conversation to_conversation(ordered_json input, const std::optional<ModelTexts>& model) {
+  Conversation conversation;
+  conversation.variables = ordered_json::object();
+  if (model) conversation.bos_token = model->bos, conversation.eos_token = model->eos;
+  if (!input.contains("messages")) wrong_usage("--input: an object with \"messages\"");
+  const auto flag = [&](const std::string& name, const ordered_json& value, bool& flag_value) {
+    if (!value.is_boolean()) wrong_usage(concat("--input: ", name, ": true or false, found ", value.type_name()));
+    flag_value = value.get<bool>();
+  };
+  const auto text = [&](const std::string& name, const ordered_json& value, std::string& text_value) {
+    if (!value.is_string()) wrong_usage(concat("--input: ", name, ": a string, found ", value.type_name()));
+    text_value = value.get<std::string>();
+  };
+  for (auto& [name, value] : input.items()) {
+    if (name == "messages") conversation.messages = value;
+    else if (name == "tools") conversation.tools = value;
+    else if (name == "documents") conversation.documents = value;
+    else if (name == "add_generation_prompt") flag(name, value, conversation.add_generation_prompt);
+    else if (name == "continue_final_message") flag(name, value, conversation.continue_final_message);
+    else if (name == "bos_token") text(name, value, conversation.bos_token);
+    else if (name == "eos_token") text(name, value, conversation.eos_token);
+    else conversation.variables[name] = value;
+  }
+  return conversation;
+}
+
+}  // namespace
+
+int run_template(const TemplateOptions& options) {
+  if (options.list) {
+    for (const std::string_view name : ChatTemplate::builtin_names()) std::cout << name << '\n';
+    return 0;
+  }
+  if (options.input.empty() == options.context.empty()) wrong_usage("one of --input and --context");
+  std::optional<std::tm> now;
+  if (!options.now.empty()) now = parse_time(options.now);
+  ordered_json more = ordered_json::object();
+  if (!options.variables.empty()) more = parse_object(options.variables, "--jinja-vars");
+  ordered_json input = read_object(options.input.empty() ? options.context : options.input);
+
+  std::optional<ModelTexts> model;
+  if (!options.model.empty()) model = read_model(options.model);
+  ChatTemplate chat_template = find_template(options, model);
+  if (now) chat_template = chat_template.with_clock([time = *now] { return time; });
+
+  std::string prompt;
+  if (!options.context.empty()) {
+    for (auto& [name, value] : more.items()) input[name] = value;
+    prompt = chat_template.render_variables(input);
+  } else {
+    Conversation conversation = to_conversation(std::move(input), model);
+    for (auto& [name, value] : more.items()) conversation.variables[name] = value;
+    prompt = chat_template.render(conversation);
+  }
+  std::fwrite(prompt.data(), 1, prompt.size(), stdout);
+  return 0;
+}
+
+}  // namespace infer
