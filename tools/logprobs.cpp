@@ -44,7 +44,7 @@ int run_logprobs(const LogprobsOptions& options) {
   request.prompt = options.has_prompt ? tokenizer.encode(options.prompt, true, true) : parse_tokens(options.tokens);
   if (request.prompt.empty()) throw Error(ErrorCode::kInvalidArgument, "[logprobs] at least one token, found none");
   request.max_new_tokens = 0;
-  request.all_logits = true;
+  request.logits_from = 0;
   const std::vector<TokenId> tokens = request.prompt;
 
   EngineOptions engine_options = options.model.engine_options();

@@ -31,7 +31,9 @@ struct Request {
   // Not 0: starts from what the last request of this conversation left computed, token for token where cached blocks
   // go by 32, and leaves the same. One request of a conversation at a time gains by it.
   uint64_t conversation = 0;
-  bool all_logits = false;  // logits of every prompt position; takes no cached blocks
+  // Logits of every prompt position from this one on, -1: of none. Such a request takes no cached blocks.
+  int64_t logits_from = -1;
+  bool wants_prompt_logits() const { return logits_from >= 0; }
 };
 
 }  // namespace infer

@@ -176,7 +176,7 @@ void Scheduler::schedule_drafts(StepPlan& plan) {
 void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
   const int64_t outputs = config_.max_outputs - plan.n_outputs;
   int64_t n = std::min<int64_t>(s.remaining(), config_.token_budget - plan.n_tokens);
-  if (s.request_.all_logits) n = std::min(n, outputs);
+  if (s.request_.wants_prompt_logits()) n = std::min(n, outputs);
   if (n == s.remaining() && s.wants_tokens() && outputs == 0) --n;
   if (n <= 0) return;
   ScheduledSequence scheduled;
@@ -184,7 +184,11 @@ void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
   scheduled.first_position = s.n_computed_;
   scheduled.n_tokens = static_cast<int32_t>(n);
   scheduled.samples = n == s.remaining() && s.wants_tokens();
-  scheduled.first_output = static_cast<int32_t>(s.request_.all_logits ? 0 : scheduled.samples ? n - 1 : n);
+  int64_t first_output = scheduled.samples ? n - 1 : n;
+  if (s.request_.wants_prompt_logits()) {
+    first_output = std::clamp<int64_t>(s.request_.logits_from - s.n_computed_, 0, first_output);
+  }
+  scheduled.first_output = static_cast<int32_t>(first_output);
   plan.n_tokens += scheduled.n_tokens;
   plan.n_outputs += scheduled.n_tokens - scheduled.first_output;
   plan.sequences.push_back(scheduled);
@@ -192,7 +196,7 @@ void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
 
 bool Scheduler::start(Sequence& s, StepPlan& plan) {
   // At least one known token is left to compute, so that there are logits to go on from.
-  const bool look_up = s.request_.reuse_prefix && !s.request_.all_logits;
+  const bool look_up = s.request_.reuse_prefix && !s.request_.wants_prompt_logits();
   int64_t n_hit = look_up ? (s.n_known_ - 1) / kBlockTokens : 0;
   extend_keys(s, n_hit);
   std::vector<std::vector<BlockId>> hits(pools_.size());

@@ -110,7 +110,7 @@ class Driver {
     r.ignore_eog = chance(10);
     r.priority = chance(10) ? 1 : 0;
     r.reuse_prefix = !chance(5);
-    r.all_logits = chance(5);
+    r.logits_from = chance(5) ? below(length + 1) : -1;
     r.cache_salt = chance(10) ? "salt" : "";
     r.sampling.seed = r.id;
     if (scheduler_->add(r)) expect(r);

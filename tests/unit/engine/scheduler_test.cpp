@@ -232,7 +232,7 @@ TEST_CASE("salt_and_refusal_keep_prefixes_apart") {
   };
   CHECK(hit(2, [](Request& r) { r.cache_salt = "other"; }) == 0);
   CHECK(hit(3, [](Request& r) { r.reuse_prefix = false; }) == 0);
-  CHECK(hit(4, [](Request& r) { r.all_logits = true; }) == 0);
+  CHECK(hit(4, [](Request& r) { r.logits_from = 0; }) == 0);
   CHECK(hit(5, [](Request&) {}) == 96);
   World private_world;
   Request r = request(1, text(100), 1);
@@ -398,10 +398,20 @@ TEST_CASE("end_of_generation_can_be_ignored") {
   CHECK(w.sequence(2).generated().size() == 20);
 }
 
-TEST_CASE("all_logits_asks_for_every_row_within_the_output_limit") {
+TEST_CASE("logits_from_asks_for_every_row_from_there_on") {
   World w;
   Request r = request(1, text(40), 0);
-  r.all_logits = true;
+  r.logits_from = 20;
+  w.add(r);
+  CHECK(w.step().n_outputs == 0);
+  CHECK(w.step().sequences[0].first_output == 4);
+  CHECK(w.step().n_outputs == 8);
+}
+
+TEST_CASE("all_logits_are_asked_for_within_the_output_limit") {
+  World w;
+  Request r = request(1, text(40), 0);
+  r.logits_from = 0;
   w.add(r);
   StepPlan plan = w.step();
   CHECK(plan.n_tokens == 16);

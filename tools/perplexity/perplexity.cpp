@@ -1,0 +1,165 @@
+#include "tools/perplexity/perplexity.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "ggml-like/error.h"
+#include "src/text/logprobs.h"
+#include "tools/input.h"
+#include "tools/interrupt.h"
+#include "tools/perplexity/divergence.h"
+#include "tools/perplexity/logits_file.h"
+#include "tools/perplexity/scoring.h"
+
+namespace infer {
+namespace {
+
+constexpr int64_t kDefaultChunk = 512;
+
+using nlohmann::ordered_json;
+
+struct Result {
+  Mean nll;  // of the scored tokens
+  int chunks = 0;
+  int64_t n_ctx = 0;
+  std::optional<Divergence::Summary> divergence;
+
+  double perplexity() const { return std::exp(nll.mean()); }
+  double standard_error() const { return perplexity() * nll.standard_error(); }
+};
+
+void print_json(const Result& r) {
+  ordered_json document = {{"perplexity", r.perplexity()},
+                           {"standard_error", r.standard_error()},
+                           {"tokens", r.nll.count()},
+                           {"chunks", r.chunks},
+                           {"context", r.n_ctx}};
+  if (r.divergence) {
+    const Divergence::Summary& d = *r.divergence;
+    document["kl_divergence"] = {{"mean", d.mean},
+                                 {"standard_error", d.standard_error},
+                                 {"median", d.median},
+                                 {"p90", d.p90},
+                                 {"p95", d.p95},
+                                 {"p99", d.p99},
+                                 {"p999", d.p999},
+                                 {"maximum", d.maximum},
+                                 {"same_top_token", d.same_top_token},
+                                 {"base_perplexity", d.base_perplexity},
+                                 {"perplexity_ratio", d.perplexity_ratio},
+                                 {"perplexity_ratio_error", d.perplexity_ratio_error},
+                                 {"mean_probability_change", d.mean_probability_change},
+                                 {"rms_probability_change", d.rms_probability_change}};
+  }
+  std::cout << document.dump() << '\n';
+}
+
+void print_text(const Result& r) {
+  char line[256];
+  const auto print = [&](const char* format, auto... values) {
+    std::snprintf(line, sizeof(line), format, values...);
+    std::cout << line << '\n';
+  };
+  print("perplexity               %.4f +- %.4f", r.perplexity(), r.standard_error());
+  print("scored                   %lld tokens, %d chunks of %lld", static_cast<long long>(r.nll.count()), r.chunks,
+        static_cast<long long>(r.n_ctx));
+  if (!r.divergence) return;
+  const Divergence::Summary& d = *r.divergence;
+  print("KL divergence, mean      %.6f +- %.6f", d.mean, d.standard_error);
+  print("KL divergence, median    %.6f", d.median);
+  print("KL divergence, 90 %%      %.6f", d.p90);
+  print("KL divergence, 95 %%      %.6f", d.p95);
+  print("KL divergence, 99 %%      %.6f", d.p99);
+  print("KL divergence, 99.9 %%    %.6f", d.p999);
+  print("KL divergence, maximum   %.6f", d.maximum);
+  print("same top token           %.3f %%", 100 * d.same_top_token);
+  print("perplexity, recorded     %.4f", d.base_perplexity);
+  print("perplexity, ratio        %.6f +- %.6f", d.perplexity_ratio, d.perplexity_ratio_error);
+  print("change of probability    mean %.4f %%, root mean square %.4f %%", 100 * d.mean_probability_change,
+        100 * d.rms_probability_change);
+}
+
+}  // namespace
+
+int run_perplexity(const PerplexityOptions& options) {
+  if (!options.save_logits.empty() && !options.kl_divergence.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "[perplexity] either --save-logits or --kl-divergence, found both");
+  }
+  std::optional<LogitsReader> base;
+  if (!options.kl_divergence.empty()) base.emplace(options.kl_divergence);
+  if (!base && options.file.empty()) throw Error(ErrorCode::kInvalidArgument, "[perplexity] a text (-f), found none");
+  std::string text;
+  if (!base) text = read_text_file(options.file);
+  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model));
+  if (base && base->n_vocab() != model->n_vocab()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[perplexity] --kl-divergence: distributions over ", model->n_vocab(),
+                       " tokens, as the model has them, found ", base->n_vocab()));
+  }
+  const int n_vocab = model->n_vocab();
+
+  EngineOptions engine_options = options.model.engine_options();
+  if (base) {
+    engine_options.context = base->chunks().n_ctx;
+  } else if (engine_options.context == 0) {
+    const int64_t trained = model->context_length();
+    engine_options.context = trained > 0 ? std::min(trained, kDefaultChunk) : kDefaultChunk;
+  }
+  if (engine_options.context < 4) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[perplexity] -c: chunks of at least 4 tokens, found ", engine_options.context));
+  }
+  engine_options.all_logits = true;
+  TextChunks chunks;
+  if (base) {
+    chunks = base->chunks();
+    if (options.chunks > 0 && options.chunks < chunks.n_chunks) {
+      chunks.n_chunks = options.chunks;
+      chunks.tokens.resize(static_cast<size_t>(chunks.n_chunks * chunks.n_ctx));
+    }
+  } else {
+    chunks = cut_text(Tokenizer(model->vocabulary()), text, engine_options.context, options.chunks);
+  }
+  Engine engine(std::move(model), engine_options);
+  std::optional<LogitsWriter> writer;
+  if (!options.save_logits.empty()) writer.emplace(options.save_logits, chunks, n_vocab);
+
+  Result result;
+  result.n_ctx = chunks.n_ctx;
+  Divergence divergence;
+  const bool shows_progress = isatty(STDERR_FILENO) != 0;
+  const auto start = std::chrono::steady_clock::now();
+  const InterruptGuard guard;
+  run_chunks(
+      engine, chunks,
+      [&](int, int64_t, std::span<const float> logits, TokenId next) {
+        result.nll.add(-logprob(logits, next));
+        if (writer) writer->add(logits);
+        if (base) divergence.add(base->next(), logits, next);
+      },
+      [&](int chunk) {
+        result.chunks = chunk + 1;
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        if (shows_progress) {
+          std::fprintf(stderr, "\r\033[Kchunk %d of %d, perplexity %.4f, %.0f s left", result.chunks, chunks.n_chunks,
+                       result.perplexity(), seconds / result.chunks * (chunks.n_chunks - result.chunks));
+        }
+        return !guard.interrupted();
+      });
+  if (shows_progress) std::fputs("\r\033[K", stderr);
+  if (guard.interrupted()) return 130;
+  if (writer) writer->finish();
+  if (base) result.divergence = divergence.summary();
+  options.json ? print_json(result) : print_text(result);
+  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "[perplexity] standard output can not be written");
+  return 0;
+}
+
+}  // namespace infer

@@ -1,0 +1,50 @@
+// What perplexity and KL divergence are computed from: the log-probabilities of texts, chunk by chunk.
+//
+// Scored as llama.cpp scores: a text is cut into chunks of n_ctx tokens, each computed on its own; where the vocabulary
+// asks for BOS, it takes the place of a chunk's first token; of a chunk the second half is scored, so that every scored
+// token has at least n_ctx / 2 before it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/engine/engine.h"
+
+namespace infer {
+
+struct TextChunks {
+  int64_t n_ctx = 0;
+  int n_chunks = 0;
+  std::vector<TokenId> tokens;  // [n_chunks * n_ctx], as the text has them
+
+  int64_t first_scored() const { return n_ctx / 2; }  // position whose logits are the first to count
+  int64_t scored_per_chunk() const { return n_ctx - 1 - first_scored(); }
+  std::span<const TokenId> chunk(int i) const { return std::span(tokens).subspan(i * n_ctx, n_ctx); }
+};
+// The chunks of a text, at most `limit` (0: all). Throws Error(kInvalidArgument) for a text of fewer than two chunks.
+TextChunks cut_text(const Tokenizer& tokenizer, const std::string& text, int64_t n_ctx, int limit);
+
+// Runs the chunks one after the other and calls `score` for every scored position: chunk, position in it, the logits
+// there and the token that follows. `progress` is called after each chunk; false stops.
+using ScoreCallback = std::function<void(int chunk, int64_t position, std::span<const float> logits, TokenId next)>;
+void run_chunks(Engine& engine, const TextChunks& chunks, const ScoreCallback& score,
+                const std::function<bool(int chunk)>& progress);
+
+// Mean and its standard error of values added one by one.
+class Mean {
+ public:
+  void add(double x) { ++n_, sum_ += x, sum_of_squares_ += x * x; }
+  int64_t count() const { return n_; }
+  double mean() const { return n_ > 0 ? sum_ / static_cast<double>(n_) : 0; }
+  // Of the mean, with the variance divided by n (n - 1); 0 for fewer than two values.
+  double standard_error() const;
+
+ private:
+  int64_t n_ = 0;
+  double sum_ = 0, sum_of_squares_ = 0;
+};
+
+}  // namespace infer
