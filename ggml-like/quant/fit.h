@@ -1,38 +1,32 @@
-// How from_float chooses scales: least squares over a fixed list of candidate scales, each value weighted by its own
-// magnitude plus the block's root mean square, since large weights matter more to the product. All in double, so that
-// no finite input overflows or divides by zero; no library function but sqrt, so the same everywhere.
+// How a block's scale, minimum and codes are chosen: weighted least squares, found by searching a fixed list of
+// candidate scales, solving for the scale and minimum that suit the codes of each, and going on from the best until
+// nothing improves. In a super-block the small integers that scale the sub-blocks and the two F16 scales above them are
+// then improved in turn.
+//
+// `importance` holds one weight >= 0 per value, or is null: all count alike. A function of the block alone, the same
+// bits on every machine. Finite input gives finite values; a block with a NaN or an infinity gets a NaN for a scale.
 #pragma once
 
 #include <cstdint>
 
 namespace infer {
 
-// The integers a code can stand for: low..high, or 16 ascending values of a table.
-class Grid {
- public:
-  constexpr Grid(int low, int high) : low_(low), high_(high) {}
-  // REQUIRES values within -128..127, ascending.
-  constexpr explicit Grid(const int8_t (&table)[16]);
-
-  int low() const { return low_; }
-  int high() const { return high_; }
-  // Distance of the outermost values: how far a scale may move before one more value is cut off.
-  int step() const { return table_ ? table_[15] - table_[14] : 1; }
-  int nearest(double v) const;  // code, 0 stands for low()
-  int value(int code) const { return table_ ? table_[code] : low_ + code; }
-
- private:
-  int low_;
-  int high_;
-  const int8_t* table_ = nullptr;
-  uint8_t nearest_[512] = {};  // code nearest to low + k / 2 .. low + (k + 1) / 2: midpoints are multiples of 1/2
-};
-
 bool all_finite(const float* x, int n);
+
+// The weights of the values from `start` on, if there are any.
+inline const float* importance_at(const float* importance, int64_t start) {
+  return importance ? importance + start : nullptr;
+}
 
 // Nearest F16 of a scale, cut off at the largest finite one.
 uint16_t scale_to_f16(double scale);
 inline constexpr uint16_t kF16NaN = 0x7e00;
+
+// What the codes 0, 1, 2, ... of a format stand for, before the scale: low, low + 1, ..., high, or kIQ4NLValues.
+struct IntegerGrid {
+  int low, high;
+};
+struct IQ4NLGrid {};
 
 // Blocks of 32. x ~ d * grid value.
 struct Fit32 {
@@ -40,8 +34,11 @@ struct Fit32 {
   uint16_t m;  // x ~ d * code + m, fit_min32 only
   uint8_t code[32];
 };
-Fit32 fit_scale32(const float* x, const Grid& grid);
-Fit32 fit_min32(const float* x, int max_code);
+Fit32 fit_scale32(const float* x, const float* importance, IntegerGrid grid);
+Fit32 fit_scale32(const float* x, const float* importance, IQ4NLGrid grid);
+Fit32 fit_min32(const float* x, const float* importance, int max_code);
+// x ~ d * code with codes in -127 .. 127: fills them and returns d.
+uint16_t fit_int8(const float* x, const float* importance, int8_t code[32]);
 
 // Super-blocks. x ~ d * scale[s] * grid value, or d * scale[s] * code - dmin * min[s].
 struct Fit256 {
@@ -51,16 +48,9 @@ struct Fit256 {
   int16_t min[16];
   uint8_t code[256];
 };
-Fit256 fit_scale256(const float* x, int sub_block, const Grid& grid, int min_scale, int max_scale);
-Fit256 fit_min256(const float* x, int sub_block, int max_code, int max_scale);
-
-constexpr Grid::Grid(const int8_t (&table)[16]) : low_(table[0]), high_(table[15]), table_(table) {
-  // The last entry is for a value a rounding error below high().
-  for (int k = 0, code = 0; k <= 2 * (high_ - low_); ++k) {
-    // The interval above low + k / 2 belongs to the next code once it starts at or above the midpoint.
-    while (code < 15 && 2 * low_ + k >= table[code] + table[code + 1]) ++code;
-    nearest_[k] = static_cast<uint8_t>(code);
-  }
-}
+Fit256 fit_scale256_sub16(const float* x, const float* importance, IntegerGrid grid, int min_scale, int max_scale);
+Fit256 fit_scale256_sub32(const float* x, const float* importance, IQ4NLGrid grid, int min_scale, int max_scale);
+Fit256 fit_min256_sub16(const float* x, const float* importance, int max_code, int max_scale);
+Fit256 fit_min256_sub32(const float* x, const float* importance, int max_code, int max_scale);
 
 }  // namespace infer

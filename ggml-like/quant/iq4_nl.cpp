@@ -7,8 +7,6 @@
 namespace infer {
 namespace {
 
-constexpr Grid kGrid(kIQ4NLValues);
-
 struct Format {
   using Block = BlockIQ4_NL;
   static constexpr bool kHasMin = false;
@@ -22,11 +20,13 @@ struct Format {
 
 void iq4_nl_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
 
-void iq4_nl_from_float(const float* values, void* blocks, int64_t n) {
+void iq4_nl_from_float(const float* values, void* blocks, int64_t n) { iq4_nl_encode(values, nullptr, blocks, n); }
+
+void iq4_nl_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockIQ4_NL*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     BlockIQ4_NL& b = *block;
-    const Fit32 fit = fit_scale32(values + start, kGrid);
+    const Fit32 fit = fit_scale32(values + start, importance_at(importance, start), IQ4NLGrid{});
     b.d = fit.d;
     pack_nibbles32(fit.code, b.qs);
   }

@@ -7,8 +7,6 @@
 namespace infer {
 namespace {
 
-constexpr Grid kGrid(kIQ4NLValues);
-
 struct Format {
   using Block = BlockIQ4_XS;
   static constexpr int kSub = 32;
@@ -30,11 +28,13 @@ struct Format {
 
 void iq4_xs_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
 
-void iq4_xs_from_float(const float* values, void* blocks, int64_t n) {
+void iq4_xs_from_float(const float* values, void* blocks, int64_t n) { iq4_xs_encode(values, nullptr, blocks, n); }
+
+void iq4_xs_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockIQ4_XS*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     BlockIQ4_XS& b = *block;
-    const Fit256 fit = fit_scale256(values + start, Format::kSub, kGrid, -32, 31);
+    const Fit256 fit = fit_scale256_sub32(values + start, importance_at(importance, start), IQ4NLGrid{}, -32, 31);
     b = {};
     b.d = fit.d;
     for (int s = 0; s < 8; ++s) {

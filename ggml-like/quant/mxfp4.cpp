@@ -33,14 +33,14 @@ uint8_t nearest_code(double v) {
   return static_cast<uint8_t>(code | (v < 0 && code > 0 ? 8 : 0));
 }
 
-// Fills the codes for exponent e and returns the squared error.
-double encode(const float* x, int e, uint8_t code[32]) {
+// Fills the codes for exponent e and returns the weighted squared error.
+double encode(const float* x, const float* importance, int e, uint8_t code[32]) {
   const double d = e8m0_to_f32_half(static_cast<uint8_t>(e));
   double error = 0;
   for (int i = 0; i < kBlock32; ++i) {
     code[i] = nearest_code(x[i] / d);
     const double difference = x[i] - d * kMXFP4Values[code[i]];
-    error += difference * difference;
+    error += difference * difference * (importance ? importance[i] : 1);
   }
   return error;
 }
@@ -49,7 +49,9 @@ double encode(const float* x, int e, uint8_t code[32]) {
 
 void mxfp4_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
 
-void mxfp4_from_float(const float* values, void* blocks, int64_t n) {
+void mxfp4_from_float(const float* values, void* blocks, int64_t n) { mxfp4_encode(values, nullptr, blocks, n); }
+
+void mxfp4_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockMXFP4*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     const float* x = values + start;
@@ -69,7 +71,8 @@ void mxfp4_from_float(const float* values, void* blocks, int64_t n) {
     const int first = std::clamp(exponent + 125, 0, kLargestExponent);
     const int second = std::min(first + 1, kLargestExponent);
     uint8_t code[2][32];
-    const double error[2] = {encode(x, first, code[0]), encode(x, second, code[1])};
+    const float* weights = importance_at(importance, start);
+    const double error[2] = {encode(x, weights, first, code[0]), encode(x, weights, second, code[1])};
     const int best = error[1] < error[0] ? 1 : 0;
     block->e = static_cast<uint8_t>(best ? second : first);
     pack_nibbles32(code[best], block->qs);

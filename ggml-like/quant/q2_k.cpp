@@ -27,11 +27,13 @@ struct Format {
 
 void q2_k_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
 
-void q2_k_from_float(const float* values, void* blocks, int64_t n) {
+void q2_k_from_float(const float* values, void* blocks, int64_t n) { q2_k_encode(values, nullptr, blocks, n); }
+
+void q2_k_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ2_K*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     BlockQ2_K& b = *block;
-    const Fit256 fit = fit_min256(values + start, Format::kSub, 3, 15);
+    const Fit256 fit = fit_min256_sub16(values + start, importance_at(importance, start), 3, 15);
     b = {};
     b.d = fit.d;
     b.dmin = fit.dmin;

@@ -29,11 +29,14 @@ struct Format {
 
 void q3_k_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
 
-void q3_k_from_float(const float* values, void* blocks, int64_t n) {
+void q3_k_from_float(const float* values, void* blocks, int64_t n) { q3_k_encode(values, nullptr, blocks, n); }
+
+void q3_k_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ3_K*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     BlockQ3_K& b = *block;
-    const Fit256 fit = fit_scale256(values + start, Format::kSub, Grid(-4, 3), -32, 31);
+    const Fit256 fit =
+        fit_scale256_sub16(values + start, importance_at(importance, start), IntegerGrid{-4, 3}, -32, 31);
     b = {};
     b.d = fit.d;
     for (int s = 0; s < 16; ++s) {

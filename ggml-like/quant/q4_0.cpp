@@ -19,11 +19,13 @@ struct Format {
 
 void q4_0_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
 
-void q4_0_from_float(const float* values, void* blocks, int64_t n) {
+void q4_0_from_float(const float* values, void* blocks, int64_t n) { q4_0_encode(values, nullptr, blocks, n); }
+
+void q4_0_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ4_0*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     BlockQ4_0& b = *block;
-    const Fit32 fit = fit_scale32(values + start, Grid(-8, 7));
+    const Fit32 fit = fit_scale32(values + start, importance_at(importance, start), IntegerGrid{-8, 7});
     b.d = fit.d;
     pack_nibbles32(fit.code, b.qs);
   }

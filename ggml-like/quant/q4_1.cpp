@@ -20,11 +20,13 @@ struct Format {
 
 void q4_1_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
 
-void q4_1_from_float(const float* values, void* blocks, int64_t n) {
+void q4_1_from_float(const float* values, void* blocks, int64_t n) { q4_1_encode(values, nullptr, blocks, n); }
+
+void q4_1_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ4_1*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     BlockQ4_1& b = *block;
-    const Fit32 fit = fit_min32(values + start, 15);
+    const Fit32 fit = fit_min32(values + start, importance_at(importance, start), 15);
     b.d = fit.d;
     b.m = fit.m;
     pack_nibbles32(fit.code, b.qs);

@@ -22,11 +22,13 @@ struct Format {
 
 void q5_0_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
 
-void q5_0_from_float(const float* values, void* blocks, int64_t n) {
+void q5_0_from_float(const float* values, void* blocks, int64_t n) { q5_0_encode(values, nullptr, blocks, n); }
+
+void q5_0_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ5_0*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     BlockQ5_0& b = *block;
-    const Fit32 fit = fit_scale32(values + start, Grid(-16, 15));
+    const Fit32 fit = fit_scale32(values + start, importance_at(importance, start), IntegerGrid{-16, 15});
     b.d = fit.d;
     uint32_t high = 0;
     for (int i = 0; i < kBlock32; ++i) high |= static_cast<uint32_t>(fit.code[i] >> 4) << i;

@@ -23,11 +23,13 @@ struct Format {
 
 void q5_1_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
 
-void q5_1_from_float(const float* values, void* blocks, int64_t n) {
+void q5_1_from_float(const float* values, void* blocks, int64_t n) { q5_1_encode(values, nullptr, blocks, n); }
+
+void q5_1_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ5_1*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     BlockQ5_1& b = *block;
-    const Fit32 fit = fit_min32(values + start, 31);
+    const Fit32 fit = fit_min32(values + start, importance_at(importance, start), 31);
     b.d = fit.d;
     b.m = fit.m;
     uint32_t high = 0;

@@ -27,11 +27,13 @@ struct Format {
 
 void q5_k_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
 
-void q5_k_from_float(const float* values, void* blocks, int64_t n) {
+void q5_k_from_float(const float* values, void* blocks, int64_t n) { q5_k_encode(values, nullptr, blocks, n); }
+
+void q5_k_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ5_K*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     BlockQ5_K& b = *block;
-    const Fit256 fit = fit_min256(values + start, Format::kSub, 31, 63);
+    const Fit256 fit = fit_min256_sub32(values + start, importance_at(importance, start), 31, 63);
     b = {};
     b.d = fit.d;
     b.dmin = fit.dmin;

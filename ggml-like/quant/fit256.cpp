@@ -1,0 +1,208 @@
+// Super-blocks of 256. First each sub-block by itself, with scales that are any float; then, in turn, the integers that
+// stand for these under given steps, each tried with its neighbours on the data themselves, and the steps that suit the
+// integers and codes, by least squares over all 256 values. The error falls from round to round or the search ends.
+#include <algorithm>
+#include <cmath>
+
+#include "ggml-like/quant/fit.h"
+#include "ggml-like/quant/fit_search.h"
+
+namespace infer {
+namespace {
+
+using namespace fit;
+
+// Chosen by measurement, for speed: twice the candidates lower the error by less than 1 %.
+constexpr float kCoarseFactors[] = {0.72f, 0.76f, 0.80f, 0.84f, 0.88f, 0.91f, 0.94f,
+                                    0.97f, 1.0f,  1.03f, 1.06f, 1.10f, 1.14f};                // 3 and 4 bits
+constexpr float kFineFactors[] = {0.90f, 0.92f, 0.94f, 0.955f, 0.97f, 0.985f, 1.0f, 1.015f};  // 6 bits
+constexpr float kAffineCoarseFactors[] = {0.85f, 0.9f, 0.95f, 1.0f, 1.05f, 1.1f, 1.15f, 1.2f, 1.27f, 1.35f, 1.45f};
+constexpr float kAffineFactors[] = {0.92f, 0.95f, 0.98f, 1.0f, 1.02f, 1.05f, 1.08f, 1.12f, 1.17f};
+constexpr int kMaxRounds = 3;
+
+template <size_t kN>
+constexpr Candidates candidates(const float (&factors)[kN]) {
+  return {factors, static_cast<int>(kN)};
+}
+
+int nearest(float v, int low, int high) {
+  return static_cast<int>(round_lanes(all_lanes(std::clamp(v, static_cast<float>(low), static_cast<float>(high))))[0]);
+}
+
+// Neighbours of the nearest integer that are tried, nearest first so that ties stay.
+constexpr int kNeighbours[] = {0, -1, 1, -2, 2};
+
+template <int kSub, bool kWeighted, typename Grid>
+void search_scales(const Values<256>& v, const Grid& grid, Candidates tried, int min_scale, int max_scale,
+                   Fit256& fit) {
+  using SubBlock = Part<kSub, kWeighted>;
+  constexpr int kSubs = 256 / kSub;
+  float scale[kSubs], largest = 0;
+  for (int s = 0; s < kSubs; ++s) {
+    scale[s] = best_scale(SubBlock(v, s * kSub), grid, tried);
+    if (std::abs(scale[s]) > std::abs(largest)) largest = scale[s];
+  }
+  uint16_t d = v.to_f16(largest / static_cast<float>(min_scale));  // negative, and one further from 0 than max_scale
+  float best_error = INFINITY;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    const float step = v.from_f16(d), inverse_step = inverse(step);
+    float error = 0;
+    double xv = 0, vv = 0;
+    int16_t chosen[kSubs] = {};
+    for (int s = 0; s < kSubs; ++s) {
+      const SubBlock part(v, s * kSub);
+      const int middle = nearest(scale[s] * inverse_step, min_scale, max_scale);
+      float least = INFINITY;
+      for (const int k : kNeighbours) {
+        const int candidate = middle + k;
+        if (candidate < min_scale || candidate > max_scale) continue;
+        const float e = scale_error(part, step * static_cast<float>(candidate), grid);
+        if (e < least) least = e, chosen[s] = static_cast<int16_t>(candidate);
+      }
+      error += least;
+      const float factor = chosen[s];
+      scale[s] = step * factor;
+      const ScaleSums sums = scale_sums(part, inverse(scale[s]), grid);
+      xv += factor * sums.xv;
+      vv += factor * factor * sums.vv;
+    }
+    if (!(error < best_error)) break;
+    best_error = error;
+    fit.d = d;
+    std::copy_n(chosen, kSubs, fit.scale);
+    if (!(vv > 0)) break;
+    d = v.to_f16(static_cast<float>(xv / vv));
+    if (d == fit.d) break;
+  }
+  const float step = v.from_f16(fit.d);
+  for (int s = 0; s < kSubs; ++s) {
+    write_codes<kSub>(v.x + s * kSub, step * static_cast<float>(fit.scale[s]), grid, fit.code + s * kSub);
+  }
+}
+
+template <int kSub, typename Grid>
+Fit256 fit_scales(const float* x, const float* importance, const Grid& grid, Candidates tried, int min_scale,
+                  int max_scale) {
+  Fit256 fit{};
+  Values<256> v;
+  const Loaded loaded = load(x, importance, v);
+  if (loaded == Loaded::kNotFinite) fit.d = kF16NaN;
+  if (loaded != Loaded::kValues) std::fill_n(fit.code, 256, grid.zero());
+  else if (v.weighted) search_scales<kSub, true>(v, grid, tried, min_scale, max_scale, fit);
+  else search_scales<kSub, false>(v, grid, tried, min_scale, max_scale, fit);
+  return fit;
+}
+
+// Least squares for the two steps: x ~ step * l * q - min_step * m with l, q, m given.
+struct StepSums {
+  double llqq = 0, lmq = 0, mm = 0, lxq = 0, mx = 0;
+
+  void add(float l, float m, const AffineSums& s, const Totals& total) {
+    llqq += l * l * s.qq;
+    lmq += l * m * s.q;
+    mm += m * m * total.w;
+    lxq += l * s.xq;
+    mx += m * total.x;
+  }
+  // Returns false when no positive step solves it.
+  bool solve(float& step, float& min_step) const {
+    const double determinant = llqq * mm - lmq * lmq;
+    if (determinant > 1e-6 * llqq * mm) {
+      step = static_cast<float>((lxq * mm - lmq * mx) / determinant);
+      min_step = static_cast<float>((lmq * lxq - llqq * mx) / determinant);
+    } else if (llqq > 0) {
+      step = static_cast<float>(lxq / llqq);
+      min_step = 0;
+    }
+    return step > 0 && min_step >= 0;
+  }
+};
+
+template <int kSub, bool kWeighted>
+void search_minima(const Values<256>& v, float top, Candidates tried, int reach, int max_scale, Fit256& fit) {
+  using SubBlock = Part<kSub, kWeighted>;
+  constexpr int kSubs = 256 / kSub;
+  float scale[kSubs], min[kSubs], largest_scale = 0, largest_min = 0;
+  for (int s = 0; s < kSubs; ++s) {
+    const Affine best = best_affine(SubBlock(v, s * kSub), top, Offset::kNotPositive, tried);
+    scale[s] = best.scale;
+    min[s] = -best.offset;
+    largest_scale = std::max(largest_scale, scale[s]);
+    largest_min = std::max(largest_min, min[s]);
+  }
+  float step = largest_scale / static_cast<float>(max_scale), min_step = largest_min / static_cast<float>(max_scale);
+  float best_error = INFINITY;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    const uint16_t d = v.to_f16(step), dmin = v.to_f16(min_step);
+    if (round > 0 && d == fit.d && dmin == fit.dmin) break;
+    step = v.from_f16(d), min_step = v.from_f16(dmin);
+    const float inverse_step = inverse(step), inverse_min_step = inverse(min_step);
+    float error = 0;
+    StepSums sums;
+    int16_t chosen[kSubs] = {}, chosen_min[kSubs] = {};
+    for (int s = 0; s < kSubs; ++s) {
+      const SubBlock part(v, s * kSub);
+      const int middle = nearest(scale[s] * inverse_step, 0, max_scale);
+      const int middle_min = nearest(min[s] * inverse_min_step, 0, max_scale);
+      float least = INFINITY;
+      for (int l = std::max(0, middle - reach); l <= std::min(max_scale, middle + reach); ++l) {
+        for (int m = std::max(0, middle_min - reach); m <= std::min(max_scale, middle_min + reach); ++m) {
+          const Affine trial{step * static_cast<float>(l), -min_step * static_cast<float>(m)};
+          const float e = affine_error(part, trial, top);
+          if (e < least) least = e, chosen[s] = static_cast<int16_t>(l), chosen_min[s] = static_cast<int16_t>(m);
+        }
+      }
+      error += least;
+      scale[s] = step * static_cast<float>(chosen[s]);
+      min[s] = min_step * static_cast<float>(chosen_min[s]);
+      sums.add(chosen[s], chosen_min[s], affine_sums(part, inverse(scale[s]), -min[s], top), totals(part));
+    }
+    if (!(error < best_error)) break;
+    best_error = error;
+    fit.d = d;
+    fit.dmin = dmin;
+    std::copy_n(chosen, kSubs, fit.scale);
+    std::copy_n(chosen_min, kSubs, fit.min);
+    if (!sums.solve(step, min_step)) break;
+  }
+  step = v.from_f16(fit.d), min_step = v.from_f16(fit.dmin);
+  for (int s = 0; s < kSubs; ++s) {
+    const Affine a{step * static_cast<float>(fit.scale[s]), -min_step * static_cast<float>(fit.min[s])};
+    write_codes<kSub>(v.x + s * kSub, a, top, fit.code + s * kSub);
+  }
+}
+
+template <int kSub>
+Fit256 fit_minima(const float* x, const float* importance, int max_code, Candidates tried, int reach, int max_scale) {
+  Fit256 fit{};
+  Values<256> v;
+  const Loaded loaded = load(x, importance, v);
+  const float top = static_cast<float>(max_code);
+  if (loaded == Loaded::kNotFinite) fit.d = kF16NaN;
+  if (loaded != Loaded::kValues) return fit;
+  if (v.weighted) search_minima<kSub, true>(v, top, tried, reach, max_scale, fit);
+  else search_minima<kSub, false>(v, top, tried, reach, max_scale, fit);
+  return fit;
+}
+
+}  // namespace
+
+Fit256 fit_scale256_sub16(const float* x, const float* importance, IntegerGrid grid, int min_scale, int max_scale) {
+  const Candidates tried = grid.high > 8 ? candidates(kFineFactors) : candidates(kCoarseFactors);
+  return fit_scales<16>(x, importance, Integers(grid), tried, min_scale, max_scale);
+}
+
+Fit256 fit_scale256_sub32(const float* x, const float* importance, IQ4NLGrid grid, int min_scale, int max_scale) {
+  return fit_scales<32>(x, importance, IQ4NL(grid), candidates(kCoarseFactors), min_scale, max_scale);
+}
+
+Fit256 fit_min256_sub16(const float* x, const float* importance, int max_code, int max_scale) {
+  // Few scales to choose from: their choice matters more than the start.
+  return fit_minima<16>(x, importance, max_code, candidates(kAffineCoarseFactors), 2, max_scale);
+}
+
+Fit256 fit_min256_sub32(const float* x, const float* importance, int max_code, int max_scale) {
+  return fit_minima<32>(x, importance, max_code, candidates(kAffineFactors), 1, max_scale);
+}
+
+}  // namespace infer
