@@ -38,6 +38,7 @@ ROWS
     test) cat <<'ROWS'
 header doctest/doctest.h doctest-dev
 program python3 python3
+probe jinja2 python3-jinja2
 ROWS
       ;;
     arm64) cat <<'ROWS'
@@ -83,6 +84,15 @@ probe_libfuzzer() {
 
 # PyTorch works with the reference BLAS too, but several times slower.
 probe_openblas() { compgen -G "/usr/lib/*/libopenblas.so.0" >/dev/null; }
+
+# Jinja2 for the comparison in tests/e2e/template_test.py, in the Python of the PATH or in the system's.
+probe_jinja2() {
+  local python
+  for python in python3 /usr/bin/python3; do
+    "$python" -c 'import jinja2' 2>/dev/null && return 0
+  done
+  return 1
+}
 
 # The version in the name comes from what `clang` itself depends on, since no unversioned package exists everywhere.
 libfuzzer_package() {

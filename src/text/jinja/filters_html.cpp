@@ -37,6 +37,7 @@ Value strip_tags(Runtime& runtime, const Value& self, Arguments&) {
 
 // Everything but letters, digits, _ . - ~ and, in a path, / becomes %XX.
 void append_quoted(std::string_view text, bool in_query, Text& out) {
+  out.get_allocator().heap().scan(text.size() / 2);
   for (const char c : text) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
                        c == '.' || c == '-' || c == '~' || (c == '/' && !in_query);

@@ -27,6 +27,7 @@ Text title(Heap& heap, std::string_view text) {
   size_t word = 0;
   const auto flush = [&](size_t end) {
     if (word == end) return;
+    heap.step(2);
     size_t length = 0;
     code_at(text, word, length);
     out += to_case(heap, text.substr(word, length), Case::kUpper);
@@ -79,6 +80,7 @@ Value indent(Runtime& runtime, const Value& self, Arguments& arguments) {
   if (a[0].is_string()) indention += a[0].text();
   else indention.assign(static_cast<size_t>(indent_width(a[0].is_missing() ? 4 : int_argument(a[0], "width"))), ' ');
   Text text(self.text(), heap), out(heap);
+  heap.scan(text.size());
   text += '\n';  // so that a line break at the end makes a line
   if (first) out += indention;
   size_t at = 0;
@@ -123,7 +125,7 @@ Value word_count(Runtime& runtime, const Value& self, Arguments&) {
   int64_t words = 0;
   bool in_word = false;
   const std::string_view text = text_of(runtime.heap(), self, holder);
-  runtime.heap().work(text.size() * 8);
+  runtime.heap().scan(text.size());
   each_character(text, [&](uint32_t code, std::string_view) {
     const bool part = code == '_' || is_alphanumeric(code);
     if (part && !in_word) ++words;

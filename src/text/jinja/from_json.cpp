@@ -2,7 +2,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/text/jinja/unicode.h"
+#include "src/text/utf8.h"
+
 namespace infer::jinja {
+namespace {
+
+Value text_value(Heap& heap, const std::string& text) {
+  heap.work(text.size());
+  return is_valid_utf8(text) ? Value::of(heap, text) : Value::of(heap, valid_text(text));
+}
+
+}  // namespace
 
 Value from_json(Heap& heap, const nlohmann::ordered_json& json, int depth) {
   using Type = nlohmann::ordered_json::value_t;
@@ -22,7 +33,7 @@ Value from_json(Heap& heap, const nlohmann::ordered_json& json, int depth) {
     case Type::number_float:
       return Value::of(json.get<double>());
     case Type::string:
-      return Value::of(heap, json.get_ref<const std::string&>());
+      return text_value(heap, json.get_ref<const std::string&>());
     case Type::array: {
       Values items(heap);
       items.reserve(json.size());
@@ -32,7 +43,7 @@ Value from_json(Heap& heap, const nlohmann::ordered_json& json, int depth) {
     case Type::object: {
       const Value value(Kind::kDict, heap.make<DictObject>());
       for (const auto& [name, item] : json.items()) {
-        value.get<DictObject>().set(Value::of(heap, name), from_json(heap, item, depth + 1));
+        value.get<DictObject>().set(text_value(heap, name), from_json(heap, item, depth + 1));
       }
       return value;
     }

@@ -77,6 +77,11 @@ class Heap {
     return object;
   }
 
+  // Looking at so many bytes character by character.
+  void scan(size_t bytes) {
+    if (bytes >= 16) step(bytes / 16);
+  }
+
   const Limits& limits() const { return limits_; }
   size_t live_bytes() const { return live_; }
   size_t peak_bytes() const { return peak_; }

@@ -12,6 +12,7 @@ Text without(std::string_view text, std::string_view open, std::string_view clos
   Text out(heap);
   size_t at = 0;
   for (;;) {
+    heap.step();
     const size_t begin = find_first(heap, text, open, at);
     const size_t end = begin == kNotFound ? kNotFound : find_first(heap, text, close, begin);
     if (end == kNotFound) break;
@@ -53,7 +54,7 @@ std::optional<std::pair<uint32_t, size_t>> entity(std::string_view text) {
 }  // namespace
 
 void append_escaped(std::string_view text, Text& out) {
-  out.get_allocator().heap().work(text.size() * 2);
+  out.get_allocator().heap().scan(text.size() / 2);
   for (const char c : text) {
     switch (c) {
       case '&':

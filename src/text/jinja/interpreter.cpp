@@ -74,6 +74,7 @@ Interpreter::Flow Interpreter::run(const Node* node) {
       break;
     case NodeKind::kOutput: {
       const Value value = evaluate(static_cast<const Output*>(node)->value);
+      current_ = node;
       output(value);
       break;
     }

@@ -139,6 +139,7 @@ class JsonWriter {
   }
 
   void string(std::string_view text) {
+    heap_.scan(text.size() / 2);
     out_ += '"';
     for (size_t i = 0; i < text.size();) {
       const char c = text[i];

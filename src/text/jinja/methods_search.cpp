@@ -91,7 +91,7 @@ Value piece(Heap& heap, const Value& self, std::string_view text) { return make_
 template <bool FromEnd>
 Values split_at_space(Heap& heap, const Value& self, int64_t most) {
   Values parts(heap);
-  heap.work(self.text().size() * 4);
+  heap.scan(self.text().size());
   std::string_view rest = strip(self.text(), FromEnd ? Side::kRight : Side::kLeft);
   while (!rest.empty()) {
     heap.step();
@@ -142,7 +142,7 @@ Vector<size_t> cuts_from_end(Heap& heap, std::string_view text, std::string_view
     heap.work(text.size() * 2);
     for (size_t at = 0; (at = find_first(heap, text, separator, at)) != kNotFound; ++at) {
       // Overlapping ones make each look a step of the separator's length.
-      heap.step(1 + separator.size() / 64);
+      heap.step(1 + separator.size() / 16);
       all.push_back(at);
     }
   }
@@ -199,6 +199,7 @@ Value partition(Runtime& runtime, const Value& self, Arguments& arguments) {
 Value split_lines(Runtime& runtime, const Value& self, Arguments& arguments) {
   const bool keep = !arguments.positional[0].is_missing() && truth(arguments.positional[0]);
   Values lines(runtime.heap());
+  runtime.heap().scan(self.text().size());
   each_line(self.text(), [&](std::string_view line, std::string_view with_end) {
     lines.push_back(piece(runtime.heap(), self, keep ? with_end : line));
   });

@@ -25,7 +25,7 @@ Value converted(Runtime& runtime, const Value& self, Arguments&) {
 template <bool (*Is)(uint32_t)>
 Value all_are(Runtime& runtime, const Value& self, Arguments&) {
   bool all = !self.text().empty();
-  runtime.heap().work(self.text().size() * 8);
+  runtime.heap().scan(self.text().size());
   each_character(self.text(), [&](uint32_t code, std::string_view) { all = all && Is(code); });
   return Value::of(all);
 }
@@ -36,7 +36,8 @@ Value is_all_printable(Runtime& runtime, const Value& self, Arguments& arguments
   return self.text().empty() ? Value::of(true) : all_are<is_printable>(runtime, self, arguments);
 }
 
-Value is_identifier(Runtime&, const Value& self, Arguments&) {
+Value is_identifier(Runtime& runtime, const Value& self, Arguments&) {
+  runtime.heap().scan(self.text().size());
   bool first = true, all = !self.text().empty();
   each_character(self.text(), [&](uint32_t code, std::string_view) {
     all = all && (std::exchange(first, false) ? is_identifier_start(code) : is_identifier_part(code));
@@ -47,7 +48,7 @@ Value is_identifier(Runtime&, const Value& self, Arguments&) {
 template <bool Upper>
 Value is_in_case(Runtime& runtime, const Value& self, Arguments&) {
   bool some = false, all = true;
-  runtime.heap().work(self.text().size() * 8);
+  runtime.heap().scan(self.text().size());
   each_character(self.text(), [&](uint32_t code, std::string_view) {
     some = some || (Upper ? is_upper(code) : is_lower(code));
     all = all && !(Upper ? is_lower(code) : is_upper(code)) && !is_title(code);
@@ -58,7 +59,7 @@ Value is_in_case(Runtime& runtime, const Value& self, Arguments&) {
 // Upper case where words begin and nowhere else.
 Value is_all_title(Runtime& runtime, const Value& self, Arguments&) {
   bool some = false, all = true, in_word = false;
-  runtime.heap().work(self.text().size() * 8);
+  runtime.heap().scan(self.text().size());
   each_character(self.text(), [&](uint32_t code, std::string_view) {
     const bool upper = is_upper(code) || is_title(code), lower = is_lower(code);
     if ((upper && in_word) || (lower && !in_word)) all = false;
@@ -135,6 +136,7 @@ Value expand_tabs(Runtime& runtime, const Value& self, Arguments& arguments) {
   if (size > 10000) fail_budget(concat("tabs of ", size));
   Text out(runtime.heap());
   int64_t column = 0;
+  runtime.heap().scan(self.text().size());
   each_character(self.text(), [&](uint32_t code, std::string_view bytes) {
     if (code != '\t') {
       out += bytes;

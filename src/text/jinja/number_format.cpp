@@ -67,7 +67,9 @@ void append_padded(std::string_view sign, std::string_view body, const Layout& l
   const int64_t left = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
   const auto pad = [&](int64_t n) {
     out.reserve(out.size() + static_cast<size_t>(n) * layout.fill.size());
-    for (int64_t i = 0; i < n; ++i) out += std::string_view(layout.fill);
+    if (layout.fill.size() == 1) out.append(static_cast<size_t>(n), layout.fill[0]);
+    else
+      for (heap.scan(static_cast<size_t>(n)); n > 0; --n) out += std::string_view(layout.fill);
   };
   if (align == '=') out += sign;
   pad(left);

@@ -151,16 +151,17 @@ Value repeat(Heap& heap, const Value& sequence, int64_t count) {
     Text out(heap);
     if (n > 0 && text.size() > SIZE_MAX / 2 / n) fail_budget("a string repeated too often");
     out.reserve(text.size() * n);
-    if (text.size() == 1) out.append(n, text[0]);
-    else if (!text.empty()) {
-      for (size_t i = 0; i < n; ++i) out += text;
-    }
+    // Twice as much each time.
+    const size_t size = text.size() * n;
+    if (size > 0) out += text;
+    while (out.size() < size) out.append(out.data(), std::min(out.size(), size - out.size()));
     return make_text_like(std::move(out), sequence);
   }
   const Values& items = sequence.items();
   Values out(heap);
   if (n > 0 && items.size() > SIZE_MAX / 64 / n) fail_budget("a list repeated too often");
   out.reserve(items.size() * n);
+  heap.step(items.size() * n / 4);
   if (!items.empty()) {
     for (size_t i = 0; i < n; ++i) out.insert(out.end(), items.begin(), items.end());
   }
@@ -182,6 +183,7 @@ Value concatenate(Heap& heap, const Value& left, const Value& right) {
   }
   Values out(heap);
   out.reserve(left.items().size() + right.items().size());
+  heap.step((left.items().size() + right.items().size()) / 4);
   out.insert(out.end(), left.items().begin(), left.items().end());
   out.insert(out.end(), right.items().begin(), right.items().end());
   return left.is(Kind::kList) ? make_list(std::move(out)) : make_tuple(std::move(out));

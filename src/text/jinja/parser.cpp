@@ -28,7 +28,7 @@ std::unique_ptr<const SyntaxTree> parse(std::string_view source) {
     throw TemplateError(TemplateError::Kind::kBudget, 0, "",
                         concat("at most ", kMaxTemplateBytes, " bytes, found ", source.size()));
   }
-  const std::string normalized = normalize_source(source);
+  const std::string normalized = normalize_source(valid_text(source));
   return Parser(normalized).parse_template();
 }
 

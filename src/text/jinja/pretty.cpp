@@ -55,6 +55,7 @@ class PrettyPrinter {
   Text one_line(const Value& value) {
     Text text(heap_);
     append_one_line(value, text, 0);
+    heap_.scan(text.size());
     return text;
   }
 

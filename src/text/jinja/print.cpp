@@ -188,6 +188,7 @@ std::string float_repr(double number) {
 void append_repr(std::string_view text, Text& out) {
   const bool has_single = text.find('\'') != std::string_view::npos;
   const char quote = has_single && text.find('"') == std::string_view::npos ? '"' : '\'';
+  out.get_allocator().heap().scan(text.size());
   out += quote;
   for (size_t at = 0; at < text.size();) {
     const char c = text[at];

@@ -10,7 +10,7 @@ size_t find_first(Heap& heap, std::string_view text, std::string_view part, size
   // memmem is the C library's two-way search.
   const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
   const size_t at = found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : kNotFound;
-  heap.work((found ? at - from : text.size() - from) + part.size());
+  heap.work(((found ? at - from : text.size() - from) + part.size()) * 8);
   return at;
 }
 
@@ -19,7 +19,7 @@ size_t find_last(Heap& heap, std::string_view text, std::string_view part) {
   const size_t n = part.size();
   if (n == 0) return text.size();
   if (n > text.size()) return kNotFound;
-  heap.work((text.size() + n) * 4);
+  heap.work((text.size() + n) * 8);
   const auto from_end = [](std::string_view s, size_t i) { return s[s.size() - 1 - i]; };
   Vector<size_t> border(n, 0, heap);
   for (size_t i = 1, k = 0; i < n; ++i) {

@@ -27,6 +27,7 @@ Value slice_text(Heap& heap, const Value& value, const SliceBounds& b) {
     for (int64_t i = 0; i < b.count; ++i) out += bytes[static_cast<size_t>(b.start + i * b.step)];
   } else {
     Vector<uint32_t> starts(heap);
+    heap.scan(bytes.size());
     starts.reserve(static_cast<size_t>(string.length()) + 1);
     for (size_t at = 0; at < bytes.size(); at += decode_utf8(bytes, at).length) {
       starts.push_back(static_cast<uint32_t>(at));

@@ -22,7 +22,9 @@ Value justify(Heap& heap, const Value& text, int64_t width, std::string_view fil
   Text out(heap);
   out.reserve(text.text().size() + static_cast<size_t>(missing) * fill.size());
   const auto pad = [&](int64_t n) {
-    for (int64_t i = 0; i < n; ++i) out += fill;
+    if (fill.size() == 1) out.append(static_cast<size_t>(n), fill[0]);
+    else
+      for (heap.scan(static_cast<size_t>(n)); n > 0; --n) out += fill;
   };
   pad(left);
   out += text.text();
@@ -32,7 +34,7 @@ Value justify(Heap& heap, const Value& text, int64_t width, std::string_view fil
 
 Value strip_value(Heap& heap, const Value& text, const Value& characters, Side side) {
   std::string_view kept;
-  heap.work(text.text().size() / 4);
+  size_t each = 1;  // what a character costs
   if (characters.is_missing() || characters.is_none()) {
     kept = strip(text.text(), side);
   } else {
@@ -40,9 +42,11 @@ Value strip_value(Heap& heap, const Value& text, const Value& characters, Side s
     // What is looked at, times what it is compared with.
     const std::string_view set = characters.text();
     if (set.size() > 64) heap.work(std::min(text.text().size() * set.size(), size_t{1} << 40));
+    each = 1 + set.size() / 4;
     kept = strip(text.text(), set, side);
   }
   if (kept.size() == text.text().size()) return text;
+  heap.scan((text.text().size() - kept.size()) * each);
   return make_text_like(Text(kept, heap), text);
 }
 

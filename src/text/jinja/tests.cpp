@@ -42,7 +42,7 @@ Value is_in_case(Runtime& runtime, const Value& self, Arguments&) {
   Value holder;
   bool some = false, all = true;
   const std::string_view text = text_of(runtime.heap(), self, holder);
-  runtime.heap().work(text.size() * 8);
+  runtime.heap().scan(text.size());
   each_character(text, [&](uint32_t code, std::string_view) {
     some = some || Wanted(code);
     all = all && !Other(code) && !is_title(code);

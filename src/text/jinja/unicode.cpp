@@ -27,6 +27,8 @@ const SpecialCase* special_case(uint32_t code) {
   return found != all.end() && found->code == code ? &*found : nullptr;
 }
 
+bool begins_character(char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; }
+
 bool is_cased(uint32_t code) { return is_upper(code) || is_lower(code) || is_title(code); }
 
 // Marks and modifiers, apostrophes among them, that do not count when the end of a word is looked for.
@@ -112,7 +114,7 @@ template <typename Choose>
 Text map_case(Heap& heap, std::string_view text, Choose choose) {
   Text out(heap);
   out.reserve(text.size());
-  heap.work(text.size() * 16);
+  heap.scan(text.size() * 4);
   size_t at = 0;
   each_character(text, [&](uint32_t code, std::string_view bytes) {
     const Case how = choose(code);
@@ -249,8 +251,17 @@ size_t byte_offset(const StringObject& text, int64_t index) {
   if (index <= 0) return 0;
   if (index >= text.length()) return bytes.size();
   if (text.ascii()) return static_cast<size_t>(index);
-  text.heap().work(bytes.size());
+  // Whole blocks first: characters are counted by the bytes that begin one.
+  constexpr size_t kBlock = 64;
   size_t at = 0;
+  for (; at + kBlock < bytes.size(); at += kBlock) {
+    const int64_t n = code_points(bytes.substr(at, kBlock));
+    if (n > index) break;
+    index -= n;
+  }
+  text.heap().work(at);
+  // A block may end within a character.
+  while (at < bytes.size() && !begins_character(bytes[at])) ++at;
   for (; index > 0; --index) at += decode_utf8(bytes, at).length;
   return at;
 }
@@ -263,8 +274,19 @@ int64_t code_points_before(const StringObject& text, size_t offset) {
 
 int64_t code_points(std::string_view text) {
   int64_t n = 0;
-  for (size_t at = 0; at < text.size(); ++n) at += decode_utf8(text, at).length;
+  for (const char c : text) n += begins_character(c);
   return n;
+}
+
+std::string valid_text(std::string_view text) {
+  if (is_valid_utf8(text)) return std::string(text);
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Char next = decode_utf8(text, at);
+    append_utf8(next.code, out);
+    at += next.length;
+  }
+  return out;
 }
 
 std::optional<Line> next_line(std::string_view text, size_t& at) {

@@ -36,6 +36,9 @@ size_t byte_offset(const StringObject& text, int64_t index);
 int64_t code_points_before(const StringObject& text, size_t offset);
 int64_t code_points(std::string_view text);
 
+// The text with U+FFFD for what is no UTF-8.
+std::string valid_text(std::string_view text);
+
 // Lines as str.splitlines() cuts them.
 template <typename Each>
 void each_line(std::string_view text, Each each);  // each(line, line with its end)

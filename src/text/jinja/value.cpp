@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "src/text/jinja/operators.h"
-#include "src/text/utf8.h"
+#include "src/text/jinja/unicode.h"
 
 namespace infer::jinja {
 
@@ -32,11 +32,7 @@ bool Value::same_as(const Value& other) const {
 int64_t StringObject::length() const {
   if (length_ >= 0) return length_;
   heap().work(text_.size());
-  int64_t n = 0;
-  for (size_t at = 0; at < text_.size(); ++n) {
-    at += static_cast<uint8_t>(text_[at]) < 0x80 ? 1 : decode_utf8(text_, at).length;
-  }
-  return length_ = n;
+  return length_ = code_points(text_);
 }
 
 namespace {

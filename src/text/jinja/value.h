@@ -124,6 +124,7 @@ class Value {
 
 using Values = Vector<Value>;
 
+// Text is always valid UTF-8: what comes from outside is made so (see valid_text).
 class StringObject final : public Object {
  public:
   StringObject(Heap& heap, Text&& text, bool markup = false) : Object(heap), text_(std::move(text)), markup_(markup) {}
@@ -131,7 +132,7 @@ class StringObject final : public Object {
   std::string_view text() const { return text_; }
   // Safe for HTML: Jinja's Markup.
   bool markup() const { return markup_; }
-  // Code points; bytes that are no UTF-8 count one each.
+  // Code points.
   int64_t length() const;
   bool ascii() const { return length() == static_cast<int64_t>(text_.size()); }
 
