@@ -133,7 +133,9 @@ class GgufWriter {
 
   // Appends data of the current tensor (any chunking; tensors in the order given). Padding is added by the writer.
   void write(std::span<const std::byte> bytes);
-  // REQUIRES every byte of every tensor written. Flushes, syncs and renames.
+  // The data not written yet becomes a hole: zeros that take no room on the disk.
+  void leave_rest_empty();
+  // REQUIRES every byte of every tensor written or left empty. Flushes, syncs and renames.
   void finish();
 
  private:

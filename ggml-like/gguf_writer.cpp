@@ -292,6 +292,17 @@ void GgufWriter::write(std::span<const std::byte> bytes) {
   }
 }
 
+void GgufWriter::leave_rest_empty() {
+  Impl& w = *impl_;
+  w.flush();
+  const off_t at = ::lseek(w.descriptor, 0, SEEK_CUR);
+  uint64_t rest = 0;
+  for (; w.current < w.tensors.size(); ++w.current, w.done = 0) {
+    rest += w.tensors[w.current].n_bytes - w.done + w.tensors[w.current].padding;
+  }
+  if (at < 0 || ::ftruncate(w.descriptor, at + static_cast<off_t>(rest)) != 0) w.fail_io("cannot grow", errno);
+}
+
 void GgufWriter::finish() {
   Impl& w = *impl_;
   if (w.finished) fail("finish() called twice");

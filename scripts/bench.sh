@@ -17,6 +17,6 @@ prompt=$(printf 'one two three %.0s' {1..12})
 for round in 1 2 3; do
   for threads in 1 $([ "$cores" = 1 ] || echo "$cores"); do
     printf 'round %s, %s thread(s): ' "$round" "$threads"
-    build/infer run -m "$model" -p "$prompt" -n 32 --temp 0 --ignore-eos -t "$threads" 2>&1 >/dev/null </dev/null | tail -n 1
+    build/infer run -m "$model" --raw -p "$prompt" -n 32 --temp 0 --ignore-eos -t "$threads" 2>&1 >/dev/null </dev/null | tail -n 1
   done
 done

@@ -4,11 +4,15 @@
 #include <memory>
 #include <thread>
 
+#include "src/model/random_model.h"
 #include "tools/devices.h"
 #include "tools/flags.h"
 #include "tools/inspect.h"
 #include "tools/logprobs.h"
 #include "tools/perplexity/perplexity.h"
+#include "tools/plan/plan.h"
+#include "tools/quantize/file_type.h"
+#include "tools/quantize/quantize.h"
 #include "tools/run.h"
 #include "tools/template.h"
 #include "tools/tokenize.h"
@@ -95,6 +99,69 @@ std::function<int()> define_perplexity(CLI::App& app) {
   return [o] { return run_perplexity(*o); };
 }
 
+std::function<int()> define_plan(CLI::App& app) {
+  const auto o = std::make_shared<PlanFlags>();
+  add_model_flags(app, o->model, false);
+  std::string shapes;
+  for (const std::string_view shape : random_model_shapes())
+    shapes += (shapes.empty() ? "" : ", ") + std::string(shape);
+  app.add_option("--shape", o->shape, "A well-known shape instead of a file: " + shapes)->type_name("NAME");
+  app.add_option("--type", o->type, "Weights of the shape: a type, or Q4_K_M (default)")->type_name("TYPE");
+  app.add_option("--parallel", o->parallel, "Sequences side by side, each with the whole context (default: 1)")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  app.add_option("--rps", o->requests_per_second, "Requests per second: how many replicas are needed")
+      ->check(CLI::PositiveNumber)
+      ->type_name("R");
+  app.add_option("--output-tokens", o->output_tokens, "Tokens of an answer, for --rps")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->type_name("T");
+  app.add_option("--tokens-per-second", o->tokens_per_second, "Of one replica, for --rps (default: measured now)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("X");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_plan(*o); };
+}
+
+// An empty value, as of an unset shell variable, is none.
+CLI::Validator some_value() {
+  return {[](std::string& text) { return text.empty() ? "a value, found none" : ""; }, ""};
+}
+
+std::function<int()> define_quantize(CLI::App& app) {
+  const auto o = std::make_shared<QuantizeOptions>();
+  app.add_option("input", o->input, "Model file (any part of a split one)")->required()->type_name("IN");
+  app.add_option("output", o->output, "File to write")->required()->type_name("OUT");
+  app.add_option("type", o->type, file_type_names())->required()->type_name("TYPE");
+  app.add_option("--imatrix", o->importance, "Importance matrix: which columns of the weights count how much")
+      ->check(some_value())
+      ->type_name("FILE");
+  app.add_option("--tensor-type", o->tensor_types,
+                 "Type of the tensors whose names match: ffn_down=Q6_K (may be repeated; the first match counts)")
+      ->take_all()
+      ->type_name("REGEX=TYPE");
+  app.add_flag("--pure", o->pure, "TYPE for all tensors, no mix");
+  app.add_option("--output-tensor-type", o->output_tensor_type, "Type of output.weight")
+      ->check(some_value())
+      ->type_name("TYPE");
+  app.add_option("--token-embedding-type", o->token_embedding_type, "Type of token_embd.weight")
+      ->check(some_value())
+      ->type_name("TYPE");
+  app.add_flag("--leave-output-tensor", o->leave_output_tensor, "output.weight stays as it is");
+  app.add_flag("--allow-requantize", o->allow_requantize, "Quantize what is quantized already");
+  auto* keep_split = app.add_flag("--keep-split", o->keep_split, "As many parts as the input has");
+  app.add_option("--split-size", o->split_size, "Parts of this much data at most: 500M, 2G")
+      ->check(some_value())
+      ->excludes(keep_split)
+      ->type_name("SIZE");
+  app.add_flag("--dry-run", o->dry_run, "Print sizes and types, write nothing");
+  app.add_flag("--report", o->report, "Measure the error that each type leaves, and its speed");
+  app.add_option("-t,--threads", o->threads, "Threads (default: one per processor); the file is the same with any")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  return [o] { return run_quantize(*o, std::cout); };
+}
+
 std::function<int()> define_inspect(CLI::App& app) {
   const auto o = std::make_shared<InspectOptions>();
   app.add_option("file", o->file, "Model file (any part of a split one)")->required()->type_name("FILE");
@@ -145,6 +212,8 @@ const std::vector<Command>& commands() {
       {"logprobs", "Most probable next tokens after every token of a text", define_logprobs},
       {"template", "The prompt that a chat template makes of a conversation", define_template},
       {"perplexity", "How well a model predicts a text, and how far it is from another", define_perplexity},
+      {"plan", "What a model would take of this machine's memory", define_plan},
+      {"quantize", "A model in fewer bits per weight", define_quantize},
       {"inspect", "What is in a model file", define_inspect},
       {"devices", "What this machine can run models on", define_devices},
   };

@@ -63,8 +63,9 @@ void add_model_file_flag(CLI::App& app, std::string& model) {
   app.add_option("-m,--model", model, "Model file (GGUF; any part of a split one)")->required()->type_name("FILE");
 }
 
-void add_model_flags(CLI::App& app, ModelFlags& flags) {
+void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
   add_model_file_flag(app, flags.model);
+  app.get_option("--model")->required(required);
   app.add_option("-c,--ctx-size", flags.context, "Context in tokens (default: the model's own, at most 4096)")
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->type_name("N");

@@ -24,7 +24,8 @@ struct ModelFlags {
   EngineOptions engine_options() const;  // throws Error(kInvalidArgument)
 };
 void add_model_file_flag(CLI::App& app, std::string& model);
-void add_model_flags(CLI::App& app, ModelFlags& flags);
+// `required`: -m must be given.
+void add_model_flags(CLI::App& app, ModelFlags& flags, bool required = true);
 
 // How answers and completions are made and shown, besides sampling.
 struct AnswerFlags {

@@ -11,12 +11,6 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-int64_t choose_context(const Model& model, int64_t asked) {
-  if (asked > 0) return asked;
-  const int64_t trained = model.context_length();
-  return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;
-}
-
 // Logits that are not numbers mean that the weights are damaged.
 void check_logits(std::span<const float> logits) {
   for (const float x : logits) {
@@ -27,25 +21,13 @@ void check_logits(std::span<const float> logits) {
   }
 }
 
-}  // namespace
-
-Engine::~Engine() = default;
-
-Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options) : tokenizer_(model->vocabulary()) {
-  const int64_t context = choose_context(*model, options.context);
+RunnerOptions runner_options(const Model& model, const EngineOptions& options) {
+  const int64_t context = choose_context(model, options.context);
   // Far beyond any memory, and small enough that no size computed from it overflows.
   if (context > (int64_t{1} << 40)) {
     throw Error(ErrorCode::kOutOfMemory,
                 concat("[memory] a context of ", context, " tokens is larger than any memory"));
   }
-  SchedulerConfig config;
-  config.token_budget = options.step_tokens;
-  config.max_sequences = options.max_sequences;
-  config.max_outputs = options.all_logits ? options.step_tokens : std::max(options.max_sequences, 1);
-  config.max_context = context;
-  config.n_vocab = static_cast<size_t>(model->n_vocab());
-  for (const TokenId id : tokenizer_.eog()) config.eog_tokens.push_back(id);
-
   RunnerOptions runner;
   runner.device = options.device;
   runner.n_gpu_layers = options.n_gpu_layers;
@@ -56,9 +38,37 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options) : tok
   runner.n_blocks = blocks_for(context) * options.max_sequences;
   runner.observers = options.observers;
   runner.capacity.tokens = static_cast<int>(std::min<int64_t>(options.step_tokens, context * options.max_sequences));
-  runner.capacity.outputs = std::min(config.max_outputs, runner.capacity.tokens);
+  const int outputs = options.all_logits ? options.step_tokens : std::max(options.max_sequences, 1);
+  runner.capacity.outputs = std::min(outputs, runner.capacity.tokens);
   runner.capacity.sequences = options.max_sequences;
   runner.capacity.blocks_per_sequence = static_cast<int>(std::min<int64_t>(blocks_for(context), INT32_MAX));
+  return runner;
+}
+
+}  // namespace
+
+Engine::~Engine() = default;
+
+int64_t choose_context(const Model& model, int64_t asked) {
+  if (asked > 0) return asked;
+  const int64_t trained = model.context_length();
+  return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;
+}
+
+std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options) {
+  const RunnerOptions runner = runner_options(*model, options);
+  return ModelRunner::plan(std::move(model), runner);
+}
+
+Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options) : tokenizer_(model->vocabulary()) {
+  RunnerOptions runner = runner_options(*model, options);
+  SchedulerConfig config;
+  config.token_budget = options.step_tokens;
+  config.max_sequences = options.max_sequences;
+  config.max_outputs = options.all_logits ? options.step_tokens : std::max(options.max_sequences, 1);
+  config.max_context = choose_context(*model, options.context);
+  config.n_vocab = static_cast<size_t>(model->n_vocab());
+  for (const TokenId id : tokenizer_.eog()) config.eog_tokens.push_back(id);
   runner_ = std::make_unique<ModelRunner>(std::move(model), runner);
 
   std::vector<CacheGroup> groups = runner_->model().cache_groups();

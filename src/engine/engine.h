@@ -43,6 +43,11 @@ struct EngineStats {
   double prompt_seconds = 0, decode_seconds = 0;
 };
 
+// What an engine with these options would take on each device, with nothing allocated. Throws as the Engine does.
+std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options);
+// Tokens of context that the options ask for, or the model's own.
+int64_t choose_context(const Model& model, int64_t asked);
+
 class Engine {
  public:
   Engine(std::shared_ptr<Model> model, const EngineOptions& options);

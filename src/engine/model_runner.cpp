@@ -20,13 +20,23 @@ std::string gib(uint64_t bytes) {
 
 ModelRunner::~ModelRunner() = default;
 
-ModelRunner::ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options)
+ModelRunner::ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options, PlanOnly)
     : model_(std::move(model)), options_(options) {
   open_devices();
   place_layers();
+  sum_up();
+}
+
+ModelRunner::ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options)
+    : ModelRunner(std::move(model), options, PlanOnly{}) {
+  upload_weights();
   allocate_cache();
   // The largest bucket comes first: its arenas hold every other plan's activations.
   entry(bucket_size(options_.capacity.tokens), bucket_size(options_.capacity.outputs));
+}
+
+std::vector<DeviceUse> ModelRunner::plan(std::shared_ptr<Model> model, const RunnerOptions& options) {
+  return ModelRunner(std::move(model), options, PlanOnly{}).use_;
 }
 
 void ModelRunner::open_devices() {
@@ -51,37 +61,66 @@ void ModelRunner::place_layers() {
   std::vector<int> layers = {kInputLayer, kOutputLayer};
   for (int i = 0; i < model_->n_layer(); ++i) layers.push_back(i);
   for (const int layer : layers) {
-    const int device = device_of_layer(layer);
-    for (Weight* weight : model_->weights_of_layer(layer)) {
-      weight->device = device;
-      if (devices_[device]->is_host()) continue;
-      weight_buffers_.push_back(devices_[device]->allocate(weight->desc.bytes()));
-      weight->device_buffer = weight_buffers_.back().get();
-      weight->device_offset = 0;
-      streams_[device]->upload(*weight->device_buffer, 0, weight->host, weight->desc.bytes());
-    }
+    for (Weight* weight : model_->weights_of_layer(layer)) weight->device = device_of_layer(layer);
   }
   const DataType own = devices_.back()->default_cache_type();
   model_->set_cache_types(options_.default_cache_types ? own : options_.key_type,
                           options_.default_cache_types ? own : options_.value_type);
 }
 
-void ModelRunner::allocate_cache() {
-  std::vector<uint64_t> needed(devices_.size(), 0);
+void ModelRunner::sum_up() {
+  use_.resize(devices_.size());
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    use_[d].device = devices_[d]->name();
+    use_[d].maps_weights = devices_[d]->is_host();
+    use_[d].memory = devices_[d]->memory();
+  }
+  const auto add_weights = [&](int layer) {
+    DeviceUse& use = use_[device_of_layer(layer)];
+    for (const Weight* weight : model_->weights_of_layer(layer)) {
+      use.weights += weight->desc.bytes();
+      use.weights_by_type[weight->desc.type] += weight->desc.bytes();
+    }
+  };
+  add_weights(kInputLayer);
+  add_weights(kOutputLayer);
   for (int layer = 0; layer < model_->n_layer(); ++layer) {
-    const int device = device_of_layer(layer);
-    const uint64_t block = devices_[device]->cache_block_bytes(model_->cache_desc(layer));
-    if (block != 0 && static_cast<uint64_t>(options_.n_blocks) > (uint64_t{1} << 62) / block / model_->n_layer()) {
+    add_weights(layer);
+    DeviceUse& use = use_[device_of_layer(layer)];
+    ++use.n_layers;
+    use.cache_block += devices_[device_of_layer(layer)]->cache_block_bytes(model_->cache_desc(layer));
+  }
+  for (DeviceUse& use : use_) {
+    if (use.cache_block != 0 && static_cast<uint64_t>(options_.n_blocks) > (uint64_t{1} << 62) / use.cache_block) {
       throw Error(ErrorCode::kOutOfMemory, "[memory] the context is larger than any memory");
     }
-    needed[device] += block * static_cast<uint64_t>(options_.n_blocks);
+    use.cache = use.cache_block * static_cast<uint64_t>(options_.n_blocks);
   }
-  for (size_t d = 0; d < devices_.size(); ++d) {
-    const uint64_t free = devices_[d]->memory().free;
-    if (needed[d] > free) {
+  const Entry largest = make_entry(bucket_size(options_.capacity.tokens), bucket_size(options_.capacity.outputs));
+  for (size_t d = 0; d < devices_.size(); ++d) use_[d].activations = largest.plan->arena_bytes(static_cast<int>(d));
+}
+
+void ModelRunner::upload_weights() {
+  std::vector<int> layers = {kInputLayer, kOutputLayer};
+  for (int i = 0; i < model_->n_layer(); ++i) layers.push_back(i);
+  for (const int layer : layers) {
+    const int device = device_of_layer(layer);
+    if (devices_[device]->is_host()) continue;
+    for (Weight* weight : model_->weights_of_layer(layer)) {
+      weight_buffers_.push_back(devices_[device]->allocate(weight->desc.bytes()));
+      weight->device_buffer = weight_buffers_.back().get();
+      weight->device_offset = 0;
+      streams_[device]->upload(*weight->device_buffer, 0, weight->host, weight->desc.bytes());
+    }
+  }
+}
+
+void ModelRunner::allocate_cache() {
+  for (const DeviceUse& use : use_) {
+    if (use.cache > use.memory.free) {
       throw Error(ErrorCode::kOutOfMemory,
-                  concat("[memory] a context of ", options_.n_blocks * kBlockTokens, " tokens needs ", gib(needed[d]),
-                         " of KV cache, ", devices_[d]->name(), " has ", gib(free), " free; choose a smaller -c"));
+                  concat("[memory] a context of ", options_.n_blocks * kBlockTokens, " tokens needs ", gib(use.cache),
+                         " of KV cache, ", use.device, " has ", gib(use.memory.free), " free; choose a smaller -c"));
     }
   }
   for (int layer = 0; layer < model_->n_layer(); ++layer) {
@@ -90,12 +129,13 @@ void ModelRunner::allocate_cache() {
   }
 }
 
-CacheRef ModelRunner::cache_of_layer(int layer) const { return {nullptr, caches_[layer].get(), 0, options_.n_blocks}; }
+// No buffer yet while the runner is only planned.
+CacheRef ModelRunner::cache_of_layer(int layer) const {
+  const size_t i = static_cast<size_t>(layer);
+  return {nullptr, i < caches_.size() ? caches_[i].get() : nullptr, 0, options_.n_blocks};
+}
 
-ModelRunner::Entry& ModelRunner::entry(int tokens, int outputs) {
-  const auto found = plans_.find({tokens, outputs});
-  if (found != plans_.end()) return found->second;
-
+ModelRunner::Entry ModelRunner::make_entry(int tokens, int outputs) const {
   Graph graph(tokens, outputs);
   const ModelOutputs values = model_->build(graph);
   PlanOptions options;
@@ -104,7 +144,14 @@ ModelRunner::Entry& ModelRunner::entry(int tokens, int outputs) {
   options.cache = [this](int layer) { return cache_of_layer(layer); };
   options.observers = options_.observers;
   options.strict = options_.strict_offload;
-  Entry made{std::make_unique<Plan>(std::move(graph), std::move(options)), values};
+  return {std::make_unique<Plan>(std::move(graph), std::move(options)), values};
+}
+
+ModelRunner::Entry& ModelRunner::entry(int tokens, int outputs) {
+  const auto found = plans_.find({tokens, outputs});
+  if (found != plans_.end()) return found->second;
+
+  Entry made = make_entry(tokens, outputs);
   if (plans_.empty()) fallbacks_ = made.plan->fallbacks();
 
   std::vector<Buffer*> arenas;
@@ -170,26 +217,6 @@ void ModelRunner::copy_block(int32_t from, int32_t to) {
     streams_[d]->upload(*caches_[layer], to * bytes, block.data(), bytes);
     streams_[d]->synchronize();
   }
-}
-
-std::vector<DeviceUse> ModelRunner::memory_use() const {
-  std::vector<DeviceUse> use(devices_.size());
-  for (size_t d = 0; d < devices_.size(); ++d) {
-    use[d].device = devices_[d]->name();
-    use[d].activations = arenas_[d] ? arenas_[d]->size() : 0;
-  }
-  const auto count = [&](int layer) {
-    for (const Weight* weight : model_->weights_of_layer(layer))
-      use[device_of_layer(layer)].weights += weight->desc.bytes();
-  };
-  count(kInputLayer);
-  count(kOutputLayer);
-  for (int layer = 0; layer < model_->n_layer(); ++layer) {
-    count(layer);
-    ++use[device_of_layer(layer)].n_layers;
-    use[device_of_layer(layer)].cache += caches_[layer]->size();
-  }
-  return use;
 }
 
 uint64_t ModelRunner::bytes_per_token() const {

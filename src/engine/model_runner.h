@@ -32,12 +32,20 @@ struct DeviceUse {
   std::string device;
   int n_layers = 0;
   uint64_t weights = 0, cache = 0, activations = 0;
+  bool maps_weights = false;                     // they are used where the file is mapped, not copied
+  std::map<DataType, uint64_t> weights_by_type;  // bytes
+  uint64_t cache_block = 0;                      // bytes of one KV block in all of the device's layers
+  DeviceMemory memory;                           // before anything was allocated
+
+  uint64_t needed() const { return weights + cache + activations; }
 };
 
 class ModelRunner {
  public:
   // Throws Error(kOutOfMemory) naming the sizes when cache or activations do not fit what the device has free.
   ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options);
+  // What a runner with these options would take, by the same sums, with nothing allocated.
+  static std::vector<DeviceUse> plan(std::shared_ptr<Model> model, const RunnerOptions& options);
   ~ModelRunner();
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
@@ -51,7 +59,7 @@ class ModelRunner {
 
   const Model& model() const { return *model_; }
   const std::vector<Fallback>& fallbacks() const { return fallbacks_; }
-  std::vector<DeviceUse> memory_use() const;
+  const std::vector<DeviceUse>& memory_use() const { return use_; }
   // Bytes of weights that one token reads: those of the layers and the head; of a mixture of experts the share in use.
   uint64_t bytes_per_token() const;
   // Bytes per second at which the device of the layers reads its memory, measured now (some 0.1 s).
@@ -63,9 +71,15 @@ class ModelRunner {
     std::unique_ptr<Plan> plan;
     ModelOutputs outputs;
   };
+  struct PlanOnly {};
+  // Opens the devices, places the layers and sums up what is needed.
+  ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options, PlanOnly);
   void open_devices();
   void place_layers();
+  void sum_up();
+  void upload_weights();
   void allocate_cache();
+  Entry make_entry(int tokens, int outputs) const;
   int device_of_layer(int layer) const;
   CacheRef cache_of_layer(int layer) const;
   Entry& entry(int tokens, int outputs);
@@ -79,6 +93,7 @@ class ModelRunner {
   std::vector<std::unique_ptr<Buffer>> arenas_;  // one per device
   std::map<std::pair<int, int>, Entry> plans_;   // by token and output bucket
   std::vector<Fallback> fallbacks_;
+  std::vector<DeviceUse> use_;  // one per device
   std::vector<float> logits_, hidden_;
 };
 

@@ -1,8 +1,8 @@
-// make_random_model SHAPE TYPE OUT.gguf: see tests/support/random_model.h.
+// make_random_model SHAPE TYPE OUT.gguf: see src/model/random_model.h.
 #include <cstdio>
 #include <exception>
 
-#include "tests/support/random_model.h"
+#include "src/model/random_model.h"
 
 int main(int argc, char** argv) {
   if (argc != 4) {
@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    infer::test::write_random_model(argv[1], argv[2], argv[3]);
+    infer::write_random_model(argv[1], argv[2], argv[3]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "make_random_model: %s\n", error.what());
     return 1;

@@ -10,7 +10,7 @@
 #include <map>
 
 #include "ggml-like/error.h"
-#include "tests/support/random_model.h"
+#include "src/model/random_model.h"
 
 namespace infer {
 namespace {
@@ -20,7 +20,7 @@ class ModelFiles {
  public:
   ModelFiles() : folder_(std::filesystem::temp_directory_path() / ("infer_engine_test_" + std::to_string(getpid()))) {
     std::filesystem::create_directories(folder_);
-    for (const char* type : {"Q4_K_M", "Q8_0"}) test::write_random_model("tiny", type, path(type));
+    for (const char* type : {"Q4_K_M", "Q8_0"}) write_random_model("tiny", type, path(type));
   }
   ~ModelFiles() { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& type) const { return (folder_ / (type + ".gguf")).string(); }

@@ -1,6 +1,7 @@
 // Writing GGUF files: what is written reads back equal, and failure leaves nothing behind.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 
@@ -207,6 +208,21 @@ TEST_CASE("gguf writer: data passes through, however large") {
   writer.finish();
   CHECK(allocation_count().total < 4 << 20);
   CHECK(GgufFile::open(folder.path / "m.gguf")->find_tensor("t")->data[(16 << 20) - 1] == std::byte{'x'});
+}
+
+TEST_CASE("gguf writer: what is left empty reads as zeros") {
+  const TemporaryFolder folder;
+  GgufWriter writer(folder.path / "m.gguf", {}, {{"t", DataType::kI8, {5}}, {"big", DataType::kI8, {64 << 20}}});
+  writer.write(as_bytes("ab"));
+  writer.leave_rest_empty();
+  writer.finish();
+  const auto file = GgufFile::open(folder.path / "m.gguf");
+  CHECK(file->find_tensor("t")->data[1] == std::byte{'b'});
+  CHECK(file->find_tensor("t")->data[2] == std::byte{0});
+  CHECK(file->find_tensor("big")->data[(64 << 20) - 1] == std::byte{0});
+  struct stat info {};
+  REQUIRE(::stat((folder.path / "m.gguf").c_str(), &info) == 0);
+  CHECK(info.st_blocks * 512 < 1 << 20);
 }
 
 TEST_CASE("gguf writer: a folder that is not there") {

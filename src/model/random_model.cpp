@@ -1,0 +1,182 @@
+#include "src/model/random_model.h"
+
+#include <cstdio>
+#include <random>
+#include <vector>
+
+#include "ggml-like/error.h"
+#include "ggml-like/gguf.h"
+#include "ggml-like/printable.h"
+
+namespace infer {
+namespace {
+
+struct ModelShape {
+  std::string_view name, architecture;
+  int64_t n_embd, n_layer, n_ff, n_head, n_kv_head, head_dim, n_vocab, n_ctx;
+  bool tied;
+  int64_t n_expert = 0, n_expert_used = 0;
+};
+
+// From the models' published configurations.
+constexpr ModelShape kShapes[] = {
+    {"tinyllama-1.1b", "llama", 2048, 22, 5632, 32, 4, 64, 32000, 2048, false},
+    {"llama-3.2-1b", "llama", 2048, 16, 8192, 32, 8, 64, 128256, 131072, true},
+    {"llama-3.1-8b", "llama", 4096, 32, 14336, 32, 8, 128, 128256, 131072, false},
+    {"llama-3.1-70b", "llama", 8192, 80, 28672, 64, 8, 128, 128256, 131072, false},
+    {"qwen3-0.6b", "qwen3", 1024, 28, 3072, 16, 8, 128, 151936, 40960, true},
+    {"qwen3-4b", "qwen3", 2560, 36, 9728, 32, 8, 128, 151936, 40960, true},
+    {"mixtral-8x7b", "llama", 4096, 32, 14336, 32, 8, 128, 32000, 32768, false, 8, 2},
+    {"tiny", "llama", 256, 2, 512, 4, 2, 64, 512, 8192, false},
+};
+
+const ModelShape& find_shape(const std::string& name) {
+  for (const ModelShape& shape : kShapes) {
+    if (shape.name == name) return shape;
+  }
+  std::string known;
+  for (const ModelShape& shape : kShapes) known += (known.empty() ? "" : ", ") + std::string(shape.name);
+  throw Error(ErrorCode::kInvalidArgument, concat("[shape] one of ", known, "; found ", printable(name)));
+}
+
+// A SentencePiece vocabulary with the byte tokens and filler words.
+void add_vocabulary(std::vector<std::pair<std::string, GgufValue>>& metadata, int64_t n) {
+  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+  std::vector<int64_t> types = {2, 3, 3};
+  for (int byte = 0; byte < 256; ++byte) {
+    char text[8];
+    std::snprintf(text, sizeof(text), "<0x%02X>", byte);
+    tokens.emplace_back(text);
+    types.push_back(6);
+  }
+  while (static_cast<int64_t>(tokens.size()) < n) {
+    tokens.push_back("w" + std::to_string(tokens.size()));
+    types.push_back(1);
+  }
+  metadata.emplace_back("tokenizer.ggml.model", GgufValue::of_string("llama"));
+  metadata.emplace_back("tokenizer.ggml.tokens", GgufValue::of_strings(tokens));
+  metadata.emplace_back("tokenizer.ggml.scores", GgufValue::of_floats(std::vector<float>(tokens.size(), 0.0f)));
+  metadata.emplace_back("tokenizer.ggml.token_type", GgufValue::of_ints(GgufType::kInt32, types));
+  metadata.emplace_back("tokenizer.ggml.bos_token_id", GgufValue::of_uint32(1));
+  metadata.emplace_back("tokenizer.ggml.eos_token_id", GgufValue::of_uint32(2));
+}
+
+// 64 different rows of normal numbers in turn.
+void write_tensor(GgufWriter& writer, const GgufWriter::TensorInfo& tensor, std::mt19937_64& random) {
+  const bool norm = tensor.shape.size() == 1;
+  const int64_t n = tensor.shape.back();
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < tensor.shape.size(); ++i) rows *= tensor.shape[i];
+  std::normal_distribution<float> normal(norm ? 1.0f : 0.0f, norm ? 0.05f : 0.02f);
+  const size_t bytes = row_bytes(tensor.type, n);
+  std::vector<std::byte> pool(bytes * 64);
+  std::vector<float> row(static_cast<size_t>(n));
+  for (int i = 0; i < 64; ++i) {
+    for (float& x : row) x = normal(random);
+    traits(tensor.type).from_float(row.data(), pool.data() + i * bytes, n);
+  }
+  for (int64_t r = 0; r < rows; ++r) writer.write({pool.data() + r % 64 * bytes, bytes});
+}
+
+// Types of a mix: what most weights have, and what the ones that matter more have.
+struct Types {
+  DataType main, better;
+};
+
+Types find_types(const std::string& name) {
+  const bool mix = name == "Q4_K_M";
+  const TypeTraits* base = find_type(mix ? "Q4_K" : name);
+  if (!base || !base->from_float) {
+    throw Error(ErrorCode::kInvalidArgument, concat("[shape] a type of weights or Q4_K_M, found ", printable(name)));
+  }
+  return {base->type, mix ? DataType::kQ6_K : base->type};
+}
+
+std::vector<std::pair<std::string, GgufValue>> metadata_of(const ModelShape& s) {
+  std::vector<std::pair<std::string, GgufValue>> metadata = {
+      {"general.architecture", GgufValue::of_string(std::string(s.architecture))},
+      {"general.name", GgufValue::of_string("random weights")}};
+  const std::string prefix = std::string(s.architecture) + ".";
+  const auto number = [&](const char* key, int64_t value) {
+    metadata.emplace_back(prefix + key, GgufValue::of_uint32(static_cast<uint32_t>(value)));
+  };
+  number("context_length", s.n_ctx);
+  number("embedding_length", s.n_embd);
+  number("block_count", s.n_layer);
+  number("feed_forward_length", s.n_ff);
+  number("attention.head_count", s.n_head);
+  number("attention.head_count_kv", s.n_kv_head);
+  number("attention.key_length", s.head_dim);
+  number("attention.value_length", s.head_dim);
+  if (s.n_expert > 0) {
+    number("expert_count", s.n_expert);
+    number("expert_used_count", s.n_expert_used);
+  }
+  metadata.emplace_back(prefix + "attention.layer_norm_rms_epsilon", GgufValue::of_float32(1e-5f));
+  add_vocabulary(metadata, s.n_vocab);
+  return metadata;
+}
+
+std::vector<GgufWriter::TensorInfo> tensors_of(const ModelShape& s, const Types& types) {
+  std::vector<GgufWriter::TensorInfo> tensors;
+  const int64_t q = s.n_head * s.head_dim, kv = s.n_kv_head * s.head_dim;
+  tensors.push_back({"token_embd.weight", s.tied ? types.better : types.main, {s.n_vocab, s.n_embd}});
+  for (int64_t i = 0; i < s.n_layer; ++i) {
+    const std::string p = "blk." + std::to_string(i) + ".";
+    const auto add = [&](const char* name, DataType type, std::vector<int64_t> shape) {
+      tensors.push_back({p + name, type, std::move(shape)});
+    };
+    const bool more = i < s.n_layer / 8 || i >= 7 * s.n_layer / 8 || (i - s.n_layer / 8) % 3 == 2;
+    const DataType mixed = more ? types.better : types.main;
+    add("attn_norm.weight", DataType::kF32, {s.n_embd});
+    if (s.architecture == "qwen3") {
+      add("attn_q_norm.weight", DataType::kF32, {s.head_dim});
+      add("attn_k_norm.weight", DataType::kF32, {s.head_dim});
+    }
+    add("attn_q.weight", types.main, {q, s.n_embd});
+    add("attn_k.weight", types.main, {kv, s.n_embd});
+    add("attn_v.weight", mixed, {kv, s.n_embd});
+    add("attn_output.weight", types.main, {s.n_embd, q});
+    add("ffn_norm.weight", DataType::kF32, {s.n_embd});
+    if (s.n_expert > 0) {
+      add("ffn_gate_inp.weight", DataType::kF32, {s.n_expert, s.n_embd});
+      add("ffn_gate_exps.weight", types.main, {s.n_expert, s.n_ff, s.n_embd});
+      add("ffn_up_exps.weight", types.main, {s.n_expert, s.n_ff, s.n_embd});
+      add("ffn_down_exps.weight", mixed, {s.n_expert, s.n_embd, s.n_ff});
+    } else {
+      add("ffn_gate.weight", types.main, {s.n_ff, s.n_embd});
+      add("ffn_up.weight", types.main, {s.n_ff, s.n_embd});
+      add("ffn_down.weight", mixed, {s.n_embd, s.n_ff});
+    }
+  }
+  tensors.push_back({"output_norm.weight", DataType::kF32, {s.n_embd}});
+  if (!s.tied) tensors.push_back({"output.weight", types.better, {s.n_vocab, s.n_embd}});
+  return tensors;
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& random_model_shapes() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const ModelShape& shape : kShapes) all.push_back(shape.name);
+    return all;
+  }();
+  return names;
+}
+
+void write_random_model(const std::string& shape, const std::string& type, const std::string& path,
+                        RandomWeights weights) {
+  const ModelShape& s = find_shape(shape);
+  const std::vector<GgufWriter::TensorInfo> tensors = tensors_of(s, find_types(type));
+  std::mt19937_64 random(1);
+  GgufWriter writer(path, metadata_of(s), tensors);
+  if (weights == RandomWeights::kEmpty) {
+    writer.leave_rest_empty();
+  } else {
+    for (const auto& tensor : tensors) write_tensor(writer, tensor, random);
+  }
+  writer.finish();
+}
+
+}  // namespace infer

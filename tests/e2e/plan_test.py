@@ -1,0 +1,89 @@
+"""The memory plan: its sums, and what it says when something does not fit."""
+
+import json
+
+from harness import expect, expect_equal, main, run, test, test_each
+from models import SPM, succeeded
+
+
+def plan(*flags):
+    return json.loads(succeeded(run("plan", "--json", *flags)).out)
+
+
+@test
+def cache_of_a_known_shape_is_exact():
+    """80 layers, 8 heads of 128, keys and values of 2 bytes, 32 times 4,096 tokens."""
+    result = run("plan", "--shape", "llama-3.1-70b", "-c", 4096, "--parallel", 32)
+    expect("42,949,672,960 bytes" in result.out, "the bytes of the KV cache", result)
+    document = json.loads(run("plan", "--shape", "llama-3.1-70b", "-c", 4096, "--parallel", 32, "--json").out)
+    expect_equal(document["kv_cache"], 80 * 8 * 128 * 2 * 2 * 32 * 4096, "bytes")
+
+
+@test
+def sums_add_up():
+    document = plan("-m", SPM, "-c", 100, "--parallel", 3)
+    # Two layers, two KV heads of 16, keys and values of 2 bytes; contexts are whole blocks of 32 tokens.
+    expect_equal(document["kv_cache_per_token"], 2 * 2 * 16 * 2 * 2, "bytes per token")
+    expect_equal(document["kv_cache"], document["kv_cache_per_token"] * 128 * 3, "bytes of the cache")
+    device, = document["devices"]
+    expect_equal(device["needed"], device["weights"] + device["kv_cache"] + device["activations"], "needed bytes")
+    expect_equal(sum(device["weights_by_type"].values()), device["weights"], "bytes by type")
+    expect_equal(device["layers"], 2, "layers")
+    expect(document["fits"] and document["most_parallel"] > 3, "it fits", document)
+    tensors = json.loads(succeeded(run("inspect", SPM, "--tensors", "--json")).out)["tensors"]
+    expect_equal(device["weights"], sum(t["n_bytes"] for t in tensors), "the weights of the file")
+
+
+@test
+def cache_types_count():
+    half = plan("-m", SPM)["kv_cache_per_token"]
+    expect_equal(plan("-m", SPM, "-ctk", "f32", "-ctv", "f32")["kv_cache_per_token"], 2 * half, "F32 keys and values")
+    expect_equal(plan("-m", SPM, "-ctk", "f32")["kv_cache_per_token"], 3 * half // 2, "F32 keys")
+
+
+@test
+def layers_are_counted_where_they_lie():
+    cpu, ref = plan("-m", SPM, "--device", "ref", "-ngl", 2)["devices"]
+    expect_equal((cpu["layers"], ref["layers"]), (1, 1), "layers per device")
+    whole, = plan("-m", SPM)["devices"]
+    expect_equal(cpu["weights"] + ref["weights"], whole["weights"], "weights of both")
+
+
+@test
+def what_does_not_fit_is_exit_code_1():
+    result = run("plan", "-m", SPM, "-c", 10**12)
+    expect_equal(result.code, 1, "exit code")
+    expect("does not fit" in result.out and "KV cache is too large" in result.out, "the reason", result)
+    result = run("plan", "--shape", "llama-3.1-70b", "--type", "F32")
+    expect(result.code == 0 or "do not fit" in result.out, "the reason", result)
+
+
+@test
+def the_largest_context_fits_and_one_block_more_does_not():
+    # The memory that is free changes from moment to moment: a margin of one in ten on both sides.
+    document = plan("--shape", "llama-3.2-1b", "-ctk", "f32", "-ctv", "f32", "--parallel", 64)
+    largest = document["largest_context"]
+    expect(32 <= largest < 131072, "a largest context", document)
+    flags = ("--shape", "llama-3.2-1b", "-ctk", "f32", "-ctv", "f32", "--parallel", 64)
+    expect_equal(run("plan", *flags, "-c", largest * 9 // 10).code, 0, "a little less")
+    expect_equal(run("plan", *flags, "-c", largest * 11 // 10 + 32).code, 1, "a little more")
+
+
+@test
+def replicas_follow_from_speed():
+    capacity = plan("--shape", "tiny", "--rps", 10, "--output-tokens", 300, "--tokens-per-second", 1000)["capacity"]
+    expect_equal((capacity["replicas"], capacity["measured"]), (3, False), "replicas")
+    capacity = plan("-m", SPM, "-c", 100, "--parallel", 2, "--rps", 2, "--output-tokens", 50)["capacity"]
+    expect(capacity["measured"] and capacity["tokens_per_second"] > 0, "measured", capacity)
+    needed = -(-100 // capacity["tokens_per_second"])
+    expect_equal(capacity["replicas"], int(needed), "replicas")
+
+
+@test_each("", "--shape tiny -m x", "--shape nonsense", "--shape tiny --type Q9", "--shape tiny --rps 3",
+           "--shape tiny --rps 3 --output-tokens 5", "--shape tiny --parallel 0", "-m /nowhere")
+def wrong_use_is_one_line(flags):
+    result = run("plan", *flags.split())
+    expect(result.code in (1, 2) and result.err.count("\n") == 1 and not result.out, "one line", result)
+
+
+main()

@@ -1,0 +1,24 @@
+#include "tools/plan/shape_file.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+
+std::shared_ptr<const GgufFile> open_shape(const std::string& shape, const std::string& type, RandomWeights weights) {
+  const auto path = std::filesystem::temp_directory_path() / concat("infer-shape-", getpid(), ".gguf");
+  struct Removal {
+    const std::filesystem::path& path;
+    ~Removal() {
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+  } const removal{path};
+  write_random_model(shape, type, path.string(), weights);
+  return GgufFile::open(path);
+}
+
+}  // namespace infer
