@@ -1,0 +1,67 @@
+// A piece of a tensor in its new type: read from the model file, converted, encoded, checked, and measured on request.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "ggml-like/data_type.h"
+#include "ggml-like/gguf.h"
+#include "tools/quantize/importance.h"
+
+namespace infer {
+
+// The parts of a model, open for reading. Reads go by position, so any number of threads may share it; nothing is
+// mapped, so memory does not grow with what was read.
+class ModelParts {
+ public:
+  explicit ModelParts(const std::vector<std::filesystem::path>& paths);
+  ~ModelParts();
+  ModelParts(const ModelParts&) = delete;
+  ModelParts& operator=(const ModelParts&) = delete;
+
+  // Throws Error(kIo) when the system refuses or the part has become shorter.
+  void read(uint32_t part, uint64_t offset, std::byte* to, size_t n) const;
+
+ private:
+  std::vector<std::filesystem::path> paths_;
+  std::vector<int> descriptors_;
+};
+
+// What encoding changed, summed over values.
+struct ErrorSums {
+  double error = 0, square = 0;                    // of (x - y)^2, of x^2
+  double weighted_error = 0, weighted_square = 0;  // the same with importance
+  double largest = 0;                              // |x - y|
+  int64_t n = 0;
+
+  void add(const ErrorSums& other);
+  double relative() const;           // root of error / square
+  double weighted_relative() const;  // 0 without importance
+};
+
+// One tensor's way from the old type to the new.
+struct Conversion {
+  const GgufTensor* tensor;
+  DataType type;
+  const Importance::Entry* importance = nullptr;
+};
+
+inline constexpr int64_t kSliceValues = int64_t{1} << 18;  // a multiple of every block
+
+struct Slice {
+  std::vector<std::byte> bytes;
+  ErrorSums errors;    // only when measured
+  double seconds = 0;  // of one processor, for converting and encoding
+  // Working space, kept from slice to slice.
+  std::vector<std::byte> source;
+  std::vector<float> values, decoded;
+};
+
+// Values start .. start + kSliceValues, or to the tensor's end. Throws Error(kInvalidFile) that names the tensor when
+// one of them is not finite, or is not in the new type.
+void convert_slice(const ModelParts& parts, const Conversion& conversion, int64_t start, bool measure, Slice& slice);
+
+}  // namespace infer

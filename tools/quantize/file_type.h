@@ -1,0 +1,52 @@
+// The TYPE of `infer quantize`: what the name of a quantized file says about it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ggml-like/data_type.h"
+
+namespace infer {
+
+enum class FileType : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ2_K,
+  kQ2_K_S,
+  kQ3_K_S,
+  kQ3_K_M,
+  kQ3_K_L,
+  kQ4_K_S,
+  kQ4_K_M,
+  kQ5_K_S,
+  kQ5_K_M,
+  kQ6_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4,
+};
+
+struct FileTypeInfo {
+  FileType type;
+  std::string_view name;
+  uint32_t number;  // of general.file_type
+  DataType base;    // of tensors for which no rule says otherwise
+};
+
+std::span<const FileTypeInfo> file_types();
+const FileTypeInfo& file_type_info(FileType type);
+// By name, upper or lower case, and by the other names in use (Q4_K for Q4_K_M, MXFP4_MOE for MXFP4); nullptr when
+// unknown.
+const FileTypeInfo* find_file_type(std::string_view name);
+// All names, for messages: "F32, F16, ...".
+std::string file_type_names();
+
+}  // namespace infer

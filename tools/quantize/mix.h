@@ -1,0 +1,55 @@
+// Which tensor of a model gets which type in a Q4_K_M file and the others: the mixes that these names stand for
+// wherever GGUF files are used, as a table of rules. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ggml-like/data_type.h"
+#include "ggml-like/gguf.h"
+#include "tools/quantize/file_type.h"
+
+namespace infer {
+
+// What of the model the rules look at.
+struct MixModel {
+  std::string architecture;
+  int64_t n_layer = 0;
+  int64_t n_head = 0, n_kv_head = 0;  // of the first layer
+  int64_t n_expert = 0;
+
+  // From the metadata; keys that are not there leave 0.
+  static MixModel of(const GgufFile& file);
+};
+
+struct MixTensor {
+  std::string_view name;
+  DataType type;
+  std::span<const int64_t> shape;  // slowest dimension first
+};
+
+struct MixOptions {
+  FileType type = FileType::kQ4_K_M;
+  bool pure = false;          // the base type for all tensors that may be quantized
+  bool leave_output = false;  // the output matrix stays as it is
+  bool has_importance = false;
+  std::optional<DataType> output_type, token_embedding_type;
+  // A type the user asks for by the tensor's name.
+  std::function<std::optional<DataType>(std::string_view name)> override_type;
+};
+
+struct MixChoice {
+  DataType type;
+  bool fell_back = false;  // the row is no multiple of the block of the type that was meant
+};
+
+// One choice per tensor, in their order. A tensor that stays as it is gets its own type.
+std::vector<MixChoice> choose_types(const MixModel& model, std::span<const MixTensor> tensors,
+                                    const MixOptions& options);
+
+}  // namespace infer

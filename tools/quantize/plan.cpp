@@ -1,0 +1,245 @@
+#include "tools/quantize/plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "tools/quantize/mix.h"
+#include "tools/quantize/name_pattern.h"
+
+namespace infer {
+namespace {
+
+constexpr size_t kMaxParts = 500;  // each keeps its writer until the end
+constexpr uint32_t kQuantizationVersion = 2;
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(ErrorCode::kInvalidArgument, concat("[quantize] ", what));
+}
+
+std::string shown(const std::filesystem::path& path) { return printable(path.string(), 4096); }
+
+DataType weight_type(const std::string& flag, const std::string& name) {
+  const TypeTraits* type = find_type(name);
+  if (type && type->from_float && type->type != DataType::kQ8_K) return type->type;
+  std::string names;
+  for (const TypeTraits& t : all_types()) {
+    if (t.from_float && t.type != DataType::kQ8_K) names += (names.empty() ? "" : ", ") + std::string(t.name);
+  }
+  refuse(concat(flag, ": one of ", names, ", found ", printable(name)));
+}
+
+// ---- Types ----
+
+struct TypeOverride {
+  NamePattern pattern;
+  DataType type;
+};
+
+std::vector<TypeOverride> parse_overrides(const std::vector<std::string>& texts) {
+  std::vector<TypeOverride> overrides;
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');
+    if (equals == std::string::npos) refuse(concat("--tensor-type: expected REGEX=TYPE, found ", printable(text)));
+    overrides.push_back({NamePattern(text.substr(0, equals)), weight_type("--tensor-type", text.substr(equals + 1))});
+  }
+  return overrides;
+}
+
+std::vector<MixChoice> choose(const QuantizeOptions& options, const GgufFile& input, const FileTypeInfo& type) {
+  const std::vector<TypeOverride> overrides = parse_overrides(options.tensor_types);
+  MixOptions mix;
+  mix.type = type.type;
+  mix.pure = options.pure;
+  mix.leave_output = options.leave_output_tensor;
+  mix.has_importance = !options.importance.empty();
+  if (!options.output_tensor_type.empty())
+    mix.output_type = weight_type("--output-tensor-type", options.output_tensor_type);
+  if (!options.token_embedding_type.empty())
+    mix.token_embedding_type = weight_type("--token-embedding-type", options.token_embedding_type);
+  if (!overrides.empty()) {
+    mix.override_type = [&](std::string_view name) -> std::optional<DataType> {
+      const auto at =
+          std::find_if(overrides.begin(), overrides.end(), [&](auto& o) { return o.pattern.matches(name); });
+      return at == overrides.end() ? std::nullopt : std::optional(at->type);
+    };
+  }
+  std::vector<MixTensor> tensors;
+  for (const GgufTensor& tensor : input.tensors()) tensors.push_back({tensor.name, tensor.type, tensor.shape});
+  return choose_types(MixModel::of(input), tensors, mix);
+}
+
+void check_convertible(const Conversion& c, bool allow_requantize) {
+  const TypeTraits& from = traits(c.tensor->type);
+  const std::string where = concat("tensor ", printable(c.tensor->name));
+  if (!from.to_float) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("[quantize] ", where, ": no conversion from ", from.name, " to ", traits(c.type).name));
+  }
+  if (from.quantized && !allow_requantize) {
+    refuse(concat(where, " is ", from.name, " already, to be ", traits(c.type).name,
+                  ": quantizing twice costs quality, --allow-requantize does it"));
+  }
+}
+
+// The weights of a tensor: one per column, of each matrix.
+const Importance::Entry* importance_of(const Importance& importance, const GgufTensor& tensor) {
+  const Importance::Entry* entry = importance.find(tensor.name);
+  if (!entry) return nullptr;
+  int64_t n_matrices = 1;
+  for (size_t i = 0; i + 2 < tensor.shape.size(); ++i) n_matrices *= tensor.shape[i];
+  const int64_t expected = n_matrices * tensor.shape.back();
+  if (static_cast<int64_t>(entry->weights.size()) == expected) return entry;
+  throw Error(ErrorCode::kInvalidFile, concat("[imatrix] tensor ", printable(tensor.name), ": expected ", expected,
+                                              " weights, found ", entry->weights.size(), ": of another model?"));
+}
+
+// ---- Files ----
+
+// Parts of at most `limit` bytes of data, but of one tensor at least.
+std::vector<std::vector<size_t>> split_by_size(const QuantizePlan& plan, uint64_t limit) {
+  std::vector<std::vector<size_t>> parts(1);
+  uint64_t n = 0;
+  for (size_t i = 0; i < plan.conversions.size(); ++i) {
+    const uint64_t bytes = plan.output_bytes(i);
+    if (!parts.back().empty() && n + bytes > limit) {
+      parts.emplace_back();
+      n = 0;
+    }
+    parts.back().push_back(i);
+    n += bytes;
+  }
+  return parts;
+}
+
+std::vector<std::vector<size_t>> split_as_input(const QuantizePlan& plan) {
+  std::vector<std::vector<size_t>> parts(plan.input->parts().size());
+  for (size_t i = 0; i < plan.conversions.size(); ++i) parts[plan.conversions[i].tensor->part].push_back(i);
+  return parts;
+}
+
+// "500M" or "2G", in thousands as disks are sold.
+uint64_t parse_size(const std::string& text) {
+  uint64_t n = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, n);
+  const bool unit = error == std::errc() && end - at == 1 && (*at == 'M' || *at == 'G');
+  if (!unit || n == 0 || n > 1000000)
+    refuse(concat("--split-size: expected a number and M or G, found ", printable(text)));
+  return n * (*at == 'M' ? 1000000 : 1000000000);
+}
+
+std::filesystem::path part_path(const std::filesystem::path& path, size_t number, size_t count) {
+  char suffix[40];
+  std::snprintf(suffix, sizeof(suffix), "-%05zu-of-%05zu.gguf", number, count);
+  std::string stem = path.string();
+  if (stem.ends_with(".gguf")) stem.resize(stem.size() - 5);
+  return stem + suffix;
+}
+
+using Metadata = std::vector<std::pair<std::string, GgufValue>>;
+
+void set(Metadata& metadata, const std::string& key, GgufValue value) {
+  const auto at = std::find_if(metadata.begin(), metadata.end(), [&](auto& entry) { return entry.first == key; });
+  if (at == metadata.end()) metadata.emplace_back(key, std::move(value));
+  else at->second = std::move(value);
+}
+
+Metadata new_metadata(const QuantizeOptions& options, const QuantizePlan& plan, const FileTypeInfo& type) {
+  Metadata metadata = plan.input->metadata();
+  std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("split."); });
+  set(metadata, "general.quantization_version", GgufValue::of_uint32(kQuantizationVersion));
+  set(metadata, "general.file_type", GgufValue::of_uint32(type.number));
+  if (plan.importance.empty()) {
+    // What an earlier quantization left does not hold for this one.
+    std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("quantize.imatrix."); });
+    return metadata;
+  }
+  set(metadata, "quantize.imatrix.file",
+      GgufValue::of_string(std::filesystem::path(options.importance).filename().string()));
+  if (!plan.importance.dataset().empty())
+    set(metadata, "quantize.imatrix.dataset", GgufValue::of_string(plan.importance.dataset()));
+  set(metadata, "quantize.imatrix.entries_count", GgufValue::of_uint32(static_cast<uint32_t>(plan.importance.size())));
+  if (plan.importance.n_chunks() > 0) {
+    set(metadata, "quantize.imatrix.chunks_count",
+        GgufValue::of_uint32(static_cast<uint32_t>(std::min<int64_t>(plan.importance.n_chunks(), UINT32_MAX))));
+  }
+  return metadata;
+}
+
+void plan_outputs(const QuantizeOptions& options, const FileTypeInfo& type, QuantizePlan& plan) {
+  std::vector<std::vector<size_t>> parts;
+  if (!options.split_size.empty()) parts = split_by_size(plan, parse_size(options.split_size));
+  else if (options.keep_split) parts = split_as_input(plan);
+  const Metadata metadata = new_metadata(options, plan, type);
+  if (parts.size() <= 1) {
+    std::vector<size_t> all(plan.conversions.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+    plan.outputs.push_back({options.output, metadata, std::move(all)});
+    return;
+  }
+  if (parts.size() > kMaxParts) refuse(concat("at most ", kMaxParts, " parts, found ", parts.size()));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    OutputFile& file = plan.outputs.emplace_back();
+    file.path = part_path(options.output, i + 1, parts.size());
+    if (i == 0) file.metadata = metadata;
+    file.metadata.emplace_back("split.no", GgufValue::of_int(GgufType::kUint16, static_cast<int64_t>(i)));
+    file.metadata.emplace_back("split.count", GgufValue::of_int(GgufType::kUint16, static_cast<int64_t>(parts.size())));
+    file.metadata.emplace_back("split.tensors.count",
+                               GgufValue::of_int(GgufType::kInt32, static_cast<int64_t>(plan.conversions.size())));
+    file.tensors = std::move(parts[i]);
+  }
+}
+
+void check_outputs(const QuantizeOptions& options, const QuantizePlan& plan) {
+  std::error_code ignored;
+  for (const OutputFile& output : plan.outputs) {
+    if (std::filesystem::is_directory(output.path, ignored))
+      throw Error(ErrorCode::kIo, concat("[quantize] ", shown(output.path), ": is a directory"));
+    for (const auto& part : plan.input->parts()) {
+      if (std::filesystem::equivalent(part, output.path, ignored))
+        refuse(concat(shown(output.path), " is the input, ", shown(part), ": name another file"));
+    }
+    if (!options.importance.empty() && std::filesystem::equivalent(options.importance, output.path, ignored))
+      refuse(concat(shown(output.path), " is the importance matrix: name another file"));
+  }
+}
+
+}  // namespace
+
+uint64_t QuantizePlan::output_bytes(size_t i) const {
+  return row_bytes(conversions[i].type, conversions[i].tensor->n_elements());
+}
+
+std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options) {
+  const FileTypeInfo* type = find_file_type(options.type);
+  if (!type) refuse(concat("TYPE: one of ", file_type_names(), ", found ", printable(options.type)));
+  auto plan = std::make_unique<QuantizePlan>();
+  // Tensors are read slice by slice, see ModelParts.
+  plan->input = GgufFile::open(options.input, {.map_data = false});
+  const std::vector<MixChoice> choices = choose(options, *plan->input, *type);
+  if (!options.importance.empty()) plan->importance = Importance::load(options.importance);
+
+  size_t n_with_importance = 0;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    Conversion c{&plan->input->tensors()[i], choices[i].type};
+    plan->n_fallbacks += choices[i].fell_back;
+    if (c.type != c.tensor->type) check_convertible(c, options.allow_requantize);
+    if (!plan->importance.empty() && traits(c.type).quantized && c.type != c.tensor->type) {
+      c.importance = importance_of(plan->importance, *c.tensor);
+      ++(c.importance ? n_with_importance : plan->n_without_importance);
+    }
+    plan->conversions.push_back(c);
+  }
+  if (n_with_importance == 0 && plan->n_without_importance > 0) {
+    throw Error(ErrorCode::kInvalidFile, concat("[imatrix] ", printable(options.importance, 4096),
+                                                ": no importance of any tensor of this model"));
+  }
+  plan_outputs(options, *type, *plan);
+  check_outputs(options, *plan);
+  return plan;
+}
+
+}  // namespace infer

@@ -1,0 +1,37 @@
+// What `infer quantize` will do, before it does anything: each tensor's new type, the files they go to, their metadata.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ggml-like/gguf.h"
+#include "tools/quantize/convert.h"
+#include "tools/quantize/importance.h"
+#include "tools/quantize/quantize.h"
+
+namespace infer {
+
+struct OutputFile {
+  std::filesystem::path path;
+  std::vector<std::pair<std::string, GgufValue>> metadata;
+  std::vector<size_t> tensors;  // indices of conversions, a range
+};
+
+struct QuantizePlan {
+  std::shared_ptr<const GgufFile> input;  // without data
+  Importance importance;
+  std::vector<Conversion> conversions;  // in file order; they refer to `input` and `importance`
+  std::vector<OutputFile> outputs;
+  size_t n_fallbacks = 0;           // tensors whose rows do not suit the type that was meant
+  size_t n_without_importance = 0;  // tensors to be quantized that the importance matrix does not know
+
+  uint64_t output_bytes(size_t conversion) const;
+};
+
+// Throws Error for whatever can be known beforehand: types, flags, output onto input, a type that cannot be converted.
+std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options);
+
+}  // namespace infer

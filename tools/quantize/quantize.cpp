@@ -1,0 +1,131 @@
+#include "tools/quantize/quantize.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "tools/interrupt.h"
+#include "tools/quantize/ordered_work.h"
+#include "tools/quantize/plan.h"
+#include "tools/quantize/summary.h"
+
+namespace infer {
+namespace {
+
+constexpr int kInterruptedCode = 130;
+
+// A slice of a conversion; all of them in the order they are written.
+struct Task {
+  size_t conversion;
+  int64_t start;
+};
+
+std::vector<Task> make_tasks(const QuantizePlan& plan) {
+  std::vector<Task> tasks;
+  for (const OutputFile& output : plan.outputs) {
+    for (const size_t i : output.tensors) {
+      const int64_t n = plan.conversions[i].tensor->n_elements();
+      for (int64_t start = 0; start < n; start += kSliceValues) tasks.push_back({i, start});
+    }
+  }
+  return tasks;
+}
+
+// What is known to be too little; a disk that fills up meanwhile is found while writing.
+void check_room(const QuantizePlan& plan) {
+  const std::filesystem::path& path = plan.outputs.front().path;
+  uint64_t needed = 0;
+  for (size_t i = 0; i < plan.conversions.size(); ++i) needed += plan.output_bytes(i);
+  std::error_code error;
+  const auto space = std::filesystem::space(path.has_parent_path() ? path.parent_path() : ".", error);
+  if (error || needed <= space.available) return;
+  throw Error(ErrorCode::kIo, concat("[quantize] ", printable(path.string(), 4096), ": needs ", megabytes(needed),
+                                     ", the disk has ", megabytes(space.available), " left"));
+}
+
+std::unique_ptr<GgufWriter> open_output(const QuantizePlan& plan, const OutputFile& output) {
+  std::vector<GgufWriter::TensorInfo> tensors;
+  for (const size_t i : output.tensors) {
+    const Conversion& c = plan.conversions[i];
+    tensors.push_back({c.tensor->name, c.type, c.tensor->shape});
+  }
+  return std::make_unique<GgufWriter>(output.path, output.metadata, std::move(tensors), plan.input->alignment());
+}
+
+// Returns false when the user stopped it; nothing is left of the files then, nor after an error.
+bool convert(const QuantizePlan& plan, int n_threads, bool measure, Summary& summary) {
+  // All files exist under temporary names until every one is complete. Destroyed unfinished, they are removed.
+  std::vector<std::unique_ptr<GgufWriter>> writers;
+  for (const OutputFile& output : plan.outputs) writers.push_back(open_output(plan, output));
+
+  const std::vector<Task> tasks = make_tasks(plan);
+  const ModelParts parts(plan.input->parts());
+  std::vector<size_t> output_of(plan.conversions.size());
+  uint64_t total_bytes = 0, done_bytes = 0;
+  for (size_t k = 0; k < plan.outputs.size(); ++k) {
+    for (const size_t i : plan.outputs[k].tensors) {
+      output_of[i] = k;
+      total_bytes += plan.conversions[i].tensor->n_bytes;
+    }
+  }
+  Progress progress(total_bytes);
+  const InterruptGuard guard;
+  OrderedWork<Slice> work(n_threads, tasks.size(), [&](size_t task, Slice& slice) {
+    convert_slice(parts, plan.conversions[tasks[task].conversion], tasks[task].start, measure, slice);
+  });
+  for (const Task& task : tasks) {
+    const Slice& slice = *work.next();
+    if (guard.interrupted()) return false;
+    const Conversion& c = plan.conversions[task.conversion];
+    writers[output_of[task.conversion]]->write(slice.bytes);
+    summary.add_slice(c, slice);
+    done_bytes += row_bytes(c.tensor->type, std::min(kSliceValues, c.tensor->n_elements() - task.start));
+    progress.show(c.tensor->name, done_bytes);
+  }
+  for (const auto& writer : writers) writer->finish();
+  return true;
+}
+
+void print_notes(const QuantizePlan& plan) {
+  const auto note = [](size_t n, const char* what) {
+    if (n > 0) std::fprintf(stderr, "infer quantize: note: %zu of the tensors %s\n", n, what);
+  };
+  note(plan.n_fallbacks, "have rows that do not suit the type meant for them and get another");
+  note(plan.n_without_importance, "to be quantized are not in the importance matrix");
+}
+
+}  // namespace
+
+int run_quantize(const QuantizeOptions& options, std::ostream& out) {
+  const std::unique_ptr<QuantizePlan> plan = plan_quantization(options);
+  Summary summary;
+  for (size_t i = 0; i < plan->conversions.size(); ++i) {
+    summary.add_tensor(plan->conversions[i], plan->output_bytes(i));
+  }
+  print_notes(*plan);
+  if (options.dry_run) {
+    summary.print(out, false);
+    return 0;
+  }
+  check_room(*plan);
+  const auto start = std::chrono::steady_clock::now();
+  const int n_threads =
+      options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (!convert(*plan, n_threads, options.report, summary)) {
+    std::fprintf(stderr, "infer quantize: stopped, nothing was written\n");
+    return kInterruptedCode;
+  }
+  summary.print(out, options.report);
+  char line[64];
+  std::snprintf(line, sizeof(line), "%.1f s with %d threads\n",
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), n_threads);
+  out << line;
+  for (const OutputFile& output : plan->outputs) out << printable(output.path.string(), 4096) << "\n";
+  return 0;
+}
+
+}  // namespace infer

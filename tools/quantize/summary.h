@@ -1,0 +1,53 @@
+// What `infer quantize` tells people: progress while it works, totals and a table of types at the end.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <ostream>
+#include <string>
+
+#include "tools/quantize/convert.h"
+#include "tools/quantize/plan.h"
+
+namespace infer {
+
+// Per new type, in the order of their numbers.
+class Summary {
+ public:
+  void add_tensor(const Conversion& conversion, uint64_t output_bytes);
+  void add_slice(const Conversion& conversion, const Slice& slice);
+
+  void print(std::ostream& out, bool with_errors) const;
+
+ private:
+  struct Row {
+    uint64_t n_tensors = 0, n_parameters = 0, n_bytes = 0, n_input_bytes = 0;
+    uint64_t n_converted_bytes = 0;  // input of those that changed type
+    double seconds = 0;
+    ErrorSums errors;
+  };
+
+  std::map<DataType, Row> rows_;
+};
+
+// A line on standard error that keeps itself up to date, if that is a terminal.
+class Progress {
+ public:
+  explicit Progress(uint64_t total_bytes);
+  ~Progress();  // removes the line
+
+  void show(const std::string& tensor, uint64_t done_bytes);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const bool on_;
+  const uint64_t total_;
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point last_ = {};
+};
+
+std::string megabytes(uint64_t bytes);  // "12.3 MB"
+
+}  // namespace infer
