@@ -18,11 +18,11 @@ step corpus "$vocabulary" "$folder/short.npz" --seed 2 --rows 32400 --length 256
 step corpus "$vocabulary" "$folder/long.npz" --seed 3 --rows 900 --length 1024 --long 0.5
 # At full rates first; the rest goes down to nothing from there.
 step train "$folder/short.npz" "$folder/long.npz" --out "$folder/fast.pt" --max-steps 1000 --threads "$threads"
-step corpus "$vocabulary" "$folder/short_rest.npz" --seed 5 --rows 10800 --length 256
-step corpus "$vocabulary" "$folder/long_rest.npz" --seed 6 --rows 480 --length 1024 --long 0.5
+step corpus "$vocabulary" "$folder/short_rest.npz" --seed 5 --rows 7200 --length 256
+step corpus "$vocabulary" "$folder/long_rest.npz" --seed 6 --rows 320 --length 1024 --long 0.5
 step train "$folder/short_rest.npz" "$folder/long_rest.npz" --out "$folder/target.pt" --start "$folder/fast.pt" \
   --cool-down 1 --threads "$threads"
-step corpus "$vocabulary" "$folder/draft.npz" --seed 4 --rows 14400 --length 256
+step corpus "$vocabulary" "$folder/draft.npz" --seed 4 --rows 8100 --length 256
 step train "$folder/draft.npz" --out "$folder/draft.pt" --layers 2 --ff 256 --kv-heads 1 \
   --teacher "$folder/target.pt" --threads "$threads"
 

@@ -1,7 +1,7 @@
 """The models that end-to-end tests run, and the numbers that come out of them.
 
 Reference models are in goldens/arch of the reference data; a few of them, and small models of our own, are in
-tests/data, so that a clone alone tests something.
+tests/data, so that a clone alone tests something. Trained ones that ship with the project are in models/.
 """
 
 import functools
@@ -13,6 +13,10 @@ DATA = SOURCE_DIR / "tests" / "data"
 SPM = DATA / "spm.gguf"  # adds BOS, its greedy text is printable
 BPE = DATA / "bpe.gguf"  # adds no BOS
 VOCAB_ONLY = DATA / "vocab_only.gguf"
+
+DEMO = SOURCE_DIR / "models"  # trained; all of one vocabulary
+DEMO_TARGET = DEMO / "infer-demo-5m-q8_0.gguf"
+DEMO_DRAFT, DEMO_DRAFT_F16 = DEMO / "infer-demo-draft-q8_0.gguf", DEMO / "infer-demo-draft-f16.gguf"
 
 WHOLE_VOCABULARY = 100000
 F32_CACHE = ("-ctk", "f32", "-ctv", "f32")
