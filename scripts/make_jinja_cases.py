@@ -7,6 +7,7 @@ Face transformers sets it up for chat templates.
     make_jinja_cases.py [--check]      --check: only says whether the file is up to date
 """
 
+import copy
 import datetime
 import json
 import pathlib
@@ -57,7 +58,7 @@ def environment():
 
 def outcome(env, template, context):
     try:
-        return {"expected": env.from_string(template).render(**context)}
+        return {"expected": env.from_string(template).render(**copy.deepcopy(context))}
     except Raised as error:
         return {"error": str(error), "kind": "raised"}
     except jinja2.TemplateSyntaxError as error:
@@ -190,6 +191,7 @@ STATEMENTS = [
     "{% set g = [1, 2] | select %}{% if g %}yes{% endif %}{{ g | list | length }}", "{% for x in [1, 2, 3] | select('odd') %}{{ x }}{% endfor %}",
     "{% for x in range(3) %}{% set y = x %}{% endfor %}{{ y is defined }}", "{% set y = 0 %}{% for x in range(3) %}{% set y = y + x %}{{ y }}{% endfor %}{{ y }}",
     "{% set x = 5 %}{% for x in range(2) %}{{ x }}{% endfor %}{{ x }}", "{% for x in range(2) %}{{ x }}{% endfor %}{{ x is defined }}",
+    "{% set g = 'abc' | items %}{{ g is defined }}{% if g %}y{% endif %}", "{% set g = [1] | map('nope') %}{{ g is iterable }}", "{{ ['1', 'x'] | map('int') | map('abs') | first }}",
     "{% set ns = namespace(c=0) %}{% for x in range(4) %}{% set ns.c = ns.c + x %}{% endfor %}{{ ns.c }}", "{% set ns = namespace() %}{% set ns.a = 1 %}{% set ns.b = [2] %}{{ ns.a }}{{ ns.b }}",
     "{% set ns = namespace(l=[]) %}{% for x in 'ab' %}{% set ns.l = ns.l + [x] %}{% endfor %}{{ ns.l }}", "{% set ns = namespace(a=1) %}{{ ns }}",
     "{% set ns = namespace() %}{% set ns.self = ns %}{{ ns }}", "{% set ns = namespace() %}{% set ns.l = [ns] %}{{ ns }}",
@@ -227,7 +229,7 @@ ERRORS = [
     "{{ 'a' | nope }}", "{{ 'a' is nope }}", "{{ [1] | map('nope') | list }}", "{{ [1] | map | list }}", "{{ [1] | select('nope') | list }}", "{{ [1] | selectattr | list }}", "{{ [1] | map(attribute='a', x=1) | list }}", "{{ 1 | length }}", "{{ none | length }}", "{{ 1 | list }}", "{{ none | list }}", "{{ 1 | first }}", "{{ 1 | join }}", "{{ 1 | sort }}", "{{ [1, 'a'] | sort }}", "{{ [none, 1] | max }}", "{{ [[]] | unique | list }}", "{{ ['a'] | sum }}", "{{ 'a' | abs }}", "{{ 'a' | round }}", "{{ 1.5 | round(1, 'x') }}", "{{ 1 | items | list }}", "{{ [] | dictsort }}", "{{ {} | dictsort(by='x') }}", "{{ 'a' | truncate(1) }}", "{{ 'a' | indent(none) }}", "{{ 1 | indent }}", "{{ 'a' | replace('b') }}", "{{ 'a' | replace }}", "{{ 'a' | upper(1) }}", "{{ 'a' | center(1, 2) }}", "{{ 'a' | default(1, 2, 3) }}", "{{ 'a' | default(x=1) }}", "{{ [1, 2] | map('upper') | length }}", "{{ ([1] | map('string'))[0].x }}", "{{ [1] | select | tojson }}", "{{ range | tojson }}", "{{ {(1, 2): 3} | tojson }}", "{{ [1] | batch }}", "{{ [1] | slice(0) | list }}", "{{ 'inf' | float | int }}", "{{ 'x' | attr('a').b }}", "{{ {'a b': 1} | xmlattr }}", "{{ [1] | last(1) }}", "{{ [1] | map('string') | last }}",
     "{{ '%d' % 'a' }}", "{{ '%s %s' % 1 }}", "{{ '%s' % (1, 2) }}", "{{ '%(a)s' % 1 }}", "{{ '%(a)s' % {} }}", "{{ '%y' % 1 }}", "{{ '%' % 1 }}", "{{ 'a' % 1 }}", "{{ '%c' % 'ab' }}", "{{ '%x' % 1.5 }}", "{{ '%f' % 'a' }}", "{{ '{}'.format() }}", "{{ '{a}'.format() }}", "{{ '{'.format() }}", "{{ '}'.format() }}", "{{ '{0} {}'.format(1, 2) }}", "{{ '{:d}'.format('a') }}", "{{ '{:s}'.format(1) }}", "{{ '{:y}'.format(1) }}", "{{ '{:.2d}'.format(1) }}", "{{ '{!x}'.format(1) }}", "{{ '{:,}'.format('a') }}", "{{ '{:5}'.format([1]) }}", "{{ '{:=5}'.format('a') }}",
     "{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "{% macro m(a) %}{% endmacro %}{{ m(b=1) }}", "{% macro m() %}{{ caller() }}{% endmacro %}{{ m() }}", "{% macro m() %}{% endmacro %}{% call m() %}{% endcall %}", "{% macro m(a, a2=1, b) %}{% endmacro %}", "{% macro m(a) %}{{ a.x }}{% endmacro %}{{ m() }}", "{% for x in [1] %}{{ loop(x) }}{% endfor %}", "{% for x in [1] %}{{ loop.nope.x }}{% endfor %}", "{{ loop.index }}", "{% for x in [1] %}{{ loop.cycle() }}{% endfor %}", "{{ cycler() }}", "{{ dict(1) }}", "{{ dict([1]) }}", "{{ dict({}, {}) }}", "{{ namespace(1) }}", "{{ joiner(1, 2) }}", "{{ dict(**nope) }}", "{{ dict(*1) }}", "{{ dict(a=1, **{'a': 2}) }}", "{{ strftime_now() }}", "{{ strftime_now(1) }}", "{{ raise_exception() }}",
-    "{{ 1[::0] }}", "{{ [1][::0] }}", "{{ [1]['a':] }}", "{{ 'abc'[1.5].x }}", "{{ {}[1:2].x }}", "{{ 'a'.b.c }}",
+    "{{ x[1:] }}", "{{ d[1:] }}", "{{ (messages | map('string'))[1:] }}", "{{ [1][::0] }}", "{{ messages['a':] }}", "{{ 'abc'[1.5].x }}", "{{ {}[1:2].x }}", "{{ 'a'.b.c }}",
     "{% if %}{% endif %}", "{% if 1 %}", "{% for x in y %}", "{% endif %}", "{% endfor %}", "{% else %}", "{% nope %}", "{% if 1 %}{% endfor %}", "{{ }}", "{{ 1", "{{ 1 }", "{% if 1", "{# a", "{% raw %}a", "{{ 'a }}", "{{ \"a }}", "{{ a b }}", "{{ 1 2 }}", "{{ a. }}", "{{ a.1b }}", "{{ a[ }}", "{{ (1 }}", "{{ [1 }}", "{{ {1 }}", "{{ {1: } }}", "{{ ) }}", "{{ (] }}", "{{ a | }}", "{{ a is }}", "{{ | a }}", "{{ a is b is c }}", "{{ $ }}", "{{ a ! b }}", "{{ a & b }}", "{{ a = 1 }}", "{{ a; b }}", "{{ ** }}", "{{ f(a=1, 2) }}", "{{ f(*a, *b) }}", "{{ f(**a, b) }}", "{{ f(a b) }}", "{{ f(,) }}", "{{ not }}", "{{ 1 + }}", "{{ 1 if }}", "{{ '\\x4' }}", "{{ '\\u12' }}",
     "{% set %}", "{% set a %}", "{% set 1 = 2 %}", "{% set a.b.c = 1 %}", "{% set a = %}", "{% set a[0] = 1 %}", "{% set none = 1 %}", "{% set true = 1 %}", "{% set (a = 1 %}", "{% for in x %}{% endfor %}", "{% for x y in z %}{% endfor %}", "{% for x in %}{% endfor %}", "{% for 1 in x %}{% endfor %}", "{% macro %}{% endmacro %}", "{% macro m %}{% endmacro %}", "{% macro m(1) %}{% endmacro %}", "{% call x %}{% endcall %}", "{% filter %}{% endfilter %}", "{% filter nope %}{% endfilter %}", "{% with a %}{% endwith %}", "{% with a = 1 b = 2 %}{% endwith %}", "{% break %}", "{% continue %}", "{% do x %}", "{% trans %}x{% endtrans %}", "{% debug %}", "{% block %}{% endblock %}", "{% block a-b %}{% endblock %}", "{% block a required %}x{% endblock %}", "{% autoescape %}{% endautoescape %}", "{% if 1 %}{% else %}{% else %}{% endif %}", "{% if 1 %}{% else %}{% elif 2 %}{% endif %}", "{% 1 %}", "{% %}", "{% if 1 %}{% generation %}{% endif %}{% endgeneration %}", "{% for x in [1] %}{% macro m() %}{% break %}{% endmacro %}{% endfor %}", "{% raw %}{% endraw", "{% endraw %}",
 ]

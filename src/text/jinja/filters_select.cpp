@@ -19,7 +19,7 @@ Arguments rest_of(Heap& heap, const Arguments& arguments, size_t n) {
   return rest;
 }
 
-Value map_attribute(Runtime& runtime, const Value& self, Arguments& arguments) {
+void map_attribute(Runtime& runtime, const Value& self, Arguments& arguments, Values& result) {
   Value attribute, fallback = Value::none();
   for (const auto& [name, value] : arguments.named) {
     if (name.text() == "attribute") attribute = value;
@@ -27,37 +27,37 @@ Value map_attribute(Runtime& runtime, const Value& self, Arguments& arguments) {
     else fail(concat("Unexpected keyword argument '", name.text().substr(0, 100), "'"));
   }
   const AttributePath path(runtime.heap(), attribute);
-  Values result(runtime.heap());
   Iterator items(runtime.heap(), self);
   while (auto item = items.next()) {
     Value value = path.get(runtime, std::move(*item));
     if (value.is_undefined() && !fallback.is_none()) value = fallback;
     result.push_back(std::move(value));
   }
-  return make_generator(std::move(result), "do_map");
 }
 
-Value map(Runtime& runtime, const Value& self, Arguments& arguments) {
+void map_items(Runtime& runtime, const Value& self, Arguments& arguments, Values& result) {
   Heap& heap = runtime.heap();
-  Values result(heap);
-  if (!truth(self)) return make_generator(std::move(result), "do_map");
+  if (!truth(self)) return;
   bool by_attribute = false;
   for (const auto& [name, value] : arguments.named) by_attribute = by_attribute || name.text() == "attribute";
-  if (arguments.positional.empty() && by_attribute) return map_attribute(runtime, self, arguments);
+  if (arguments.positional.empty() && by_attribute) return map_attribute(runtime, self, arguments, result);
   if (arguments.positional.empty()) fail("map requires a filter argument");
   Iterator items(heap, self);
   while (const auto item = items.next()) {
     Arguments rest = rest_of(heap, arguments, 1);
     result.push_back(runtime.call_filter(arguments.positional[0], *item, rest));
   }
-  return make_generator(std::move(result), "do_map");
 }
 
-Value select_items(Runtime& runtime, const Value& self, Arguments& arguments, bool wanted, bool by_attribute,
-                   std::string_view name) {
+Value map(Runtime& runtime, const Value& self, Arguments& arguments) {
+  return make_lazily(runtime.heap(), "do_map", [&](Values& result) { map_items(runtime, self, arguments, result); });
+}
+
+// Items that pass a test (or are true), or, unless `wanted`, those that do not.
+void select_items(Runtime& runtime, const Value& self, Arguments& arguments, bool wanted, bool by_attribute,
+                  Values& result) {
   Heap& heap = runtime.heap();
-  Values result(heap);
-  if (!truth(self)) return make_generator(std::move(result), name);
+  if (!truth(self)) return;
   const size_t n_own = by_attribute ? 1 : 0;
   const Values& a = arguments.positional;
   if (a.size() < n_own) fail("Missing parameter for attribute name");
@@ -74,28 +74,20 @@ Value select_items(Runtime& runtime, const Value& self, Arguments& arguments, bo
     }
     if (passed == wanted) result.push_back(std::move(*item));
   }
-  return make_generator(std::move(result), name);
 }
 
-Value select(Runtime& runtime, const Value& self, Arguments& arguments) {
-  return select_items(runtime, self, arguments, true, false, "do_select");
-}
-Value reject(Runtime& runtime, const Value& self, Arguments& arguments) {
-  return select_items(runtime, self, arguments, false, false, "do_reject");
-}
-Value select_attribute(Runtime& runtime, const Value& self, Arguments& arguments) {
-  return select_items(runtime, self, arguments, true, true, "do_selectattr");
-}
-Value reject_attribute(Runtime& runtime, const Value& self, Arguments& arguments) {
-  return select_items(runtime, self, arguments, false, true, "do_rejectattr");
+template <bool Wanted, bool ByAttribute>
+Value selected(Runtime& runtime, const Value& self, Arguments& arguments) {
+  return make_lazily(runtime.heap(), "select_or_reject",
+                     [&](Values& result) { select_items(runtime, self, arguments, Wanted, ByAttribute, result); });
 }
 
 constexpr Builtin kFilters[] = {
     {"map", "*", map},
-    {"select", "*", select},
-    {"reject", "*", reject},
-    {"selectattr", "*", select_attribute},
-    {"rejectattr", "*", reject_attribute},
+    {"select", "*", selected<true, false>},
+    {"reject", "*", selected<false, false>},
+    {"selectattr", "*", selected<true, true>},
+    {"rejectattr", "*", selected<false, true>},
 };
 
 }  // namespace

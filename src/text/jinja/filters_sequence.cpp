@@ -16,42 +16,42 @@ Value batch(Runtime& runtime, const Value& self, Arguments& arguments) {
   const int64_t size = int_argument(arguments.positional[0], "linecount");
   const Value& fill = arguments.positional[1];
   Heap& heap = runtime.heap();
-  Values batches(heap), current(heap);
-  Iterator items(heap, self);
-  while (auto item = items.next()) {
-    if (static_cast<int64_t>(current.size()) == size) {
-      batches.push_back(make_list(std::move(current)));
-      current = Values(heap);
+  return make_lazily(heap, "do_batch", [&](Values& batches) {
+    Values current(heap);
+    Iterator items(heap, self);
+    while (auto item = items.next()) {
+      if (static_cast<int64_t>(current.size()) == size) {
+        batches.push_back(make_list(std::move(current)));
+        current = Values(heap);
+      }
+      current.push_back(std::move(*item));
     }
-    current.push_back(std::move(*item));
-  }
-  if (!current.empty()) {
+    if (current.empty()) return;
     if (!fill.is_missing() && !fill.is_none()) {
       while (static_cast<int64_t>(current.size()) < size) heap.step(), current.push_back(fill);
     }
     batches.push_back(make_list(std::move(current)));
-  }
-  return make_generator(std::move(batches), "do_batch");
+  });
 }
 
 Value slice_columns(Runtime& runtime, const Value& self, Arguments& arguments) {
   const int64_t columns = int_argument(arguments.positional[0], "slices");
   const Value& fill = arguments.positional[1];
   Heap& heap = runtime.heap();
-  const Values items = items_of(heap, self);
-  if (columns == 0) fail("integer division or modulo by zero");
-  Values result(heap);
-  const auto n = static_cast<int64_t>(items.size());
-  const int64_t size = columns < 0 ? 0 : n / columns, longer = columns < 0 ? 0 : n % columns;
-  size_t at = 0;
-  for (int64_t i = 0; i < columns; ++i) {
-    heap.step();
-    Values part(heap);
-    for (int64_t k = 0; k < size + (i < longer ? 1 : 0); ++k) part.push_back(items[at++]);
-    if (!fill.is_missing() && !fill.is_none() && i >= longer) part.push_back(fill);
-    result.push_back(make_list(std::move(part)));
-  }
-  return make_generator(std::move(result), "do_slice");
+  return make_lazily(heap, "do_slice", [&](Values& result) {
+    const Values items = items_of(heap, self);
+    if (columns == 0) fail("integer division or modulo by zero");
+    const auto n = static_cast<int64_t>(items.size());
+    const int64_t size = columns < 0 ? 0 : n / columns, longer = columns < 0 ? 0 : n % columns;
+    size_t at = 0;
+    for (int64_t i = 0; i < columns; ++i) {
+      heap.step();
+      Values part(heap);
+      for (int64_t k = 0; k < size + (i < longer ? 1 : 0); ++k) part.push_back(items[at++]);
+      if (!fill.is_missing() && !fill.is_none() && i >= longer) part.push_back(fill);
+      result.push_back(make_list(std::move(part)));
+    }
+  });
 }
 
 Value first(Runtime& runtime, const Value& self, Arguments&) {
@@ -155,17 +155,17 @@ Value sort(Runtime& runtime, const Value& self, Arguments& arguments) {
 
 Value unique(Runtime& runtime, const Value& self, Arguments& arguments) {
   Heap& heap = runtime.heap();
-  const AttributePath path(heap, arguments.positional[1]);
-  const Value seen(Kind::kDict, heap.make<DictObject>());
-  Values result(heap);
-  Iterator items(heap, self);
-  while (auto item = items.next()) {
-    const Value key = key_of(runtime, path, flag(arguments.positional[0]), {}, *item);
-    if (seen.dict().find(key)) continue;
-    seen.get<DictObject>().set(key, Value::none());
-    result.push_back(std::move(*item));
-  }
-  return make_generator(std::move(result), "do_unique");
+  return make_lazily(heap, "do_unique", [&](Values& result) {
+    const AttributePath path(heap, arguments.positional[1]);
+    const Value seen(Kind::kDict, heap.make<DictObject>());
+    Iterator items(heap, self);
+    while (auto item = items.next()) {
+      const Value key = key_of(runtime, path, flag(arguments.positional[0]), {}, *item);
+      if (seen.dict().find(key)) continue;
+      seen.get<DictObject>().set(key, Value::none());
+      result.push_back(std::move(*item));
+    }
+  });
 }
 
 template <int Sign>  // 1: the largest, -1: the smallest
@@ -240,14 +240,13 @@ Value sort_dict(Runtime& runtime, const Value& self, Arguments& arguments) {
 }
 
 Value dict_items(Runtime& runtime, const Value& self, Arguments&) {
-  Values result(runtime.heap());
-  if (!self.is_undefined() && !self.is(Kind::kDict)) fail("Can only get item pairs from a mapping.");
-  if (self.is(Kind::kDict)) {
+  return make_lazily(runtime.heap(), "do_items", [&](Values& result) {
+    if (!self.is_undefined() && !self.is(Kind::kDict)) fail("Can only get item pairs from a mapping.");
+    if (!self.is(Kind::kDict)) return;
     for (const auto& [key, value] : self.dict().entries()) {
       result.push_back(make_pair(runtime.heap(), key, value));
     }
-  }
-  return make_generator(std::move(result), "do_items");
+  });
 }
 
 constexpr Builtin kFilters[] = {

@@ -13,6 +13,11 @@
 namespace infer::jinja {
 namespace {
 
+// What Python takes for a mapping here: it may be left unused.
+bool is_subscriptable(const Value& value) {
+  return value.is(Kind::kDict) || value.is(Kind::kList) || value.is(Kind::kRange);
+}
+
 class PercentFormat {
  public:
   PercentFormat(Heap& heap, const Value& text, const Value& values)
@@ -30,8 +35,7 @@ class PercentFormat {
       heap_.step();
       conversion();
     }
-    if (values_.is(Kind::kTuple) ? used_ < values_.items().size()
-                                 : used_ == 0 && !values_.is(Kind::kDict) && !values_.is(Kind::kList)) {
+    if (values_.is(Kind::kTuple) ? used_ < values_.items().size() : used_ == 0 && !is_subscriptable(values_)) {
       fail("not all arguments converted during string formatting");
     }
     return markup_ ? make_markup(std::move(out_)) : Value::of(std::move(out_));

@@ -63,7 +63,10 @@ std::optional<Value> Iterator::next() {
     }
     case Kind::kGenerator: {
       auto& generator = source_.get<GeneratorObject>();
-      if (generator.next >= generator.items.size()) return std::nullopt;
+      if (generator.next >= generator.items.size()) {
+        if (!generator.failure.is_missing()) fail(std::string(generator.failure.text()));
+        return std::nullopt;
+      }
       return generator.items[generator.next++];
     }
     default:

@@ -81,12 +81,8 @@ Value element(Heap& heap, const Value& sequence, int64_t index) {
 Value slice(Heap& heap, const Value& sequence, const Value& start, const Value& stop, const Value& step) {
   require_defined(sequence);
   if (!sequence.is_string() && !sequence.is_sequence() && !sequence.is(Kind::kRange)) {
-    // As for any key that is not there.
-    return Value::undefined(heap, concat(type_name(sequence), " object has no element slice"));
-  }
-  for (const Value* at : {&start, &stop, &step}) {
-    if (at->is_missing() || at->is_none() || at->is_integer()) continue;
-    return Value::undefined(heap, concat(type_name(sequence), " object has no element slice"));
+    if (sequence.is(Kind::kDict)) fail("unhashable type: 'slice'");
+    fail(concat("'", type_name(sequence), "' object is not subscriptable"));
   }
   const SliceBounds b = slice_bounds(length_of(sequence), start, stop, step);
   if (sequence.is_string()) return slice_text(heap, sequence, b);

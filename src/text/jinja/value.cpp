@@ -174,9 +174,9 @@ Value make_pair(Heap& heap, const Value& first, const Value& second, bool group)
   return make_tuple(std::move(items), group);
 }
 
-Value make_generator(Values&& items, std::string_view name) {
+Value make_generator(Values&& items, std::string_view name, Value failure) {
   Heap& heap = items.get_allocator().heap();
-  return {Kind::kGenerator, heap.make<GeneratorObject>(std::move(items), name)};
+  return {Kind::kGenerator, heap.make<GeneratorObject>(std::move(items), name, std::move(failure))};
 }
 
 Value make_markup(Text&& text) {

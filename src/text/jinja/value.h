@@ -205,11 +205,12 @@ class RangeObject final : public Object {
 
 class GeneratorObject final : public Object {
  public:
-  GeneratorObject(Heap& heap, Values&& items, std::string_view name)
-      : Object(heap), items(std::move(items)), name(name) {}
+  GeneratorObject(Heap& heap, Values&& items, std::string_view name, Value failure)
+      : Object(heap), items(std::move(items)), name(name), failure(std::move(failure)) {}
   Values items;  // computed at once; `next` says how many were taken
   size_t next = 0;
   std::string_view name;  // of the filter that made it; static
+  Value failure;          // why there are no more items: a text, or missing. Only who takes them all meets it
 };
 
 class NamespaceObject final : public Object {
@@ -264,7 +265,21 @@ class FunctionObject final : public Object {
 Value make_list(Values&& items);
 Value make_tuple(Values&& items, bool group = false);
 Value make_pair(Heap& heap, const Value& first, const Value& second, bool group = false);
-Value make_generator(Values&& items, std::string_view name);
+Value make_generator(Values&& items, std::string_view name, Value failure = {});
+// A generator of what `fill(items)` appends. Jinja's generators compute nothing before they are asked, so an error of
+// `fill` is kept for whoever asks.
+template <typename Fill>
+Value make_lazily(Heap& heap, std::string_view name, Fill fill) {
+  Values items(heap);
+  Value failure;
+  try {
+    fill(items);
+  } catch (const Failure& error) {
+    if (error.kind != TemplateError::Kind::kRuntime) throw;
+    failure = Value::of(heap, error.text);
+  }
+  return make_generator(std::move(items), name, std::move(failure));
+}
 Value make_markup(Text&& text);
 // `text` with the safety of `like`.
 Value make_text_like(Text&& text, const Value& like);
