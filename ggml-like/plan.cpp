@@ -132,6 +132,10 @@ void Plan::build_steps() {
     if (opens) steps_.push_back({Step::Kind::kSegment, device, 0, n, 0, kNoValue, 0});
     ++steps_.back().count;
 
+    const bool product = node.op == Op::kMatMul || node.op == Op::kMatMulExperts;
+    if (product && options_.product_observer) {
+      steps_.push_back({Step::Kind::kObserveProduct, device, 0, n, 0, kNoValue, 0});
+    }
     for (const ValueId id : node.outputs) {
       for (size_t o = 0; o < options_.observers.size(); ++o) {
         // A view or a reshape of the value may carry the name as well.
@@ -249,6 +253,9 @@ void Plan::run(const StepInputs& step, std::span<Stream* const> streams, std::sp
       case Step::Kind::kObserve:
         observe(s, step, streams);
         break;
+      case Step::Kind::kObserveProduct:
+        observe_product(s, step, streams);
+        break;
     }
   }
   for (Stream* stream : streams) stream->synchronize();
@@ -268,6 +275,33 @@ void Plan::copy_value(const Step& s, const StepInputs& step, std::span<Stream* c
     streams[s.device]->upload(*to.buffer, to.offset, staging.data(), bytes);
     streams[s.device]->synchronize();
   }
+}
+
+// The inputs lie where they were: nothing that ran after the node may have taken their place.
+void Plan::observe_product(const Step& s, const StepInputs& step, std::span<Stream* const> streams) {
+  const Node& node = graph_.nodes()[s.first_node];
+  const auto rows_of = [&](ValueId id, auto& data) {
+    const TensorRef ref = reference(id, s.device);
+    const int64_t rows = step.row_count(ref.desc->rows, ref.desc->shape[0]);
+    const size_t row = static_cast<size_t>(ref.desc->shape.row_elements()), bytes = row * sizeof(data[0]);
+    data.resize(static_cast<size_t>(rows) * row);
+    for (int64_t r = 0; r < rows; ++r) {
+      const size_t from = ref.offset + static_cast<size_t>(r * ref.desc->row_stride) * sizeof(data[0]);
+      streams[s.device]->download(data.data() + r * row, *ref.buffer, from, bytes);
+    }
+  };
+  std::vector<float> values;
+  std::vector<int32_t> experts;
+  rows_of(node.inputs[0], values);
+  ProductInput input{*graph_.value(node.inputs[1]).weight, graph_.value(node.inputs[0]).desc.shape.last(), {}, {}, 0};
+  if (node.op == Op::kMatMulExperts) {
+    rows_of(node.inputs[2], experts);
+    input.n_used = static_cast<int>(graph_.value(node.inputs[2]).desc.shape.last());
+  }
+  streams[s.device]->synchronize();
+  input.values = values;
+  input.experts = experts;
+  options_.product_observer(input);
 }
 
 void Plan::observe(const Step& s, const StepInputs& step, std::span<Stream* const> streams) {

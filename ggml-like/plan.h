@@ -22,11 +22,24 @@ struct Observer {
   std::function<void(const TensorDesc& desc, const float* data, int64_t rows, const StepInputs& step)> callback;
 };
 
+// What a product with a weight is about to multiply, in host memory: for importance matrices.
+struct ProductInput {
+  const Weight& weight;
+  int64_t row_size = 0;
+  std::span<const float> values;  // [tokens, row_size], or [tokens * n_used, row_size] where each expert has its own
+  // Of products with experts: which ones each token uses, [tokens, n_used]; else empty.
+  std::span<const int32_t> experts;
+  int n_used = 0;
+
+  bool row_per_expert() const { return values.size() == experts.size() * static_cast<size_t>(row_size); }
+};
+
 struct PlanOptions {
   std::vector<Device*> devices;                // [0] is the host device that takes what others cannot do
   std::function<int(int layer)> layer_device;  // index into devices; also called with kInputLayer and kOutputLayer
   std::function<CacheRef(int layer)> cache;    // where the layer's keys and values lie; may be called again by bind()
   std::vector<Observer> observers;
+  std::function<void(const ProductInput& input)> product_observer;  // called for every product after it has run
   bool strict = false;  // a missing kernel is Error(kUnsupported) instead of a fallback
 };
 
@@ -46,10 +59,10 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
 
   struct Step {
-    enum class Kind { kSegment, kCopy, kObserve } kind;
+    enum class Kind { kSegment, kCopy, kObserve, kObserveProduct } kind;
     int device = 0;                 // kSegment: where; kCopy: to; kObserve: where the value lies
     int from_device = 0;            // kCopy
-    int first_node = 0, count = 0;  // kSegment: range of bound nodes
+    int first_node = 0, count = 0;  // kSegment: range of bound nodes; kObserveProduct: the node
     ValueId value = kNoValue;       // kCopy, kObserve
     int observer = 0;               // kObserve
   };
@@ -85,6 +98,7 @@ class Plan {
   TensorRef reference(ValueId value, int device) const;
   void copy_value(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
   void observe(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
+  void observe_product(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
 
   Graph graph_;
   PlanOptions options_;

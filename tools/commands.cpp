@@ -7,6 +7,7 @@
 #include "src/model/random_model.h"
 #include "tools/devices.h"
 #include "tools/flags.h"
+#include "tools/imatrix/imatrix.h"
 #include "tools/inspect.h"
 #include "tools/logprobs.h"
 #include "tools/perplexity/perplexity.h"
@@ -97,6 +98,19 @@ std::function<int()> define_perplexity(CLI::App& app) {
       ->type_name("FILE");
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_perplexity(*o); };
+}
+
+std::function<int()> define_imatrix(CLI::App& app) {
+  const auto o = std::make_shared<ImatrixOptions>();
+  add_model_flags(app, o->model);
+  app.add_option("-f,--file", o->file, "Text to read; cut into chunks of -c tokens (default: 512)")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("-o,--output", o->out, "File to write")->required()->type_name("FILE");
+  app.add_option("--chunks", o->chunks, "Read at most N chunks (default: all)")
+      ->check(CLI::Range(1, INT32_MAX))
+      ->type_name("N");
+  return [o] { return run_imatrix(*o); };
 }
 
 std::function<int()> define_plan(CLI::App& app) {
@@ -211,6 +225,7 @@ const std::vector<Command>& commands() {
       {"tokenize", "Token ids of a text", define_tokenize},
       {"logprobs", "Most probable next tokens after every token of a text", define_logprobs},
       {"template", "The prompt that a chat template makes of a conversation", define_template},
+      {"imatrix", "Which columns of the weights matter, for quantize --imatrix", define_imatrix},
       {"perplexity", "How well a model predicts a text, and how far it is from another", define_perplexity},
       {"plan", "What a model would take of this machine's memory", define_plan},
       {"quantize", "A model in fewer bits per weight", define_quantize},

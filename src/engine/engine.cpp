@@ -37,6 +37,7 @@ RunnerOptions runner_options(const Model& model, const EngineOptions& options) {
   runner.value_type = options.value_type;
   runner.n_blocks = blocks_for(context) * options.max_sequences;
   runner.observers = options.observers;
+  runner.product_observer = options.product_observer;
   runner.capacity.tokens = static_cast<int>(std::min<int64_t>(options.step_tokens, context * options.max_sequences));
   const int outputs = options.all_logits ? options.step_tokens : std::max(options.max_sequences, 1);
   runner.capacity.outputs = std::min(outputs, runner.capacity.tokens);

@@ -25,6 +25,7 @@ struct EngineOptions {
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   bool all_logits = false;  // requests may ask for the logits of every prompt position
   std::vector<Observer> observers;
+  std::function<void(const ProductInput& input)> product_observer;  // see PlanOptions
 };
 inline constexpr int64_t kDefaultContext = 4096;
 

@@ -143,6 +143,7 @@ ModelRunner::Entry ModelRunner::make_entry(int tokens, int outputs) const {
   options.layer_device = [this](int layer) { return device_of_layer(layer); };
   options.cache = [this](int layer) { return cache_of_layer(layer); };
   options.observers = options_.observers;
+  options.product_observer = options_.product_observer;
   options.strict = options_.strict_offload;
   return {std::make_unique<Plan>(std::move(graph), std::move(options)), values};
 }

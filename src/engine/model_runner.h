@@ -25,6 +25,7 @@ struct RunnerOptions {
   StepCapacity capacity;            // of the steps that will be run
   bool strict_offload = false;
   std::vector<Observer> observers;
+  std::function<void(const ProductInput& input)> product_observer;
 };
 
 // Bytes a runner takes on one device, by purpose.

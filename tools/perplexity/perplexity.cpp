@@ -21,8 +21,6 @@
 namespace infer {
 namespace {
 
-constexpr int64_t kDefaultChunk = 512;
-
 using nlohmann::ordered_json;
 
 struct Result {
@@ -138,7 +136,7 @@ int run_perplexity(const PerplexityOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const InterruptGuard guard;
   run_chunks(
-      engine, chunks,
+      engine, chunks, chunks.first_scored(),
       [&](int, int64_t, std::span<const float> logits, TokenId next) {
         result.nll.add(-logprob(logits, next));
         if (writer) writer->add(logits);

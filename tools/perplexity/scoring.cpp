@@ -22,7 +22,7 @@ TextChunks cut_text(const Tokenizer& tokenizer, const std::string& text, int64_t
   return chunks;
 }
 
-void run_chunks(Engine& engine, const TextChunks& chunks, const ScoreCallback& score,
+void run_chunks(Engine& engine, const TextChunks& chunks, int64_t first, const ScoreCallback& score,
                 const std::function<bool(int chunk)>& progress) {
   const Vocabulary& vocabulary = engine.tokenizer().vocabulary();
   engine.on_logits([&](RequestId id, int64_t position, std::span<const float> logits) {
@@ -36,7 +36,7 @@ void run_chunks(Engine& engine, const TextChunks& chunks, const ScoreCallback& s
     request.prompt.assign(tokens.begin(), tokens.end());
     if (vocabulary.add_bos && vocabulary.bos != kNoToken) request.prompt[0] = vocabulary.bos;
     request.max_new_tokens = 0;
-    request.logits_from = chunks.first_scored();
+    request.logits_from = first;
     request.reuse_prefix = false;
     if (!engine.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[perplexity] the queue is full");
     while (!engine.idle()) engine.step();

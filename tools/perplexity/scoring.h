@@ -15,6 +15,8 @@
 
 namespace infer {
 
+inline constexpr int64_t kDefaultChunk = 512;  // tokens
+
 struct TextChunks {
   int64_t n_ctx = 0;
   int n_chunks = 0;
@@ -27,10 +29,11 @@ struct TextChunks {
 // The chunks of a text, at most `limit` (0: all). Throws Error(kInvalidArgument) for a text of fewer than two chunks.
 TextChunks cut_text(const Tokenizer& tokenizer, const std::string& text, int64_t n_ctx, int limit);
 
-// Runs the chunks one after the other and calls `score` for every scored position: chunk, position in it, the logits
-// there and the token that follows. `progress` is called after each chunk; false stops.
+// Runs the chunks one after the other and calls `score` for every position from `first` on that has a next token:
+// chunk, position in it, the logits there and the token that follows. `progress` is called after each chunk; false
+// stops.
 using ScoreCallback = std::function<void(int chunk, int64_t position, std::span<const float> logits, TokenId next)>;
-void run_chunks(Engine& engine, const TextChunks& chunks, const ScoreCallback& score,
+void run_chunks(Engine& engine, const TextChunks& chunks, int64_t first, const ScoreCallback& score,
                 const std::function<bool(int chunk)>& progress);
 
 // Mean and its standard error of values added one by one.

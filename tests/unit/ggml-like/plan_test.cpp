@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
 
@@ -430,6 +431,45 @@ TEST_CASE("plan: observers see the rows with data of every value of their name, 
       for (int i = 0; i < 2; ++i) CHECK(ran.outputs[1][t * 2 + i] == ran.outputs[0][t * kWidth + 3 + i]);
     }
   }
+}
+
+TEST_CASE("plan: a product observer sees what every product multiplies, and which experts") {
+  Weights weights;
+  test::Random random(5);
+  Weight& table = weights.add({7, kWidth}, random);
+  Weight& square = weights.add({kWidth, kWidth}, random);
+  Weight& router = weights.add({3, kWidth}, random);
+  Weight& experts = weights.add({3, kWidth, kWidth}, random);
+  square.name = "square", router.name = "router", experts.name = "experts";
+  Graph g(kBucket, 0);
+  const ValueId x = g.embed(table);
+  const ValueId y = g.matmul(x, square);
+  MoeRouteParams params;
+  params.n_used = 2;
+  const Graph::Route route = g.moe_route(g.matmul(y, router), params);
+  const ValueId first = g.matmul_experts(y, experts, route.ids);
+  const ValueId second = g.matmul_experts(first, experts, route.ids);
+  std::map<std::string, int> calls;
+  std::vector<std::vector<float>> inputs;
+  std::vector<std::vector<int32_t>> used;
+  PlanOptions options;
+  options.product_observer = [&](const ProductInput& input) {
+    ++calls[input.weight.name];
+    CHECK(input.row_size == kWidth);
+    inputs.emplace_back(input.values.begin(), input.values.end());
+    used.emplace_back(input.experts.begin(), input.experts.end());
+    CHECK(input.n_used == (input.experts.empty() ? 0 : 2));
+  };
+  Machine machine = only_ref();
+  const Ran ran = run(machine, g, {x, y, first, second}, options);
+  CHECK(calls == std::map<std::string, int>{{"square", 2}, {"router", 2}, {"experts", 4}});  // the plan runs twice
+  REQUIRE(inputs.size() == 8);
+  CHECK(inputs[0] == ran.outputs[0]);
+  CHECK(inputs[1] == ran.outputs[1]);
+  CHECK(inputs[2] == ran.outputs[1]);
+  CHECK(inputs[3] == ran.outputs[2]);
+  CHECK(used[2].size() == 2 * kTokens);
+  CHECK(used[2] == used[3]);
 }
 
 TEST_CASE("plan: views of weights are read where the weight lies") {
