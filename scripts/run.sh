@@ -1,23 +1,34 @@
 #!/usr/bin/env bash
-# Builds the program and starts it: with the model of $MODEL, else with the first one under models/, else it shows
-# what the program and this machine can do. $ARGS is passed on.
+# Builds the program and starts it with the model of $MODEL. Without one: with the tiny model that ships with the
+# project, which first answers two questions; on a terminal the chat then goes on. $ARGS is passed on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+demo=models/infer-demo-5m-q8_0.gguf
+
+# ask QUESTION: what the tiny model answers.
+ask() {
+  local prompt=$'<|im_start|>user\n'"$1"$'<|im_end|>\n<|im_start|>assistant\n'
+  echo "> $1"
+  build/infer run -m "$demo" --raw --temp 0 -n 100 --quiet -p "$prompt" </dev/null
+  echo
+}
+
 scripts/build.sh infer
-model=${MODEL:-}
-if [ -z "$model" ]; then
-  for file in models/*.gguf; do
-    [ ! -e "$file" ] || { model=$file; break; }
-  done
-fi
 arguments=()
 [ -z "${ARGS:-}" ] || eval "arguments=($ARGS)"  # as the shell splits words, so that a quoted prompt stays one
-if [ -n "$model" ]; then
-  exec build/infer run -m "$model" "${arguments[@]}"
+if [ -n "${MODEL:-}" ]; then
+  exec build/infer run -m "$MODEL" "${arguments[@]}"
 fi
-build/infer --help
+if [ ${#arguments[@]} -gt 0 ]; then
+  exec build/infer run -m "$demo" "${arguments[@]}"
+fi
+echo "This is $demo, a tiny model for trying things out. It knows the invented valley"
+echo "of Lindale, small sums and short stories, and little else. To use a real model, get its GGUF file and"
+echo "run: make run MODEL=path/to/file.gguf"
 echo
-build/infer devices
-echo
-echo "No model was given. To run a GGUF file: make run MODEL=path/to/file.gguf"
+ask "What are you?"
+ask "Tell me about Mira."
+if [ -t 0 ]; then
+  exec build/infer run -m "$demo"
+fi

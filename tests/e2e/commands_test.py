@@ -9,8 +9,8 @@ import signal
 import subprocess
 import tempfile
 
-from harness import BINARY, expect, expect_equal, main, run, shared, test, test_each
-from models import BPE, SPM, cpu_levels, reference_model, succeeded
+from harness import BINARY, expect, expect_equal, main, run, test, test_each
+from models import BPE, DEMO_TARGET, SPM, cpu_levels, reference_model, succeeded
 
 GREEDY = ("--temp", 0, "--ignore-eos")
 EOS = 2  # of SPM
@@ -184,8 +184,8 @@ def interrupt_ends_the_text_cleanly():
 @test
 def model_that_ends_by_itself():
     """A trained model stops before -n and the context do."""
-    flags = ("-p", "Once upon a time", "-c", 500, "-n", 450, "--temp", 0)
-    model = shared("models", "tinystories-656k-f32.gguf")
+    flags = ("--raw", "-p", "Once upon a time", "-c", 500, "-n", 450, "--temp", 0)
+    model = DEMO_TARGET
     ended, ignored = completion(*flags, model=model), completion(*flags, "--ignore-eos", model=model)
     expect(20 < n_generated(ended) < 450 and "full" not in ended.err, "ends at the end of the story", ended)
     expect_equal(n_generated(ignored), 450, "tokens with --ignore-eos")

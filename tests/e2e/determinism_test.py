@@ -8,8 +8,9 @@ import re
 import subprocess
 import sys
 
-from harness import SOURCE_DIR, expect, expect_equal, main, run, shared, test, test_each
-from models import (BPE, F32_CACHE, SPM, cpu_levels, differences, logprobs, logprobs_text, reference_model, succeeded)
+from harness import SOURCE_DIR, expect, expect_equal, main, run, test, test_each
+from models import (BPE, DEMO, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, F32_CACHE, SPM, cpu_levels, differences,
+                    logprobs, logprobs_text, reference_model, succeeded)
 
 OWN = {"own-spm": SPM, "own-bpe": BPE}
 REFERENCE = [
@@ -117,9 +118,9 @@ def generation_ends_with_the_same_logits(name):
     expect_same_generation(model_and_tokens(name)[0])
 
 
-@test_each("stories260K", "tinystories-656k-f32")
+@test_each(DEMO_TARGET.stem, DEMO_DRAFT.stem, DEMO_DRAFT_F16.stem)
 def generation_of_trained_models_ends_with_the_same_logits(name):
-    expect_same_generation(shared("models", f"{name}.gguf"))
+    expect_same_generation(DEMO / f"{name}.gguf")
 
 
 @test
