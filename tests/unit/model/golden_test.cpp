@@ -1,6 +1,8 @@
-// The fixtures of ../shared/goldens/arch on the ref device against what llama.cpp computed.
+// The fixtures of ../shared/goldens/arch on the ref device against what llama.cpp computed; and what must hold for any
+// model, on models of the project.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -30,6 +32,15 @@ Golden load(const std::filesystem::path& folder, const std::string& name) {
   golden.reference = nlohmann::json::parse(std::ifstream(folder / (name + ".json")));
   golden.tokens = golden.reference["tokens"].get<std::vector<int32_t>>();
   return golden;
+}
+
+// A model of tests/data/arch or models/ and 48 tokens for it.
+Golden load_own(const std::string& path) {
+  Golden own;
+  own.model = load_model(GgufFile::open(std::filesystem::path(INFER_SOURCE_DIR) / (path + ".gguf")));
+  own.model->set_cache_types(DataType::kF32, DataType::kF32);
+  for (int i = 0; i < 48; ++i) own.tokens.push_back((7 * i * i + 3 * i + 1) % std::min(own.model->n_vocab(), 300));
+  return own;
 }
 
 // Largest |log p - log p of the reference| over all positions and listed tokens.
@@ -92,12 +103,10 @@ TEST_CASE("models of every type agree with their expansion to F32") {
 }
 
 TEST_CASE("a prompt in chunks gives what it gives in one piece") {
-  const auto shared = test::shared_dir("a prompt in chunks gives what it gives in one piece");
-  if (!shared) return;
   const auto device = create_ref_device();
-  for (const char* name : {"llama-gqa", "qwen2moe", "qwen3"}) {
+  for (const char* name : {"tests/data/arch/llama-gqa", "tests/data/arch/qwen3moe", "models/infer-demo-draft-f16"}) {
     CAPTURE(name);
-    const Golden golden = load(*shared / "goldens/arch", name);
+    const Golden golden = load_own(name);
     const RunResult whole = run_model(*golden.model, golden.tokens, {{device.get()}});
     const int chunks[] = {7, 1, 40};
     const RunResult pieces = run_model(*golden.model, golden.tokens, {{device.get()}}, chunks);
@@ -111,12 +120,10 @@ TEST_CASE("a prompt in chunks gives what it gives in one piece") {
 }
 
 TEST_CASE("layers split between two devices give what they give on one") {
-  const auto shared = test::shared_dir("layers split between two devices give what they give on one");
-  if (!shared) return;
   const auto first = create_ref_device(), second = create_ref_device();
-  for (const char* name : {"llama-tied", "llama-moe", "qwen3moe"}) {
+  for (const char* name : {"tests/data/arch/qwen2-tied", "tests/data/arch/qwen3moe", "models/infer-demo-draft-q8_0"}) {
     CAPTURE(name);
-    const Golden golden = load(*shared / "goldens/arch", name);
+    const Golden golden = load_own(name);
     const RunResult one = run_model(*golden.model, golden.tokens, {{first.get()}});
     CHECK(one.n_copies == 0);
     // The embedding stays behind; so does the second layer, which makes the values go back and forth.
@@ -129,10 +136,8 @@ TEST_CASE("layers split between two devices give what they give on one") {
 }
 
 TEST_CASE("observers see the named values of every layer") {
-  const auto shared = test::shared_dir("observers see the named values of every layer");
-  if (!shared) return;
   const auto device = create_ref_device();
-  const Golden golden = load(*shared / "goldens/arch", "llama-moe");
+  const Golden golden = load_own("tests/data/arch/qwen3moe");
   const Model& model = *golden.model;
   std::vector<std::string> names = {"embedding", "result_norm", "logits"};
   for (int l = 0; l < model.n_layer(); ++l) {
