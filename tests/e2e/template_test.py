@@ -55,8 +55,10 @@ def variables_as_they_are():
 @test
 def standard_input_and_bytes():
     result = run("template", "--chat-template", "chatml", "--input", "-", stdin=json.dumps({"messages": TALK}))
-    expect_prompt(result, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>\n<|im_start|>assistant\n")
-    expect_equal(render("{{ x }}", {"x": "é\r\n\u2028"}, option="--context").out_bytes, "é\r\n\u2028".encode(), "bytes")
+    expect_prompt(result, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>\n"
+                          "<|im_start|>assistant\n")
+    text = "é\r\n\u2028"
+    expect_equal(render("{{ x }}", {"x": text}, option="--context").out_bytes, text.encode(), "bytes")
 
 
 @test
@@ -74,17 +76,18 @@ def built_in_templates_have_names():
     for name in names:
         result = run("template", "--chat-template", name, "--input", "-", stdin=json.dumps({"messages": TALK[:1]}))
         expect(result.code == 0 and "Hi" in result.out, f"{name} makes a prompt", result)
-    expect_refusal(run("template", "--chat-template", "nope", "--input", "-", stdin='{"messages": []}'), 2, "chatml", "nope")
+    unknown = run("template", "--chat-template", "nope", "--input", "-", stdin='{"messages": []}')
+    expect_refusal(unknown, 2, "chatml", "nope")
 
 
 @test
 def templates_and_tokens_of_a_model():
-    result = run("template", "-m", SPM, "--chat-template", "llama2-sys", "--input", "-", stdin=json.dumps({"messages": TALK}))
+    command = ("template", "-m", SPM, "--chat-template", "llama2-sys", "--input", "-")
+    result = run(*command, stdin=json.dumps({"messages": TALK}))
     expect_prompt(result, "<s>[INST] Hi [/INST] Hello </s>")
     expect_refusal(run("template", "-m", SPM, "--input", "-", stdin='{"messages": []}'), 1, "no chat template")
     other = json.dumps({"messages": TALK, "bos_token": "B", "eos_token": "E"})
-    expect_prompt(run("template", "-m", SPM, "--chat-template", "llama2-sys", "--input", "-", stdin=other),
-                  "B[INST] Hi [/INST] Hello E")
+    expect_prompt(run(*command, stdin=other), "B[INST] Hi [/INST] Hello E")
 
 
 @test
@@ -100,7 +103,8 @@ def refusals_of_the_template():
 def wrong_usage():
     expect_refusal(run("template"), 2, "--input")
     expect_refusal(run("template", "--input", "-", stdin='{"messages": []}'), 2, "--model")
-    expect_refusal(run("template", "--chat-template", "chatml", "--template-file", "x", "--input", "-"), 2, "--template-file")
+    both = run("template", "--chat-template", "chatml", "--template-file", "x", "--input", "-")
+    expect_refusal(both, 2, "--template-file")
     for document in ("", "[]", "{", "1", '{"messages": 1}', '{"messages": [1]}', '{"x": []}',
                      '{"messages": [], "add_generation_prompt": 1}', '{"messages": [], "bos_token": 1}',
                      '{"messages": [], "continue_final_message": true}', "[" * 100000):
@@ -136,8 +140,8 @@ def hostile_templates_stay_small():
             template.write_text(source)
             document.write_text("{}")
             # A shell in between, so that the memory of this Python does not count.
-            command = ["/bin/sh", "-c", 'ulimit -s 2048; exec "$0" "$@"', BINARY, "template", "--template-file", template,
-                       "--context", document]
+            command = ["/bin/sh", "-c", 'ulimit -s 2048; exec "$0" "$@"', BINARY, "template",
+                       "--template-file", template, "--context", document]
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             err = process.stderr.read().decode()
             process.stderr.close()

@@ -127,6 +127,11 @@ TEST_CASE("work on long texts counts") {
                                  "t | replace('b', 'c')", "range(100000) | sort(reverse=true)", "t[::2] ~ u[::2]"}) {
     refused(long_text + "{% for i in range(100000) %}{% set x = " + expression + " %}{% endfor %}");
   }
+  // Looking at every character costs much more than copying bytes.
+  for (const char* expression : {"u | upper", "u.isalpha()", "u is lower", "u | wordcount", "[u] | string", "u | e"}) {
+    CAPTURE(expression);
+    CHECK(outcome_of(long_text + "{% set x = " + expression + " %}").cost.steps > 100'000);
+  }
   ends("{{ ('a' * 1000000).rsplit('a' * 1000) | length }}");
   ends("{{ ('a' * 4000000).rfind('b' ~ 'a' * 2000000) }}");
   ends("{{ ('Σ.' * 100000).lower() | length }}");
