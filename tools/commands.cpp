@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "src/model/random_model.h"
+#include "tools/bench/bench.h"
 #include "tools/devices.h"
 #include "tools/flags.h"
 #include "tools/imatrix/imatrix.h"
@@ -20,6 +21,12 @@
 
 namespace infer {
 namespace {
+
+std::string shape_names() {
+  std::string names;
+  for (const std::string_view shape : random_model_shapes()) names += (names.empty() ? "" : ", ") + std::string(shape);
+  return names;
+}
 
 std::function<int()> define_run(CLI::App& app) {
   const auto o = std::make_shared<RunOptions>();
@@ -113,13 +120,29 @@ std::function<int()> define_imatrix(CLI::App& app) {
   return [o] { return run_imatrix(*o); };
 }
 
+std::function<int()> define_bench(CLI::App& app) {
+  const auto o = std::make_shared<BenchOptions>();
+  add_model_flags(app, o->model, false);
+  app.add_option("--shape", o->shape, "A well-known shape with random weights instead of a file: " + shape_names())
+      ->type_name("NAME");
+  app.add_option("--type", o->type, "Weights of the shape: a type, or Q4_K_M (default)")->type_name("TYPE");
+  const auto list = [&](const char* name, std::vector<int>& values, const char* text, int least, int most) {
+    app.add_option(name, values, text)->delimiter(',')->take_all()->check(CLI::Range(least, most))->type_name("N,...");
+  };
+  list("-p,--prompt", o->prompts, "Lengths of prompts to measure (default: 512); 0: none", 0, 1 << 20);
+  list("-n,--predict", o->generations, "Tokens to generate (default: 128); 0: none", 0, 1 << 20);
+  list("-b,--batch", o->batches, "Sequences side by side (default: 1)", 1, 512);
+  app.add_option("-r,--repetitions", o->repetitions, "Rounds, of which the median counts (default: 3)")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_bench(*o); };
+}
+
 std::function<int()> define_plan(CLI::App& app) {
   const auto o = std::make_shared<PlanFlags>();
   add_model_flags(app, o->model, false);
-  std::string shapes;
-  for (const std::string_view shape : random_model_shapes())
-    shapes += (shapes.empty() ? "" : ", ") + std::string(shape);
-  app.add_option("--shape", o->shape, "A well-known shape instead of a file: " + shapes)->type_name("NAME");
+  app.add_option("--shape", o->shape, "A well-known shape instead of a file: " + shape_names())->type_name("NAME");
   app.add_option("--type", o->type, "Weights of the shape: a type, or Q4_K_M (default)")->type_name("TYPE");
   app.add_option("--parallel", o->parallel, "Sequences side by side, each with the whole context (default: 1)")
       ->check(CLI::Range(1, 4096))
@@ -227,6 +250,7 @@ const std::vector<Command>& commands() {
       {"template", "The prompt that a chat template makes of a conversation", define_template},
       {"imatrix", "Which columns of the weights matter, for quantize --imatrix", define_imatrix},
       {"perplexity", "How well a model predicts a text, and how far it is from another", define_perplexity},
+      {"bench", "Speed, as a share of what this machine can do", define_bench},
       {"plan", "What a model would take of this machine's memory", define_plan},
       {"quantize", "A model in fewer bits per weight", define_quantize},
       {"inspect", "What is in a model file", define_inspect},
