@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the models of models/ from nothing: text, vocabulary, target, draft, files. Takes an hour and a half on two cores.
-#   usage: make.sh [FOLDER]     for what lies in between and the files; default build/train_demo. models/ is not touched.
-# The same files come out on one kind of machine with the same versions of PyTorch and BLAS and TRAIN_THREADS (default 2).
+# Makes the models of models/ from nothing: text, vocabulary, target, draft, files. An hour or so on two cores.
+#   usage: make.sh [FOLDER]     FOLDER: for what lies in between and the files, default build/train_demo
+# The same files come out on one kind of machine with the same PyTorch, BLAS and TRAIN_THREADS (default 2).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
