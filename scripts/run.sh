@@ -8,9 +8,8 @@ demo=models/infer-demo-5m-q8_0.gguf
 
 # ask QUESTION: what the tiny model answers.
 ask() {
-  local prompt=$'<|im_start|>user\n'"$1"$'<|im_end|>\n<|im_start|>assistant\n'
   echo "> $1"
-  build/infer run -m "$demo" --raw --temp 0 -n 100 --quiet -p "$prompt" </dev/null
+  build/infer run -m "$demo" --temp 0 -n 100 --quiet -p "$1" </dev/null
   echo
 }
 

@@ -42,7 +42,7 @@ std::function<int()> define_run(CLI::App& app) {
       ->excludes(raw)
       ->excludes(system);
   app.add_option("--chat-template", o->chat_template,
-                 "Chat template instead of the model's: a Jinja file, or a name (infer template --help lists them)")
+                 "Chat template instead of the model's: a Jinja file, or a name (infer template --list)")
       ->type_name("NAME|FILE")
       ->excludes(raw);
   app.add_option("--jinja-vars", o->template_variables, "Variables for the chat template: {\"enable_thinking\": false}")
