@@ -77,7 +77,7 @@ Fit32 fit_min32(const float* x, const float* importance, int max_code) {
 // Of nearly 256 steps only the last few are worth a search: the rounding errors of 32 values differ from one candidate
 // to the next by chance, so the best of a handful is several percent better than the first.
 uint16_t fit_int8(const float* x, const float* importance, int8_t code[32]) {
-  constexpr float kLargestCodes[] = {127.0f, 126.5f, 126.0f, 125.5f, 125.0f};
+  constexpr float kLargestCodes[] = {127.0f, 126.3f, 125.6f};
   std::fill_n(code, 32, int8_t{0});
   Values<32> v;
   const Loaded loaded = load(x, importance, v);
