@@ -191,7 +191,9 @@ void show(Shell& shell, const std::string& argument) {
   const Model& model = session.engine().model();
   if (wants("model")) {
     char size[64];
-    std::snprintf(size, sizeof(size), "%.2f billion parameters", static_cast<double>(model.parameter_count()) / 1e9);
+    const double millions = static_cast<double>(model.parameter_count()) / 1e6;
+    std::snprintf(size, sizeof(size), "%.2f %s parameters", millions < 1000 ? millions : millions / 1000,
+                  millions < 1000 ? "million" : "billion");
     say(concat("model: ", printable(model.name().empty() ? "(no name)" : model.name()), ", ", model.architecture(),
                ", ", size, ", ", megabytes(model.weight_bytes())));
   }
