@@ -110,7 +110,8 @@ def wrong_usage():
                      '{"messages": [], "continue_final_message": true}', "[" * 100000):
         expect_refusal(render(PLAIN, document), 2)
     expect_refusal(render(PLAIN, {"messages": []}, "--jinja-vars", "1"), 2, "--jinja-vars")
-    expect_refusal(run("template", "--template-file", "no/such", "--input", "-", stdin='{"messages": []}'), 1, "no/such")
+    missing = run("template", "--template-file", "no/such", "--input", "-", stdin='{"messages": []}')
+    expect_refusal(missing, 1, "no/such")
     deep = '{"messages": [], "x": ' + "[" * 5000 + "]" * 5000 + "}"
     expect_refusal(render("{{ x }}", deep), 2, "levels")
 
