@@ -117,8 +117,8 @@ int run(const RunOptions& options) {
     throw Error(ErrorCode::kInvalidArgument,
                 "[run] a model with a chat template, or --chat-template, for --system-prompt and --jinja-vars");
   }
-  if (prompt.empty() && !(chat_template && stdin_is_terminal())) {
-    throw Error(ErrorCode::kInvalidArgument, "[run] a prompt (-p, -f or piped input), found none");
+  if (prompt.empty() && chat_template && !stdin_is_terminal()) {
+    throw Error(ErrorCode::kInvalidArgument, "[run] a message (-p, -f or piped input), found none");
   }
   Engine engine(std::move(model), options.model.engine_options());
   note_fallbacks(engine);
