@@ -11,9 +11,10 @@ import subprocess
 import tempfile
 
 from harness import BINARY, Result, expect, expect_equal, main, run, skip, test, test_each
-from models import BPE, SPM, VOCAB_ONLY
+from models import BPE, SPM, VOCAB_ONLY, succeeded
 
-COMMANDS = ["run", "tokenize", "logprobs", "inspect", "devices"]
+COMMANDS = ["run", "template", "quantize", "imatrix", "perplexity", "bench", "plan", "tokenize", "logprobs", "inspect",
+            "devices"]
 WRONG_USAGE, FAILED = 2, 1
 
 
@@ -171,8 +172,9 @@ def wrong_value_of(flag):
 
 
 @test
-def same_flag_twice():
-    refused(WRONG_USAGE, ["--top-k"], *with_model("--top-k", 1, "--top-k", 2))
+def of_a_flag_given_twice_the_last_counts():
+    texts = [succeeded(run(*with_model("--temp", 0, *flags))).out for flags in (("-n", 1), ("-n", 5, "-n", 1), ("-n", 5))]
+    expect(texts[0] == texts[1] != texts[2], "the text of the last flag", texts)
 
 
 @test
