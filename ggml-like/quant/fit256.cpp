@@ -147,6 +147,7 @@ void search_minima(const Values<256>& v, float top, Candidates tried, int reach,
       float least = INFINITY;
       for (int l = std::max(0, middle - reach); l <= std::min(max_scale, middle + reach); ++l) {
         for (int m = std::max(0, middle_min - reach); m <= std::min(max_scale, middle_min + reach); ++m) {
+          if (round > 0 && l != middle && m != middle_min) continue;  // by now one of them at a time will do
           const Affine trial{step * static_cast<float>(l), -min_step * static_cast<float>(m)};
           const float e = affine_error(part, trial, top);
           if (e < least) least = e, chosen[s] = static_cast<int16_t>(l), chosen_min[s] = static_cast<int16_t>(m);
