@@ -16,6 +16,12 @@
 namespace infer {
 namespace {
 
+// A thread's working space, kept from slice to slice.
+struct Working {
+  std::vector<std::byte> source;
+  std::vector<float> values, decoded;
+};
+
 [[noreturn]] void fail_io(const std::filesystem::path& path, const std::string& what) {
   throw Error(ErrorCode::kIo, concat("[quantize] ", printable(path.string(), 4096), ": ", what));
 }
@@ -99,17 +105,17 @@ void encode(const Conversion& c, int64_t start, const std::vector<float>& values
   });
 }
 
-void measure_errors(const Conversion& c, int64_t start, Slice& slice) {
-  const int64_t n = static_cast<int64_t>(slice.values.size());
-  slice.decoded.resize(slice.values.size());
-  traits(c.type).to_float(slice.bytes.data(), slice.decoded.data(), n);
+void measure_errors(const Conversion& c, int64_t start, Working& working, Slice& slice) {
+  const int64_t n = static_cast<int64_t>(working.values.size());
+  working.decoded.resize(working.values.size());
+  traits(c.type).to_float(slice.bytes.data(), working.decoded.data(), n);
   ErrorSums& sums = slice.errors;
   sums.n = n;
   const auto off = [&](int64_t i) {
-    return static_cast<double>(slice.values[static_cast<size_t>(i)]) - slice.decoded[static_cast<size_t>(i)];
+    return static_cast<double>(working.values[static_cast<size_t>(i)]) - working.decoded[static_cast<size_t>(i)];
   };
   for (int64_t i = 0; i < n; ++i) {
-    const double x = slice.values[static_cast<size_t>(i)];
+    const double x = working.values[static_cast<size_t>(i)];
     sums.error += off(i) * off(i);
     sums.square += x * x;
     sums.largest = std::max(sums.largest, std::abs(off(i)));
@@ -117,7 +123,7 @@ void measure_errors(const Conversion& c, int64_t start, Slice& slice) {
   if (!c.importance) return;
   for_each_row(c, start, n, [&](int64_t at, int64_t n_here, const float* weights) {
     for (int64_t i = 0; i < n_here; ++i) {
-      const double x = slice.values[static_cast<size_t>(at + i)], w = weights[i];
+      const double x = working.values[static_cast<size_t>(at + i)], w = weights[i];
       sums.weighted_error += w * off(at + i) * off(at + i);
       sums.weighted_square += w * x * x;
     }
@@ -173,23 +179,25 @@ void convert_slice(const ModelParts& parts, const Conversion& c, int64_t start, 
   const TypeTraits& from = traits(tensor.type);
   const int64_t n = std::min(kSliceValues, tensor.n_elements() - start);
   slice.errors = {};
-  slice.source.resize(row_bytes(tensor.type, n));
-  parts.read(tensor.part, tensor.file_offset + row_bytes(tensor.type, start), slice.source.data(), slice.source.size());
+  thread_local Working working;
+  std::vector<std::byte>& source = working.source;
+  source.resize(row_bytes(tensor.type, n));
+  parts.read(tensor.part, tensor.file_offset + row_bytes(tensor.type, start), source.data(), source.size());
   const double began = processor_seconds();
   if (from.to_float) {
-    slice.values.resize(static_cast<size_t>(n));
-    from.to_float(slice.source.data(), slice.values.data(), n);
-    check_finite(tensor, start, slice.values);
+    working.values.resize(static_cast<size_t>(n));
+    from.to_float(source.data(), working.values.data(), n);
+    check_finite(tensor, start, working.values);
   }
   if (c.type == tensor.type) {
-    slice.bytes.swap(slice.source);
+    slice.bytes.swap(source);
   } else {
-    check_fits(c, start, slice.values);
+    check_fits(c, start, working.values);
     slice.bytes.resize(row_bytes(c.type, n));
-    encode(c, start, slice.values, slice.bytes);
+    encode(c, start, working.values, slice.bytes);
   }
   slice.seconds = processor_seconds() - began;
-  if (measure && from.to_float && c.type != tensor.type) measure_errors(c, start, slice);
+  if (measure && from.to_float && c.type != tensor.type) measure_errors(c, start, working, slice);
 }
 
 }  // namespace infer

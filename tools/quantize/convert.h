@@ -49,15 +49,12 @@ struct Conversion {
   const Importance::Entry* importance = nullptr;
 };
 
-inline constexpr int64_t kSliceValues = int64_t{1} << 18;  // a multiple of every block
+inline constexpr int64_t kSliceValues = int64_t{1} << 17;  // a multiple of every block
 
 struct Slice {
   std::vector<std::byte> bytes;
   ErrorSums errors;    // only when measured
   double seconds = 0;  // of one processor, for converting and encoding
-  // Working space, kept from slice to slice.
-  std::vector<std::byte> source;
-  std::vector<float> values, decoded;
 };
 
 // Values start .. start + kSliceValues, or to the tensor's end. Throws Error(kInvalidFile) that names the tensor when

@@ -17,6 +17,7 @@ namespace infer {
 namespace {
 
 constexpr int kInterruptedCode = 130;
+constexpr int kMaxThreads = 256;  // a few MB each
 
 // A slice of a conversion; all of them in the order they are written.
 struct Task {
@@ -113,8 +114,8 @@ int run_quantize(const QuantizeOptions& options, std::ostream& out) {
   }
   check_room(*plan);
   const auto start = std::chrono::steady_clock::now();
-  const int n_threads =
-      options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int n_threads = std::min(options.threads > 0 ? options.threads : processors, kMaxThreads);
   if (!convert(*plan, n_threads, options.report, summary)) {
     std::fprintf(stderr, "infer quantize: stopped, nothing was written\n");
     return kInterruptedCode;
