@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 
-from harness import BINARY, SOURCE_DIR, Result, expect, expect_equal, main, run, shared, skip, test, test_each
-from models import SPM, logprobs, succeeded
+from harness import BINARY, SOURCE_DIR, Result, expect, expect_equal, main, run, skip, test, test_each
+from models import DEMO_DRAFT_F16, SPM, logprobs, succeeded
 
 sys.path.insert(0, str(SOURCE_DIR / "scripts"))
 import make_fixtures as fixtures  # noqa: E402
@@ -487,9 +487,9 @@ def disk_that_is_too_small():
 
 @test
 def trained_model_keeps_its_text():
-    source = shared("models", "stories260K.gguf")
+    source = DEMO_DRAFT_F16
     with tempfile.TemporaryDirectory() as name:
-        prompt = ("-p", "Once upon a time", "-n", 24, "--temp", 0, "--quiet")
+        prompt = ("--raw", "-p", "Once upon a time", "-n", 24, "--temp", 0, "--quiet")
         texts = []
         for type_name in ("F32", "F16", "Q8_0"):
             path = pathlib.Path(name, f"{type_name}.gguf")
