@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "usage: fuzz.sh [SECONDS [NAME...]]" >&2; exit 2; }
-shift || true
+[ $# -eq 0 ] || shift
 folder=${BUILD_DIR:-build-fuzz}
 scripts/install_deps.sh fuzz
 BUILD_DIR=$folder scripts/build.sh fuzz_targets -DINFER_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++ \

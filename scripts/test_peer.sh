@@ -20,11 +20,16 @@ npm --prefix "$folder" install --no-package-lock --no-save --no-audit --no-fund 
 
 counts=(0 0 0)
 for test in "$folder"/*_test.mjs; do
-  output=$(INFER_SOURCE_DIR="$PWD" INFER_BINARY="$PWD/build/infer" node "$test") || true
+  status=0
+  output=$(INFER_SOURCE_DIR="$PWD" INFER_BINARY="$PWD/build/infer" node "$test") || status=$?
   echo "$output"
   line=$(tail -n 1 <<<"$output")
   if [[ $line =~ ^[^\ ]+:\ ([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
     for i in 0 1 2; do counts[i]=$((counts[i] + BASH_REMATCH[i + 1])); done
+    if [ "$status" != 0 ] && [ "${BASH_REMATCH[2]}" = 0 ]; then
+      echo "$(basename "$test"): ended with exit code $status although no test failed"
+      counts[1]=$((counts[1] + 1))
+    fi
   else
     echo "$(basename "$test"): ended without a count of its tests"
     counts[1]=$((counts[1] + 1))

@@ -442,6 +442,16 @@ def history_is_kept_and_recalled():
 
 
 @test
+def keys_are_bound_as_the_user_says():
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / ".editrc").write_text('infer:bind -s "^T" "from my editrc"\n')
+        with chat(env={"HOME": folder}) as terminal:
+            ready(terminal)
+            terminal.type("\x14")
+            terminal.expect("from my editrc$")
+
+
+@test
 def tab_completes_commands():
     with chat() as terminal:
         ready(terminal)

@@ -110,6 +110,7 @@ struct LineEditor::Impl {
     el_wset(editor, EL_ADDFN, L"complete-command", L"Complete a command", complete);
     el_wset(editor, EL_BIND, L"^I", L"complete-command", nullptr);
     el_wset(editor, EL_BIND, L"^R", L"em-inc-search-prev", nullptr);
+    el_source(editor, nullptr);  // the user's own ~/.editrc; no matter if there is none
     load_history();
   }
 
