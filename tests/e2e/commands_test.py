@@ -168,7 +168,8 @@ def interrupt_ends_the_text_cleanly():
     flags = ["run", "-m", SPM, "-p", "once", "-c", 100000, *GREEDY]
     command = [BINARY, *map(str, flags), "-n", "99000"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as process:
+    # Unbuffered: communicate() would pass over what a buffer has read beyond the first bytes.
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, bufsize=0) as process:
         out = process.stdout.read(10)
         process.send_signal(signal.SIGINT)
         rest, err = process.communicate(timeout=60)
