@@ -260,7 +260,8 @@ def full_disk():
 @test
 def reader_that_goes_away():
     """`infer ... | head -c 1`: the program ends soon and says nothing more."""
-    command = [BINARY, *map(str, ("run", "-m", SPM, "-p", "once", "-n", 400, "--temp", 0, "--ignore-eos", "--quiet"))]
+    command = [BINARY, *map(str, ("run", "-m", SPM, "-p", "once", "-c", 100000, "-n", 99000, "--temp", 0,
+                                     "--ignore-eos", "--quiet"))]  # more text than a pipe holds
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.read(1)
         process.stdout.close()
