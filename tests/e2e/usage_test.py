@@ -173,7 +173,8 @@ def wrong_value_of(flag):
 
 @test
 def of_a_flag_given_twice_the_last_counts():
-    texts = [succeeded(run(*with_model("--temp", 0, *flags))).out for flags in (("-n", 1), ("-n", 5, "-n", 1), ("-n", 5))]
+    given = (("-n", 1), ("-n", 5, "-n", 1), ("-n", 5))
+    texts = [succeeded(run(*with_model("--temp", 0, *flags))).out for flags in given]
     expect(texts[0] == texts[1] != texts[2], "the text of the last flag", texts)
 
 
