@@ -15,21 +15,6 @@ namespace {
 
 constexpr uint64_t kConversation = 1;  // the engine serves this chat alone
 
-std::string text_of(const Tokenizer& tokenizer, TokenId token) {
-  return token == kNoToken ? "" : std::string(tokenizer.piece(token, true));
-}
-
-bool is_reasoning_tag(std::string_view text) {
-  return std::any_of(reasoning_tags().begin(), reasoning_tags().end(),
-                     [&](const ReasoningTags& tags) { return text == tags.open || text == tags.close; });
-}
-
-// What is shown of a token: control tokens only where they mark reasoning.
-std::string_view shown_piece(const Tokenizer& tokenizer, TokenId token) {
-  const std::string_view full = tokenizer.piece(token, true);
-  return is_reasoning_tag(full) ? full : tokenizer.piece(token, false);
-}
-
 }  // namespace
 
 // An answer under way.
@@ -54,49 +39,15 @@ ChatSession::ChatSession(Engine& engine, ChatTemplate chat_template, ChatSetting
     : engine_(engine),
       template_(std::move(chat_template)),
       traits_(template_.traits()),
-      settings_(std::move(settings)) {
-  find_end_of_answers();
-}
-
-// Renders a conversation with an answer in it. What follows the answer is how the template ends one: usually an
-// end-of-generation token, else something that the model will write as well.
-void ChatSession::find_end_of_answers() {
-  constexpr std::string_view kProbe = "Zq7probe", kSpace = " \t\r\n";
-  ChatLog probe;
-  probe.add("user", "hello");
-  probe.add("assistant", std::string(kProbe));
-  std::string text;
-  try {
-    text = template_.render(conversation_of(probe, false));
-  } catch (const Error&) {
-    return;  // a template that does not take this conversation says so when it is used
-  }
-  const size_t at = text.rfind(kProbe);
-  if (at == std::string::npos) return;
-  text.erase(0, at + kProbe.size());
-  const size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string::npos) return;
-  text = text.substr(first, text.find_last_not_of(kSpace) + 1 - first);
-  const Tokenizer& tokenizer = engine_.tokenizer();
-  const std::vector<TokenId> tokens = tokenizer.encode(text, false, true);
-  const auto is = [&](bool (Tokenizer::*kind)(TokenId) const) {
-    return std::find_if(tokens.begin(), tokens.end(), [&](TokenId t) { return (tokenizer.*kind)(t); });
-  };
-  if (is(&Tokenizer::is_eog) != tokens.end()) return;
-  const auto control = is(&Tokenizer::is_control);
-  if (control == tokens.end()) {
-    end_text_ = text;
-  } else {
-    end_token_ = *control;
-  }
-}
+      settings_(std::move(settings)),
+      end_(find_answer_end(template_, engine.tokenizer())) {}
 
 Conversation ChatSession::conversation_of(const ChatLog& log, bool add_generation_prompt) const {
   Conversation conversation;
   conversation.messages = log.to_json(!traits_.system_role);
   conversation.add_generation_prompt = add_generation_prompt;
-  conversation.bos_token = text_of(engine_.tokenizer(), engine_.tokenizer().vocabulary().bos);
-  conversation.eos_token = text_of(engine_.tokenizer(), engine_.tokenizer().vocabulary().eos);
+  conversation.bos_token = bos_text(engine_.tokenizer());
+  conversation.eos_token = eos_text(engine_.tokenizer());
   conversation.variables = settings_.template_variables;
   return conversation;
 }
@@ -148,7 +99,7 @@ void ChatSession::submit(const Generation& g, const std::string& prompt) {
   request.max_new_tokens = settings_.max_tokens;
   if (settings_.max_tokens >= 0) request.max_new_tokens -= static_cast<int32_t>(g.tokens.size());
   request.ignore_eog = settings_.ignore_eog;
-  if (end_token_ != kNoToken) request.stop_tokens.push_back(end_token_);
+  if (end_.token != kNoToken) request.stop_tokens.push_back(end_.token);
   request.conversation = kConversation;
   if (!engine_.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[chat] the queue is full");
 }
@@ -161,7 +112,7 @@ Turn ChatSession::answer(const Listener& listener, int attempt) {
     std::optional<std::string> prompt = fit(0, turn, listener, too_long);
     if (!prompt) throw Error(ErrorCode::kInvalidArgument, too_long);
     std::vector<std::string> stops = settings_.stop;
-    stops.push_back(end_text_);
+    stops.push_back(end_.text);
     Generation g{turn, attempt, {}, {}, StopStrings(stops), ReasoningSplitter(*prompt)};
     while (prompt) {
       submit(g, *prompt);

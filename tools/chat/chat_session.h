@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/engine/engine.h"
+#include "src/text/chat_answer.h"
 #include "src/text/chat_template.h"
 #include "tools/chat/chat_log.h"
 
@@ -80,7 +81,6 @@ class ChatSession {
   void submit(const Generation& generation, const std::string& prompt);
   void generate(Generation& generation, const Listener& listener);
   int64_t room_for_answer() const;
-  void find_end_of_answers();
 
   Engine& engine_;
   ChatTemplate template_;
@@ -88,9 +88,7 @@ class ChatSession {
   ChatSettings settings_;
   ChatLog log_;
   std::vector<Turn> turns_;
-  // How the template ends an answer, where that is no end-of-generation token: a text, a control token, or neither.
-  std::string end_text_;
-  TokenId end_token_ = kNoToken;
+  AnswerEnd end_;
   RequestId next_id_ = 1;
 };
 
