@@ -35,7 +35,8 @@ RunnerOptions runner_options(const Model& model, const EngineOptions& options) {
   runner.default_cache_types = options.default_cache_types;
   runner.key_type = options.key_type;
   runner.value_type = options.value_type;
-  runner.n_blocks = blocks_for(context) * options.max_sequences;
+  runner.n_blocks = options.cache_tokens > 0 ? std::min(blocks_for(options.cache_tokens), int64_t{INT32_MAX})
+                                             : blocks_for(context) * options.max_sequences;
   runner.observers = options.observers;
   runner.product_observer = options.product_observer;
   runner.capacity.tokens = static_cast<int>(std::min<int64_t>(options.step_tokens, context * options.max_sequences));
@@ -67,6 +68,7 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options) : tok
   config.token_budget = options.step_tokens;
   config.max_sequences = options.max_sequences;
   config.max_outputs = options.all_logits ? options.step_tokens : std::max(options.max_sequences, 1);
+  config.max_waiting = options.max_waiting;
   config.max_context = choose_context(*model, options.context);
   config.n_vocab = static_cast<size_t>(model->n_vocab());
   for (const TokenId id : tokenizer_.eog()) config.eog_tokens.push_back(id);
@@ -97,9 +99,8 @@ bool Engine::submit(Request request) {
 }
 
 void Engine::cancel(RequestId id, FinishReason reason) {
-  if (!scheduler_->find(id)) return;
   scheduler_->finish(id, reason);
-  scheduler_->take(id);
+  if (scheduler_->find(id)) scheduler_->take(id);
 }
 
 bool Engine::idle() const { return scheduler_->idle(); }
@@ -119,12 +120,13 @@ void Engine::fill(const StepPlan& plan) {
   }
 }
 
-// Draws from the sampled rows of each sequence, up to the first token that differs from the draft at its place.
-std::vector<std::vector<TokenId>> Engine::draw(const StepPlan& plan) {
-  std::vector<std::vector<TokenId>> drawn;
+// Draws from the sampled rows of each sequence, up to the first token that differs from the draft at its place, and
+// for further choices from the first of these rows.
+Engine::Drawn Engine::draw(const StepPlan& plan) {
+  Drawn drawn;
   int output = 0;
   for (const ScheduledSequence& s : plan.sequences) {
-    std::vector<TokenId>& tokens = drawn.emplace_back();
+    std::vector<TokenId>& tokens = drawn.tokens.emplace_back();
     bool drawing = s.samples;
     for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
       const int64_t position = s.first_position + row;
@@ -132,6 +134,16 @@ std::vector<std::vector<TokenId>> Engine::draw(const StepPlan& plan) {
       check_logits(logits);
       if (on_logits_) on_logits_(s.sequence->id(), position, logits);
       if (!drawing || row < s.first_sampled_row()) continue;
+      if (row == s.first_sampled_row()) {
+        for (uint32_t i = 0; i < s.sequence->request().choices.size(); ++i) {
+          const RequestId id = s.sequence->request().choices[i];
+          if (on_logits_) on_logits_(id, position, logits);
+          Sampler sampler = s.sequence->sampler().for_choice(i + 1);
+          const TokenId first = sampler.sample(logits, s.sequence->history(position), scratch_);
+          sampler.accept(first);
+          drawn.choices.push_back({s.sequence->id(), i + 1, id, std::move(sampler), first});
+        }
+      }
       Sampler& sampler = s.sequence->sampler();
       const TokenId token = sampler.sample(logits, s.sequence->history(position), scratch_);
       sampler.accept(token);
@@ -154,7 +166,7 @@ std::vector<Progress> Engine::step() {
   for (const BlockCopy& copy : plan.copies) runner_->copy_block(copy.from, copy.to);
   fill(plan);
   runner_->run(*inputs_);
-  const std::vector<std::vector<TokenId>> drawn = draw(plan);
+  Drawn drawn = draw(plan);
 
   int64_t prompt_tokens = 0;
   std::vector<int64_t> known;
@@ -162,17 +174,20 @@ std::vector<Progress> Engine::step() {
     known.push_back(s.sequence->known());
     prompt_tokens += std::clamp<int64_t>(s.sequence->prompt_length() - s.first_position, 0, s.n_tokens);
   }
-  scheduler_->commit(plan, drawn);
+  scheduler_->commit(plan, drawn.tokens, drawn.choices);
 
   int64_t generated = 0;
-  for (size_t i = 0; i < plan.sequences.size(); ++i) {
-    const Sequence& s = *plan.sequences[i].sequence;
+  const auto report = [&](const Sequence& s, int64_t known_before) {
     Progress p{s.id(), {}, s.finish_reason(), s.prompt_length(), s.cached_prompt_tokens()};
-    const auto fresh = s.known_tokens().subspan(static_cast<size_t>(known[i]));
+    const auto fresh = s.known_tokens().subspan(static_cast<size_t>(known_before));
     p.tokens.assign(fresh.begin(), fresh.end());
     generated += static_cast<int64_t>(p.tokens.size());
     progress.push_back(std::move(p));
     if (s.state() == SequenceState::kFinished) scheduler_->take(s.id());
+  };
+  for (size_t i = 0; i < plan.sequences.size(); ++i) report(*plan.sequences[i].sequence, known[i]);
+  for (const Choice& choice : drawn.choices) {
+    if (const Sequence* s = scheduler_->find(choice.id)) report(*s, s->prompt_length());
   }
   const double seconds = now() - start;
   stats_.prompt_tokens += prompt_tokens;

@@ -18,9 +18,11 @@ struct EngineOptions {
   std::string device = "cpu";
   int n_gpu_layers = kAllLayers;
   int n_threads = 0;
-  int64_t context = 0;    // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
-  int max_sequences = 1;  // computed side by side
-  int step_tokens = 512;  // token budget of a step
+  int64_t context = 0;       // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
+  int max_sequences = 1;     // computed side by side
+  int max_waiting = 1024;    // requests in the queue
+  int64_t cache_tokens = 0;  // of all sequences together; 0: a whole context for each
+  int step_tokens = 512;     // token budget of a step
   bool default_cache_types = true;
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   bool all_logits = false;  // requests may ask for the logits of every prompt position
@@ -31,7 +33,7 @@ inline constexpr int64_t kDefaultContext = 4096;
 
 // What a step brought for one sequence.
 struct Progress {
-  RequestId id;
+  RequestId id;                 // of a request, or of one of its choices
   std::vector<TokenId> tokens;  // newly generated
   FinishReason finished = FinishReason::kNone;
   int64_t prompt_tokens = 0, cached_tokens = 0;  // of the prompt: its length, and how much of it was not computed again
@@ -59,7 +61,8 @@ class Engine {
   [[nodiscard]] bool submit(Request request);
   // Tokens that may follow the known ones of a sequence, verified by its next step; the text does not depend on them.
   void propose(RequestId id, std::span<const TokenId> drafts) { scheduler_->propose(id, drafts); }
-  // Ends a request at once, of whatever stage; unknown ids are ignored. Not from within a LogitsCallback.
+  // Ends a request at once, of whatever stage; unknown ids are ignored. While its prompt is being computed, a request
+  // takes its choices with it; afterwards each goes on alone. Not from within a LogitsCallback.
   void cancel(RequestId id, FinishReason reason = FinishReason::kCancelled);
   bool idle() const;
   // Gives back what the last request of a conversation left (Request::conversation).
@@ -68,7 +71,8 @@ class Engine {
   // Runs one step and says what became of every sequence that took part or ended. Empty when there is nothing to do.
   std::vector<Progress> step();
 
-  // Called for every row with logits, before sampling: position is that of the token the row belongs to.
+  // Called for every row with logits, before sampling: position is that of the token the row belongs to. The row that
+  // several choices begin with is reported to each.
   using LogitsCallback = std::function<void(RequestId id, int64_t position, std::span<const float> logits)>;
   void on_logits(LogitsCallback callback) { on_logits_ = std::move(callback); }
 
@@ -83,7 +87,11 @@ class Engine {
 
  private:
   void fill(const StepPlan& plan);
-  std::vector<std::vector<TokenId>> draw(const StepPlan& plan);
+  struct Drawn {
+    std::vector<std::vector<TokenId>> tokens;  // one after another, for each sequence of the plan
+    std::vector<Choice> choices;
+  };
+  Drawn draw(const StepPlan& plan);
 
   Tokenizer tokenizer_;
   std::unique_ptr<ModelRunner> runner_;

@@ -1,4 +1,4 @@
-// What a client asks of the engine: one prompt, one continuation. Plain data.
+// What a client asks of the engine: one prompt and one continuation, or several. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,9 @@ struct Request {
   // Not 0: starts from what the last request of this conversation left computed, token for token where cached blocks
   // go by 32, and leaves the same. One request of a conversation at a time gains by it.
   uint64_t conversation = 0;
+  // Ids of further continuations of the prompt, unused like `id`. They come to be when the prompt is computed, which
+  // is done once; from then on each is a request of its own. The i-th, counted from 1, is the text of seed + i.
+  std::vector<RequestId> choices;
   // Logits of every prompt position from this one on, -1: of none. Such a request takes no cached blocks.
   int64_t logits_from = -1;
   bool wants_prompt_logits() const { return logits_from >= 0; }

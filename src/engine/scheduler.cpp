@@ -74,7 +74,15 @@ void Scheduler::check_request(const Request& request) const {
     throw Error(ErrorCode::kOutOfMemory, concat("[scheduler] prompt of ", length, " tokens needs ", blocks_for(needed),
                                                 " cache blocks, found ", max_known() / kBlockTokens, " in all"));
   }
-  require(!sequences_.contains(request.id), "an unused request id", static_cast<int64_t>(request.id));
+  std::unordered_set<RequestId> ids;
+  const auto check_id = [&](RequestId id) {
+    const bool unused = !sequences_.contains(id) && !future_choices_.contains(id) && ids.insert(id).second;
+    require(unused, "an unused request id", static_cast<int64_t>(id));
+  };
+  check_id(request.id);
+  for (const RequestId id : request.choices) check_id(id);
+  require(request.choices.empty() || request.max_new_tokens != 0, "no choices of a request without new tokens",
+          static_cast<int64_t>(request.choices.size()));
 }
 
 bool Scheduler::add(Request request) {
@@ -82,7 +90,8 @@ bool Scheduler::add(Request request) {
   Sampler sampler(request.sampling, config_.n_vocab, request.dry_breakers);
   if (waiting_.size() >= static_cast<size_t>(config_.max_waiting)) return false;
   const RequestId id = request.id;
-  auto s = std::make_unique<Sequence>(std::move(request), std::move(sampler), arrivals_++, groups_.size());
+  future_choices_.insert(request.choices.begin(), request.choices.end());
+  auto s = std::make_unique<Sequence>(std::move(request), std::move(sampler), arrivals_++, 0, groups_.size());
   s->max_known_ = max_known();
   if (s->request_.max_new_tokens >= 0)
     s->max_known_ = std::min(s->max_known_, s->n_prompt_ + s->request_.max_new_tokens);
@@ -352,7 +361,7 @@ void Scheduler::release(size_t group, Sequence::Table& table) {
   table.n_published = 0;
 }
 
-void Scheduler::commit(const StepPlan& plan, std::span<const std::vector<TokenId>> sampled) {
+void Scheduler::commit(const StepPlan& plan, std::span<const std::vector<TokenId>> sampled, std::span<Choice> choices) {
   CHECK_INTERNAL(in_flight_ && sampled.size() == plan.sequences.size());
   in_flight_ = false;
   ++stats_.steps;
@@ -380,6 +389,17 @@ void Scheduler::commit(const StepPlan& plan, std::span<const std::vector<TokenId
     }
     stats_.computed_tokens += s.n_computed_ - before;
     publish_full_blocks(s);
+    for (Choice& choice : choices) {
+      if (choice.parent != s.id() || future_choices_.erase(choice.id) == 0) continue;
+      Request request = s.request_;
+      request.id = choice.id;
+      request.conversation = 0;  // one answer goes on with it
+      request.logits_from = -1;
+      auto child = std::make_unique<Sequence>(std::move(request), std::move(choice.sampler), s.arrival_, choice.index,
+                                              groups_.size());
+      add_fork(s, std::move(child), s.n_prompt_, choice.first, running_.size() - (reason != FinishReason::kNone));
+    }
+    if (scheduled.samples) s.request_.choices.clear();
     if (reason != FinishReason::kNone) {
       finish(s.id(), reason);
     } else {
@@ -440,20 +460,27 @@ void Scheduler::fork(RequestId parent_id, RequestId child_id, Sampler sampler, i
   const Sequence* parent = find(parent_id);
   CHECK_INTERNAL(parent && n_shared >= parent->n_prompt_ && n_shared <= parent->n_known_ &&
                  n_shared < parent->max_known_);
-  require(!sequences_.contains(child_id), "an unused request id", static_cast<int64_t>(child_id));
+  require(!sequences_.contains(child_id) && !future_choices_.contains(child_id), "an unused request id",
+          static_cast<int64_t>(child_id));
   Request request = parent->request_;
   request.id = child_id;
-  auto child = std::make_unique<Sequence>(std::move(request), std::move(sampler), arrivals_++, groups_.size());
+  auto child = std::make_unique<Sequence>(std::move(request), std::move(sampler), arrivals_++, 0, groups_.size());
+  add_fork(*parent, std::move(child), n_shared, next, running_.size());
+}
+
+void Scheduler::add_fork(const Sequence& parent, std::unique_ptr<Sequence> child, int64_t n_shared, TokenId next,
+                         size_t n_running) {
   Sequence& s = *child;
-  sequences_.emplace(child_id, std::move(child));
-  s.tokens_.assign(parent->tokens_.begin(), parent->tokens_.begin() + n_shared);
+  sequences_.emplace(s.id(), std::move(child));
+  s.request_.choices.clear();
+  s.tokens_.assign(parent.tokens_.begin(), parent.tokens_.begin() + n_shared);
   s.n_known_ = n_shared;
-  s.max_known_ = parent->max_known_;
-  const bool share = parent->state_ == SequenceState::kRunning && n_shared <= parent->n_computed_ &&
-                     running_.size() < static_cast<size_t>(config_.max_sequences);
+  s.max_known_ = parent.max_known_;
+  const bool share = parent.state_ == SequenceState::kRunning && n_shared <= parent.n_computed_ &&
+                     n_running < static_cast<size_t>(config_.max_sequences);
   if (share) {
     for (size_t g = 0; g < pools_.size(); ++g) {
-      const auto& from = parent->tables_[g];
+      const auto& from = parent.tables_[g];
       auto& to = s.tables_[g];
       to.blocks.assign(from.blocks.begin(), from.blocks.begin() + blocks_for(n_shared));
       for (const BlockId block : to.blocks) pools_[g].retain(block);
@@ -466,12 +493,14 @@ void Scheduler::fork(RequestId parent_id, RequestId child_id, Sampler sampler, i
   }
   insert(share ? running_ : waiting_, s);
   const FinishReason reason = append(s, std::span(&next, 1));
-  if (reason != FinishReason::kNone) finish(child_id, reason);
+  if (reason != FinishReason::kNone) finish(s.id(), reason);
 }
 
 void Scheduler::finish(RequestId id, FinishReason reason) {
+  if (future_choices_.erase(id) > 0) return;
   Sequence* s = find(id);
   if (!s || s->state_ == SequenceState::kFinished) return;
+  for (const RequestId choice : s->request_.choices) future_choices_.erase(choice);
   std::erase(s->state_ == SequenceState::kRunning ? running_ : waiting_, s);
   const bool keeps = s->request_.conversation != 0 && s->request_.reuse_prefix && s->n_computed_ > 0;
   if (keeps) {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "src/engine/block_pool.h"
@@ -63,6 +64,15 @@ struct StepPlan {
   bool empty() const { return sequences.empty(); }
 };
 
+// A further continuation of a prompt (Request::choices), once its first token is drawn.
+struct Choice {
+  RequestId parent = 0;
+  uint32_t index = 0;  // from 1
+  RequestId id = 0;
+  Sampler sampler;  // which drew
+  TokenId first;
+};
+
 struct SchedulerStats {
   int64_t steps = 0;
   int64_t computed_tokens = 0;  // those of drafts that were rejected are not counted
@@ -93,7 +103,9 @@ class Scheduler {
   // Takes the step's results: sampled[i] are the tokens drawn for plan.sequences[i], one after another from its
   // sampled rows, up to and including the first that differs from the draft at its place. Empty where !samples.
   // Text ends at the first token that finishes the sequence. Results of sequences finished meanwhile are ignored.
-  void commit(const StepPlan& plan, std::span<const std::vector<TokenId>> sampled);
+  // `choices`: of the sequences that drew their first token; these become sequences, which share the parent's blocks
+  // where a place among the running is free, and else wait for one. Choices that were finished before are ignored.
+  void commit(const StepPlan& plan, std::span<const std::vector<TokenId>> sampled, std::span<Choice> choices = {});
 
   // A new sequence of the parent's first n_shared tokens (at least the prompt) followed by `next`, a token already
   // drawn by `sampler`. It shares the parent's blocks when those tokens are computed and there is a place among the
@@ -101,7 +113,8 @@ class Scheduler {
   // schedule() and commit(). Throws Error(kInvalidArgument) when the id is taken.
   void fork(RequestId parent, RequestId child, Sampler sampler, int64_t n_shared, TokenId next);
 
-  // Ends a sequence (cancelled, stop string found, error); without effect on a finished or unknown one. Between
+  // Ends a sequence (cancelled, stop string found, error); without effect on a finished or unknown one. Choices that
+  // have not drawn a token yet end with their request, or alone when `id` is that of a choice. Between
   // schedule() and commit() its block table is gone but its blocks are given to nobody before the next schedule().
   void finish(RequestId id, FinishReason reason);
 
@@ -142,6 +155,9 @@ class Scheduler {
   bool start(Sequence& s, StepPlan& plan);
   // As start(), from the first n_held tokens of what the sequence's conversation left.
   bool start_from_held(Sequence& s, std::vector<Held>::iterator held, int64_t n_held, StepPlan& plan);
+  // The sequence of fork() and of a choice. `n_running` sequences keep their places.
+  void add_fork(const Sequence& parent, std::unique_ptr<Sequence> child, int64_t n_shared, TokenId next,
+                size_t n_running);
   std::vector<Held>::iterator find_held(const Sequence& s);
   // The sequence's computed tokens, with their blocks, become what its conversation holds.
   void hold(Sequence& s);
@@ -168,8 +184,9 @@ class Scheduler {
   const PrefixHasher hasher_;
   std::vector<BlockPool> pools_;  // one per group
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
-  std::vector<Sequence*> waiting_, running_;  // in rank
-  std::vector<Held> held_;                    // at most one per conversation, oldest first
+  std::unordered_set<RequestId> future_choices_;  // of requests whose prompts are not computed yet
+  std::vector<Sequence*> waiting_, running_;      // in rank
+  std::vector<Held> held_;                        // at most one per conversation, oldest first
   uint64_t arrivals_ = 0;
   bool in_flight_ = false;  // between schedule() and commit()
   SchedulerStats stats_;

@@ -22,10 +22,11 @@ std::string_view finish_reason_name(FinishReason reason) {
   return "unknown";
 }
 
-Sequence::Sequence(Request request, Sampler sampler, uint64_t arrival, size_t n_groups)
+Sequence::Sequence(Request request, Sampler sampler, uint64_t arrival, uint32_t choice, size_t n_groups)
     : request_(std::move(request)),
       sampler_(std::move(sampler)),
       arrival_(arrival),
+      choice_(choice),
       tokens_(request_.prompt),
       n_prompt_(static_cast<int64_t>(tokens_.size())),
       n_known_(n_prompt_),

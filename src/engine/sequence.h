@@ -30,7 +30,8 @@ std::string_view finish_reason_name(FinishReason reason);
 
 class Sequence {
  public:
-  Sequence(Request request, Sampler sampler, uint64_t arrival, size_t n_groups);
+  // `choice` numbers the continuations of one prompt, which arrived together.
+  Sequence(Request request, Sampler sampler, uint64_t arrival, uint32_t choice, size_t n_groups);
 
   const Request& request() const { return request_; }
   RequestId id() const { return request_.id; }
@@ -58,10 +59,10 @@ class Sequence {
   int64_t cached_prompt_tokens() const { return n_cached_prompt_ < 0 ? 0 : n_cached_prompt_; }
   int32_t preemptions() const { return n_preemptions_; }
 
-  // Whether this goes before `other`: higher priority, then earlier arrival.
+  // Whether this goes before `other`: higher priority, then earlier arrival, then the lower choice.
   bool before(const Sequence& other) const {
     if (request_.priority != other.request_.priority) return request_.priority > other.request_.priority;
-    return arrival_ < other.arrival_;
+    return arrival_ != other.arrival_ ? arrival_ < other.arrival_ : choice_ < other.choice_;
   }
 
  private:
@@ -76,6 +77,7 @@ class Sequence {
   Request request_;
   Sampler sampler_;
   uint64_t arrival_;
+  uint32_t choice_;
   SequenceState state_ = SequenceState::kWaiting;
   FinishReason finish_reason_ = FinishReason::kNone;
   std::vector<TokenId> tokens_;

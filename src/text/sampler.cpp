@@ -43,11 +43,7 @@ Sampler Sampler::for_choice(uint32_t index) const {
   Sampler other = *this;
   other.mu_ = 2.0 * params_->mirostat_tau;
   other.sampled_ = kNoToken;
-  if (index > 0) {
-    const auto mixed =
-        philox4x32({index, 0x63686f69, 0, 0}, {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)});
-    other.seed_ = (uint64_t{mixed[0]} << 32) | mixed[1];
-  }
+  other.seed_ = seed_ + index;
   return other;
 }
 

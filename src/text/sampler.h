@@ -42,8 +42,8 @@ class Sampler {
   // Says that the token last sampled became part of the sequence: mirostat learns from it.
   void accept(TokenId token);
 
-  // The same parameters with another seed and a fresh state, for the i-th of several answers to one prompt.
-  // Index 0 is the sampler itself.
+  // The same parameters with seed() + index and a fresh state, for one of several answers to a prompt: each is the
+  // text of a request with that seed.
   Sampler for_choice(uint32_t index) const;
 
   const SamplingParams& params() const { return *params_; }

@@ -164,6 +164,36 @@ TEST_CASE("a turn of a conversation computes its new tokens only, and gives the 
   CHECK(engine.scheduler().pool(0).stats().used == 0);
 }
 
+TEST_CASE("each choice of a request is the text of a request of its own, also where choices wait or are preempted") {
+  Request request = make_request(1, 75, 40);
+  request.sampling.seed = 5;
+  request.choices = {11, 12, 13};
+  for (const int max_sequences : {1, 2, 5}) {
+    for (const int64_t cache_tokens : {0, 192}) {
+      CAPTURE(max_sequences);
+      CAPTURE(cache_tokens);
+      EngineOptions options = small_options();
+      options.max_sequences = max_sequences;
+      options.cache_tokens = cache_tokens;
+      Engine engine(open_model("Q4_K_M"), options);
+      const auto answers = run_all(engine, {{0, request}, {3, make_request(2, 30, 50)}});
+      CHECK(answers.size() == 5);
+      for (uint64_t i = 0; i < 4; ++i) {
+        CAPTURE(i);
+        Request alone = request;
+        alone.choices.clear();
+        alone.sampling.seed = 5 + i;
+        const Answer& answer = answers.at(i == 0 ? 1 : 10 + i);
+        CHECK(answer.tokens.size() == 40);
+        check_same(run_alone("Q4_K_M", alone, small_options()), answer);
+      }
+      CHECK((engine.scheduler().stats().preemptions > 0) == (max_sequences == 5 && cache_tokens == 192));
+      if (max_sequences == 5 && cache_tokens == 0) CHECK(engine.stats().prompt_tokens == 75 + 30);
+      CHECK(engine.scheduler().pool(0).stats().used == 0);
+    }
+  }
+}
+
 TEST_CASE("drafts change nothing but the number of steps") {
   const Request request = make_request(1, 40, 24);
   const Answer plain = run_alone("Q4_K_M", request, small_options());

@@ -67,6 +67,20 @@ class FakeModel {
     return sampled;
   }
 
+  // First tokens of the choices of the sequences that draw their first token in this step.
+  std::vector<Choice> draw_choices(const StepPlan& plan) const {
+    std::vector<Choice> choices;
+    for (const ScheduledSequence& scheduled : plan.sequences) {
+      const Request& r = scheduled.sequence->request();
+      if (!scheduled.samples) continue;
+      for (uint32_t i = 0; i < r.choices.size(); ++i) {
+        choices.push_back({r.id, i + 1, r.choices[i], scheduled.sequence->sampler().for_choice(i + 1),
+                           draw(r.choices[i], hash_of(r.prompt))});
+      }
+    }
+    return choices;
+  }
+
   // Every computed position of a sequence holds the hash of its own text.
   void check_cache(const Sequence& s) {
     uint64_t hash = 0;

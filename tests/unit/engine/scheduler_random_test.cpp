@@ -1,4 +1,5 @@
-// A random driver: requests with shared prefixes, drafts, forks, cancellations and too few blocks, for 100,000 steps.
+// A random driver: requests with shared prefixes, several choices, priorities, drafts, forks, conversations,
+// cancellations and too few blocks, for 100,000 steps.
 // After every step the books must balance, and every text must be what the model says without any cache.
 #include <doctest/doctest.h>
 
@@ -56,6 +57,7 @@ class Driver {
     CHECK(scheduler_->n_held() == 0);
     for (size_t g = 0; g < groups_.size(); ++g) CHECK(scheduler_->pool(g).stats().used == 0);
     CHECK(n_added_ == n_taken_);
+    CHECK(future_choices_.empty());
   }
 
   const SchedulerStats& stats() const { return scheduler_->stats(); }
@@ -64,6 +66,10 @@ class Driver {
   int64_t n_forked() const { return n_forked_; }
   int64_t n_copies() const { return n_copies_; }
   int64_t n_continued() const { return n_continued_; }
+  int64_t n_choices() const { return n_choices_; }
+  int64_t n_choices_waited() const { return n_choices_waited_; }
+  int64_t n_cancelled_in_prompt() const { return n_cancelled_in_prompt_; }
+  int64_t n_overtaken() const { return n_overtaken_; }
 
  private:
   static constexpr size_t kVocab = 50;
@@ -113,7 +119,12 @@ class Driver {
     r.logits_from = chance(5) ? below(length + 1) : -1;
     r.cache_salt = chance(10) ? "salt" : "";
     r.sampling.seed = r.id;
-    if (scheduler_->add(r)) expect(r);
+    if (r.max_new_tokens != 0 && chance(20)) {
+      for (int64_t i = 1 + below(4); i > 0; --i) r.choices.push_back(next_id_++);
+    }
+    if (!scheduler_->add(r)) return;
+    expect(r);
+    for (const RequestId id : r.choices) future_choices_.emplace(id, r);
   }
 
   void propose(const Sequence& s) {
@@ -137,6 +148,7 @@ class Driver {
                                         : parent.prompt_length() + below(parent.known() - parent.prompt_length() + 1);
     if (n_shared >= static_cast<int64_t>(expected_.at(parent_id).text.size())) return;
     Request r = parent.request();
+    r.choices.clear();
     r.id = next_id_++;
     std::vector<TokenId> begin(parent.tokens().begin(), parent.tokens().begin() + n_shared);
     const TokenId next = model_->draw(r.id, hash_of(begin));
@@ -152,12 +164,41 @@ class Driver {
     ++n_forked_;
   }
 
+  void expect_choices(std::span<const Choice> choices) {
+    for (const Choice& choice : choices) {
+      const auto future = future_choices_.find(choice.id);
+      const Sequence* s = scheduler_->find(choice.id);
+      REQUIRE((s != nullptr) == (future != future_choices_.end()));
+      if (!s) continue;
+      Request r = future->second;
+      future_choices_.erase(future);
+      r.id = choice.id;
+      expect(r);
+      ++n_choices_;
+      if (s->state() == SequenceState::kRunning) {
+        expected_.at(r.id).started = true, expected_.at(r.id).next = static_cast<int64_t>(r.prompt.size());
+        REQUIRE(s->computed() == static_cast<int64_t>(r.prompt.size()));
+      } else if (s->state() == SequenceState::kWaiting) {
+        ++n_choices_waited_;
+      }
+    }
+  }
+
   void cancel() {
+    if (!future_choices_.empty() && chance(20)) {
+      const RequestId id = future_choices_.begin()->first;
+      scheduler_->finish(id, FinishReason::kCancelled);
+      future_choices_.erase(id);
+      return;
+    }
     if (expected_.empty()) return;
     auto it = expected_.begin();
     std::advance(it, below(static_cast<int64_t>(expected_.size())));
-    if (scheduler_->find(it->first)->state() == SequenceState::kFinished) return;
+    const Sequence& s = *scheduler_->find(it->first);
+    if (s.state() == SequenceState::kFinished) return;
     it->second.cancelled = true;
+    n_cancelled_in_prompt_ += s.computed() > 0 && s.computed() < s.prompt_length();
+    for (const RequestId choice : s.request().choices) future_choices_.erase(choice);
     scheduler_->finish(it->first, FinishReason::kCancelled);
   }
 
@@ -174,8 +215,10 @@ class Driver {
       model_->copy(plan);
       std::vector<std::vector<TokenId>> sampled;
       for (const auto& s : plan.sequences) sampled.push_back(model_->run(s, s.sequence->id()));
+      std::vector<Choice> choices = model_->draw_choices(plan);
       if (chance(1)) cancel();  // while the step is in flight
-      scheduler_->commit(plan, sampled);
+      scheduler_->commit(plan, sampled, choices);
+      expect_choices(choices);
     }
     check_books();
     take_finished();
@@ -210,6 +253,12 @@ class Driver {
         REQUIRE(entry.first_position == e.next);
       }
       REQUIRE(entry.first_position == s.computed());
+    }
+    // In rank, and no two of one rank.
+    const auto running = scheduler_->running();
+    for (size_t i = 1; i < running.size(); ++i) {
+      REQUIRE(running[i - 1]->before(*running[i]));
+      n_overtaken_ += running[i - 1]->request().priority > running[i]->request().priority;
     }
     REQUIRE(tokens == plan.n_tokens);
     REQUIRE(outputs == plan.n_outputs);
@@ -276,10 +325,12 @@ class Driver {
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<FakeModel> model_;
   std::map<RequestId, Expectation> expected_;
+  std::map<RequestId, Request> future_choices_;  // with the request they belong to
   std::vector<RequestId> forks_;
   std::map<uint64_t, std::vector<TokenId>> texts_;  // how the conversations ended last
   RequestId next_id_ = 1;
   int64_t n_added_ = 0, n_taken_ = 0, n_forked_ = 0, n_copies_ = 0, n_continued_ = 0;
+  int64_t n_choices_ = 0, n_choices_waited_ = 0, n_cancelled_in_prompt_ = 0, n_overtaken_ = 0;
 };
 
 const Setting kSettings[] = {
@@ -302,6 +353,10 @@ TEST_CASE("random_driver_keeps_every_promise") {
     CHECK(driver.n_forked() > 50);
     CHECK(driver.n_copies() > 10);
     CHECK(driver.n_continued() > 10);
+    CHECK(driver.n_choices() > 100);
+    if (setting.blocks[0] >= 10) CHECK(driver.n_choices_waited() > 10);
+    CHECK(driver.n_cancelled_in_prompt() > 2);
+    CHECK(driver.n_overtaken() > 100);
     CHECK(driver.evictions() > 100);
     CHECK(driver.stats().prefix_hit_tokens > 1000);
     CHECK(driver.stats().accepted_drafts > 200);

@@ -6,62 +6,12 @@
 #include <numeric>
 
 #include "ggml-like/error.h"
-#include "tests/unit/engine/fake_model.h"
+#include "tests/unit/engine/scheduler_world.h"
 
 using namespace infer;
 using namespace infer::test;
 
 namespace {
-
-SchedulerConfig small_config() {
-  SchedulerConfig config;
-  config.token_budget = 64, config.max_sequences = 4, config.max_outputs = 16, config.max_waiting = 8;
-  config.max_context = 512, config.n_vocab = 100, config.eog_tokens = {kEog};
-  return config;
-}
-
-// Tokens first, first + 1, ... within 1..99.
-std::vector<TokenId> text(int n, int first = 1) {
-  std::vector<TokenId> tokens(n);
-  for (int i = 0; i < n; ++i) tokens[i] = 1 + (first + i) % 99;
-  return tokens;
-}
-
-Request request(RequestId id, std::vector<TokenId> prompt, int32_t max_new = 8) {
-  Request r;
-  r.id = id, r.prompt = std::move(prompt), r.max_new_tokens = max_new, r.ignore_eog = true, r.sampling.seed = id;
-  return r;
-}
-
-struct World {
-  explicit World(int n_blocks = 64, SchedulerConfig config = small_config())
-      : groups{full_group(n_blocks)}, scheduler(config, groups, PrefixHasher({1, 2})), model(groups, config.n_vocab) {}
-
-  StepPlan step() {
-    const StepPlan plan = scheduler.schedule();
-    if (plan.empty()) return plan;
-    model.copy(plan);
-    std::vector<std::vector<TokenId>> sampled;
-    for (const auto& s : plan.sequences) sampled.push_back(model.run(s, s.sequence->id()));
-    scheduler.commit(plan, sampled);
-    return plan;
-  }
-  void drain() {
-    for (int i = 0; !scheduler.idle(); ++i) {
-      REQUIRE(i < 10000);
-      REQUIRE_FALSE(step().empty());
-    }
-  }
-  void add(Request r) {
-    const bool queued = scheduler.add(std::move(r));
-    REQUIRE(queued);
-  }
-  Sequence& sequence(RequestId id) { return *scheduler.find(id); }
-
-  std::vector<CacheGroup> groups;
-  Scheduler scheduler;
-  FakeModel model;
-};
 
 const ScheduledSequence* entry_of(const StepPlan& plan, RequestId id) {
   for (const auto& s : plan.sequences) {
