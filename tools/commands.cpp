@@ -22,6 +22,11 @@
 namespace infer {
 namespace {
 
+// An empty value, as of an unset shell variable, is none.
+CLI::Validator some_value() {
+  return {[](std::string& text) { return text.empty() ? "a value, found none" : ""; }, ""};
+}
+
 std::string shape_names() {
   std::string names;
   for (const std::string_view shape : random_model_shapes()) names += (names.empty() ? "" : ", ") + std::string(shape);
@@ -109,9 +114,13 @@ std::function<int()> define_perplexity(CLI::App& app) {
 
 std::function<int()> define_imatrix(CLI::App& app) {
   const auto o = std::make_shared<ImatrixOptions>();
-  add_model_flags(app, o->model);
+  add_model_flags(app, o->model, false);
   app.add_option("-f,--file", o->file, "Text to read; cut into chunks of -c tokens (default: 512)")
-      ->required()
+      ->check(some_value())
+      ->type_name("FILE");
+  app.add_option("--in-file", o->in_files, "Importance matrix to add to, GGUF or .dat (may be repeated; no -f needed)")
+      ->take_all()
+      ->check(some_value())
       ->type_name("FILE");
   app.add_option("-o,--output", o->out, "File to write")->required()->type_name("FILE");
   app.add_option("--chunks", o->chunks, "Read at most N chunks (default: all)")
@@ -158,11 +167,6 @@ std::function<int()> define_plan(CLI::App& app) {
       ->type_name("X");
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_plan(*o); };
-}
-
-// An empty value, as of an unset shell variable, is none.
-CLI::Validator some_value() {
-  return {[](std::string& text) { return text.empty() ? "a value, found none" : ""; }, ""};
 }
 
 std::function<int()> define_quantize(CLI::App& app) {

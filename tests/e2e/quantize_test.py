@@ -285,7 +285,7 @@ def importance_that_does_not_fit():
         ({**good, first: good[first][:-1]}, ["[imatrix]", first, "256", "255"]),
         ({f"x.{name}": floats for name, floats in good.items()}, ["[imatrix]", "no importance of any tensor"]),
         ({**good, first: [math.nan] * 256}, ["[imatrix]", first, "nan"]),
-        ({**good, first: [-1.0] * 256}, ["[imatrix]", first, "-1"]),
+        ({**good, first: [-1.0] * 256}, ["[imatrix]", first, "-2"]),
         ({}, ["[imatrix]"]),
     ]
     with tempfile.TemporaryDirectory() as name:

@@ -17,9 +17,37 @@
 
 namespace infer {
 
-int run_imatrix(const ImatrixOptions& options) {
+namespace {
+
+// What the files hold together. With a model's file, all must be of that model.
+ImportanceSums read_files(const ImatrixOptions& options, const GgufFile* model) {
+  ImportanceSums total;
+  for (const std::string& name : options.in_files) {
+    const ImportanceSums sums =
+        ImportanceSums::read(name, options.model.context > 0 ? options.model.context : kDefaultChunk);
+    const std::string where = printable(name, 4096);
+    size_t n_known = 0;
+    for (const auto& [tensor, entry] : sums.entries) {
+      const GgufTensor* weight = model ? model->find_tensor(tensor) : nullptr;
+      if (!weight) continue;
+      ++n_known;
+      if (static_cast<int64_t>(entry.sums.size()) != importance_size(*weight)) {
+        throw Error(ErrorCode::kInvalidFile,
+                    concat("[imatrix] ", where, ": tensor ", printable(tensor), ": expected ", importance_size(*weight),
+                           " sums, found ", entry.sums.size(), ": of another model?"));
+      }
+    }
+    if (model && n_known == 0)
+      throw Error(ErrorCode::kInvalidFile, concat("[imatrix] ", where, ": no importance of any tensor of this model"));
+    total.add(sums, where);
+  }
+  return total;
+}
+
+// Adds what the model multiplies while it reads the text. Returns false when the user stopped it.
+bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFile>& file, ImportanceSums& total) {
   const std::string text = read_text_file(options.file);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model));
+  std::shared_ptr<Model> model = load_model(file);
   EngineOptions engine_options = options.model.engine_options();
   if (engine_options.context == 0) {
     const int64_t trained = model->context_length();
@@ -52,10 +80,32 @@ int run_imatrix(const ImatrixOptions& options) {
         return !guard.interrupted();
       });
   if (shows_progress) std::fputs("\r\033[K", stderr);
-  if (guard.interrupted()) return 130;
-  collector.write(options.out, options.file, done, chunks.n_ctx);
-  std::fprintf(stderr, "%zu matrices, %d chunks of %lld tokens, perplexity %.4f: %s\n", collector.entries().size(),
-               done, static_cast<long long>(chunks.n_ctx), std::exp(nll.mean()), printable(options.out, 4096).c_str());
+  if (guard.interrupted()) return false;
+  ImportanceSums sums = collector.sums();
+  sums.datasets = {options.file};
+  sums.n_chunks = done;
+  sums.chunk_size = chunks.n_ctx;
+  total.add(sums, printable(options.model.model, 4096));
+  std::fprintf(stderr, "%d chunks of %lld tokens, perplexity %.4f\n", done, static_cast<long long>(chunks.n_ctx),
+               std::exp(nll.mean()));
+  return true;
+}
+
+}  // namespace
+
+int run_imatrix(const ImatrixOptions& options) {
+  if (options.file.empty() && options.in_files.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "[imatrix] a text (-f) or importance matrices to add up (--in-file), found neither");
+  }
+  if (!options.file.empty() && options.model.model.empty())
+    throw Error(ErrorCode::kInvalidArgument, "[imatrix] -m: a model that reads the text, found none");
+  const auto model = options.model.model.empty() ? nullptr : GgufFile::open(options.model.model);
+  ImportanceSums total = read_files(options, model.get());
+  if (!options.file.empty() && !read_text(options, model, total)) return 130;
+  total.write(options.out);
+  std::fprintf(stderr, "%zu matrices, %lld chunks: %s\n", total.entries.size(), static_cast<long long>(total.n_chunks),
+               printable(options.out, 4096).c_str());
   return 0;
 }
 

@@ -1,6 +1,5 @@
-// Importance matrices: for each weight matrix, the mean square of what its columns are multiplied with, gathered while
-// a model read a text. Reads GGUF files of that kind (`infer imatrix`, llama-imatrix) and the older binary form (.dat).
-// Immutable after load(); any thread may read it. A damaged file throws Error(kInvalidFile).
+// Importance matrices as encoding needs them: for each weight matrix, the mean square of what its columns are
+// multiplied with. Immutable after load(); any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +18,16 @@ class Importance {
   };
 
   Importance() = default;
+  // Of a file that ImportanceSums::read takes. Throws what that throws.
   static Importance load(const std::filesystem::path& path);
 
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size(); }
   const Entry* find(std::string_view tensor) const;        // nullptr when there is none
-  const std::string& dataset() const { return dataset_; }  // "" when the file does not say
+  const std::string& dataset() const { return dataset_; }  // the first; "" when the file does not say
   int64_t n_chunks() const { return n_chunks_; }           // 0 when the file does not say
 
  private:
-  void load_gguf(const std::filesystem::path& path);
-  void load_binary(const std::filesystem::path& path, const std::string& bytes);
-  void add(const std::string& where, const std::string& name, Entry entry);
-
   std::map<std::string, Entry, std::less<>> entries_;
   std::string dataset_;
   int64_t n_chunks_ = 0;

@@ -6,6 +6,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "tools/imatrix/importance_sums.h"
 #include "tools/quantize/mix.h"
 #include "tools/quantize/name_pattern.h"
 
@@ -88,9 +89,7 @@ void check_convertible(const Conversion& c, bool allow_requantize) {
 const Importance::Entry* importance_of(const Importance& importance, const GgufTensor& tensor) {
   const Importance::Entry* entry = importance.find(tensor.name);
   if (!entry) return nullptr;
-  int64_t n_matrices = 1;
-  for (size_t i = 0; i + 2 < tensor.shape.size(); ++i) n_matrices *= tensor.shape[i];
-  const int64_t expected = n_matrices * tensor.shape.back();
+  const int64_t expected = importance_size(tensor);
   if (static_cast<int64_t>(entry->weights.size()) == expected) return entry;
   throw Error(ErrorCode::kInvalidFile, concat("[imatrix] tensor ", printable(tensor.name), ": expected ", expected,
                                               " weights, found ", entry->weights.size(), ": of another model?"));
