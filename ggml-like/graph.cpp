@@ -248,6 +248,17 @@ ValueId Graph::view_columns(ValueId x, int64_t begin, int64_t count) {
   return id;
 }
 
+ValueId Graph::view_logits_rows(ValueId x) {
+  const TensorDesc d = values_[x].desc;
+  CHECK_INTERNAL(d.rows == RowKind::kOutputs && logits_ <= outputs_);
+  TensorDesc view = d;
+  view.rows = RowKind::kLogits;
+  view.shape.dim[0] = logits_;
+  const ValueId id = add_value(view, values_[x].producer);
+  values_[id].alias_of = x;
+  return id;
+}
+
 ValueId Graph::name(ValueId x, std::string text) {
   values_[x].name = std::move(text);
   return x;

@@ -52,13 +52,16 @@ struct Node {
 
 class Graph {
  public:
-  // Buckets this graph is built for: rows of kTokens and of kOutputs tensors.
-  Graph(int token_bucket, int output_bucket) : tokens_(token_bucket), outputs_(output_bucket) {}
+  // Buckets this graph is built for: rows of kTokens, kOutputs and kLogits tensors.
+  Graph(int token_bucket, int output_bucket, int logits_bucket)
+      : tokens_(token_bucket), outputs_(output_bucket), logits_(logits_bucket) {}
+  Graph(int token_bucket, int output_bucket) : Graph(token_bucket, output_bucket, output_bucket) {}
 
   // The layer that nodes added from now on belong to (kInputLayer, 0 .., kOutputLayer).
   void set_layer(int layer) { layer_ = layer; }
   int token_bucket() const { return tokens_; }
   int output_bucket() const { return outputs_; }
+  int logits_bucket() const { return logits_; }
 
   // A leaf; the same weight gives the same value.
   ValueId weight(const Weight& weight);
@@ -94,6 +97,9 @@ class Graph {
   // Columns [begin, begin + count) of a rank 2 tensor: a view with the parent's row stride.
   ValueId view_columns(ValueId x, int64_t begin, int64_t count);
 
+  // Of a kOutputs tensor the rows whose logits are wanted: a view.
+  ValueId view_logits_rows(ValueId x);
+
   // Names a value so that observers find it.
   ValueId name(ValueId x, std::string text);
   // A value the caller reads after the run; it stays allocated to the end.
@@ -117,7 +123,7 @@ class Graph {
     if (!condition) fail(op, expected, found);
   }
 
-  int tokens_, outputs_;
+  int tokens_, outputs_, logits_;
   int layer_ = kInputLayer;
   std::vector<Node> nodes_;
   std::vector<Value> values_;

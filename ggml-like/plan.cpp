@@ -236,7 +236,8 @@ void Plan::bind(std::span<Buffer* const> arenas) {
 
 void Plan::run(const StepInputs& step, std::span<Stream* const> streams, std::span<Buffer* const> step_buffers) {
   CHECK_INTERNAL(bound_.size() == graph_.nodes().size() && streams.size() == options_.devices.size());
-  CHECK_INTERNAL(step.n_tokens() <= graph_.token_bucket() && step.n_outputs() <= graph_.output_bucket());
+  CHECK_INTERNAL(step.n_tokens() <= graph_.token_bucket() && step.n_outputs() <= graph_.output_bucket() &&
+                 step.n_logits() <= graph_.logits_bucket());
   for (size_t n = 0; n < bound_.size(); ++n) {
     bound_[n].launch.step = &step;
     bound_[n].launch.step_buffer = step_buffers.empty() ? nullptr : step_buffers[node_device_[n]];

@@ -7,11 +7,12 @@
 namespace infer {
 namespace {
 
-constexpr size_t kHeader = 4;  // n_tokens, n_outputs, n_sequences, unused
+constexpr size_t kHeader = 4;  // n_tokens, n_outputs, n_sequences, n_logits
 
 }  // namespace
 
 StepInputs::StepInputs(const StepCapacity& capacity) : capacity_(capacity) {
+  if (capacity_.logits == 0) capacity_.logits = capacity_.outputs;
   CHECK_INTERNAL(capacity.groups >= 1 && capacity.groups <= kMaxCacheGroups);
   tokens_at_ = kHeader;
   positions_at_ = tokens_at_ + capacity.tokens;
@@ -50,9 +51,11 @@ int StepInputs::add_sequence(std::span<const std::span<const int32_t>> tables, i
 int StepInputs::add_token(int sequence, int32_t token, int32_t position, bool output) {
   const int row = n_tokens();
   CHECK_INTERNAL(sequence >= 0 && sequence < n_sequences());
-  if (row >= capacity_.tokens || (output && n_outputs() >= capacity_.outputs)) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[step] at most ", capacity_.tokens, " tokens and ",
-                                                    capacity_.outputs, " outputs in a step, one more was added"));
+  CHECK_INTERNAL(!output || n_logits() == n_outputs());
+  if (row >= capacity_.tokens || (output && (n_outputs() >= capacity_.outputs || n_logits() >= capacity_.logits))) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[step] at most ", capacity_.tokens, " tokens and ",
+                       std::min(capacity_.outputs, capacity_.logits), " outputs in a step, one more was added"));
   }
   buffer_[tokens_at_ + row] = token;
   buffer_[positions_at_ + row] = position;
@@ -61,8 +64,19 @@ int StepInputs::add_token(int sequence, int32_t token, int32_t position, bool ou
   if (output) {
     buffer_[outputs_at_ + n_outputs()] = row;
     ++buffer_[1];
+    ++buffer_[3];
   }
   return row;
+}
+
+void StepInputs::add_hidden_output(int row) {
+  CHECK_INTERNAL(row >= 0 && row < n_tokens());
+  if (n_outputs() >= capacity_.outputs) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[step] at most ", capacity_.outputs, " outputs in a step, one more was added"));
+  }
+  buffer_[outputs_at_ + n_outputs()] = row;
+  ++buffer_[1];
 }
 
 int bucket_size(int n) {

@@ -1,6 +1,6 @@
 // The data of one step: which tokens, at which positions of which sequences, where their keys and values go, and which
-// rows need logits. All arrays are int32 and lie in one buffer, so that a device gets them with one upload; a plan
-// depends on capacities only, never on what is in here.
+// rows need logits or hidden states. All arrays are int32 and lie in one buffer, so that a device gets them with one
+// upload; a plan depends on capacities only, never on what is in here.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct StepCapacity {
   int sequences = 0;
   int groups = 1;
   int blocks_per_sequence = 0;  // length of a row of a block table
+  int logits = 0;               // outputs with logits; 0: all
 };
 
 // Owned by whoever builds the steps; kernels read it. The tokens of one sequence are consecutive rows with consecutive
@@ -35,9 +36,20 @@ class StepInputs {
   int n_tokens() const { return buffer_[0]; }
   int n_outputs() const { return buffer_[1]; }
   int n_sequences() const { return buffer_[2]; }
+  int n_logits() const { return buffer_[3]; }
   // Rows that hold data in a tensor of the given kind; `fixed` is returned for kFixed.
   int64_t row_count(RowKind kind, int64_t fixed) const {
-    return kind == RowKind::kTokens ? n_tokens() : kind == RowKind::kOutputs ? n_outputs() : fixed;
+    switch (kind) {
+      case RowKind::kTokens:
+        return n_tokens();
+      case RowKind::kOutputs:
+        return n_outputs();
+      case RowKind::kLogits:
+        return n_logits();
+      case RowKind::kFixed:
+        break;
+    }
+    return fixed;
   }
 
   std::span<const int32_t> tokens() const { return {buffer_.data() + tokens_at_, static_cast<size_t>(n_tokens())}; }
@@ -61,8 +73,10 @@ class StepInputs {
   // Appends a sequence with one table per group (each at most blocks_per_sequence long; missing entries become -1)
   // and returns its index. Throws Error(kInvalidArgument) when a capacity is exceeded, as does add_token.
   int add_sequence(std::span<const std::span<const int32_t>> tables, int length);
-  // Appends a token; `output` asks for its logits. Returns its row.
+  // Appends a token and returns its row. `output` asks for its logits and hidden state, before any add_hidden_output().
   int add_token(int sequence, int32_t token, int32_t position, bool output);
+  // Asks for the hidden state of a row without its logits. Throws as add_token does.
+  void add_hidden_output(int row);
 
   // The whole buffer, for upload: counts, arrays and tables as laid out by the offsets above.
   std::span<const int32_t> raw() const { return buffer_; }

@@ -28,7 +28,8 @@ struct Shape {
 
 // What the first dimension counts. A plan is made for a bucket of tokens and of outputs; the first dimension in the
 // descriptor is the bucket, the number of rows that hold data in a step comes from StepInputs.
-enum class RowKind : uint8_t { kFixed, kTokens, kOutputs };
+// kLogits: the output rows whose logits are wanted, which come first; of the others only the hidden state is.
+enum class RowKind : uint8_t { kFixed, kTokens, kOutputs, kLogits };
 
 struct TensorDesc {
   DataType type = DataType::kF32;

@@ -11,14 +11,29 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Logits that are not numbers mean that the weights are damaged.
-void check_logits(std::span<const float> logits) {
-  for (const float x : logits) {
+// Results that are not numbers mean that the weights are damaged.
+void check_numbers(std::span<const float> results) {
+  for (const float x : results) {
     if (x != x) {
       throw Error(ErrorCode::kInvalidFile,
-                  "[engine] the model's logits are not numbers; infer inspect --verify looks for damaged weights");
+                  "[engine] the model's results are not numbers; infer inspect --verify looks for damaged weights");
     }
   }
+}
+
+// Whether the vector of a request is made of this position's hidden state, among others.
+bool pools(const Sequence& s, int64_t position) {
+  switch (s.request().pooling) {
+    case Pooling::kNone:
+      return false;
+    case Pooling::kMean:
+      return true;
+    case Pooling::kLast:
+      return position + 1 == s.prompt_length();
+    case Pooling::kCls:
+      return position == 0;
+  }
+  return false;
 }
 
 RunnerOptions runner_options(const Model& model, const EngineOptions& options) {
@@ -41,7 +56,8 @@ RunnerOptions runner_options(const Model& model, const EngineOptions& options) {
   runner.product_observer = options.product_observer;
   runner.capacity.tokens = static_cast<int>(std::min<int64_t>(options.step_tokens, context * options.max_sequences));
   const int outputs = options.all_logits ? options.step_tokens : std::max(options.max_sequences, 1);
-  runner.capacity.outputs = std::min(outputs, runner.capacity.tokens);
+  runner.capacity.logits = std::min(outputs, runner.capacity.tokens);
+  runner.capacity.outputs = options.embeddings ? runner.capacity.tokens : runner.capacity.logits;
   runner.capacity.sequences = options.max_sequences;
   runner.capacity.blocks_per_sequence = static_cast<int>(std::min<int64_t>(blocks_for(context), INT32_MAX));
   return runner;
@@ -95,27 +111,56 @@ bool Engine::submit(Request request) {
         [&](const std::string& text) { return tokenizer_.encode(text, false, false); });
     request.dry_breakers = std::make_shared<DryBreakers>(sequences);
   }
-  return scheduler_->add(std::move(request));
+  if (request.pooling != Pooling::kNone && inputs_->capacity().outputs < inputs_->capacity().tokens) {
+    throw Error(ErrorCode::kUnsupported, "[request] pooling: an engine made for embeddings, found one for text alone");
+  }
+  const RequestId id = request.id;
+  if (!scheduler_->add(std::move(request))) return false;
+  times_[id] = {now(), 0};
+  return true;
 }
 
 void Engine::cancel(RequestId id, FinishReason reason) {
   scheduler_->finish(id, reason);
+  times_.erase(id);
+  pooled_.erase(id);
   if (scheduler_->find(id)) scheduler_->take(id);
 }
 
 bool Engine::idle() const { return scheduler_->idle(); }
 
-// Lays the scheduled tokens out as the step's rows.
+// Lays the scheduled tokens out as the step's rows. Outputs: first the rows with logits, then those to be pooled, both
+// in the order of the plan.
 void Engine::fill(const StepPlan& plan) {
   inputs_->clear();
   const size_t groups = static_cast<size_t>(inputs_->capacity().groups);
   std::vector<std::span<const int32_t>> tables(groups);
+  std::vector<int> pooled_rows;
   for (const ScheduledSequence& s : plan.sequences) {
     for (size_t g = 0; g < groups; ++g) tables[g] = s.sequence->table(g);
-    const int row = inputs_->add_sequence(tables, static_cast<int>(s.first_position + s.n_tokens));
+    const int index = inputs_->add_sequence(tables, static_cast<int>(s.first_position + s.n_tokens));
     for (int32_t i = 0; i < s.n_tokens; ++i) {
       const int64_t position = s.first_position + i;
-      inputs_->add_token(row, s.sequence->tokens()[position], static_cast<int32_t>(position), i >= s.first_output);
+      const int row = inputs_->add_token(index, s.sequence->tokens()[position], static_cast<int32_t>(position),
+                                         i >= s.first_output);
+      if (pools(*s.sequence, position)) pooled_rows.push_back(row);
+    }
+  }
+  for (const int row : pooled_rows) inputs_->add_hidden_output(row);
+}
+
+// Adds the hidden states of this step up, in the order of their positions, whatever the chunks.
+void Engine::pool(const StepPlan& plan) {
+  int output = inputs_->n_logits();
+  for (const ScheduledSequence& s : plan.sequences) {
+    if (s.sequence->request().pooling == Pooling::kNone) continue;
+    std::vector<double>& sums = pooled_[s.sequence->id()];
+    if (s.first_position == 0) sums.clear();  // a new start, after a preemption perhaps
+    sums.resize(static_cast<size_t>(model().n_embd()));
+    for (int64_t position = s.first_position; position < s.first_position + s.n_tokens; ++position) {
+      if (!pools(*s.sequence, position)) continue;
+      const std::span<const float> hidden = runner_->hidden(output++);
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += hidden[i];
     }
   }
 }
@@ -131,7 +176,7 @@ Engine::Drawn Engine::draw(const StepPlan& plan) {
     for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
       const int64_t position = s.first_position + row;
       const std::span<const float> logits = runner_->logits(output);
-      check_logits(logits);
+      check_numbers(logits);
       if (on_logits_) on_logits_(s.sequence->id(), position, logits);
       if (!drawing || row < s.first_sampled_row()) continue;
       if (row == s.first_sampled_row()) {
@@ -158,6 +203,15 @@ Engine::Drawn Engine::draw(const StepPlan& plan) {
   return drawn;
 }
 
+std::vector<float> Engine::take_pooled(const Sequence& s) {
+  const auto sums = pooled_.extract(s.id()).mapped();
+  const double n = s.request().pooling == Pooling::kMean ? static_cast<double>(s.prompt_length()) : 1;
+  std::vector<float> pooled;
+  for (const double sum : sums) pooled.push_back(static_cast<float>(sum / n));
+  check_numbers(pooled);
+  return pooled;
+}
+
 std::vector<Progress> Engine::step() {
   std::vector<Progress> progress;
   const StepPlan plan = scheduler_->schedule();
@@ -167,29 +221,44 @@ std::vector<Progress> Engine::step() {
   fill(plan);
   runner_->run(*inputs_);
   Drawn drawn = draw(plan);
+  pool(plan);
 
   int64_t prompt_tokens = 0;
   std::vector<int64_t> known;
   for (const ScheduledSequence& s : plan.sequences) {
+    Times& times = times_.at(s.sequence->id());
+    if (times.started == 0) times.started = start;
     known.push_back(s.sequence->known());
     prompt_tokens += std::clamp<int64_t>(s.sequence->prompt_length() - s.first_position, 0, s.n_tokens);
   }
   scheduler_->commit(plan, drawn.tokens, drawn.choices);
+  for (const Choice& choice : drawn.choices) {
+    if (scheduler_->find(choice.id)) times_[choice.id] = times_.at(choice.parent);
+  }
 
   int64_t generated = 0;
   const auto report = [&](const Sequence& s, int64_t known_before) {
-    Progress p{s.id(), {}, s.finish_reason(), s.prompt_length(), s.cached_prompt_tokens()};
+    const Times& times = times_.at(s.id());
+    Progress p{
+        s.id(), {}, s.finish_reason(), s.prompt_length(), s.cached_prompt_tokens(), times.started - times.submitted,
+        {}};
     const auto fresh = s.known_tokens().subspan(static_cast<size_t>(known_before));
     p.tokens.assign(fresh.begin(), fresh.end());
     generated += static_cast<int64_t>(p.tokens.size());
+    if (s.state() == SequenceState::kFinished) {
+      if (s.request().pooling != Pooling::kNone) p.pooled = take_pooled(s);
+      times_.erase(s.id());
+      scheduler_->take(s.id());
+    }
     progress.push_back(std::move(p));
-    if (s.state() == SequenceState::kFinished) scheduler_->take(s.id());
   };
   for (size_t i = 0; i < plan.sequences.size(); ++i) report(*plan.sequences[i].sequence, known[i]);
   for (const Choice& choice : drawn.choices) {
     if (const Sequence* s = scheduler_->find(choice.id)) report(*s, s->prompt_length());
   }
   const double seconds = now() - start;
+  last_step_ = {static_cast<int>(plan.sequences.size()), static_cast<int>(prompt_tokens),
+                plan.n_tokens - static_cast<int>(prompt_tokens), seconds};
   stats_.prompt_tokens += prompt_tokens;
   stats_.generated_tokens += generated;
   if (prompt_tokens > 0) {

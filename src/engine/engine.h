@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct EngineOptions {
   bool default_cache_types = true;
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   bool all_logits = false;  // requests may ask for the logits of every prompt position
+  bool embeddings = false;  // requests may ask for pooled hidden states
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;  // see PlanOptions
 };
@@ -37,6 +39,14 @@ struct Progress {
   std::vector<TokenId> tokens;  // newly generated
   FinishReason finished = FinishReason::kNone;
   int64_t prompt_tokens = 0, cached_tokens = 0;  // of the prompt: its length, and how much of it was not computed again
+  double queue_seconds = 0;                      // from submit() to its first step
+  std::vector<float> pooled;                     // [n_embd], with the last step of a request for pooling
+};
+
+struct StepRecord {
+  int sequences = 0;
+  int prompt_tokens = 0, decode_tokens = 0;  // computed
+  double seconds = 0;
 };
 
 // Time and work since the engine was made.
@@ -81,6 +91,7 @@ class Engine {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const Scheduler& scheduler() const { return *scheduler_; }
   const EngineStats& stats() const { return stats_; }
+  const StepRecord& last_step() const { return last_step_; }
   int64_t context() const { return scheduler_->config().max_context; }
   // FNV-1a of the bits of the last row of logits: equal runs give equal hashes.
   uint64_t last_logits_hash() const;
@@ -92,6 +103,8 @@ class Engine {
     std::vector<Choice> choices;
   };
   Drawn draw(const StepPlan& plan);
+  void pool(const StepPlan& plan);
+  std::vector<float> take_pooled(const Sequence& s);
 
   Tokenizer tokenizer_;
   std::unique_ptr<ModelRunner> runner_;
@@ -100,6 +113,12 @@ class Engine {
   SamplerScratch scratch_;
   LogitsCallback on_logits_;
   EngineStats stats_;
+  StepRecord last_step_;
+  struct Times {
+    double submitted, started;  // seconds of a steady clock; started: 0 before the first step
+  };
+  std::unordered_map<RequestId, Times> times_;
+  std::unordered_map<RequestId, std::vector<double>> pooled_;  // [n_embd]: sums over the positions computed
   std::vector<float> last_logits_;
 };
 

@@ -32,7 +32,7 @@ ModelRunner::ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& opti
   upload_weights();
   allocate_cache();
   // The largest bucket comes first: its arenas hold every other plan's activations.
-  entry(bucket_size(options_.capacity.tokens), bucket_size(options_.capacity.outputs));
+  entry(largest());
 }
 
 std::vector<DeviceUse> ModelRunner::plan(std::shared_ptr<Model> model, const RunnerOptions& options) {
@@ -96,8 +96,8 @@ void ModelRunner::sum_up() {
     }
     use.cache = use.cache_block * static_cast<uint64_t>(options_.n_blocks);
   }
-  const Entry largest = make_entry(bucket_size(options_.capacity.tokens), bucket_size(options_.capacity.outputs));
-  for (size_t d = 0; d < devices_.size(); ++d) use_[d].activations = largest.plan->arena_bytes(static_cast<int>(d));
+  const Entry entry = make_entry(largest());
+  for (size_t d = 0; d < devices_.size(); ++d) use_[d].activations = entry.plan->arena_bytes(static_cast<int>(d));
 }
 
 void ModelRunner::upload_weights() {
@@ -135,8 +135,13 @@ CacheRef ModelRunner::cache_of_layer(int layer) const {
   return {nullptr, i < caches_.size() ? caches_[i].get() : nullptr, 0, options_.n_blocks};
 }
 
-ModelRunner::Entry ModelRunner::make_entry(int tokens, int outputs) const {
-  Graph graph(tokens, outputs);
+ModelRunner::Bucket ModelRunner::largest() const {
+  const StepCapacity& c = options_.capacity;
+  return {bucket_size(c.tokens), bucket_size(c.outputs), bucket_size(c.logits > 0 ? c.logits : c.outputs)};
+}
+
+ModelRunner::Entry ModelRunner::make_entry(const Bucket& bucket) const {
+  Graph graph(bucket.tokens, bucket.outputs, bucket.logits);
   const ModelOutputs values = model_->build(graph);
   PlanOptions options;
   for (const auto& device : devices_) options.devices.push_back(device.get());
@@ -148,11 +153,11 @@ ModelRunner::Entry ModelRunner::make_entry(int tokens, int outputs) const {
   return {std::make_unique<Plan>(std::move(graph), std::move(options)), values};
 }
 
-ModelRunner::Entry& ModelRunner::entry(int tokens, int outputs) {
-  const auto found = plans_.find({tokens, outputs});
+ModelRunner::Entry& ModelRunner::entry(const Bucket& bucket) {
+  const auto found = plans_.find(bucket);
   if (found != plans_.end()) return found->second;
 
-  Entry made = make_entry(tokens, outputs);
+  Entry made = make_entry(bucket);
   if (plans_.empty()) fallbacks_ = made.plan->fallbacks();
 
   std::vector<Buffer*> arenas;
@@ -162,24 +167,24 @@ ModelRunner::Entry& ModelRunner::entry(int tokens, int outputs) {
     if (needed > 0 && (!arenas_[d] || arenas_[d]->size() < needed)) {
       const uint64_t free = devices_[d]->memory().free;
       if (needed > free) {
-        throw Error(ErrorCode::kOutOfMemory, concat("[memory] a step of ", tokens, " tokens needs ", gib(needed), ", ",
-                                                    devices_[d]->name(), " has ", gib(free), " free"));
+        throw Error(ErrorCode::kOutOfMemory, concat("[memory] a step of ", bucket.tokens, " tokens needs ", gib(needed),
+                                                    ", ", devices_[d]->name(), " has ", gib(free), " free"));
       }
       arenas_[d] = devices_[d]->allocate(needed);
       grown = true;
     }
     arenas.push_back(arenas_[d].get());
   }
-  Entry& kept = plans_.emplace(std::pair(tokens, outputs), std::move(made)).first->second;
+  Entry& kept = plans_.emplace(bucket, std::move(made)).first->second;
   kept.plan->bind(arenas);
   if (grown) {
-    for (auto& [bucket, other] : plans_) other.plan->bind(arenas);
+    for (auto& [key, other] : plans_) other.plan->bind(arenas);
   }
   return kept;
 }
 
 void ModelRunner::run(const StepInputs& step) {
-  Entry& e = entry(bucket_size(step.n_tokens()), bucket_size(step.n_outputs()));
+  Entry& e = entry({bucket_size(step.n_tokens()), bucket_size(step.n_outputs()), bucket_size(step.n_logits())});
   std::vector<Stream*> streams;
   for (const auto& stream : streams_) streams.push_back(stream.get());
   std::vector<Buffer*> step_buffers(devices_.size(), nullptr);
@@ -192,7 +197,7 @@ void ModelRunner::run(const StepInputs& step) {
   }
   e.plan->run(step, streams, step_buffers);
   if (step.n_outputs() == 0) return;
-  logits_.resize(static_cast<size_t>(step.n_outputs()) * model_->n_vocab());
+  logits_.resize(static_cast<size_t>(step.n_logits()) * model_->n_vocab());
   hidden_.resize(static_cast<size_t>(step.n_outputs()) * model_->n_embd());
   e.plan->read_output(e.outputs.logits, step, streams, logits_.data());
   e.plan->read_output(e.outputs.hidden, step, streams, hidden_.data());

@@ -2,10 +2,10 @@
 // turns StepInputs into logits. Knows nothing of requests or sequences. One thread.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ggml-like/plan.h"
@@ -51,7 +51,7 @@ class ModelRunner {
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
 
-  // Computes one step. The logits of output row i are logits(i) until the next run.
+  // Computes one step. What output row i gives are logits(i), where asked for, and hidden(i), until the next run.
   void run(const StepInputs& step);
   std::span<const float> logits(int output) const;  // [n_vocab]
   std::span<const float> hidden(int output) const;  // [n_embd]: after the final norm
@@ -68,6 +68,11 @@ class ModelRunner {
   std::string device_description() const;
 
  private:
+  // What a plan is made for, each rounded up by bucket_size().
+  struct Bucket {
+    int tokens, outputs, logits;
+    auto operator<=>(const Bucket&) const = default;
+  };
   struct Entry {
     std::unique_ptr<Plan> plan;
     ModelOutputs outputs;
@@ -80,10 +85,11 @@ class ModelRunner {
   void sum_up();
   void upload_weights();
   void allocate_cache();
-  Entry make_entry(int tokens, int outputs) const;
+  Entry make_entry(const Bucket& bucket) const;
   int device_of_layer(int layer) const;
   CacheRef cache_of_layer(int layer) const;
-  Entry& entry(int tokens, int outputs);
+  Entry& entry(const Bucket& bucket);
+  Bucket largest() const;
 
   std::shared_ptr<Model> model_;
   RunnerOptions options_;
@@ -92,7 +98,7 @@ class ModelRunner {
   std::vector<std::unique_ptr<Buffer>> weight_buffers_;
   std::vector<std::unique_ptr<Buffer>> caches_;  // one per layer
   std::vector<std::unique_ptr<Buffer>> arenas_;  // one per device
-  std::map<std::pair<int, int>, Entry> plans_;   // by token and output bucket
+  std::map<Bucket, Entry> plans_;
   std::vector<Fallback> fallbacks_;
   std::vector<DeviceUse> use_;  // one per device
   std::vector<float> logits_, hidden_;

@@ -13,6 +13,14 @@ namespace infer {
 
 using RequestId = uint64_t;
 
+// One vector for a whole prompt, from the hidden states after the final norm.
+enum class Pooling : uint8_t {
+  kNone,
+  kMean,  // over all positions
+  kLast,  // of the last position
+  kCls,   // of the first
+};
+
 struct Request {
   RequestId id = 0;  // chosen by the caller, unique among those the scheduler knows
   std::vector<TokenId> prompt;
@@ -37,6 +45,12 @@ struct Request {
   // Logits of every prompt position from this one on, -1: of none. Such a request takes no cached blocks.
   int64_t logits_from = -1;
   bool wants_prompt_logits() const { return logits_from >= 0; }
+  // Not kNone: the request asks for a vector, and for no tokens or logits. With kMean and kCls it takes no cached
+  // blocks.
+  Pooling pooling = Pooling::kNone;
+  bool takes_cached_blocks() const {
+    return reuse_prefix && !wants_prompt_logits() && (pooling == Pooling::kNone || pooling == Pooling::kLast);
+  }
 };
 
 }  // namespace infer

@@ -74,6 +74,8 @@ void Scheduler::check_request(const Request& request) const {
     throw Error(ErrorCode::kOutOfMemory, concat("[scheduler] prompt of ", length, " tokens needs ", blocks_for(needed),
                                                 " cache blocks, found ", max_known() / kBlockTokens, " in all"));
   }
+  require(request.pooling == Pooling::kNone || (request.max_new_tokens == 0 && !request.wants_prompt_logits()),
+          "no new tokens and no logits of a request for a vector", request.max_new_tokens);
   std::unordered_set<RequestId> ids;
   const auto check_id = [&](RequestId id) {
     const bool unused = !sequences_.contains(id) && !future_choices_.contains(id) && ids.insert(id).second;
@@ -205,7 +207,7 @@ void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
 
 bool Scheduler::start(Sequence& s, StepPlan& plan) {
   // At least one known token is left to compute, so that there are logits to go on from.
-  const bool look_up = s.request_.reuse_prefix && !s.request_.wants_prompt_logits();
+  const bool look_up = s.request_.takes_cached_blocks();
   int64_t n_hit = look_up ? (s.n_known_ - 1) / kBlockTokens : 0;
   extend_keys(s, n_hit);
   std::vector<std::vector<BlockId>> hits(pools_.size());
@@ -277,6 +279,8 @@ void Scheduler::set_running(Sequence& s) {
   if (s.n_cached_prompt_ < 0) s.n_cached_prompt_ = std::min(s.n_computed_, s.n_prompt_);
   stats_.admitted_tokens += s.n_known_;
   stats_.prefix_hit_tokens += s.n_computed_;
+  ++stats_.admissions;
+  stats_.prefix_hits += s.n_computed_ > 0;
 }
 
 void Scheduler::hold(Sequence& s) {

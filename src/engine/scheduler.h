@@ -78,6 +78,8 @@ struct SchedulerStats {
   int64_t computed_tokens = 0;  // those of drafts that were rejected are not counted
   int64_t proposed_drafts = 0;  // drafts that were verified
   int64_t accepted_drafts = 0;
+  int64_t admissions = 0;         // sequences that were given a place, again after each preemption
+  int64_t prefix_hits = 0;        // of these, with any token found in the cache
   int64_t admitted_tokens = 0;    // known tokens of sequences at each admission
   int64_t prefix_hit_tokens = 0;  // of these, found in the cache
   int64_t preemptions = 0;

@@ -60,7 +60,8 @@ ModelOutputs build_decoder(Graph& graph, const Model& model, const DecoderWeight
   graph.set_layer(kOutputLayer);
   ModelOutputs outputs;
   outputs.hidden = graph.name(graph.rms_norm(x, weights.output_norm, config.norm_eps), "result_norm");
-  outputs.logits = graph.name(graph.matmul(outputs.hidden, *weights.output, weights.output_bias), "logits");
+  const ValueId rows = graph.view_logits_rows(outputs.hidden);
+  outputs.logits = graph.name(graph.matmul(rows, *weights.output, weights.output_bias), "logits");
   graph.mark_output(outputs.hidden);
   graph.mark_output(outputs.logits);
   return outputs;

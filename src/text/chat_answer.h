@@ -1,5 +1,5 @@
-// Between the tokens of a chat and its text: which tokens show, which texts stand for BOS and EOS in a template, and how
-// a template ends an answer. Any thread.
+// Between the tokens of a chat and its text: which tokens show, which texts stand for BOS and EOS in a template, and
+// how a template ends an answer. Any thread.
 #pragma once
 
 #include <string>

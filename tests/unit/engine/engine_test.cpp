@@ -194,6 +194,94 @@ TEST_CASE("each choice of a request is the text of a request of its own, also wh
   }
 }
 
+// Hidden states of all positions of a prompt after the final norm.
+std::vector<std::vector<float>> hidden_states(const Request& request) {
+  std::vector<std::vector<float>> rows;
+  EngineOptions options = small_options();
+  options.all_logits = true;
+  options.observers = {{"result_norm", [&](const TensorDesc& desc, const float* data, int64_t n, const StepInputs&) {
+                          const int64_t d = desc.shape[1];
+                          for (int64_t r = 0; r < n; ++r) rows.emplace_back(data + r * d, data + (r + 1) * d);
+                        }}};
+  Request all = request;
+  all.pooling = Pooling::kNone;
+  all.logits_from = 0;
+  run_alone("Q4_K_M", all, options);
+  return rows;
+}
+
+std::vector<float> pooled_by(Engine& engine, const Request& request) {
+  std::vector<float> pooled;
+  REQUIRE(engine.submit(request));
+  while (!engine.idle()) {
+    for (const Progress& p : engine.step()) {
+      if (p.id == request.id) pooled = p.pooled;
+    }
+  }
+  return pooled;
+}
+
+TEST_CASE("pooled hidden states are those of the positions asked for, whatever the chunks, neighbours and cache") {
+  Request request = make_request(1, 100, 0);
+  const auto rows = hidden_states(request);
+  REQUIRE(rows.size() == 100);
+  for (const Pooling pooling : {Pooling::kMean, Pooling::kLast, Pooling::kCls}) {
+    CAPTURE(static_cast<int>(pooling));
+    request.pooling = pooling;
+    std::vector<float> expected = pooling == Pooling::kCls ? rows.front() : rows.back();
+    if (pooling == Pooling::kMean) {
+      for (size_t i = 0; i < expected.size(); ++i) {
+        double sum = 0;
+        for (const auto& row : rows) sum += row[i];
+        expected[i] = static_cast<float>(sum / 100);
+      }
+    }
+    for (const int step_tokens : {1, 7, 512}) {
+      CAPTURE(step_tokens);
+      EngineOptions options = small_options();
+      options.embeddings = true;
+      options.max_sequences = std::min(step_tokens, 3);
+      options.step_tokens = step_tokens;
+      Engine engine(open_model("Q4_K_M"), options);
+      CHECK(pooled_by(engine, request) == expected);
+      // Again beside a text that is being written, with the prompt in the cache.
+      REQUIRE(engine.submit(make_request(2, 20, 30, 5)));
+      engine.step();
+      CHECK(pooled_by(engine, request) == expected);
+      CHECK((engine.scheduler().stats().prefix_hits > 0) == (pooling == Pooling::kLast));
+    }
+  }
+  Engine engine(open_model("Q4_K_M"), small_options());
+  CHECK_THROWS_AS(static_cast<void>(engine.submit(request)), Error);
+  request.max_new_tokens = 1;
+  EngineOptions options = small_options();
+  options.embeddings = true;
+  Engine embedder(open_model("Q4_K_M"), options);
+  CHECK_THROWS_AS(static_cast<void>(embedder.submit(request)), Error);
+}
+
+TEST_CASE("what an engine tells of its steps") {
+  EngineOptions options = small_options();
+  options.max_sequences = 2;
+  Engine engine(open_model("Q8_0"), options);
+  REQUIRE(engine.submit(make_request(1, 50, 3)));
+  double queued = -1;
+  for (const Progress& p : engine.step()) queued = p.queue_seconds;
+  CHECK(queued >= 0);
+  CHECK(engine.last_step().sequences == 1);
+  CHECK(engine.last_step().prompt_tokens == 50);
+  CHECK(engine.last_step().decode_tokens == 0);
+  REQUIRE(engine.submit(make_request(2, 20, 3)));
+  for (const Progress& p : engine.step()) {
+    if (p.id == 1) CHECK(p.queue_seconds == queued);
+  }
+  CHECK(engine.last_step().sequences == 2);
+  CHECK(engine.last_step().prompt_tokens == 20);
+  CHECK(engine.last_step().decode_tokens == 1);
+  CHECK(engine.last_step().seconds > 0);
+  CHECK(engine.scheduler().stats().admissions == 2);
+}
+
 TEST_CASE("drafts change nothing but the number of steps") {
   const Request request = make_request(1, 40, 24);
   const Answer plain = run_alone("Q4_K_M", request, small_options());

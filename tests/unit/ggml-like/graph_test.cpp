@@ -91,6 +91,11 @@ TEST_CASE("graph: rows in and out") {
   const TensorDesc selected = b.desc(b.g.select_rows(x));
   CHECK(selected.shape == Shape{2, 64});
   CHECK(selected.rows == RowKind::kOutputs);
+  Graph hidden(4, 3, 2);
+  const ValueId rows =
+      hidden.view_logits_rows(hidden.select_rows(hidden.weight(b.weight({4, 64}, DataType::kF32, RowKind::kTokens))));
+  CHECK(hidden.value(rows).desc.shape == Shape{2, 64});
+  CHECK(hidden.value(rows).desc.rows == RowKind::kLogits);
   refused("select_rows", [&] { b.g.select_rows(b.g.select_rows(x)); });
   refused("select_rows", [&] { b.g.select_rows(b.x({4, 2, 32})); });
   const Graph::TopK top = b.g.top_k(b.g.select_rows(x), 5);

@@ -53,6 +53,20 @@ TEST_CASE("step inputs: what is added is read back") {
   CHECK(step.row_count(RowKind::kFixed, 99) == 99);
   CHECK(step.raw().size() == 4 + 3 * 4 + 2 + 2 + 2 * 2 * 3);
 
+  // Rows that need no logits come after those that do.
+  StepInputs more({.tokens = 4, .outputs = 3, .sequences = 1, .groups = 1, .blocks_per_sequence = 1, .logits = 1});
+  more.add_sequence(Tables{d}, 3);
+  for (int i = 0; i < 3; ++i) more.add_token(0, i, i, i == 1);
+  CHECK(error_of([&] { more.add_token(0, 3, 3, true); }).starts_with("[step] at most 4 tokens and 1 outputs"));
+  more.add_hidden_output(0);
+  more.add_hidden_output(2);
+  CHECK(error_of([&] { more.add_hidden_output(1); }) == "[step] at most 3 outputs in a step, one more was added");
+  CHECK(list(more.output_rows()) == std::vector<int32_t>{1, 0, 2});
+  CHECK(more.row_count(RowKind::kOutputs, 99) == 3);
+  CHECK(more.row_count(RowKind::kLogits, 99) == 1);
+  more.clear();
+  CHECK(more.row_count(RowKind::kLogits, 99) == 0);
+
   // A table of the step before leaves nothing behind.
   step.clear();
   CHECK(step.n_tokens() == 0);
