@@ -78,7 +78,8 @@ std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOpt
   return ModelRunner::plan(std::move(model), runner);
 }
 
-Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options) : tokenizer_(model->vocabulary()) {
+Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
+    : tokenizer_(model->vocabulary()), pacer_(options.max_itl_ms / 1000) {
   RunnerOptions runner = runner_options(*model, options);
   SchedulerConfig config;
   config.token_budget = options.step_tokens;
@@ -214,7 +215,9 @@ std::vector<float> Engine::take_pooled(const Sequence& s) {
 
 std::vector<Progress> Engine::step() {
   std::vector<Progress> progress;
-  const StepPlan plan = scheduler_->schedule();
+  const auto running = scheduler_->running();
+  const auto n_decodes = std::count_if(running.begin(), running.end(), [](auto s) { return s->remaining() == 1; });
+  const StepPlan plan = scheduler_->schedule(pacer_.prompt_budget(static_cast<int>(n_decodes)));
   if (plan.empty()) return progress;
   const double start = now();
   for (const BlockCopy& copy : plan.copies) runner_->copy_block(copy.from, copy.to);
@@ -259,6 +262,7 @@ std::vector<Progress> Engine::step() {
   const double seconds = now() - start;
   last_step_ = {static_cast<int>(plan.sequences.size()), static_cast<int>(prompt_tokens),
                 plan.n_tokens - static_cast<int>(prompt_tokens), seconds};
+  pacer_.record(last_step_);
   stats_.prompt_tokens += prompt_tokens;
   stats_.generated_tokens += generated;
   if (prompt_tokens > 0) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/engine/chunk_pacer.h"
 #include "src/engine/model_runner.h"
 #include "src/engine/scheduler.h"
 #include "src/text/tokenizer.h"
@@ -26,6 +27,7 @@ struct EngineOptions {
   int step_tokens = 512;     // token budget of a step
   bool default_cache_types = true;
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
+  double max_itl_ms = 0;    // bound of a step with prompt tokens while texts are being written, see ChunkPacer; 0: none
   bool all_logits = false;  // requests may ask for the logits of every prompt position
   bool embeddings = false;  // requests may ask for pooled hidden states
   std::vector<Observer> observers;
@@ -41,12 +43,6 @@ struct Progress {
   int64_t prompt_tokens = 0, cached_tokens = 0;  // of the prompt: its length, and how much of it was not computed again
   double queue_seconds = 0;                      // from submit() to its first step
   std::vector<float> pooled;                     // [n_embd], with the last step of a request for pooling
-};
-
-struct StepRecord {
-  int sequences = 0;
-  int prompt_tokens = 0, decode_tokens = 0;  // computed
-  double seconds = 0;
 };
 
 // Time and work since the engine was made.
@@ -114,6 +110,7 @@ class Engine {
   LogitsCallback on_logits_;
   EngineStats stats_;
   StepRecord last_step_;
+  ChunkPacer pacer_;
   struct Times {
     double submitted, started;  // seconds of a steady clock; started: 0 before the first step
   };

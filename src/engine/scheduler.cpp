@@ -119,10 +119,12 @@ void Scheduler::propose(RequestId id, std::span<const TokenId> drafts) {
   }
 }
 
-StepPlan Scheduler::schedule() {
-  CHECK_INTERNAL(!in_flight_);
+StepPlan Scheduler::schedule(int32_t prompt_budget) {
+  CHECK_INTERNAL(!in_flight_ && prompt_budget >= 1);
   StepPlan plan;
+  step_limit_ = config_.token_budget;
   schedule_decodes(plan);
+  if (!plan.empty()) step_limit_ = plan.n_tokens + std::min(prompt_budget, config_.token_budget - plan.n_tokens);
   schedule_prompts(plan);
   admit(plan);
   schedule_drafts(plan);
@@ -157,7 +159,7 @@ void Scheduler::schedule_prompts(StepPlan& plan) {
 
 void Scheduler::admit(StepPlan& plan) {
   while (!waiting_.empty() && running_.size() < static_cast<size_t>(config_.max_sequences) &&
-         plan.n_tokens < config_.token_budget) {
+         plan.n_tokens < step_limit_) {
     Sequence& s = *waiting_.front();
     if (!start(s, plan)) {
       if (drop_oldest_held()) continue;
@@ -186,7 +188,7 @@ void Scheduler::schedule_drafts(StepPlan& plan) {
 
 void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
   const int64_t outputs = config_.max_outputs - plan.n_outputs;
-  int64_t n = std::min<int64_t>(s.remaining(), config_.token_budget - plan.n_tokens);
+  int64_t n = std::min<int64_t>(s.remaining(), step_limit_ - plan.n_tokens);
   if (s.request_.wants_prompt_logits()) n = std::min(n, outputs);
   if (n == s.remaining() && s.wants_tokens() && outputs == 0) --n;
   if (n <= 0) return;

@@ -99,8 +99,9 @@ class Scheduler {
   // request's limits allow. Ignored while the sequence lacks more than one token.
   void propose(RequestId id, std::span<const TokenId> drafts);
 
-  // The next step; empty when no sequence can run. Must be followed by commit() unless it is empty.
-  StepPlan schedule();
+  // The next step; empty when no sequence can run. Must be followed by commit() unless it is empty. While there are
+  // decodes, the chunks of prompts have at most `prompt_budget` (at least 1) tokens together.
+  StepPlan schedule(int32_t prompt_budget = INT32_MAX);
 
   // Takes the step's results: sampled[i] are the tokens drawn for plan.sequences[i], one after another from its
   // sampled rows, up to and including the first that differs from the draft at its place. Empty where !samples.
@@ -191,6 +192,7 @@ class Scheduler {
   std::vector<Held> held_;                        // at most one per conversation, oldest first
   uint64_t arrivals_ = 0;
   bool in_flight_ = false;  // between schedule() and commit()
+  int32_t step_limit_ = 0;  // tokens that the step may have when the pass under way is done
   SchedulerStats stats_;
 };
 

@@ -260,6 +260,25 @@ TEST_CASE("pooled hidden states are those of the positions asked for, whatever t
   CHECK_THROWS_AS(static_cast<void>(embedder.submit(request)), Error);
 }
 
+TEST_CASE("a bound on the time of steps shortens the chunks beside a text being written, and changes no bit") {
+  EngineOptions options = small_options();
+  options.max_sequences = 2;
+  options.max_itl_ms = 1e-6;  // less than any step takes
+  Engine engine(open_model("Q4_K_M"), options);
+  const Request writer = make_request(1, 20, 60), reader = make_request(2, 50, 5);
+  REQUIRE(engine.submit(writer));
+  engine.step();
+  CHECK(engine.last_step().prompt_tokens == 20);
+  const auto answers = run_all(engine, {{0, reader}});
+  check_same(run_alone("Q4_K_M", reader, small_options()), answers.at(2));
+  check_same(run_alone("Q4_K_M", writer, small_options()), [&] {
+    Answer all = answers.at(1);
+    all.tokens.insert(all.tokens.begin(), run_alone("Q4_K_M", make_request(1, 20, 1), small_options()).tokens[0]);
+    return all;
+  }());
+  CHECK(engine.stats().prompt_steps == 51);  // one of 20 tokens, 50 of one
+}
+
 TEST_CASE("what an engine tells of its steps") {
   EngineOptions options = small_options();
   options.max_sequences = 2;

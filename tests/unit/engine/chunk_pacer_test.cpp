@@ -1,0 +1,41 @@
+#include "src/engine/chunk_pacer.h"
+
+#include <doctest/doctest.h>
+
+using namespace infer;
+
+TEST_CASE("without a bound, or with nobody waiting, prompts take what they like") {
+  ChunkPacer off(0);
+  off.record({1, 100, 0, 1.0});
+  CHECK(off.prompt_budget(5) == INT32_MAX);
+  ChunkPacer on(0.1);
+  on.record({1, 100, 0, 1.0});
+  CHECK(on.prompt_budget(0) == INT32_MAX);
+}
+
+TEST_CASE("chunks follow what a prompt token costs beside the decodes") {
+  ChunkPacer pacer(0.100);
+  CHECK(pacer.prompt_budget(1) == 8);  // careful before anything is known
+  pacer.record({1, 100, 0, 0.100});    // 1 ms a token
+  CHECK(pacer.prompt_budget(1) == 85);
+  for (int i = 0; i < 50; ++i) pacer.record({4, 0, 4, 0.035});
+  CHECK(pacer.prompt_budget(4) == 50);  // 85 ms less a decode step
+  pacer.record({5, 10, 4, 0.055});      // 2 ms a token
+  CHECK(pacer.prompt_budget(4) == 25);
+  pacer.record({5, 10, 4, 0.045});  // and back: slowly
+  CHECK(pacer.prompt_budget(4) > 25);
+  CHECK(pacer.prompt_budget(4) < 35);
+  for (int i = 0; i < 50; ++i) pacer.record({5, 10, 4, 0.045});
+  CHECK(pacer.prompt_budget(4) >= 49);
+}
+
+TEST_CASE("prompts go on when decodes alone take longer than the bound, and when a token costs nothing") {
+  ChunkPacer pacer(0.010);
+  pacer.record({4, 0, 4, 0.020});
+  pacer.record({5, 1, 4, 0.030});
+  CHECK(pacer.prompt_budget(1) == 1);
+  CHECK(pacer.prompt_budget(32) == 8);
+  ChunkPacer fast(0.010);
+  fast.record({1, 10, 0, 0});
+  CHECK(fast.prompt_budget(1) > 1000000);
+}
