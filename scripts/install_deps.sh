@@ -33,6 +33,8 @@ header pcre2.h libpcre2-dev
 header fmt/core.h libfmt-dev
 header spdlog/spdlog.h libspdlog-dev
 header histedit.h libedit-dev
+header httplib.h libcpp-httplib-dev
+header openssl/ssl.h libssl-dev
 ROWS
       ;;
     test) cat <<'ROWS'

@@ -16,6 +16,7 @@
 #include "tools/quantize/file_type.h"
 #include "tools/quantize/quantize.h"
 #include "tools/run.h"
+#include "tools/serve/serve.h"
 #include "tools/template.h"
 #include "tools/tokenize.h"
 
@@ -249,6 +250,7 @@ std::function<int()> define_devices(CLI::App& app) {
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
       {"run", "Chat, or continue a prompt (the default command)", define_run},
+      {"serve", "An OpenAI-compatible server for many users", define_serve},
       {"tokenize", "Token ids of a text", define_tokenize},
       {"logprobs", "Most probable next tokens after every token of a text", define_logprobs},
       {"template", "The prompt that a chat template makes of a conversation", define_template},

@@ -1,0 +1,26 @@
+#include "src/server/api_error.h"
+
+#include <utility>
+
+namespace infer {
+
+ApiError::ApiError(int status, std::string type, const std::string& message, std::string code, std::string param)
+    : std::runtime_error(message),
+      status_(status),
+      type_(std::move(type)),
+      code_(std::move(code)),
+      param_(std::move(param)) {}
+
+nlohmann::ordered_json ApiError::to_json() const {
+  const auto text_or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+  };
+  return {{"error",
+           {{"message", what()}, {"type", type_}, {"param", text_or_null(param_)}, {"code", text_or_null(code_)}}}};
+}
+
+ApiError invalid_parameter(const std::string& param, const std::string& what, const std::string& code) {
+  return ApiError(400, "invalid_request_error", param + ": " + what, code, param);
+}
+
+}  // namespace infer

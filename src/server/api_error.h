@@ -1,0 +1,33 @@
+// What a client is told when its request is not served: a status, and a body in the form of OpenAI's errors. Thrown by
+// whatever parses, checks or admits requests; ends that request, never the process.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace infer {
+
+class ApiError : public std::runtime_error {
+ public:
+  // `type` and `code` are words of the API ("invalid_request_error", "context_length_exceeded"); `param` names the
+  // member of the request that is wrong. Empty `code` and `param` become null.
+  ApiError(int status, std::string type, const std::string& message, std::string code = "", std::string param = "");
+
+  int status() const { return status_; }
+  const std::string& code() const { return code_; }
+  const std::string& param() const { return param_; }
+  int retry_after = 0;  // seconds; 0: the client is not asked to come again
+
+  // {"error": {"message", "type", "param", "code"}}
+  nlohmann::ordered_json to_json() const;
+
+ private:
+  int status_;
+  std::string type_, code_, param_;
+};
+
+// 400. The message is `PARAM: WHAT`.
+ApiError invalid_parameter(const std::string& param, const std::string& what, const std::string& code = "");
+
+}  // namespace infer

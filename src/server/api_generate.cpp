@@ -1,0 +1,251 @@
+// The routes that generate: chat and text completions, whole or streamed.
+#include <map>
+#include <utility>
+
+#include "ggml-like/error.h"
+#include "src/server/api_service.h"
+#include "src/text/prompt_tokens.h"
+
+namespace infer {
+
+// An answer on its way to the client.
+struct ApiService::Answering {
+  explicit Answering(EngineThread& engine) : run(engine) {}
+
+  bool chat = false, echo = false;
+  GenerationParams params;
+  ResponseHead head;
+  std::map<int32_t, std::string> echoed;                     // prompts as text, by the first choice of each
+  std::map<int32_t, std::vector<TokenScore>> prompt_scores;  // the same, where they were asked for
+  std::vector<AnswerRecord> answers;                         // of each choice
+  Usage usage;
+  std::optional<size_t> first_difference;  // from the prompts before, where that is to be logged
+  GenerationRun run;
+
+  // Adds an event to the records and to the usage.
+  void take(AnswerEvent&& event) {
+    usage.prompt_tokens += event.prompt_tokens;
+    usage.cached_tokens += event.cached_tokens;
+    usage.completion_tokens += event.new_tokens;
+    if (!event.prompt_scores.empty()) prompt_scores[event.choice] = std::move(event.prompt_scores);
+    answers[static_cast<size_t>(event.choice)].add(std::move(event));
+  }
+  // The first choice's own share, of which `timings` speaks.
+  Usage first_usage() const { return {usage.prompt_tokens, usage.cached_tokens, answers[0].n_tokens}; }
+};
+
+std::unique_ptr<Generation> ApiService::make_generation(std::vector<TokenId> prompt, const GenerationParams& params,
+                                                        const char* param, Clock::time_point arrived) {
+  const int64_t n = static_cast<int64_t>(prompt.size());
+  if (n == 0) throw invalid_parameter(param, "expected at least one token, found none");
+  const int64_t most = model_->max_tokens() - (params.max_tokens != 0 ? 1 : 0);
+  if (n > most) {
+    throw invalid_parameter(
+        param, concat("expected at most ", most, " tokens in a context of ", model_->max_tokens(), ", found ", n),
+        "context_length_exceeded");
+  }
+  auto generation = std::make_unique<Generation>();
+  generation->prompt = std::move(prompt);
+  generation->params = params;
+  generation->arrived = arrived;
+  generation->ticket = admission_.enter(params.n, n);
+  return generation;
+}
+
+void ApiService::chat_completions(const CallPtr& call) {
+  const ChatRequest request = parse_chat_request(body_of(*call), context());
+  const std::string prompt = render_prompt(*model_, request.conversation);
+  const auto answering = std::make_shared<Answering>(*model_->engine);
+  answering->chat = true;
+  answering->params = request.generation;
+  answering->params.stop.push_back(model_->answer_end.text);
+  auto generation = make_generation(encode_rendered_prompt(model_->engine->tokenizer(), prompt), answering->params,
+                                    "messages", call->arrived);
+  generation->chat_prompt = prompt;
+  if (model_->answer_end.token != kNoToken) generation->stop_tokens.push_back(model_->answer_end.token);
+  answering->run.add(std::move(generation));
+  answering->head.id = new_id("chatcmpl-");
+  answer(call, answering);
+}
+
+void ApiService::completions(const CallPtr& call) {
+  const CompletionRequest request = parse_completion_request(body_of(*call), context());
+  const Tokenizer& tokenizer = model_->engine->tokenizer();
+  const auto answering = std::make_shared<Answering>(*model_->engine);
+  answering->echo = request.echo;
+  answering->params = request.generation;
+  for (const Prompt& prompt : request.prompts) {
+    const auto* text = std::get_if<std::string>(&prompt);
+    std::vector<TokenId> tokens = text ? tokenizer.encode(*text, true, true) : std::get<std::vector<TokenId>>(prompt);
+    if (request.echo) {
+      answering->echoed[answering->run.n_choices()] = text ? *text : tokenizer.decode(tokens, false);
+    }
+    auto generation = make_generation(std::move(tokens), request.generation, "prompt", call->arrived);
+    generation->prompt_scores = request.echo && request.generation.top_logprobs.has_value();
+    answering->run.add(std::move(generation));
+  }
+  answering->head.id = new_id("cmpl-");
+  answer(call, answering);
+}
+
+void ApiService::answer(const CallPtr& call, const std::shared_ptr<Answering>& answering) {
+  answering->head.model = model_->name;
+  answering->head.created =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  answering->answers.resize(static_cast<size_t>(answering->run.n_choices()));
+  call->request.body.clear();
+  if (log_.wants(LogLevel::kDebug)) {
+    for (const auto& generation : answering->run.generations()) {
+      answering->first_difference = recent_prompts_.add(generation->prompt, generation->params.cache_salt);
+    }
+  }
+  answering->run.start();
+  if (!answering->params.stream) {
+    send_whole(*call, *answering);
+    return;
+  }
+  call->response.content_type = "text/event-stream";
+  call->response.headers.emplace_back("Cache-Control", "no-cache");
+  call->response.headers.emplace_back("X-Accel-Buffering", "no");
+  call->response.stream = [this, call, answering](const HttpResponse::Write& write) {
+    stream(*call, *answering, write);
+  };
+}
+
+GenerationRun::Watch ApiService::watch(const Call& call) const {
+  return {call.request.client_gone, [this] { return stopping_.load(); }, call.arrived + options_.request_timeout};
+}
+
+void ApiService::send_whole(Call& call, Answering& a) {
+  try {
+    a.run.run(watch(call), [&](AnswerEvent&& event) { a.take(std::move(event)); });
+  } catch (const ApiError&) {
+    log_answers(call, a);
+    throw;
+  }
+  const Tokenizer& tokenizer = model_->engine->tokenizer();
+  Json choices = Json::array();
+  for (int32_t i = 0; i < a.run.n_choices(); ++i) {
+    AnswerRecord& answer = a.answers[static_cast<size_t>(i)];
+    Json logprobs;
+    if (a.chat) {
+      if (a.params.top_logprobs) logprobs = chat_logprobs(tokenizer, answer.scores);
+      choices.push_back(chat_choice(i, answer, std::move(logprobs)));
+      continue;
+    }
+    const int32_t first = a.run.generation_of(i).first_choice;
+    if (a.params.top_logprobs) {
+      std::vector<TokenScore> scores = a.prompt_scores[first];
+      scores.insert(scores.end(), answer.scores.begin(), answer.scores.end());
+      int64_t offset = 0;
+      logprobs = completion_logprobs(tokenizer, scores, offset);
+    }
+    choices.push_back(completion_choice(i, a.echo ? a.echoed[first] + answer.content : answer.content, answer.finished,
+                                        std::move(logprobs)));
+  }
+  Json response = a.chat ? chat_response(a.head, std::move(choices), a.usage)
+                         : completion_response(a.head, std::move(choices), a.usage);
+  if (a.params.timings) response["timings"] = timings_json(a.answers[0].times, a.first_usage());
+  call.response.body = json_text(response);
+  log_answers(call, a);
+}
+
+void ApiService::stream(Call& call, Answering& a, const HttpResponse::Write& write) {
+  const Tokenizer& tokenizer = model_->engine->tokenizer();
+  const bool with_usage = a.params.include_usage;
+  bool open = true;
+  const auto send = [&](const Json& chunk) { open = open && write(sse_event(chunk)); };
+  if (a.chat) {
+    for (int32_t i = 0; i < a.run.n_choices(); ++i) {
+      send(chat_chunk(a.head, i, {{"role", "assistant"}, {"content", ""}}, FinishReason::kNone, nullptr, with_usage));
+    }
+  }
+  std::map<int32_t, int64_t> offsets;  // of choices that have begun
+  const auto send_chat = [&](const AnswerEvent& event) {
+    Json delta = Json::object(), logprobs;
+    if (!event.delta.reasoning.empty()) delta["reasoning_content"] = event.delta.reasoning;
+    if (!event.delta.content.empty()) delta["content"] = event.delta.content;
+    if (a.params.top_logprobs && !event.delta.scores.empty()) logprobs = chat_logprobs(tokenizer, event.delta.scores);
+    if (!delta.empty() || !logprobs.is_null()) {
+      send(chat_chunk(a.head, event.choice, std::move(delta), FinishReason::kNone, std::move(logprobs), with_usage));
+    }
+    if (event.finished == FinishReason::kNone) return;
+    Json last = chat_chunk(a.head, event.choice, Json::object(), event.finished, nullptr, with_usage);
+    if (a.params.timings && event.choice == 0) last["timings"] = timings_json(event.times, a.first_usage());
+    send(last);
+  };
+  const auto send_completion = [&](const AnswerEvent& event) {
+    std::string text = event.delta.content;
+    std::vector<TokenScore> scores = event.delta.scores;
+    const bool begins = offsets.emplace(event.choice, 0).second;
+    if (begins && a.echo) {
+      const int32_t first = a.run.generation_of(event.choice).first_choice;
+      text = a.echoed[first] + text;
+      const std::vector<TokenScore>& prompt = a.prompt_scores[first];
+      scores.insert(scores.begin(), prompt.begin(), prompt.end());
+    }
+    if (text.empty() && scores.empty() && event.finished == FinishReason::kNone) return;
+    Json logprobs;
+    if (a.params.top_logprobs) logprobs = completion_logprobs(tokenizer, scores, offsets[event.choice]);
+    Json chunk = completion_chunk(a.head, event.choice, text, event.finished, std::move(logprobs), with_usage);
+    const bool timed = a.params.timings && event.choice == 0 && event.finished != FinishReason::kNone;
+    if (timed) chunk["timings"] = timings_json(event.times, a.first_usage());
+    send(chunk);
+  };
+  int status = 200;
+  try {
+    GenerationRun::Watch watching = watch(call);
+    watching.client_gone = [&] { return !open || call.request.client_gone(); };
+    a.run.run(watching, [&](AnswerEvent&& event) {
+      AnswerEvent copy = event;
+      a.take(std::move(event));
+      if (a.chat) {
+        send_chat(copy);
+      } else {
+        send_completion(copy);
+      }
+    });
+    if (with_usage) send(usage_chunk(a.head, a.chat, a.usage));
+    open = open && write(kSseDone);
+    if (!open) status = kClientGone;
+  } catch (const ApiError& error) {
+    // The status line is long gone: the error is an event of the stream.
+    if (error.status() != kClientGone) send(error.to_json());
+    status = error.status();
+    call.log["error"] = error.what();
+  }
+  log_answers(call, a);
+  finish(call, status);
+}
+
+void ApiService::log_answers(Call& call, const Answering& a) const {
+  Json& log = call.log;
+  log["stream"] = a.params.stream;
+  log["prompt_tokens"] = a.usage.prompt_tokens;
+  log["cached_tokens"] = a.usage.cached_tokens;
+  log["completion_tokens"] = a.usage.completion_tokens;
+  std::string reasons;
+  for (const AnswerRecord& answer : a.answers) {
+    reasons += (reasons.empty() ? "" : ",") +
+               (answer.finished == FinishReason::kNone ? std::string("unfinished") : finish_word(answer.finished));
+  }
+  log["finish_reason"] = reasons;
+  const AnswerTimes& times = a.answers[0].times;
+  if (times.first_token != Clock::time_point()) {
+    const auto ms = [](Clock::duration d) {
+      return static_cast<double>(std::chrono::duration_cast<std::chrono::microseconds>(d).count()) / 1000;
+    };
+    log["queue_ms"] = ms(times.started - times.arrived);
+    log["first_token_ms"] = ms(times.first_token - times.arrived);
+  }
+  metrics_.request_time.observe(std::chrono::duration<double>(Clock::now() - call.arrived).count());
+  if (a.usage.cached_tokens + kBlockTokens < a.usage.prompt_tokens) {
+    log_.write(LogLevel::kDebug, "prefix_miss",
+               {{"id", log["id"]},
+                {"prompt_tokens", a.usage.prompt_tokens},
+                {"cached_tokens", a.usage.cached_tokens},
+                {"first_difference", a.first_difference ? Json(*a.first_difference) : Json()}});
+  }
+}
+
+}  // namespace infer

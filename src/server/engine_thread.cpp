@@ -1,0 +1,265 @@
+#include "src/server/engine_thread.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+}  // namespace
+
+EngineThread::EngineThread(std::unique_ptr<Engine> engine, Metrics& metrics,
+                           std::function<void(const std::string&)> on_failure)
+    : engine_(std::move(engine)),
+      metrics_(metrics),
+      on_failure_(std::move(on_failure)),
+      cache_tokens_(int64_t{engine_->scheduler().pool(0).stats().total} * kBlockTokens) {
+  engine_->on_logits(
+      [this](RequestId id, int64_t position, std::span<const float> logits) { take_logits(id, position, logits); });
+  publish_gauges();
+  thread_ = std::thread([this] { run(); });
+}
+
+EngineThread::~EngineThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  work_.notify_one();
+  thread_.join();
+}
+
+void EngineThread::submit(std::shared_ptr<Generation> generation) {
+  {
+    const std::lock_guard lock(mutex_);
+    submitted_.push_back(std::move(generation));
+  }
+  work_.notify_one();
+}
+
+void EngineThread::cancel(std::shared_ptr<Generation> generation) {
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_.push_back(std::move(generation));
+  }
+  work_.notify_one();
+}
+
+void EngineThread::run() {
+  for (;;) {
+    std::vector<std::shared_ptr<Generation>> submitted, cancelled;
+    bool stopping = false;
+    {
+      std::unique_lock lock(mutex_);
+      work_.wait(lock, [&] { return stopping_ || !submitted_.empty() || !cancelled_.empty() || !choices_.empty(); });
+      submitted.swap(submitted_);
+      cancelled.swap(cancelled_);
+      stopping = stopping_;
+    }
+    for (const auto& generation : submitted) start(generation);
+    for (const auto& generation : cancelled) stop(generation, FinishReason::kCancelled);
+    if (stopping) {
+      while (!choices_.empty()) stop(choices_.begin()->second.generation, FinishReason::kCancelled);
+      return;
+    }
+    if (choices_.empty()) {
+      publish_gauges();
+      continue;
+    }
+    try {
+      step();
+    } catch (const std::exception& error) {
+      failure_ = error.what();
+      while (!choices_.empty()) stop(choices_.begin()->second.generation, FinishReason::kError, failure_);
+      on_failure_(failure_);
+    }
+  }
+}
+
+void EngineThread::start(const std::shared_ptr<Generation>& generation) {
+  const GenerationParams& params = generation->params;
+  Request request;
+  request.id = ++last_id_;
+  request.prompt = generation->prompt;
+  request.sampling = params.sampling;
+  request.max_new_tokens = params.max_tokens;
+  request.ignore_eog = params.ignore_eog;
+  request.stop_tokens = generation->stop_tokens;
+  request.priority = params.priority;
+  request.cache_salt = params.cache_salt;
+  if (generation->prompt_scores) request.logits_from = 0;
+  std::vector<RequestId>& ids = ids_[generation.get()];
+  ids.push_back(request.id);
+  for (int32_t i = 1; i < params.n; ++i) ids.push_back(++last_id_);
+  // Without tokens to draw there is nothing in which choices could differ.
+  if (params.max_tokens != 0) request.choices.assign(ids.begin() + 1, ids.end());
+  for (int32_t i = 0; i < params.n; ++i) {
+    Choice choice{generation, i, AnswerText(engine_->tokenizer(), params.stop, generation->chat_prompt), {}, 0, false,
+                  {},         {}};
+    choice.times.arrived = generation->arrived;
+    choices_.emplace(ids[static_cast<size_t>(i)], std::move(choice));
+  }
+  std::string error = failure_;
+  try {
+    if (error.empty() && !engine_->submit(std::move(request))) error = "[engine] the queue is full";
+  } catch (const std::exception& refused) {
+    error = refused.what();
+  }
+  if (!error.empty()) stop(generation, FinishReason::kError, error);
+}
+
+void EngineThread::stop(const std::shared_ptr<Generation>& generation, FinishReason reason, const std::string& error) {
+  const auto found = ids_.find(generation.get());
+  if (found == ids_.end()) return;
+  for (const RequestId id : std::vector<RequestId>(found->second)) {
+    if (failure_.empty()) engine_->cancel(id, reason);
+    Choice& choice = choices_.at(id);
+    AnswerEvent event;
+    event.finished = reason;
+    event.error = error;
+    choice.text.finish(event.delta);
+    finish(id, choice, std::move(event));
+  }
+}
+
+void EngineThread::step() {
+  const Clock::time_point before = Clock::now();
+  const std::vector<Progress> progress = engine_->step();
+  metrics_.batch_size.observe(static_cast<double>(progress.size()));
+  for (const Progress& p : progress) take_progress(p, before);
+  publish_gauges();
+}
+
+void EngineThread::take_logits(RequestId id, int64_t position, std::span<const float> logits) {
+  const auto found = choices_.find(id);
+  if (found == choices_.end()) return;
+  Choice& choice = found->second;
+  const Generation& generation = *choice.generation;
+  if (!generation.params.top_logprobs) return;
+  const int64_t n_prompt = static_cast<int64_t>(generation.prompt.size());
+  if (position + 1 >= n_prompt) choice.rows[position].assign(logits.begin(), logits.end());
+  if (!generation.prompt_scores || choice.index != 0 || position >= n_prompt) return;
+  // Rows of a prompt come in order; after a preemption they come again.
+  auto& scores = choice.prompt_scores;
+  if (scores.empty()) scores.push_back({generation.prompt[0], std::nullopt, {}});
+  if (position + 1 < n_prompt && static_cast<int64_t>(scores.size()) == position + 1) {
+    const std::vector<float> row(logits.begin(), logits.end());
+    scores.push_back(score(row, generation.prompt[static_cast<size_t>(position + 1)], *generation.params.top_logprobs));
+  }
+}
+
+TokenScore EngineThread::score(const std::vector<float>& logits, TokenId token, int n_top) const {
+  TokenScore result{token, logprob(logits, token), {}};
+  if (n_top > 0) result.top = top_logprobs(logits, static_cast<size_t>(n_top));
+  return result;
+}
+
+void EngineThread::take_progress(const Progress& progress, Clock::time_point before) {
+  const auto found = choices_.find(progress.id);
+  if (found == choices_.end()) return;
+  Choice& choice = found->second;
+  Generation& generation = *choice.generation;
+  const GenerationParams& params = generation.params;
+  AnswerEvent event;
+  if (choice.times.started == Clock::time_point()) {
+    choice.times.started = before;
+    generation.ticket.started();
+    if (choice.index == 0) metrics_.queue_time.observe(seconds(before - generation.arrived));
+  }
+  const bool ends_with_token = progress.finished == FinishReason::kEndOfGeneration;
+  int64_t position = static_cast<int64_t>(generation.prompt.size()) + choice.n_tokens - 1;
+  for (size_t i = 0; i < progress.tokens.size(); ++i, ++position) {
+    const TokenId token = progress.tokens[i];
+    if (choice.n_tokens++ == 0) choice.times.first_token = Clock::now();
+    ++event.new_tokens;
+    if (ends_with_token && i + 1 == progress.tokens.size()) break;  // the end is no part of the text
+    std::optional<TokenScore> token_score;
+    if (const auto row = choice.rows.find(position); params.top_logprobs && row != choice.rows.end()) {
+      token_score = score(row->second, token, *params.top_logprobs);
+    }
+    choice.text.add(token, std::move(token_score), event.delta);
+    if (choice.text.stopped()) break;
+  }
+  choice.rows.clear();
+  metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
+  event.finished = progress.finished;
+  if (choice.text.stopped() && progress.finished == FinishReason::kNone) {
+    engine_->cancel(progress.id, FinishReason::kStopString);
+  }
+  if (choice.text.stopped()) event.finished = FinishReason::kStopString;
+  const bool prompt_done = event.new_tokens > 0 || event.finished != FinishReason::kNone;
+  if (choice.index == 0 && prompt_done && !std::exchange(choice.reported_prompt, true)) {
+    event.prompt_tokens = progress.prompt_tokens;
+    event.cached_tokens = progress.cached_tokens;
+    event.prompt_scores = std::move(choice.prompt_scores);
+    metrics_.prompt_tokens += static_cast<uint64_t>(progress.prompt_tokens);
+    metrics_.cached_tokens += static_cast<uint64_t>(progress.cached_tokens);
+    metrics_.prompt_length.observe(static_cast<double>(progress.prompt_tokens));
+  }
+  if (event.finished == FinishReason::kNone) {
+    event.choice = generation.first_choice + choice.index;
+    if (!event.delta.empty() || event.new_tokens > 0) generation.answers->push(std::move(event));
+    return;
+  }
+  choice.text.finish(event.delta);
+  if (params.max_tokens == 0) {
+    const std::vector<RequestId> ids = ids_.at(&generation);
+    for (const RequestId id : ids) {
+      if (id == progress.id) continue;
+      AnswerEvent same;
+      same.finished = event.finished;
+      finish(id, choices_.at(id), std::move(same));
+    }
+  }
+  finish(progress.id, choice, std::move(event));
+}
+
+void EngineThread::finish(RequestId id, Choice& choice, AnswerEvent event) {
+  const std::shared_ptr<Generation> generation = choice.generation;
+  choice.times.ended = Clock::now();
+  const AnswerTimes& times = choice.times;
+  event.choice = generation->first_choice + choice.index;
+  event.times = times;
+  metrics_.finished.add(std::string(finish_reason_name(event.finished)));
+  if (choice.n_tokens > 0) {
+    metrics_.time_to_first_token.observe(seconds(times.first_token - times.arrived));
+    metrics_.output_length.observe(static_cast<double>(choice.n_tokens));
+  }
+  if (choice.n_tokens > 1) {
+    metrics_.time_per_output_token.observe(seconds(times.ended - times.first_token) /
+                                           static_cast<double>(choice.n_tokens - 1));
+  }
+  auto& ids = ids_.at(generation.get());
+  std::erase(ids, id);
+  choices_.erase(id);
+  if (ids.empty()) {
+    ids_.erase(generation.get());
+    generation->ticket.release();
+  }
+  generation->answers->push(std::move(event));
+}
+
+void EngineThread::publish_gauges() {
+  const Scheduler& scheduler = engine_->scheduler();
+  const BlockPool::Stats pool = scheduler.pool(0).stats();
+  EngineGauges g;
+  g.running = static_cast<int64_t>(scheduler.running().size());
+  g.waiting = static_cast<int64_t>(scheduler.waiting().size());
+  g.blocks_total = pool.total;
+  g.blocks_used = pool.used;
+  g.blocks_cached = pool.cached;
+  g.blocks_free = pool.free;
+  g.evictions = pool.evictions;
+  g.preemptions = scheduler.stats().preemptions;
+  g.prefix_hit_tokens = scheduler.stats().prefix_hit_tokens;
+  g.admitted_tokens = scheduler.stats().admitted_tokens;
+  g.steps = scheduler.stats().steps;
+  g.fallbacks = static_cast<int64_t>(engine_->runner().fallbacks().size());
+  metrics_.set_gauges(g);
+}
+
+}  // namespace infer

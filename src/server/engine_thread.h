@@ -1,0 +1,83 @@
+// The thread that owns the engine. Handlers give it generations and cancellations between two steps; it turns what each
+// step brought into events for them.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "src/engine/engine.h"
+#include "src/server/generation.h"
+#include "src/server/metrics.h"
+
+namespace infer {
+
+class EngineThread {
+ public:
+  // `on_failure` is called on the engine's thread when the engine itself fails: nothing can be generated any more.
+  EngineThread(std::unique_ptr<Engine> engine, Metrics& metrics, std::function<void(const std::string&)> on_failure);
+  // Ends what is under way with kCancelled.
+  ~EngineThread();
+
+  // Any thread. Events arrive for every choice until each is finished; an error of this prompt alone arrives as kError.
+  void submit(std::shared_ptr<Generation> generation);
+  // Any thread. What is not finished ends with kCancelled before the next step.
+  void cancel(std::shared_ptr<Generation> generation);
+
+  // Immutable, for any thread.
+  const Tokenizer& tokenizer() const { return engine_->tokenizer(); }
+  const Model& model() const { return engine_->model(); }
+  int64_t context() const { return engine_->context(); }
+  int64_t cache_tokens() const { return cache_tokens_; }  // that the whole KV cache holds
+
+ private:
+  // A choice that is not finished.
+  struct Choice {
+    std::shared_ptr<Generation> generation;
+    int32_t index = 0;  // among the generation's choices
+    AnswerText text;
+    AnswerTimes times;
+    int64_t n_tokens = 0;
+    bool reported_prompt = false;
+    std::vector<TokenScore> prompt_scores;
+    // Logits of the step under way, by position, and what is needed of them once the tokens are known.
+    std::map<int64_t, std::vector<float>> rows;
+  };
+
+  void run();
+  void start(const std::shared_ptr<Generation>& generation);
+  void stop(const std::shared_ptr<Generation>& generation, FinishReason reason, const std::string& error = "");
+  void step();
+  void take_logits(RequestId id, int64_t position, std::span<const float> logits);
+  void take_progress(const Progress& progress, Clock::time_point before);
+  // Reports the choice's end and forgets it.
+  void finish(RequestId id, Choice& choice, AnswerEvent event);
+  TokenScore score(const std::vector<float>& logits, TokenId token, int n_top) const;
+  void publish_gauges();
+
+  std::unique_ptr<Engine> engine_;
+  Metrics& metrics_;
+  const std::function<void(const std::string&)> on_failure_;
+  const int64_t cache_tokens_;
+
+  // Of the engine's thread.
+  std::unordered_map<RequestId, Choice> choices_;
+  std::unordered_map<const Generation*, std::vector<RequestId>> ids_;  // of the unfinished choices
+  RequestId last_id_ = 0;
+  std::string failure_;  // why the engine can do nothing more
+
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::vector<std::shared_ptr<Generation>> submitted_, cancelled_;  // guarded by mutex_
+  bool stopping_ = false;                                           // guarded by mutex_
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace infer

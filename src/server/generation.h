@@ -1,0 +1,67 @@
+// One prompt on its way through the engine, and the queue through which its answers come back. A handler makes a
+// Generation, gives it to the EngineThread and reads from the queue; several generations may share one.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/engine/sequence.h"
+#include "src/server/admission.h"
+#include "src/server/answer_text.h"
+#include "src/server/requests.h"
+
+namespace infer {
+
+using Clock = std::chrono::steady_clock;
+
+// Of one answer. Points in time that were not reached stay at the epoch.
+struct AnswerTimes {
+  Clock::time_point arrived, started, first_token, ended;
+};
+
+// What the engine has to tell about one choice.
+struct AnswerEvent {
+  int32_t choice = 0;
+  AnswerDelta delta;
+  int32_t new_tokens = 0;
+  FinishReason finished = FinishReason::kNone;
+  std::string error;  // of kError
+  AnswerTimes times;  // of a finished choice
+  // Of the first event of a generation's first choice; else 0.
+  int64_t prompt_tokens = 0, cached_tokens = 0;
+  std::vector<TokenScore> prompt_scores;  // where they were asked for
+  std::vector<float> embedding;           // of an embedding
+};
+
+// From the engine's thread to a handler's. Bounded by what was asked for: at most one event per token.
+class AnswerQueue {
+ public:
+  void push(AnswerEvent event);
+  // Everything that came since the last call; waits up to `timeout` for something.
+  std::vector<AnswerEvent> wait(std::chrono::milliseconds timeout);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable some_;
+  std::vector<AnswerEvent> events_;
+};
+
+// Constant once it is given to the EngineThread, save for the ticket, which that thread uses from then on.
+struct Generation {
+  std::vector<TokenId> prompt;
+  GenerationParams params;
+  std::vector<TokenId> stop_tokens;        // besides those of the model
+  std::optional<std::string> chat_prompt;  // of a chat: the rendered prompt
+  bool prompt_scores = false;              // log-probabilities of the prompt's tokens, before the answer
+  std::optional<Pooling> pooling;          // an embedding instead of an answer
+  int32_t first_choice = 0;                // number of the first of params.n choices
+  std::shared_ptr<AnswerQueue> answers;
+  Clock::time_point arrived;
+  Admission::Ticket ticket;
+};
+
+}  // namespace infer

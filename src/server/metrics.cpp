@@ -1,0 +1,144 @@
+#include "src/server/metrics.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace infer {
+namespace {
+
+const std::vector<double> kSeconds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                      1,     2.5,    5,     10,   25,    50,   100, 250,  500};
+const std::vector<double> kLengths = {1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144};
+const std::vector<double> kBatches = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.10g", value);
+  return text;
+}
+
+// Writes one metric after another. Labels hold the server's own words only: nothing to escape.
+class Exposition {
+ public:
+  void counter(const std::string& name, const char* help, uint64_t value) {
+    head(name, help, "counter");
+    sample(name, "", std::to_string(value));
+  }
+  void counters(const std::string& name, const char* help, const char* label, const LabelledCounter& counter) {
+    head(name, help, "counter");
+    for (const auto& [value, n] : counter.snapshot()) {
+      sample(name, std::string(label) + "=\"" + value + "\"", std::to_string(n));
+    }
+  }
+  void gauge(const std::string& name, const char* help, int64_t value) {
+    head(name, help, "gauge");
+    sample(name, "", std::to_string(value));
+  }
+  void histogram(const std::string& name, const char* help, const Histogram& histogram) {
+    head(name, help, "histogram");
+    const Histogram::Snapshot s = histogram.snapshot();
+    uint64_t total = 0;
+    for (size_t i = 0; i < s.counts.size(); ++i) {
+      total += s.counts[i];
+      const std::string bound = i < s.bounds.size() ? number(s.bounds[i]) : "+Inf";
+      sample(name + "_bucket", "le=\"" + bound + "\"", std::to_string(total));
+    }
+    sample(name + "_sum", "", number(s.sum));
+    sample(name + "_count", "", std::to_string(total));
+  }
+
+  std::string text;
+
+ private:
+  void head(const std::string& name, const char* help, const char* type) {
+    text += "# HELP infer_" + name + " " + help + "\n# TYPE infer_" + name + " " + type + "\n";
+  }
+  void sample(const std::string& name, const std::string& labels, const std::string& value) {
+    text += "infer_" + name + (labels.empty() ? "" : "{" + labels + "}") + " " + value + "\n";
+  }
+};
+
+}  // namespace
+
+Histogram::Histogram(std::vector<double> bounds) : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
+
+void Histogram::observe(double value) {
+  const auto bucket = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
+  const std::lock_guard lock(mutex_);
+  ++counts_[static_cast<size_t>(bucket)];
+  sum_ += value;
+}
+
+Histogram::Snapshot Histogram::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return {bounds_, counts_, sum_};
+}
+
+void LabelledCounter::add(const std::string& label, uint64_t n) {
+  const std::lock_guard lock(mutex_);
+  counts_[label] += n;
+}
+
+std::map<std::string, uint64_t> LabelledCounter::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+Metrics::Metrics()
+    : time_to_first_token(kSeconds),
+      time_per_output_token(kSeconds),
+      queue_time(kSeconds),
+      request_time(kSeconds),
+      prompt_length(kLengths),
+      output_length(kLengths),
+      batch_size(kBatches) {}
+
+void Metrics::set_gauges(const EngineGauges& gauges) {
+  const std::lock_guard lock(mutex_);
+  gauges_ = gauges;
+}
+
+EngineGauges Metrics::gauges() const {
+  const std::lock_guard lock(mutex_);
+  return gauges_;
+}
+
+std::string Metrics::text() const {
+  const EngineGauges g = gauges();
+  Exposition out;
+  out.histogram("time_to_first_token_seconds", "From a request's arrival to its first token.", time_to_first_token);
+  out.histogram("time_per_output_token_seconds", "Mean time between the tokens of an answer.", time_per_output_token);
+  out.histogram("queue_time_seconds", "From a request's arrival to its first step.", queue_time);
+  out.histogram("request_duration_seconds", "From a request's arrival to the end of its answer.", request_time);
+  out.histogram("prompt_length_tokens", "Tokens of prompts.", prompt_length);
+  out.histogram("output_length_tokens", "Tokens of answers.", output_length);
+  out.histogram("step_batch_size", "Sequences computed side by side in a step.", batch_size);
+  out.gauge("requests_running", "Sequences being computed.", g.running);
+  out.gauge("requests_waiting", "Sequences in the queue.", g.waiting);
+  out.gauge("kv_blocks_total", "Blocks of the KV cache.", g.blocks_total);
+  out.gauge("kv_blocks_used", "Blocks that running sequences hold.", g.blocks_used);
+  out.gauge("kv_blocks_cached", "Blocks that nobody holds and a later prompt may find.", g.blocks_cached);
+  out.gauge("kv_blocks_free", "Blocks without content.", g.blocks_free);
+  const auto count = [](int64_t n) { return static_cast<uint64_t>(n); };
+  out.counter("prompt_tokens_total", "Tokens of prompts, cached ones included.", prompt_tokens);
+  out.counter("cached_prompt_tokens_total", "Tokens of prompts that came from the cache.", cached_tokens);
+  out.counter("generated_tokens_total", "Tokens generated.", generated_tokens);
+  out.counter("steps_total", "Steps of the engine.", count(g.steps));
+  out.counter("preemptions_total", "Sequences that gave their blocks back to be computed again.", count(g.preemptions));
+  out.counter("prefix_hit_tokens_total", "Tokens found in the cache when a sequence was admitted.",
+              count(g.prefix_hit_tokens));
+  out.counter("prefix_looked_up_tokens_total", "Tokens of sequences when they were admitted.",
+              count(g.admitted_tokens));
+  out.counter("kv_evictions_total", "Cached blocks given to other content.", count(g.evictions));
+  out.counters("responses_total", "Responses, by HTTP status.", "status", responses);
+  out.counters("rejected_requests_total", "Requests turned away, by reason.", "reason", rejected);
+  out.counters("finished_total", "Answers, by the reason they ended.", "reason", finished);
+  out.counter("cancelled_requests_total", "Requests that ended early: the client left, or the time was over.",
+              cancelled);
+  out.counter("backend_fallbacks_total", "Operations that run on the CPU for want of a kernel.", count(g.fallbacks));
+  return out.text;
+}
+
+}  // namespace infer

@@ -1,0 +1,76 @@
+// What the server counts and measures, and its text in Prometheus' exposition format. Any thread may add to it; a
+// snapshot is consistent per metric, not across metrics.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace infer {
+
+// Counts values in buckets; each bucket's bound is inclusive, and there is one more for what is above the last.
+class Histogram {
+ public:
+  explicit Histogram(std::vector<double> bounds);  // ascending
+  void observe(double value);
+
+  struct Snapshot {
+    std::vector<double> bounds;
+    std::vector<uint64_t> counts;  // [bounds + 1], not cumulative
+    double sum = 0;
+  };
+  Snapshot snapshot() const;
+
+ private:
+  const std::vector<double> bounds_;
+  mutable std::mutex mutex_;
+  std::vector<uint64_t> counts_;
+  double sum_ = 0;
+};
+
+// A counter per value of one label.
+class LabelledCounter {
+ public:
+  void add(const std::string& label, uint64_t n = 1);
+  std::map<std::string, uint64_t> snapshot() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, uint64_t> counts_;
+};
+
+// State of the engine after a step.
+struct EngineGauges {
+  int64_t running = 0, waiting = 0;  // sequences
+  int64_t blocks_total = 0, blocks_used = 0, blocks_cached = 0, blocks_free = 0;
+  int64_t preemptions = 0, prefix_hit_tokens = 0, admitted_tokens = 0, evictions = 0, steps = 0;
+  int64_t fallbacks = 0;  // operations that run on the CPU for want of a kernel on their device
+};
+
+class Metrics {
+ public:
+  Metrics();
+
+  Histogram time_to_first_token, time_per_output_token, queue_time, request_time;  // seconds
+  Histogram prompt_length, output_length;                                          // tokens
+  Histogram batch_size;                                                            // sequences of a step
+  std::atomic<uint64_t> prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, cancelled = 0;
+  LabelledCounter responses;  // by status
+  LabelledCounter rejected;   // by reason
+  LabelledCounter finished;   // choices, by finish reason
+
+  void set_gauges(const EngineGauges& gauges);
+  EngineGauges gauges() const;
+
+  std::string text() const;
+
+ private:
+  mutable std::mutex mutex_;
+  EngineGauges gauges_;
+};
+
+}  // namespace infer

@@ -1,0 +1,230 @@
+#include "src/server/responses.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "src/text/utf8.h"
+
+namespace infer {
+namespace {
+
+// Tokens may end in the middle of a character.
+std::string valid_utf8(std::string_view bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes.size();) {
+    const Utf8Char c = decode_utf8(bytes, i);
+    text += c.valid ? bytes.substr(i, c.length) : kReplacementUtf8;
+    i += c.length;
+  }
+  return text;
+}
+
+int64_t count_characters(std::string_view bytes) {
+  int64_t n = 0;
+  for (const char c : bytes) n += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  return n;
+}
+
+// JSON has no -infinity; what has no probability gets OpenAI's number for it.
+Json logprob_json(double value) { return std::isfinite(value) ? Json(value) : Json(-9999.0); }
+
+Json token_json(const Tokenizer& tokenizer, TokenId token, double value) {
+  const std::string_view piece = tokenizer.piece(token, true);
+  Json bytes = Json::array();
+  for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
+  return {{"token", valid_utf8(piece)}, {"logprob", logprob_json(value)}, {"bytes", std::move(bytes)}};
+}
+
+double milliseconds(Clock::duration d) {
+  return std::round(std::chrono::duration<double, std::micro>(d).count()) / 1e3;
+}
+
+double rate(int64_t n, double ms) { return ms > 0 ? std::round(static_cast<double>(n) / ms * 1e5) / 100 : 0; }
+
+Json finish_json(FinishReason reason) { return reason == FinishReason::kNone ? Json() : Json(finish_word(reason)); }
+
+Json object_with(const ResponseHead& head, const char* object, Json choices) {
+  return {{"id", head.id},
+          {"object", object},
+          {"created", head.created},
+          {"model", head.model},
+          {"choices", std::move(choices)}};
+}
+
+}  // namespace
+
+void AnswerRecord::add(AnswerEvent&& event) {
+  content += event.delta.content;
+  reasoning += event.delta.reasoning;
+  for (TokenScore& score : event.delta.scores) scores.push_back(std::move(score));
+  n_tokens += event.new_tokens;
+  finished = event.finished;
+  times = event.times;
+}
+
+std::string finish_word(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kMaxTokens:
+    case FinishReason::kContextFull:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
+    case FinishReason::kError:
+      return "error";
+    case FinishReason::kNone:
+    case FinishReason::kEndOfGeneration:
+    case FinishReason::kStopString:
+      return "stop";
+  }
+  return "stop";
+}
+
+Json usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.completion_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+}
+
+Json timings_json(const AnswerTimes& times, const Usage& usage) {
+  const bool any = times.first_token != Clock::time_point();
+  const double prompt = milliseconds((any ? times.first_token : times.ended) - times.started);
+  const double predicted = any ? milliseconds(times.ended - times.first_token) : 0;
+  return {{"queue_ms", milliseconds(times.started - times.arrived)},
+          {"prompt_n", usage.prompt_tokens},
+          {"cached_n", usage.cached_tokens},
+          {"prompt_ms", prompt},
+          {"prompt_per_second", rate(usage.prompt_tokens - usage.cached_tokens, prompt)},
+          {"predicted_n", usage.completion_tokens},
+          {"predicted_ms", predicted},
+          {"predicted_per_second", rate(usage.completion_tokens - 1, predicted)}};
+}
+
+Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores) {
+  Json content = Json::array();
+  for (const TokenScore& score : scores) {
+    Json entry = token_json(tokenizer, score.token, score.logprob.value_or(0));
+    Json top = Json::array();
+    for (const TokenLogprob& other : score.top) top.push_back(token_json(tokenizer, other.token, other.logprob));
+    entry["top_logprobs"] = std::move(top);
+    content.push_back(std::move(entry));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+Json completion_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores, int64_t& offset) {
+  Json tokens = Json::array(), values = Json::array(), tops = Json::array(), offsets = Json::array();
+  for (const TokenScore& score : scores) {
+    const std::string_view piece = tokenizer.piece(score.token, true);
+    tokens.push_back(valid_utf8(piece));
+    values.push_back(score.logprob ? logprob_json(*score.logprob) : Json());
+    Json top;
+    if (score.logprob) {
+      top = Json::object();
+      for (const TokenLogprob& other : score.top) {
+        top[valid_utf8(tokenizer.piece(other.token, true))] = logprob_json(other.logprob);
+      }
+    }
+    tops.push_back(std::move(top));
+    offsets.push_back(offset);
+    offset += count_characters(tokenizer.piece(score.token, false));
+  }
+  return {{"tokens", std::move(tokens)},
+          {"token_logprobs", std::move(values)},
+          {"top_logprobs", std::move(tops)},
+          {"text_offset", std::move(offsets)}};
+}
+
+Json chat_choice(int32_t index, const AnswerRecord& answer, Json logprobs) {
+  Json message = {{"role", "assistant"}, {"content", answer.content}};
+  if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
+  message["refusal"] = nullptr;
+  return {{"index", index},
+          {"message", std::move(message)},
+          {"logprobs", std::move(logprobs)},
+          {"finish_reason", finish_json(answer.finished)}};
+}
+
+Json completion_choice(int32_t index, const std::string& text, FinishReason finished, Json logprobs) {
+  return {
+      {"index", index}, {"text", text}, {"logprobs", std::move(logprobs)}, {"finish_reason", finish_json(finished)}};
+}
+
+Json chat_response(const ResponseHead& head, Json choices, const Usage& usage) {
+  Json response = object_with(head, "chat.completion", std::move(choices));
+  response["usage"] = usage_json(usage);
+  return response;
+}
+
+Json completion_response(const ResponseHead& head, Json choices, const Usage& usage) {
+  Json response = object_with(head, "text_completion", std::move(choices));
+  response["usage"] = usage_json(usage);
+  return response;
+}
+
+Json chat_chunk(const ResponseHead& head, int32_t index, Json delta, FinishReason finished, Json logprobs,
+                bool with_usage) {
+  Json choice = {{"index", index},
+                 {"delta", std::move(delta)},
+                 {"logprobs", std::move(logprobs)},
+                 {"finish_reason", finish_json(finished)}};
+  Json chunk = object_with(head, "chat.completion.chunk", Json::array({std::move(choice)}));
+  if (with_usage) chunk["usage"] = nullptr;
+  return chunk;
+}
+
+Json completion_chunk(const ResponseHead& head, int32_t index, const std::string& text, FinishReason finished,
+                      Json logprobs, bool with_usage) {
+  Json chunk = object_with(head, "text_completion",
+                           Json::array({completion_choice(index, text, finished, std::move(logprobs))}));
+  if (with_usage) chunk["usage"] = nullptr;
+  return chunk;
+}
+
+Json usage_chunk(const ResponseHead& head, bool chat, const Usage& usage) {
+  Json chunk = object_with(head, chat ? "chat.completion.chunk" : "text_completion", Json::array());
+  chunk["usage"] = usage_json(usage);
+  return chunk;
+}
+
+Json embedding_response(const std::string& model, const std::vector<std::vector<float>>& vectors, bool as_base64,
+                        int64_t prompt_tokens) {
+  Json data = Json::array();
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    Json embedding;
+    if (as_base64) {
+      std::string bytes(vectors[i].size() * sizeof(float), '\0');
+      std::memcpy(bytes.data(), vectors[i].data(), bytes.size());
+      embedding = base64(bytes);
+    } else {
+      embedding = vectors[i];
+    }
+    data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}});
+  }
+  return {{"object", "list"},
+          {"data", std::move(data)},
+          {"model", model},
+          {"usage", {{"prompt_tokens", prompt_tokens}, {"total_tokens", prompt_tokens}}}};
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t n = std::min<size_t>(3, bytes.size() - i);
+    uint32_t group = 0;
+    for (size_t j = 0; j < 3; ++j) {
+      group = group << 8 | (j < n ? static_cast<unsigned char>(bytes[i + j]) : 0);
+    }
+    for (size_t j = 0; j < 4; ++j) text += j <= n ? kDigits[group >> (18 - 6 * j) & 63] : '=';
+  }
+  return text;
+}
+
+std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string sse_event(const Json& json) { return "data: " + json_text(json) + "\n\n"; }
+
+}  // namespace infer

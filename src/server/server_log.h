@@ -1,0 +1,32 @@
+// The server's log: one line per event on standard error, as text for people or as JSON. Any thread.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "src/server/json_fields.h"
+
+namespace infer {
+
+enum class LogLevel { kError, kInfo, kDebug };
+
+class ServerLog {
+ public:
+  ServerLog(LogLevel level, bool json) : level_(level), json_(json) {}
+
+  bool wants(LogLevel level) const { return level <= level_; }
+  // `event` is a word; `fields` an object of plain values. As text: `time level event name=value ...`; as JSON one
+  // object with "time", "level", "event" first. Untrusted text in it is made safe for a terminal.
+  void write(LogLevel level, std::string_view event, const Json& fields);
+
+ private:
+  const LogLevel level_;
+  const bool json_;
+  std::mutex mutex_;
+};
+
+// The line that ServerLog writes, without its end.
+std::string log_line(LogLevel level, std::string_view event, const Json& fields, bool json, std::string_view time);
+
+}  // namespace infer

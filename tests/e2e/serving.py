@@ -1,0 +1,143 @@
+"""A running `infer serve` and a client for it, of Python's standard library alone."""
+
+import http.client
+import json
+import re
+import socket
+import time
+
+from harness import Background, Failure, expect_equal
+
+SECONDS = 120  # that any one answer may take
+
+
+class Reply:
+    """A whole response: status, headers (names in lower case), text; `json` and `error` parse it."""
+
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.text = response.read().decode("utf-8")
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+    @property
+    def error(self):
+        return self.json["error"]
+
+    def __str__(self):
+        return f"{self.status} {self.headers}\n{self.text[:2000]}"
+
+
+class Server(Background):
+    """`infer serve` on a free port of 127.0.0.1, ready to answer inside the `with` block. What each request of `ask`
+    carries besides its own headers is `headers`."""
+
+    def __init__(self, model, *arguments, env=None, headers=None, tls=None):
+        super().__init__("serve", "-m", model, "--port", 0, *arguments, env=env)
+        self.headers = headers or {}
+        self.tls = tls
+        self.port = 0
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            self.wait_until(lambda: re.search(r"url=\S+:(\d+)\s", self.log()) or '"url":' in self.log())
+            self.port = int(re.search(r'url"?[=:]\S+?:(\d+)["\s]', self.log())[1])
+            self.wait_until(lambda: self.get("/health").status == 200)
+        except BaseException:
+            super().__exit__()
+            raise
+        return self
+
+    def connect(self, timeout=SECONDS):
+        if self.tls:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def ask(self, method, path, body=None, headers=None, connection=None):
+        """Sends `body` (an object as JSON, or bytes as they are) and returns the Reply."""
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        one = connection or self.connect()
+        try:
+            one.request(method, path, data, {**self.headers, **(headers or {})})
+            return Reply(one.getresponse())
+        finally:
+            if connection is None:
+                one.close()
+
+    def get(self, path, **how):
+        return self.ask("GET", path, **how)
+
+    def post(self, path, body, **how):
+        return self.ask("POST", path, body, **how)
+
+    def answer(self, path, body):
+        """The JSON of a request that succeeds."""
+        reply = self.post(path, body)
+        if reply.status != 200:
+            raise Failure(f"{path} {body}: {reply}")
+        return reply.json
+
+    def chat(self, text, **fields):
+        return self.answer("/v1/chat/completions", {"messages": [{"role": "user", "content": text}], **fields})
+
+    def complete(self, prompt, **fields):
+        return self.answer("/v1/completions", {"prompt": prompt, **fields})
+
+    def open_stream(self, path, body):
+        """(connection, response) of a streamed request whose head has arrived."""
+        connection = self.connect()
+        connection.request("POST", path, json.dumps({**body, "stream": True}).encode(), self.headers)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise Failure(f"{path} {body}: {Reply(response)}")
+        return connection, response
+
+    def stream(self, path, body):
+        """The chunks of a streamed answer, which must end as such streams do."""
+        connection, response = self.open_stream(path, body)
+        try:
+            expect_equal(response.getheader("content-type"), "text/event-stream", "content type")
+            events = response.read().decode("utf-8").split("\n\n")
+        finally:
+            connection.close()
+        expect_equal(events[-2:], ["data: [DONE]", ""], "end of the stream")
+        for event in events[:-2]:
+            if not event.startswith("data: ") or "\n" in event:
+                raise Failure(f"no event: {event!r}")
+        return [json.loads(event[len("data: "):]) for event in events[:-2]]
+
+    def raw(self, data, timeout=SECONDS):
+        """What the server says to these bytes, until it closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as one:
+            one.sendall(data)
+            received = b""
+            while chunk := one.recv(65536):
+                received += chunk
+        return received.decode("utf-8", "replace")
+
+    def metrics(self):
+        """{name or name{labels}: value}"""
+        lines = [line for line in self.get("/metrics").text.splitlines() if line and not line.startswith("#")]
+        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines}
+
+    def wait_for_metric(self, name, wanted, timeout=30):
+        """Polls until `wanted(value)` holds."""
+        deadline = time.monotonic() + timeout
+        while not wanted(value := self.metrics()[name]):
+            if time.monotonic() > deadline:
+                raise Failure(f"{name} is {value} after {timeout} s\n{self.log()[-2000:]}")
+            time.sleep(0.02)
+
+
+def text_of(chunks, index=0):
+    """The content of one choice of streamed chat or text."""
+    pieces = []
+    for chunk in chunks:
+        for choice in chunk["choices"]:
+            if choice["index"] == index:
+                pieces.append(choice["text"] if "text" in choice else choice["delta"].get("content", ""))
+    return "".join(pieces)

@@ -1,0 +1,148 @@
+#include "tools/serve/serve.h"
+
+#include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "src/server/http_server.h"
+#include "tools/chat_template_flag.h"
+
+namespace infer {
+namespace {
+
+// SIGTERM and SIGINT for this process, taken one by one instead of ending it. Made before any other thread, which would
+// take them otherwise.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGTERM);
+    sigaddset(&set_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    signal(SIGPIPE, SIG_IGN);  // a client that left is an error of its write
+  }
+  void wait() const {
+    while (sigwaitinfo(&set_, nullptr) < 0) {
+    }
+  }
+  bool wait(std::chrono::milliseconds timeout) const {
+    const timespec time = {timeout.count() / 1000, timeout.count() % 1000 * 1000000};
+    return sigtimedwait(&set_, nullptr, &time) > 0;
+  }
+
+ private:
+  sigset_t set_;
+};
+
+void check(const ServeOptions& o) {
+  if (o.http.tls_certificate.empty() != o.http.tls_key.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "[serve] --tls-cert and --tls-key together, found one of them");
+  }
+  if (!is_loopback(o.http.host) && o.api.keys.empty() && !o.no_auth) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[serve] --api-key-file or $INFER_API_KEY (or --no-auth) to listen on ", printable(o.http.host),
+                       ", found neither"));
+  }
+  if (o.no_auth && !o.api.keys.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "[serve] API keys or --no-auth, found both");
+  }
+}
+
+std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, ServerLog& log, std::atomic<bool>& failed) {
+  auto served = std::make_unique<ServedModel>();
+  std::shared_ptr<Model> model = load_model(GgufFile::open(o.model.model));
+  if (!o.chat_template.empty()) {
+    served->chat_template = template_by_name_or_file(o.chat_template);
+  } else if (model->chat_template()) {
+    served->chat_template = ChatTemplate::parse(*model->chat_template());
+  }
+  served->name = o.alias.empty() ? std::filesystem::path(o.model.model).stem().string() : o.alias;
+  served->fingerprint = model_fingerprint(model->file());
+  served->quantization = model_quantization(model->file());
+
+  EngineOptions engine = o.model.engine_options();
+  engine.max_sequences = o.parallel;
+  engine.step_tokens = std::max(o.step_tokens, o.parallel);
+  engine.cache_tokens =
+      o.kv_tokens > 0 ? o.kv_tokens : choose_context(*model, engine.context) * std::min(o.parallel, 4);
+  // What may wait is bounded by the requests admitted.
+  engine.max_waiting = static_cast<int>(o.parallel + o.api.admission.waiting + o.api.limits.max_choices);
+  served->engine = std::make_unique<EngineThread>(std::make_unique<Engine>(std::move(model), engine), metrics,
+                                                  [&](const std::string& reason) {
+                                                    log.write(LogLevel::kError, "engine_failed", {{"reason", reason}});
+                                                    if (!failed.exchange(true)) kill(getpid(), SIGTERM);
+                                                  });
+  if (served->chat_template) {
+    served->traits = served->chat_template->traits();
+    served->answer_end = find_answer_end(*served->chat_template, served->engine->tokenizer());
+  }
+  return served;
+}
+
+// Lets requests under way finish, until the time is over or another signal comes.
+void drain(HttpServer& http, ApiService& service, const StopSignals& signals, std::chrono::seconds timeout) {
+  service.drain();
+  http.drain();
+  const auto until = Clock::now() + timeout;
+  while (!http.wait_until_closed(std::chrono::milliseconds(20))) {
+    if (signals.wait(std::chrono::milliseconds(20)) || Clock::now() >= until) break;
+  }
+  // Clients of what is left are told.
+  service.cancel_all();
+  http.wait_until_closed(std::chrono::seconds(2));
+  http.stop();
+}
+
+}  // namespace
+
+int run_serve(ServeOptions o) {
+  using std::chrono::seconds;
+  o.api.sampling.validate();
+  if (!o.api_key_file.empty()) o.api.keys = read_api_keys(o.api_key_file);
+  if (const char* keys = std::getenv("INFER_API_KEY")) {
+    for (std::string& key : split_api_keys(keys)) o.api.keys.push_back(std::move(key));
+  }
+  check(o);
+  o.api.bound_host = o.http.host;
+  o.api.admission.running = o.parallel;
+  o.api.request_timeout = seconds(o.request_timeout);
+  o.api.serve_metrics = !o.no_metrics;
+  o.api.pooling = parse_pooling(o.pooling);
+  o.api.version = INFER_VERSION;
+  o.http.timeouts = {seconds(o.idle_timeout), seconds(o.read_timeout), seconds(o.write_timeout)};
+  o.http.post_paths = ApiService::post_paths();
+
+  const StopSignals signals;
+  const LogLevel level = o.log_level == "error"  ? LogLevel::kError
+                         : o.log_level == "info" ? LogLevel::kInfo
+                                                 : LogLevel::kDebug;
+  ServerLog log(level, o.log_format == "json");
+  Metrics metrics;
+  std::atomic<bool> failed = false;
+  ApiService service(o.api, metrics, log);
+  HttpServer http(o.http, service);
+  const std::string scheme = o.http.tls_certificate.empty() ? "http" : "https";
+  const std::string host = o.http.host.find(':') == std::string::npos ? o.http.host : "[" + o.http.host + "]";
+  log.write(LogLevel::kInfo, "listening", {{"url", concat(scheme, "://", host, ":", http.port())}});
+  const Clock::time_point before = Clock::now();
+  auto model = load(o, metrics, log, failed);
+  log.write(LogLevel::kInfo, "ready",
+            {{"model", model->name},
+             {"context", model->engine->context()},
+             {"kv_tokens", model->engine->cache_tokens()},
+             {"seconds", std::chrono::duration<double>(Clock::now() - before).count()}});
+  service.set_model(std::move(model));
+
+  signals.wait();
+  log.write(LogLevel::kInfo, "stopping", {{"timeout", o.drain_timeout}});
+  drain(http, service, signals, seconds(o.drain_timeout));
+  service.close_model();
+  log.write(LogLevel::kInfo, "stopped", Json::object());
+  return failed ? 1 : 0;
+}
+
+}  // namespace infer

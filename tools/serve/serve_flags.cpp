@@ -1,0 +1,111 @@
+#include <memory>
+
+#include "tools/serve/serve.h"
+
+namespace infer {
+namespace {
+
+// All flags with their values, for /version; what keys there are is nobody's business.
+Json settings_of(const CLI::App& app) {
+  Json settings = Json::object();
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty() || option->count() == 0) continue;
+    const std::string& name = option->get_lnames().front();
+    if (name == "help" || name == "config" || name == "api-key-file" || name == "tls-key") continue;
+    const auto values = option->results();
+    settings[name] = values.size() == 1 ? Json(values.front()) : Json(values);
+  }
+  return settings;
+}
+
+}  // namespace
+
+std::function<int()> define_serve(CLI::App& app) {
+  const auto o = std::make_shared<ServeOptions>();
+  const auto number = [&](const char* name, auto& value, const char* text, int64_t least, int64_t most) {
+    return app.add_option(name, value, text)->check(CLI::Range(least, most))->capture_default_str()->type_name("N");
+  };
+  const auto text = [&](const char* name, std::string& value, const char* help, const char* type) {
+    return app.add_option(name, value, help)
+        ->check(CLI::Validator([](std::string& s) { return s.empty() ? "a value, found none" : ""; }, ""))
+        ->type_name(type);
+  };
+  const auto word = [&](const char* name, std::string& value, const char* help, std::vector<std::string> words) {
+    return app.add_option(name, value, help)
+        ->check(CLI::IsMember(std::move(words)))
+        ->capture_default_str()
+        ->type_name("WORD");
+  };
+
+  add_model_flags(app, o->model);
+  text("--alias", o->alias, "The model's name for clients (default: the file's name)", "NAME");
+  text("--chat-template", o->chat_template,
+       "Chat template instead of the model's: a Jinja file, or a name (infer template --list)", "NAME|FILE");
+  word("--pooling", o->pooling, "What an embedding is made of: the hidden states' mean, the last or the first",
+       {"mean", "last", "cls"});
+
+  text("--host", o->http.host, "Address to listen on (default: 127.0.0.1)", "HOST")->group("Network");
+  number("--port", o->http.port, "Port to listen on; 0: any free one", 0, 65535)->group("Network");
+  text("--api-key-file", o->api_key_file,
+       "File of API keys, one per line; $INFER_API_KEY holds further ones, separated by commas", "FILE")
+      ->group("Network");
+  app.add_flag("--no-auth", o->no_auth,
+               "Let anyone who reaches it use it, also on other addresses than this machine's own")
+      ->group("Network");
+  app.add_option(
+         "--allowed-host", o->api.allowed_hosts,
+         "Name under which clients may address the server, besides localhost and addresses; *: any (may be repeated)")
+      ->take_all()
+      ->group("Network")
+      ->type_name("NAME");
+  app.add_option("--cors-origin", o->api.cors_origins, "Origin whose web pages may call; *: any (may be repeated)")
+      ->take_all()
+      ->group("Network")
+      ->type_name("ORIGIN");
+  text("--tls-cert", o->http.tls_certificate, "Certificate chain (PEM): serve HTTPS", "FILE")->group("Network");
+  text("--tls-key", o->http.tls_key, "Key of the certificate (PEM)", "FILE")->group("Network");
+
+  const auto capacity = [&](CLI::Option* option) { option->group("Capacity"); };
+  capacity(number("--parallel", o->parallel, "Answers computed side by side", 1, 512));
+  capacity(number("--kv-tokens", o->kv_tokens,
+                  "Tokens that the KV cache holds, of all requests; 0: four whole contexts, or --parallel if fewer", 0,
+                  int64_t{1} << 40));
+  capacity(number("--ubatch-size", o->step_tokens, "Tokens computed per step", 1, 4096));
+  capacity(number("--max-queue", o->api.admission.waiting, "Answers that may wait beyond --parallel", 0, 1 << 20));
+  capacity(number("--max-queue-tokens", o->api.admission.waiting_tokens, "Tokens of prompts that may wait", 1,
+                  int64_t{1} << 40));
+  capacity(number("--max-per-key", o->api.admission.per_key, "Requests of one API key at a time; 0: any number", 0,
+                  1 << 20));
+  capacity(number("--max-connections", o->http.max_connections, "Connections at a time", 1, 65536));
+  capacity(number("-n,--predict,--n-predict", o->api.limits.default_max_tokens,
+                  "Tokens of an answer at most, where a request does not say", 1, INT32_MAX));
+
+  const auto limits = [&](CLI::Option* option) { option->group("Limits"); };
+  limits(number("--max-body", o->http.max_body_bytes, "Bytes of a request's body", 1, int64_t{1} << 32));
+  limits(number("--max-head", o->http.head.bytes, "Bytes of a request's head", 256, 1 << 20));
+  limits(number("--max-depth", o->api.limits.max_depth, "Nesting of a request's JSON", 4, 512));
+  limits(number("--max-n", o->api.limits.max_choices, "Answers to one request (n, times prompts)", 1, 512));
+  limits(number("--max-stop", o->api.limits.max_stops, "Stop strings of a request", 0, 1024));
+  limits(number("--max-logit-bias", o->api.limits.max_logit_biases, "Tokens in a request's logit_bias", 0, 1 << 20));
+  limits(number("--idle-timeout", o->idle_timeout, "Seconds that a connection may wait for a request", 1, 86400));
+  limits(number("--read-timeout", o->read_timeout, "Seconds for a request to arrive", 1, 86400));
+  limits(
+      number("--write-timeout", o->write_timeout, "Seconds without a client taking anything of its answer", 1, 86400));
+  limits(number("--timeout", o->request_timeout, "Seconds for a request, waiting included", 1, 1 << 24));
+  limits(number("--drain-timeout", o->drain_timeout, "Seconds for requests under way after SIGTERM", 0, 1 << 24));
+
+  word("--log-format", o->log_format, "Form of the log", {"text", "json"})->group("Logs");
+  word("--log-level", o->log_level, "What is logged", {"error", "info", "debug"})->group("Logs");
+  app.add_flag("--no-metrics", o->no_metrics, "No /metrics")->group("Logs");
+
+  add_sampling_flags(app, o->api.sampling);
+  app.set_config("--config", "", "File with flags, one per line: port = 8080; the command line goes first")
+      ->type_name("FILE");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  return [o, &app] {
+    o->api.settings = settings_of(app);
+    return run_serve(*o);
+  };
+}
+
+}  // namespace infer
