@@ -1,4 +1,5 @@
-// The routes that generate: chat and text completions, whole or streamed.
+// The routes that run the model: chat and text completions, whole or streamed, and embeddings.
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -7,6 +8,18 @@
 #include "src/text/prompt_tokens.h"
 
 namespace infer {
+namespace {
+
+// The vector divided by its Euclidean length; a vector of zeros stays.
+std::vector<float> unit_length(std::vector<float> vector) {
+  double sum = 0;
+  for (const float x : vector) sum += static_cast<double>(x) * x;
+  const double scale = sum > 0 ? 1 / std::sqrt(sum) : 0;
+  for (float& x : vector) x = static_cast<float>(x * scale);
+  return vector;
+}
+
+}  // namespace
 
 // An answer on its way to the client.
 struct ApiService::Answering {
@@ -86,6 +99,37 @@ void ApiService::completions(const CallPtr& call) {
   }
   answering->head.id = new_id("cmpl-");
   answer(call, answering);
+}
+
+void ApiService::embeddings(const CallPtr& call) {
+  const EmbeddingRequest request = parse_embedding_request(body_of(*call), context());
+  const int n_embd = model_->engine->model().n_embd();
+  if (request.dimensions && *request.dimensions != n_embd) {
+    throw invalid_parameter("dimensions",
+                            concat("expected ", n_embd, ", the model's own, found ", *request.dimensions));
+  }
+  GenerationParams params;
+  params.sampling = options_.sampling;
+  const Tokenizer& tokenizer = model_->engine->tokenizer();
+  GenerationRun run(*model_->engine);
+  for (const Prompt& input : request.inputs) {
+    const auto* text = std::get_if<std::string>(&input);
+    auto generation =
+        make_generation(text ? tokenizer.encode(*text, true, false) : std::get<std::vector<TokenId>>(input), params,
+                        "input", call->arrived);
+    generation->pooling = request.pooling.value_or(options_.pooling);
+    run.add(std::move(generation));
+  }
+  call->request.body.clear();
+  run.start();
+  std::vector<std::vector<float>> vectors(request.inputs.size());
+  int64_t n_tokens = 0;
+  run.run(watch(*call), [&](AnswerEvent&& event) {
+    n_tokens += event.prompt_tokens;
+    vectors[static_cast<size_t>(event.choice)] = unit_length(std::move(event.embedding));
+  });
+  call->log["prompt_tokens"] = n_tokens;
+  call->response.body = json_text(embedding_response(model_->name, vectors, request.base64, n_tokens));
 }
 
 void ApiService::answer(const CallPtr& call, const std::shared_ptr<Answering>& answering) {

@@ -295,8 +295,4 @@ void ApiService::apply_template(const CallPtr& call) {
   call->response.body = json_text({{"prompt", prompt}});
 }
 
-void ApiService::embeddings(const CallPtr&) {
-  throw ApiError(501, "invalid_request_error", "this server makes no embeddings", "not_implemented");
-}
-
 }  // namespace infer

@@ -92,6 +92,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   request.priority = params.priority;
   request.cache_salt = params.cache_salt;
   if (generation->prompt_scores) request.logits_from = 0;
+  request.pooling = generation->pooling;
   std::vector<RequestId>& ids = ids_[generation.get()];
   ids.push_back(request.id);
   for (int32_t i = 1; i < params.n; ++i) ids.push_back(++last_id_);
@@ -168,7 +169,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   if (choice.times.started == Clock::time_point()) {
     choice.times.started = before;
     generation.ticket.started();
-    if (choice.index == 0) metrics_.queue_time.observe(seconds(before - generation.arrived));
+    if (choice.index == 0) metrics_.queue_time.observe(progress.queue_seconds);
   }
   const bool ends_with_token = progress.finished == FinishReason::kEndOfGeneration;
   int64_t position = static_cast<int64_t>(generation.prompt.size()) + choice.n_tokens - 1;
@@ -187,6 +188,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   choice.rows.clear();
   metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
   event.finished = progress.finished;
+  event.embedding = progress.pooled;
   if (choice.text.stopped() && progress.finished == FinishReason::kNone) {
     engine_->cancel(progress.id, FinishReason::kStopString);
   }

@@ -57,7 +57,7 @@ struct Generation {
   std::vector<TokenId> stop_tokens;        // besides those of the model
   std::optional<std::string> chat_prompt;  // of a chat: the rendered prompt
   bool prompt_scores = false;              // log-probabilities of the prompt's tokens, before the answer
-  std::optional<Pooling> pooling;          // an embedding instead of an answer
+  Pooling pooling = Pooling::kNone;        // otherwise an embedding instead of an answer
   int32_t first_choice = 0;                // number of the first of params.n choices
   std::shared_ptr<AnswerQueue> answers;
   Clock::time_point arrived;

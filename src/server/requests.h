@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "src/engine/request.h"
 #include "src/server/json_fields.h"
 #include "src/text/chat_template.h"
 #include "src/text/sampler_params.h"
@@ -60,7 +61,6 @@ struct CompletionRequest {
   bool echo = false;
 };
 
-enum class Pooling : uint8_t { kMean, kLast, kCls };
 // Error(kInvalidArgument) for other names than mean, last, cls.
 Pooling parse_pooling(std::string_view name);
 
@@ -68,7 +68,7 @@ struct EmbeddingRequest {
   std::vector<Prompt> inputs;  // at least one
   bool base64 = false;
   std::optional<int64_t> dimensions;
-  std::optional<Pooling> pooling;
+  std::optional<Pooling> pooling;  // not kNone
 };
 
 struct TokenizeRequest {

@@ -1,7 +1,9 @@
 """The routes of `infer serve`: what they answer, and that it is what `infer run` says."""
 
+import base64
 import json
 import math
+import struct
 
 from harness import expect, expect_equal, main, run, test
 from models import BPE, DEMO_TARGET, succeeded
@@ -238,6 +240,28 @@ def bias_and_ignored_fields():
     forbidden = SERVER.complete("Once upon", temperature=0, max_tokens=1, logit_bias={str(first): -100})
     allowed = SERVER.complete("Once upon", temperature=0, max_tokens=1, user="me", store=False, metadata={"a": 1})
     expect(forbidden["choices"][0]["text"] != allowed["choices"][0]["text"], "a forbidden token is not chosen")
+
+
+@test
+def embeddings():
+    texts = ["The mayor of Lindale", "Where is Lindale?", "x"]
+    for pooling in ("mean", "last", "cls"):
+        answer = SERVER.answer("/v1/embeddings", {"input": texts, "pooling": pooling})
+        vectors = [entry["embedding"] for entry in answer["data"]]
+        expect_equal([len(v) for v in vectors], [256] * 3, "dimensions")
+        expect(all(abs(math.hypot(*v) - 1) < 1e-6 for v in vectors), "unit length", pooling)
+        expect(vectors[0] != vectors[1], "other texts, other vectors")
+        tokens = [SERVER.answer("/tokenize", {"content": t, "add_special": True})["tokens"] for t in texts]
+        expect_equal(answer["usage"]["prompt_tokens"], sum(map(len, tokens)), "tokens")
+        alone = SERVER.answer("/v1/embeddings", {"input": tokens[1], "pooling": pooling, "encoding_format": "base64"})
+        numbers = struct.unpack("<256f", base64.b64decode(alone["data"][0]["embedding"]))
+        expect_equal([struct.pack("<f", x) for x in vectors[1]], [struct.pack("<f", x) for x in numbers], "bits")
+    default = SERVER.answer("/v1/embeddings", {"input": texts[0], "dimensions": 256})["data"][0]["embedding"]
+    last = SERVER.answer("/v1/embeddings", {"input": texts[0], "pooling": "last"})["data"][0]["embedding"]
+    expect_equal(default, last, "the default is the last position's state")
+    one = SERVER.answer("/v1/embeddings", {"input": "x", "pooling": "mean"})["data"][0]["embedding"]
+    expect_equal(one, SERVER.answer("/v1/embeddings", {"input": "x", "pooling": "cls"})["data"][0]["embedding"],
+                 "of one token all three are the same")
 
 
 @test

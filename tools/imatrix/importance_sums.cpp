@@ -143,9 +143,8 @@ void add_entry(ImportanceSums::Entry& to, const ImportanceSums::Entry& entry, co
                const std::string& name) {
   const size_t n = to.counts.size(), n_other = entry.counts.size();
   if (to.sums.size() != entry.sums.size() || (n != n_other && n != 1 && n_other != 1)) {
-    fail(where,
-         concat("tensor ", printable(name), ": expected ", to.sums.size(), " sums of ", n, " matrices, as before, found ",
-                entry.sums.size(), " of ", n_other, ": of another model?"));
+    fail(where, concat("tensor ", printable(name), ": expected ", to.sums.size(), " sums of ", n,
+                       " matrices, as before, found ", entry.sums.size(), " of ", n_other, ": of another model?"));
   }
   for (size_t i = 0; i < to.sums.size(); ++i) to.sums[i] += entry.sums[i];
   // A single count holds for every expert.

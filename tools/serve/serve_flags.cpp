@@ -71,6 +71,12 @@ std::function<int()> define_serve(CLI::App& app) {
                   "Tokens that the KV cache holds, of all requests; 0: four whole contexts, or --parallel if fewer", 0,
                   int64_t{1} << 40));
   capacity(number("--ubatch-size", o->step_tokens, "Tokens computed per step", 1, 4096));
+  capacity(app.add_option("--max-itl-ms", o->max_itl_ms,
+                          "Milliseconds that a step with a chunk of a prompt may take while answers are being written; "
+                          "0: any time")
+               ->check(CLI::Range(0.0, 1e6))
+               ->capture_default_str()
+               ->type_name("MS"));
   capacity(number("--max-queue", o->api.admission.waiting, "Answers that may wait beyond --parallel", 0, 1 << 20));
   capacity(number("--max-queue-tokens", o->api.admission.waiting_tokens, "Tokens of prompts that may wait", 1,
                   int64_t{1} << 40));
