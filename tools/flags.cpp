@@ -1,5 +1,6 @@
 #include "tools/flags.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -10,9 +11,11 @@ namespace infer {
 namespace {
 
 DataType cache_type(const std::string& flag, const std::string& name) {
+  constexpr DataType kTypes[] = {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0};
   const TypeTraits* type = find_type(name);
-  if (!type || (type->type != DataType::kF32 && type->type != DataType::kF16 && type->type != DataType::kBF16)) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[flags] ", flag, ": one of f32, f16, bf16, found ", name));
+  if (!type || std::find(std::begin(kTypes), std::end(kTypes), type->type) == std::end(kTypes)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[flags] ", flag, ": one of f32, f16, bf16, q8_0, q4_0, found ", name));
   }
   return type->type;
 }
@@ -79,7 +82,7 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
       ->check(not_empty())
       ->type_name("N");
   app.add_option("--cache-type-k", flags.key_type,
-                 "-ctk: type of cached keys: f32, f16, bf16 (default: f16, on ref f32)")
+                 "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
       ->check(not_empty())
       ->type_name("TYPE");
   app.add_option("--cache-type-v", flags.value_type, "-ctv: type of cached values")

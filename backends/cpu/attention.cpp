@@ -1,22 +1,26 @@
 // kv_store and paged_attention. A block holds the keys of each KV head as [key_dim][32 tokens], then the values of each
-// as [32 tokens][value_dim].
+// as [32 tokens][value_dim]. Of quantized types (Q8_0, Q4_0) every token's head is quantized by itself, 32 dimensions
+// at a time; the blocks of keys are taken apart as kernels/attention.h says.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "backends/cpu/cpu_ops.h"
 #include "ggml-like/error.h"
 #include "ggml-like/float_math.h"
 #include "ggml-like/half.h"
+#include "ggml-like/quant/blocks.h"
 
 namespace infer::cpu {
 namespace {
 
 struct BlockLayout {
-  int64_t key_head, value_head, values_at,
-      bytes;  // bytes of one head's keys, of its values, start of all values, block
+  int64_t value_row;                               // bytes of one token's values in a head
+  int64_t key_head, value_head, values_at, bytes;  // of one head's keys, of its values, start of all values, block
   explicit BlockLayout(const CacheDesc& c)
-      : key_head(static_cast<int64_t>(kBlockTokens) * c.key_dim * traits(c.key_type).type_size),
-        value_head(static_cast<int64_t>(kBlockTokens) * c.value_dim * traits(c.value_type).type_size),
+      : value_row(static_cast<int64_t>(row_bytes(c.value_type, c.value_dim))),
+        key_head(kBlockTokens * static_cast<int64_t>(row_bytes(c.key_type, c.key_dim))),
+        value_head(kBlockTokens * value_row),
         values_at(key_head * c.n_kv_head),
         bytes((key_head + value_head) * c.n_kv_head) {}
 };
@@ -41,6 +45,27 @@ void store_values(DataType type, const float* x, int n, uint8_t* to, int stride)
 
 bool is_float(DataType type) { return type == DataType::kF32 || type == DataType::kF16 || type == DataType::kBF16; }
 
+bool can_store(DataType type, int dim) {
+  return is_float(type) || ((type == DataType::kQ8_0 || type == DataType::kQ4_0) && dim % kBlock32 == 0);
+}
+
+// One token's key in `slot` of a head's keys. `row`: working space of row_bytes(type, n).
+void store_key(DataType type, const float* x, int n, uint8_t* head, int slot, uint8_t* row) {
+  const TypeTraits& t = traits(type);
+  if (is_float(type)) return store_values(type, x, n, head + slot * static_cast<int64_t>(t.type_size), kBlockTokens);
+  t.from_float(x, row, n);
+  const int n_codes = static_cast<int>(t.type_size) - 2;  // bytes after the scale
+  for (int first = 0; first < n; first += kBlock32, row += t.type_size, head += kBlockTokens * t.type_size) {
+    std::memcpy(head + 2 * slot, row, 2);
+    for (int i = 0; i < n_codes; ++i) head[kBlockTokens * (2 + i) + slot] = row[2 + i];
+  }
+}
+
+void store_value(DataType type, const float* x, int n, uint8_t* to) {
+  if (is_float(type)) return store_values(type, x, n, to, 1);
+  traits(type).from_float(x, to, n);
+}
+
 // https://arxiv.org/abs/2108.12409: geometric slopes, for head counts that are no power of two interleaved from the
 // next power.
 float alibi_slope(int head, int n_head, float max_bias) {
@@ -57,7 +82,7 @@ size_t scratch_floats(const CacheDesc& c) { return (attention_scratch_floats(c.k
 }  // namespace
 
 bool supports_attention(const OpDesc& op, const Device&) {
-  return is_float(op.cache->key_type) && is_float(op.cache->value_type);
+  return can_store(op.cache->key_type, op.cache->key_dim) && can_store(op.cache->value_type, op.cache->value_dim);
 }
 
 void kv_store(const Prepared&, const Launch& launch, Stream& stream) {
@@ -66,16 +91,15 @@ void kv_store(const Prepared&, const Launch& launch, Stream& stream) {
   const StepInputs& step = *launch.step;
   const BlockLayout layout(c);
   parallel_ranges(cpu(stream), step.n_tokens(), 8, [&](int64_t begin, int64_t end, int) {
+    std::vector<uint8_t> row(row_bytes(c.key_type, c.key_dim));
     for (int64_t t = begin; t < end; ++t) {
       const int position = step.positions()[t], slot = position % kBlockTokens;
       uint8_t* block = block_at(launch.cache, layout, step.block_table(c.group, step.sequences()[t]), position);
       for (int h = 0; h < c.n_kv_head; ++h) {
-        const int key_size = static_cast<int>(traits(c.key_type).type_size);
-        const int64_t value_size = static_cast<int64_t>(traits(c.value_type).type_size);
-        store_values(c.key_type, k.data<float>() + t * k.desc->row_stride + h * c.key_dim, c.key_dim,
-                     block + h * layout.key_head + slot * key_size, kBlockTokens);
-        store_values(c.value_type, v.data<float>() + t * v.desc->row_stride + h * c.value_dim, c.value_dim,
-                     block + layout.values_at + h * layout.value_head + slot * c.value_dim * value_size, 1);
+        store_key(c.key_type, k.data<float>() + t * k.desc->row_stride + h * c.key_dim, c.key_dim,
+                  block + h * layout.key_head, slot, row.data());
+        store_value(c.value_type, v.data<float>() + t * v.desc->row_stride + h * c.value_dim, c.value_dim,
+                    block + layout.values_at + h * layout.value_head + slot * layout.value_row);
       }
     }
   });

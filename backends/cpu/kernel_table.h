@@ -40,7 +40,7 @@ inline size_t product_scratch_bytes(int64_t n_tokens) {
 struct AttentionArgs {
   const AttentionParams* params;
   int key_dim, value_dim;
-  DataType key_type, value_type;                            // F32, F16 or BF16
+  DataType key_type, value_type;                            // F32, F16, BF16, Q8_0 or Q4_0
   const uint8_t* cache;                                     // of the layer
   int64_t block_bytes, head_key_offset, head_value_offset;  // bytes: per block, and of this KV head inside a block
   const int32_t* table;

@@ -420,6 +420,28 @@ void add_attention_cases(std::vector<Entry>& list) {
       }
     }
   }
+  const DataType quantized[] = {DataType::kQ8_0, DataType::kQ4_0};
+  for (const DataType k : {DataType::kF16, DataType::kQ8_0, DataType::kQ4_0}) {
+    for (const DataType v : {DataType::kF32, DataType::kQ8_0, DataType::kQ4_0}) {
+      if (k == DataType::kF16 && v == DataType::kF32) continue;
+      add_store(list,
+                {.heads = 4,
+                 .key_dim = 64,
+                 .value_dim = 32,
+                 .key_type = k,
+                 .value_type = v,
+                 .sequences = {{41, 9}, {3, 3}, {32, 2}}},
+                true);
+      add(list,
+          {.heads = 6,
+           .key_dim = 32,
+           .value_dim = 64,
+           .key_type = k,
+           .value_type = v,
+           .sequences = {{300, 5}, {66, 33}, {1, 1}}},
+          true);
+    }
+  }
   const auto with = [](AttentionParams p) { return p; };
   // Round the borders of the splits and of blocks, with many queries and with one.
   for (const int length : {1, 31, 32, 33, 255, 256, 257, 300, 511, 512, 513, 800}) {
@@ -450,6 +472,20 @@ void add_attention_cases(std::vector<Entry>& list) {
   add(list, {.heads = 14, .kv_heads = 2, .key_dim = 24, .value_dim = 24, .sequences = {{37, 5}, {12, 3}}}, true);
   add(list, {.heads = 4, .kv_heads = 1, .key_dim = 36, .value_dim = 20, .fused = true, .sequences = {{35, 6}, {4, 4}}},
       true);
+  for (const DataType type : quantized) {
+    for (const int dim : {32, 64, 96, 128}) {
+      AttentionCase a{.heads = 8, .key_dim = dim, .value_dim = dim, .key_type = type, .value_type = type};
+      a.fused = dim == 64;
+      a.sequences = {{530, 20}, {33, 3}};
+      add(list, a, false);
+      a.params.window = 100;
+      a.params.softcap = 20;
+      add(list, a, dim == 96);
+      a.params = {.alibi_max_bias = 8};
+      a.sinks = true;
+      add(list, a, false);
+    }
+  }
   for (const int group : {1, 4, 7}) {
     for (const int dim : {8, 16, 20, 33, 48, 64, 80, 100, 128}) {
       for (const DataType type : types) {

@@ -63,6 +63,23 @@ def instruction_sets_do_not_matter(name):
     expect_same_text(texts)
 
 
+@test_each("q8_0/q8_0", "q4_0/q4_0", "q8_0/q4_0", "f16/q8_0")
+def quantized_caches_depend_on_nothing_either(types):
+    """Every token's head is quantized alone, so that chunks, threads and instruction sets cannot matter."""
+    key_type, value_type = types.split("/")
+    tokens = [(7 * i * i + 3 * i + 1) % 300 for i in range(48)]
+    texts = {}
+    for i, level in enumerate(cpu_levels()):
+        flags = ("-ctk", key_type, "-ctv", value_type, "-t", THREADS[i % 3], "--ubatch-size", CHUNKS[i % 4])
+        texts[f"INFER_CPU={level} {flags}"] = logprobs_text(DEMO_TARGET, tokens, *flags, env={"INFER_CPU": level})
+    expect_same_text(texts)
+    expect(logprobs_text(DEMO_TARGET, tokens) not in texts.values(), "another cache than the default one")
+    found = logprobs(DEMO_TARGET, tokens, "-ctk", key_type, "-ctv", value_type)
+    expected = [list(position.items())[:20] for position in logprobs(DEMO_TARGET, tokens)]
+    off = differences(found, expected)
+    expect(sum(off) / len(off) < (0.05 if "4" not in types else 0.5), "close to an F16 cache", sum(off) / len(off))
+
+
 @test_each("own-spm", "llama-gqa", "quant-q4_k")
 def the_comparison_can_fail(name):
     """A cache of another type changes the numbers a little, which the text must show."""

@@ -3,7 +3,7 @@
 import json
 
 from harness import expect, expect_equal, main, run, test, test_each
-from models import SPM, succeeded
+from models import DEMO_TARGET, SPM, succeeded
 
 
 def plan(*flags):
@@ -39,6 +39,10 @@ def cache_types_count():
     half = plan("-m", SPM)["kv_cache_per_token"]
     expect_equal(plan("-m", SPM, "-ctk", "f32", "-ctv", "f32")["kv_cache_per_token"], 2 * half, "F32 keys and values")
     expect_equal(plan("-m", SPM, "-ctk", "f32")["kv_cache_per_token"], 3 * half // 2, "F32 keys")
+    half = plan("-m", DEMO_TARGET)["kv_cache_per_token"]
+    expect_equal(plan("-m", DEMO_TARGET, "-ctk", "q8_0", "-ctv", "q8_0")["kv_cache_per_token"], half * 34 // 64, "Q8_0")
+    expect_equal(plan("-m", DEMO_TARGET, "-ctk", "q8_0", "-ctv", "q4_0")["kv_cache_per_token"], half * 26 // 64,
+                 "Q8_0 keys and Q4_0 values")
 
 
 @test

@@ -172,6 +172,12 @@ def wrong_value_of(flag):
 
 
 @test
+def a_cache_type_that_cannot_hold_the_heads():
+    for flag, what in (("-ctk", "keys"), ("-ctv", "values")):  # heads of 16, blocks of 32
+        refused(WRONG_USAGE, [what, "16", "Q8_0", "32"], *with_model(flag, "q8_0"))
+
+
+@test
 def of_a_flag_given_twice_the_last_counts():
     given = (("-n", 1), ("-n", 5, "-n", 1), ("-n", 5))
     texts = [succeeded(run(*with_model("--temp", 0, *flags))).out for flags in given]

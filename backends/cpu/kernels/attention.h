@@ -1,8 +1,11 @@
 // Attention over a paged cache. A block holds for each KV head the keys as [key_dim][32 tokens] and the values as
-// [32 tokens][value_dim], so that the lanes of scores are tokens and the lanes of outputs are dimensions. The context
-// is cut every 256 absolute positions; every cut has its own softmax and they are merged in ascending order. Rows of a
-// tile are the (token, head) pairs that share a KV head; no result depends on which rows share a tile. Included inside
-// an anonymous namespace after floats.h and products_float.h.
+// [32 tokens][value_dim], so that the lanes of scores are tokens and the lanes of outputs are dimensions. Quantized
+// keys: for every 32 dimensions the scales as F16 [32 tokens], then byte i of the tokens' blocks as [bytes][32 tokens],
+// so that a token has bytes of its own; quantized values: blocks as they are. Both are used at their exact value, scale
+// times code, in the same order of additions as floats. The context is cut every 256 absolute positions; every cut has
+// its own softmax and they are merged in ascending order. Rows of a tile are the (token, head) pairs that share a KV
+// head; no result depends on which rows share a tile. Included inside an anonymous namespace after floats.h and
+// products_float.h.
 
 struct AttentionRow {
   const float* query;
@@ -13,11 +16,64 @@ struct AttentionRow {
   bool started;
 };
 
-template <typename L>
-INFER_SIMD const typename L::Element* cache_at(const AttentionArgs& a, int position, int64_t offset) {
-  const int64_t block = a.table[position / kBlockTokens];
-  return reinterpret_cast<const typename L::Element*>(a.cache + block * a.block_bytes + offset);
+INFER_SIMD const uint8_t* cache_at(const AttentionArgs& a, int position, int64_t offset) {
+  return a.cache + a.table[position / kBlockTokens] * a.block_bytes + offset;
 }
+
+template <typename T>
+INFER_SIMD I load_bytes(const T* p) {
+  int32_t lanes[16];
+  for (int i = 0; i < 16; ++i) lanes[i] = p[i];
+  return i_load(lanes);
+}
+
+// Codes of 16 lanes. Q8_0: a byte each. Q4_0: a nibble, the low ones being those of a block's first 16 dimensions.
+struct CodesQ8 {
+  static constexpr int kBytes = 32;  // of a block, after its scale
+  static INFER_SIMD F load(const uint8_t* p) { return f_from_int(load_bytes(reinterpret_cast<const int8_t*>(p))); }
+  static INFER_SIMD F of_dimension(const uint8_t* bytes, int dim) { return load(bytes + kBlockTokens * dim); }
+  template <int Half>
+  static INFER_SIMD F of_half(const uint8_t* bytes) {
+    return load(bytes + 16 * Half);
+  }
+};
+struct CodesQ4 {
+  static constexpr int kBytes = 16;
+  template <int Shift>
+  static INFER_SIMD F load(const uint8_t* p) {
+    return f_from_int(i_sub(i_and(i_sar<Shift>(load_bytes(p)), i_set1(15)), i_set1(8)));
+  }
+  static INFER_SIMD F of_dimension(const uint8_t* bytes, int dim) {
+    return dim < 16 ? load<0>(bytes + kBlockTokens * dim) : load<4>(bytes + kBlockTokens * (dim - 16));
+  }
+  template <int Half>
+  static INFER_SIMD F of_half(const uint8_t* bytes) {
+    return load<4 * Half>(bytes);
+  }
+};
+
+// Keys of one head and block: dimensions [first, first + 32), those of 32 tokens each.
+template <typename L>
+struct FloatKeys {
+  const typename L::Element* keys;
+  INFER_SIMD FloatKeys(const uint8_t* head, int first)
+      : keys(reinterpret_cast<const typename L::Element*>(head) + int64_t{kBlockTokens} * first) {}
+  INFER_SIMD F load(int dim, int half) const { return L::load(keys + kBlockTokens * dim + 16 * half); }
+};
+template <typename Codes>
+struct QuantizedKeys {
+  const uint8_t* bytes;
+  F scales[2];
+  INFER_SIMD QuantizedKeys(const uint8_t* head, int first) {
+    const uint8_t* group = head + int64_t{first / 32} * kBlockTokens * (2 + Codes::kBytes);
+    const auto* d = reinterpret_cast<const uint16_t*>(group);
+    for (int h = 0; h < 2; ++h) scales[h] = f_load_f16(d + 16 * h);
+    bytes = group + 2 * kBlockTokens;
+  }
+  INFER_SIMD F load(int dim, int half) const {
+    return f_mul(scales[half], Codes::of_dimension(bytes + 16 * half, dim));
+  }
+};
 
 INFER_SIMD F lane_numbers() {
   alignas(64) const float lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -27,15 +83,19 @@ INFER_SIMD F lane_numbers() {
 // Scores of R rows with the 32 tokens from `position` on, masked, to their place in scores[r][256].
 template <typename K, int R>
 INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows, int position, float* scores) {
-  const auto* key = cache_at<K>(a, position, a.head_key_offset);
+  const uint8_t* head = cache_at(a, position, a.head_key_offset);
   F acc[R][2];
   for (int r = 0; r < R; ++r) acc[r][0] = acc[r][1] = f_zero();
-  for (int d = 0; d < a.key_dim; ++d) {
-    const F k0 = K::load(key + kBlockTokens * d), k1 = K::load(key + kBlockTokens * d + 16);
-    for (int r = 0; r < R; ++r) {
-      const F q = f_set1(rows[r].query[d]);
-      acc[r][0] = f_fma(k0, q, acc[r][0]);
-      acc[r][1] = f_fma(k1, q, acc[r][1]);
+  for (int first = 0; first < a.key_dim; first += 32) {
+    const K keys(head, first);
+    const int count = a.key_dim - first < 32 ? a.key_dim - first : 32;
+    for (int d = 0; d < count; ++d) {
+      const F k0 = keys.load(d, 0), k1 = keys.load(d, 1);
+      for (int r = 0; r < R; ++r) {
+        const F q = f_set1(rows[r].query[first + d]);
+        acc[r][0] = f_fma(k0, q, acc[r][0]);
+        acc[r][1] = f_fma(k1, q, acc[r][1]);
+      }
     }
   }
   const F lowest = f_set1(-__builtin_inff());
@@ -57,29 +117,57 @@ INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows
   }
 }
 
-template <typename V>
-INFER_SIMD F load_value(const typename V::Element* p, int n) {
-  if (n == 16) return V::load(p);
-  typename V::Element part[16] = {};
-  for (int i = 0; i < n; ++i) part[i] = p[i];
-  return V::load(part);
-}
+// A token's values: C vectors of dimensions from `dim` on, a multiple of 16 * C. Where C is 1, `count` of them exist.
+template <typename L>
+struct FloatValues {
+  static INFER_SIMD int64_t row_bytes(int n) { return static_cast<int64_t>(sizeof(typename L::Element)) * n; }
+  template <int C>
+  static INFER_SIMD void load(const uint8_t* row, int dim, int count, F* v) {
+    const auto* p = reinterpret_cast<const typename L::Element*>(row) + dim;
+    if (C > 1 || count == 16) {
+      for (int c = 0; c < C; ++c) v[c] = L::load(p + 16 * c);
+      return;
+    }
+    typename L::Element part[16] = {};
+    for (int i = 0; i < count; ++i) part[i] = p[i];
+    v[0] = L::load(part);
+  }
+};
+template <typename Codes>
+struct QuantizedValues {
+  static constexpr int kBlockBytes = 2 + Codes::kBytes;
+  static INFER_SIMD int64_t row_bytes(int n) { return static_cast<int64_t>(n / 32) * kBlockBytes; }
+  template <int C>
+  static INFER_SIMD void load(const uint8_t* row, int dim, int, F* v) {
+    const uint8_t* block = row + static_cast<int64_t>(dim / 32) * kBlockBytes;
+    uint16_t scales[16];
+    for (int i = 0; i < 16; ++i) __builtin_memcpy(scales + i, block, sizeof(uint16_t));
+    const F scale = f_load_f16(scales);
+    if constexpr (C == 2) {
+      v[0] = f_mul(scale, Codes::template of_half<0>(block + 2));
+      v[1] = f_mul(scale, Codes::template of_half<1>(block + 2));
+    } else {
+      const F low = Codes::template of_half<0>(block + 2), high = Codes::template of_half<1>(block + 2);
+      v[0] = f_mul(scale, dim % 32 == 0 ? low : high);
+    }
+  }
+};
 
 // o[r] += sum over positions [from, to) of weight[r][p] * value[p], for C vectors of 16 dimensions from `dim` on.
 template <typename V, int R, int C>
 INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int from, int to, int dim, int count, float* o,
                            int o_stride) {
+  const int64_t row_bytes = V::row_bytes(a.value_dim);
   F acc[R][C];
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < C; ++c) acc[r][c] = f_load(o + r * o_stride + dim + 16 * c);
   }
   for (int p = from; p < to;) {
-    const auto* block = cache_at<V>(a, p, a.head_value_offset);
+    const uint8_t* block = cache_at(a, p, a.head_value_offset);
     const int stop = (p / kBlockTokens + 1) * kBlockTokens < to ? (p / kBlockTokens + 1) * kBlockTokens : to;
     for (; p < stop; ++p) {
-      const auto* value = block + static_cast<int64_t>(p % kBlockTokens) * a.value_dim + dim;
       F v[C];
-      for (int c = 0; c < C; ++c) v[c] = load_value<V>(value + 16 * c, C == 1 ? count : 16);
+      V::template load<C>(block + p % kBlockTokens * row_bytes, dim, count, v);
       for (int r = 0; r < R; ++r) {
         const F w = f_set1(weights[r * kAttentionSplit + p % kAttentionSplit]);
         for (int c = 0; c < C; ++c) acc[r][c] = f_fma(v[c], w, acc[r][c]);
@@ -130,15 +218,19 @@ using ScoresFunction = void (*)(const AttentionArgs&, const AttentionRow*, int p
 using ValuesFunction = void (*)(const AttentionArgs&, const float* weights, int from, int to, float* o, int o_stride);
 template <int R>
 ScoresFunction scores_function(DataType type) {
-  return type == DataType::kF16    ? block_scores<LoadF16, R>
-         : type == DataType::kBF16 ? block_scores<LoadBF16, R>
-                                   : block_scores<LoadF32, R>;
+  return type == DataType::kF16    ? block_scores<FloatKeys<LoadF16>, R>
+         : type == DataType::kBF16 ? block_scores<FloatKeys<LoadBF16>, R>
+         : type == DataType::kQ8_0 ? block_scores<QuantizedKeys<CodesQ8>, R>
+         : type == DataType::kQ4_0 ? block_scores<QuantizedKeys<CodesQ4>, R>
+                                   : block_scores<FloatKeys<LoadF32>, R>;
 }
 template <int R>
 ValuesFunction values_function(DataType type) {
-  return type == DataType::kF16    ? add_all_values<LoadF16, R>
-         : type == DataType::kBF16 ? add_all_values<LoadBF16, R>
-                                   : add_all_values<LoadF32, R>;
+  return type == DataType::kF16    ? add_all_values<FloatValues<LoadF16>, R>
+         : type == DataType::kBF16 ? add_all_values<FloatValues<LoadBF16>, R>
+         : type == DataType::kQ8_0 ? add_all_values<QuantizedValues<CodesQ8>, R>
+         : type == DataType::kQ4_0 ? add_all_values<QuantizedValues<CodesQ4>, R>
+                                   : add_all_values<FloatValues<LoadF32>, R>;
 }
 
 template <int R>
