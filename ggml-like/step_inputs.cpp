@@ -11,6 +11,11 @@ constexpr size_t kHeader = 4;  // n_tokens, n_outputs, n_sequences, n_logits
 
 }  // namespace
 
+uint64_t StepInputs::bytes(const StepCapacity& c) {
+  const uint64_t table = static_cast<uint64_t>(c.groups) * c.sequences * c.blocks_per_sequence;
+  return sizeof(int32_t) * (kHeader + 3 * static_cast<uint64_t>(c.tokens) + c.outputs + c.sequences + table);
+}
+
 StepInputs::StepInputs(const StepCapacity& capacity) : capacity_(capacity) {
   if (capacity_.logits == 0) capacity_.logits = capacity_.outputs;
   CHECK_INTERNAL(capacity.groups >= 1 && capacity.groups <= kMaxCacheGroups);

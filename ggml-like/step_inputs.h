@@ -29,6 +29,7 @@ struct StepCapacity {
 class StepInputs {
  public:
   explicit StepInputs(const StepCapacity& capacity);
+  static uint64_t bytes(const StepCapacity& capacity);  // of raw()
 
   void clear();  // no tokens, outputs or sequences
 

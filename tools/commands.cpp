@@ -12,6 +12,7 @@
 #include "tools/inspect.h"
 #include "tools/logprobs.h"
 #include "tools/perplexity/perplexity.h"
+#include "tools/plan/memory_plan.h"
 #include "tools/plan/plan.h"
 #include "tools/quantize/file_type.h"
 #include "tools/quantize/quantize.h"
@@ -154,8 +155,11 @@ std::function<int()> define_plan(CLI::App& app) {
   add_model_flags(app, o->model, false);
   app.add_option("--shape", o->shape, "A well-known shape instead of a file: " + shape_names())->type_name("NAME");
   app.add_option("--type", o->type, "Weights of the shape: a type, or Q4_K_M (default)")->type_name("TYPE");
+  app.add_option("--draft-model", o->draft_model, "-md: a draft that runs beside the model")
+      ->check(some_value())
+      ->type_name("FILE");
   app.add_option("--parallel", o->parallel, "Sequences side by side, each with the whole context (default: 1)")
-      ->check(CLI::Range(1, 4096))
+      ->check(CLI::Range(1, kMostParallel))
       ->type_name("N");
   app.add_option("--rps", o->requests_per_second, "Requests per second: how many replicas are needed")
       ->check(CLI::PositiveNumber)

@@ -44,7 +44,9 @@ EngineOptions ModelFlags::engine_options() const {
   options.context = context;
   options.n_threads = threads;
   options.device = device;
-  if (!gpu_layers.empty() && gpu_layers != "all" && gpu_layers != "auto") {
+  if (gpu_layers == "auto") {
+    options.n_gpu_layers = kAutoLayers;
+  } else if (!gpu_layers.empty() && gpu_layers != "all") {
     int n = 0;
     const char* end = gpu_layers.data() + gpu_layers.size();
     const auto [at, error] = std::from_chars(gpu_layers.data(), end, n);
@@ -77,8 +79,9 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
       ->type_name("N");
   app.add_option("--device", flags.device, "Device of the layers that -ngl counts: cpu or ref (default: cpu)")
       ->type_name("NAME");
-  app.add_option("--n-gpu-layers", flags.gpu_layers,
-                 "-ngl: the last N layers go to --device, the rest to the CPU; auto or all (default: all)")
+  app.add_option(
+         "--n-gpu-layers", flags.gpu_layers,
+         "-ngl: the last N layers go to --device, the rest to the CPU; auto (as many as fit) or all (default: all)")
       ->check(not_empty())
       ->type_name("N");
   app.add_option("--cache-type-k", flags.key_type,
@@ -172,8 +175,9 @@ void add_sampling_flags(CLI::App& app, SamplingParams& s) {
 
 std::vector<std::string> expand_short_flags(const std::vector<std::string>& arguments) {
   static const std::map<std::string, std::string> kLong = {
-      {"-ngl", "--n-gpu-layers"},  {"-ctk", "--cache-type-k"},        {"-ctv", "--cache-type-v"},
-      {"-sys", "--system-prompt"}, {"-sysf", "--system-prompt-file"}, {"-st", "--single-turn"}};
+      {"-ngl", "--n-gpu-layers"}, {"-md", "--draft-model"},    {"-ctk", "--cache-type-k"},
+      {"-ctv", "--cache-type-v"}, {"-sys", "--system-prompt"}, {"-sysf", "--system-prompt-file"},
+      {"-st", "--single-turn"}};
   std::vector<std::string> expanded;
   for (const std::string& argument : arguments) {
     const size_t equals = argument.find('=');

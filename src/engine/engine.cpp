@@ -36,8 +36,21 @@ bool pools(const Sequence& s, int64_t position) {
   return false;
 }
 
-RunnerOptions runner_options(const Model& model, const EngineOptions& options) {
-  const int64_t context = choose_context(model, options.context);
+// How many of the last layers fit their device, beside what is reserved.
+int layers_that_fit(const std::shared_ptr<Model>& model, RunnerOptions options, uint64_t reserved) {
+  if (options.device == "cpu") return kAllLayers;
+  int low = 0, high = model->n_layer() + 2;  // the output is a layer, and the embedding here
+  while (low < high) {
+    options.n_gpu_layers = low + (high - low + 1) / 2;
+    const DeviceUse use = ModelRunner::plan(model, options).back();
+    if (reserved <= use.memory.free && use.needed() <= use.memory.free - reserved) low = options.n_gpu_layers;
+    else high = options.n_gpu_layers - 1;
+  }
+  return low;
+}
+
+RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options) {
+  const int64_t context = choose_context(*model, options.context);
   // Far beyond any memory, and small enough that no size computed from it overflows.
   if (context > (int64_t{1} << 40)) {
     throw Error(ErrorCode::kOutOfMemory,
@@ -59,7 +72,9 @@ RunnerOptions runner_options(const Model& model, const EngineOptions& options) {
   runner.capacity.logits = std::min(outputs, runner.capacity.tokens);
   runner.capacity.outputs = options.embeddings ? runner.capacity.tokens : runner.capacity.logits;
   runner.capacity.sequences = options.max_sequences;
+  runner.capacity.groups = static_cast<int>(model->cache_groups().size());
   runner.capacity.blocks_per_sequence = static_cast<int>(std::min<int64_t>(blocks_for(context), INT32_MAX));
+  if (options.n_gpu_layers == kAutoLayers) runner.n_gpu_layers = layers_that_fit(model, runner, options.reserved);
   return runner;
 }
 
@@ -74,13 +89,13 @@ int64_t choose_context(const Model& model, int64_t asked) {
 }
 
 std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options) {
-  const RunnerOptions runner = runner_options(*model, options);
+  const RunnerOptions runner = runner_options(model, options);
   return ModelRunner::plan(std::move(model), runner);
 }
 
 Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
     : tokenizer_(model->vocabulary()), pacer_(options.max_itl_ms / 1000) {
-  RunnerOptions runner = runner_options(*model, options);
+  const RunnerOptions runner = runner_options(model, options);
   SchedulerConfig config;
   config.token_budget = options.step_tokens;
   config.max_sequences = options.max_sequences;
@@ -93,7 +108,6 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
 
   std::vector<CacheGroup> groups = runner_->model().cache_groups();
   for (CacheGroup& group : groups) group.n_blocks = static_cast<int32_t>(runner.n_blocks);
-  runner.capacity.groups = static_cast<int>(groups.size());
   scheduler_ = std::make_unique<Scheduler>(config, groups);
   inputs_ = std::make_unique<StepInputs>(runner.capacity);
 }

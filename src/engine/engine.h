@@ -16,6 +16,8 @@
 
 namespace infer {
 
+inline constexpr int kAutoLayers = -2;  // n_gpu_layers: as many as fit, see EngineOptions::reserved
+
 struct EngineOptions {
   std::string device = "cpu";
   int n_gpu_layers = kAllLayers;
@@ -25,6 +27,7 @@ struct EngineOptions {
   int max_waiting = 1024;    // requests in the queue
   int64_t cache_tokens = 0;  // of all sequences together; 0: a whole context for each
   int step_tokens = 512;     // token budget of a step
+  uint64_t reserved = 0;     // bytes of `device` left to others, by kAutoLayers
   bool default_cache_types = true;
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   double max_itl_ms = 0;    // bound of a step with prompt tokens while texts are being written, see ChunkPacer; 0: none

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "backends/registry.h"
 #include "ggml-like/error.h"
@@ -44,6 +45,7 @@ void ModelRunner::open_devices() {
   if (options_.device != "cpu") devices_.push_back(open_device(options_.device, {options_.n_threads}));
   for (const auto& device : devices_) streams_.push_back(device->create_stream());
   arenas_.resize(devices_.size());
+  step_buffers_.resize(devices_.size());
 }
 
 // The last N of the n_layer + 1 layers (the head is the last) are on the second device. The embedding is a row look-up
@@ -72,18 +74,22 @@ void ModelRunner::sum_up() {
   use_.resize(devices_.size());
   for (size_t d = 0; d < devices_.size(); ++d) {
     use_[d].device = devices_[d]->name();
-    use_[d].maps_weights = devices_[d]->is_host();
+    use_[d].is_host = devices_[d]->is_host();
     use_[d].memory = devices_[d]->memory();
   }
+  std::set<std::pair<int, const void*>> counted;  // the embedding may be the output matrix as well
   const auto add_weights = [&](int layer) {
     DeviceUse& use = use_[device_of_layer(layer)];
     for (const Weight* weight : model_->weights_of_layer(layer)) {
+      if (!counted.emplace(device_of_layer(layer), weight->host).second) continue;
       use.weights += weight->desc.bytes();
       use.weights_by_type[weight->desc.type] += weight->desc.bytes();
     }
   };
   add_weights(kInputLayer);
   add_weights(kOutputLayer);
+  use_[device_of_layer(kInputLayer)].has_input = true;
+  use_[device_of_layer(kOutputLayer)].has_output = true;
   for (int layer = 0; layer < model_->n_layer(); ++layer) {
     add_weights(layer);
     DeviceUse& use = use_[device_of_layer(layer)];
@@ -98,19 +104,31 @@ void ModelRunner::sum_up() {
   }
   const Entry entry = make_entry(largest());
   for (size_t d = 0; d < devices_.size(); ++d) use_[d].activations = entry.plan->arena_bytes(static_cast<int>(d));
+  // The inputs lie on the host and are copied to each device of its own memory; results come back to the host.
+  const StepCapacity& capacity = options_.capacity;
+  const uint64_t inputs = StepInputs::bytes(capacity);
+  for (size_t d = 0; d < devices_.size(); ++d) use_[d].staging = d == 0 || !use_[d].is_host ? inputs : 0;
+  const auto rows_of = [](int rows, int64_t width) { return sizeof(float) * static_cast<uint64_t>(rows) * width; };
+  use_[0].staging += rows_of(capacity.logits > 0 ? capacity.logits : capacity.outputs, model_->n_vocab()) +
+                     rows_of(capacity.outputs, model_->n_embd());
 }
 
 void ModelRunner::upload_weights() {
   std::vector<int> layers = {kInputLayer, kOutputLayer};
   for (int i = 0; i < model_->n_layer(); ++i) layers.push_back(i);
+  std::map<std::pair<int, const void*>, Buffer*> uploaded;
   for (const int layer : layers) {
     const int device = device_of_layer(layer);
     if (devices_[device]->is_host()) continue;
     for (Weight* weight : model_->weights_of_layer(layer)) {
-      weight_buffers_.push_back(devices_[device]->allocate(weight->desc.bytes()));
-      weight->device_buffer = weight_buffers_.back().get();
+      Buffer*& buffer = uploaded[{device, weight->host}];
+      if (!buffer) {
+        weight_buffers_.push_back(devices_[device]->allocate(weight->desc.bytes()));
+        buffer = weight_buffers_.back().get();
+        streams_[device]->upload(*buffer, 0, weight->host, weight->desc.bytes());
+      }
+      weight->device_buffer = buffer;
       weight->device_offset = 0;
-      streams_[device]->upload(*weight->device_buffer, 0, weight->host, weight->desc.bytes());
     }
   }
 }
@@ -188,12 +206,12 @@ void ModelRunner::run(const StepInputs& step) {
   std::vector<Stream*> streams;
   for (const auto& stream : streams_) streams.push_back(stream.get());
   std::vector<Buffer*> step_buffers(devices_.size(), nullptr);
-  std::vector<std::unique_ptr<Buffer>> uploaded;
   for (size_t d = 0; d < devices_.size(); ++d) {
     if (devices_[d]->is_host()) continue;
-    uploaded.push_back(devices_[d]->allocate(step.raw().size_bytes()));
-    streams_[d]->upload(*uploaded.back(), 0, step.raw().data(), step.raw().size_bytes());
-    step_buffers[d] = uploaded.back().get();
+    const size_t bytes = step.raw().size_bytes();
+    if (!step_buffers_[d] || step_buffers_[d]->size() < bytes) step_buffers_[d] = devices_[d]->allocate(bytes);
+    streams_[d]->upload(*step_buffers_[d], 0, step.raw().data(), bytes);
+    step_buffers[d] = step_buffers_[d].get();
   }
   e.plan->run(step, streams, step_buffers);
   if (step.n_outputs() == 0) return;

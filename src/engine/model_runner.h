@@ -31,14 +31,16 @@ struct RunnerOptions {
 // Bytes a runner takes on one device, by purpose.
 struct DeviceUse {
   std::string device;
+  bool is_host = false;  // weights are used where the file is mapped, not copied
   int n_layers = 0;
+  bool has_input = false, has_output = false;  // the embedding, the output matrix
   uint64_t weights = 0, cache = 0, activations = 0;
-  bool maps_weights = false;                     // they are used where the file is mapped, not copied
+  uint64_t staging = 0;                          // a step's inputs, and on the host its results
   std::map<DataType, uint64_t> weights_by_type;  // bytes
   uint64_t cache_block = 0;                      // bytes of one KV block in all of the device's layers
   DeviceMemory memory;                           // before anything was allocated
 
-  uint64_t needed() const { return weights + cache + activations; }
+  uint64_t needed() const { return weights + cache + activations + staging; }
 };
 
 class ModelRunner {
@@ -96,8 +98,9 @@ class ModelRunner {
   std::vector<std::unique_ptr<Device>> devices_;  // [0] is the CPU
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Buffer>> weight_buffers_;
-  std::vector<std::unique_ptr<Buffer>> caches_;  // one per layer
-  std::vector<std::unique_ptr<Buffer>> arenas_;  // one per device
+  std::vector<std::unique_ptr<Buffer>> caches_;        // one per layer
+  std::vector<std::unique_ptr<Buffer>> arenas_;        // one per device
+  std::vector<std::unique_ptr<Buffer>> step_buffers_;  // the step's inputs, per device of its own memory
   std::map<Bucket, Entry> plans_;
   std::vector<Fallback> fallbacks_;
   std::vector<DeviceUse> use_;  // one per device

@@ -3,7 +3,7 @@
 import json
 
 from harness import expect, expect_equal, main, run, test, test_each
-from models import DEMO_TARGET, SPM, succeeded
+from models import BPE, DEMO_DRAFT, DEMO_TARGET, SPM, succeeded
 
 
 def plan(*flags):
@@ -26,12 +26,77 @@ def sums_add_up():
     expect_equal(document["kv_cache_per_token"], 2 * 2 * 16 * 2 * 2, "bytes per token")
     expect_equal(document["kv_cache"], document["kv_cache_per_token"] * 128 * 3, "bytes of the cache")
     device, = document["devices"]
-    expect_equal(device["needed"], device["weights"] + device["kv_cache"] + device["activations"], "needed bytes")
+    expect_equal(device["needed"], sum(device[what] for what in ("weights", "kv_cache", "activations", "staging")),
+                 "needed bytes")
     expect_equal(sum(device["weights_by_type"].values()), device["weights"], "bytes by type")
     expect_equal(device["layers"], 2, "layers")
     expect(document["fits"] and document["most_parallel"] > 3, "it fits", document)
-    tensors = json.loads(succeeded(run("inspect", SPM, "--tensors", "--json")).out)["tensors"]
-    expect_equal(device["weights"], sum(t["n_bytes"] for t in tensors), "the weights of the file")
+    # Counts, three numbers per token, one per output, sequence and block of each, and a row of results per sequence.
+    tokens, vocabulary, width = 300, len(inspect(SPM)["token_embd.weight"]), 64
+    expect_equal(device["staging"], 4 * (4 + 3 * tokens + 3 + 3 + 3 * 4) + 4 * 3 * (vocabulary + width), "staging")
+
+
+def inspect(path):
+    """{tensor: its rows, each of that many bytes}"""
+    tensors = json.loads(succeeded(run("inspect", path, "--tensors", "--json")).out)["tensors"]
+    return {t["name"]: [t["n_bytes"] // t["shape"][0]] * t["shape"][0] for t in tensors}
+
+
+@test_each(SPM.name, DEMO_TARGET.name)
+def weights_are_those_of_the_file(name):
+    """The demo model's embedding is its output matrix as well: one piece of memory."""
+    path = SPM if name == SPM.name else DEMO_TARGET
+    device, = plan("-m", path)["devices"]
+    expect_equal(device["weights"], sum(map(sum, inspect(path).values())), "bytes")
+    expect_equal((device["embedding"], device["output"]), (True, True), "both ends")
+
+
+@test
+def a_draft_is_counted_beside_the_model():
+    flags = ("-m", DEMO_TARGET, "-c", 512, "--parallel", 4)
+    alone, = plan(*flags)["devices"]
+    document = plan(*flags, "-md", DEMO_DRAFT)
+    device, = document["devices"]
+    own, = plan("-m", DEMO_DRAFT, "-c", 512, "--parallel", 4)["devices"]
+    for what in ("layers", "weights", "kv_cache", "activations", "staging", "needed"):
+        expect_equal(device["draft"][what], own[what], f"{what} of the draft")
+    expect_equal(device["needed"], alone["needed"] + own["needed"], "needed bytes")
+    expect_equal(document["draft_kv_cache_per_token"] * 512 * 4, own["kv_cache"], "bytes per token")
+    text = succeeded(run("plan", *flags, "--draft-model", DEMO_DRAFT)).out
+    expect("  draft " in text and "of the draft" in text, "a line of its own", text)
+    result = run("plan", "-m", DEMO_TARGET, "-md", BPE)
+    expect(result.code == 2 and "--draft-model" in result.err and "2048" in result.err, "another vocabulary", result)
+
+
+@test
+def every_choice_has_its_reason():
+    names = ["layers", "context", "parallel", "fits", "largest_context", "most_parallel"]
+    document = plan("--shape", "llama-3.2-1b", "-ctk", "f32", "-ctv", "f32", "--parallel", 64)
+    reasons = document["reasons"]
+    expect_equal(list(reasons), names, "choices")
+    expect("no other device" in reasons["layers"], "layers", reasons)
+    expect("4096" in reasons["context"] and "131072" in reasons["context"], "context", reasons)
+    expect("needed" in reasons["fits"] and "free" in reasons["fits"], "fits", reasons)
+    more = document["largest_context"] + 32
+    expect(reasons["largest_context"].startswith(f"{more} would need "), "what limits the context", reasons)
+    expect(reasons["most_parallel"].startswith(f"{document['most_parallel'] + 1} would need "), "sequences", reasons)
+    reasons = plan("-m", SPM, "-c", 64)["reasons"]
+    expect("-c 64" in reasons["context"] and "trained" in reasons["largest_context"], "a small model", reasons)
+    expect("4096" in reasons["most_parallel"], "the most that can be asked for", reasons)
+    text = succeeded(run("plan", "-m", SPM, "-c", 64)).out
+    for name in names:
+        expect(f"  {name}" in text and plan("-m", SPM, "-c", 64)["reasons"]["layers"] in text, name, text)
+
+
+@test
+def layers_by_flag():
+    for flags, on_device, reason in (((), 2, "-ngl all"), (("-ngl", "all"), 2, "-ngl all"),
+                                     (("-ngl", "auto"), 2, "-ngl auto, they fit"),
+                                     (("-ngl", 2), 1, "the last 1 of 2 and the output on ref: -ngl 2"),
+                                     (("-ngl", 0), 0, "the last 0 of 2 on ref: -ngl 0")):
+        document = plan("-m", SPM, "--device", "ref", *flags)
+        expect_equal(document["devices"][1]["layers"], on_device, f"layers with {flags}")
+        expect(reason in document["reasons"]["layers"], "the reason", document)
 
 
 @test

@@ -1,6 +1,5 @@
 #include "tools/plan/plan.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -9,26 +8,13 @@
 
 #include "ggml-like/error.h"
 #include "src/engine/engine.h"
+#include "tools/plan/memory_plan.h"
 #include "tools/plan/shape_file.h"
 
 namespace infer {
 namespace {
 
 using nlohmann::ordered_json;
-
-// What a plan says besides the bytes on each device.
-struct Sums {
-  std::vector<DeviceUse> devices;
-  int64_t context = 0;
-  int parallel = 1;
-  uint64_t cache_per_token = 0;  // bytes over all devices
-  uint64_t cache = 0;
-  bool fits = true;
-  int64_t most_tokens = 0;      // of all sequences together, that the memory left by weights and activations holds
-  int64_t largest_context = 0;  // with this many sequences, at most what the model was trained with
-  int64_t most_parallel = 0;    // with this context
-  std::vector<std::string> reasons;
-};
 
 struct Capacity {
   double tokens_per_second = 0;  // of one replica
@@ -37,54 +23,12 @@ struct Capacity {
   double sequences = 0;  // under way at the same time, over all replicas
 };
 
-std::string bytes_text(uint64_t bytes) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1u << 30));
-  if (bytes < 1u << 30) std::snprintf(text, sizeof(text), "%.2f MiB", static_cast<double>(bytes) / (1u << 20));
-  return text;
-}
-
 // 42949672960 -> 42,949,672,960
 std::string grouped(uint64_t n) {
   std::string digits = std::to_string(n);
   for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
     digits.insert(static_cast<size_t>(at), ",");
   return digits;
-}
-
-Sums sum_up(const Model& model, std::vector<DeviceUse> devices, const EngineOptions& options) {
-  Sums s;
-  s.devices = std::move(devices);
-  s.context = choose_context(model, options.context);
-  s.parallel = options.max_sequences;
-  s.most_tokens = INT64_MAX;
-  for (const DeviceUse& use : s.devices) {
-    s.cache += use.cache;
-    s.cache_per_token += use.cache_block / kBlockTokens;
-    if (use.needed() > use.memory.free) {
-      s.fits = false;
-      s.reasons.push_back(concat(
-          use.device, ": ", bytes_text(use.needed()), " needed, ", bytes_text(use.memory.free),
-          " free: ", use.weights > use.memory.free ? "the weights alone do not fit" : "the KV cache is too large"));
-    }
-    const uint64_t fixed = use.weights + use.activations;
-    const uint64_t left = use.memory.free > fixed ? use.memory.free - fixed : 0;
-    if (use.cache_block > 0) {
-      s.most_tokens = std::min<int64_t>(s.most_tokens, static_cast<int64_t>(left / use.cache_block) * kBlockTokens);
-    }
-  }
-  if (s.most_tokens == INT64_MAX) s.most_tokens = 0;
-  const int64_t blocks = s.most_tokens / kBlockTokens;
-  s.largest_context = blocks / s.parallel * kBlockTokens;
-  s.most_parallel = blocks / blocks_for(s.context);
-  if (model.context_length() > 0 && s.largest_context > model.context_length()) {
-    s.largest_context = model.context_length();
-    s.reasons.push_back(concat("the model was trained with ", model.context_length(), " tokens"));
-  }
-  if (options.context == 0) {
-    s.reasons.push_back(concat("no -c was given: the model's own context, at most ", kDefaultContext));
-  }
-  return s;
 }
 
 // Tokens per second of one replica that generates for all its sequences at once.
@@ -108,33 +52,43 @@ double measure(std::shared_ptr<Model> model, const EngineOptions& options) {
   return static_cast<double>(stats.decode_steps * options.max_sequences) / stats.decode_seconds;
 }
 
-void print_json(const Model& model, const Sums& s, const std::optional<Capacity>& capacity) {
+ordered_json to_json(const DeviceUse& use) {
+  return {{"layers", use.n_layers},         {"weights", use.weights}, {"kv_cache", use.cache},
+          {"activations", use.activations}, {"staging", use.staging}, {"needed", use.needed()}};
+}
+
+void print_json(const Model& model, const MemoryPlan& plan, const std::optional<Capacity>& capacity) {
   ordered_json devices = ordered_json::array();
-  for (const DeviceUse& use : s.devices) {
+  for (size_t d = 0; d < plan.devices.size(); ++d) {
+    const DeviceUse& use = plan.devices[d];
     ordered_json types = ordered_json::object();
     for (const auto& [type, bytes] : use.weights_by_type) types[std::string(traits(type).name)] = bytes;
-    devices.push_back({{"device", use.device},
-                       {"layers", use.n_layers},
-                       {"weights", use.weights},
-                       {"weights_mapped", use.maps_weights},
-                       {"weights_by_type", types},
-                       {"kv_cache", use.cache},
-                       {"activations", use.activations},
-                       {"needed", use.needed()},
-                       {"free", use.memory.free},
-                       {"total", use.memory.total}});
+    ordered_json device = {{"device", use.device}};
+    device.update(to_json(use));
+    device["weights_mapped"] = use.is_host;
+    device["weights_by_type"] = types;
+    device["embedding"] = use.has_input;
+    device["output"] = use.has_output;
+    if (!plan.draft.empty()) device["draft"] = to_json(plan.draft[d]);
+    device["needed"] = plan.needed(d);
+    device["free"] = use.memory.free;
+    device["total"] = use.memory.total;
+    devices.push_back(std::move(device));
   }
+  ordered_json reasons = ordered_json::object();
+  for (const PlanChoice& choice : plan.choices) reasons[choice.what] = choice.reason;
   ordered_json document = {{"model", model.name()},
                            {"architecture", model.architecture()},
-                           {"context", s.context},
-                           {"parallel", s.parallel},
-                           {"kv_cache_per_token", s.cache_per_token},
-                           {"kv_cache", s.cache},
+                           {"context", plan.context},
+                           {"parallel", plan.parallel},
+                           {"kv_cache_per_token", plan.cache_per_token},
+                           {"kv_cache", plan.cache},
                            {"devices", devices},
-                           {"fits", s.fits},
-                           {"largest_context", s.largest_context},
-                           {"most_parallel", s.most_parallel},
-                           {"reasons", s.reasons}};
+                           {"fits", plan.fits},
+                           {"largest_context", plan.largest_context},
+                           {"most_parallel", plan.most_parallel},
+                           {"reasons", reasons}};
+  if (!plan.draft.empty()) document["draft_kv_cache_per_token"] = plan.draft_cache_per_token;
   if (capacity) {
     document["capacity"] = {{"tokens_per_second", capacity->tokens_per_second},
                             {"measured", capacity->measured},
@@ -144,34 +98,51 @@ void print_json(const Model& model, const Sums& s, const std::optional<Capacity>
   std::cout << document.dump() << '\n';
 }
 
-void print_text(const Sums& s, const std::optional<Capacity>& capacity) {
-  std::cout << "context         " << s.context << " tokens for each of " << s.parallel
-            << (s.parallel == 1 ? " sequence\n" : " sequences\n");
-  std::cout << "KV cache        " << grouped(s.cache_per_token) << " bytes per token, " << grouped(s.cache)
-            << " bytes in all (" << bytes_text(s.cache) << ")\n";
-  for (const DeviceUse& use : s.devices) {
-    std::cout << '\n' << use.device << ": " << use.n_layers << " layers\n";
-    std::cout << "  weights       " << bytes_text(use.weights)
-              << (use.maps_weights ? " (used where the file is mapped)" : "") << '\n';
-    for (const auto& [type, bytes] : use.weights_by_type) {
-      char line[96];
-      std::snprintf(line, sizeof(line), "    %-11s %s\n", std::string(traits(type).name).c_str(),
-                    bytes_text(bytes).c_str());
-      std::cout << line;
-    }
-    std::cout << "  KV cache      " << bytes_text(use.cache) << '\n';
-    std::cout << "  activations   " << bytes_text(use.activations) << '\n';
-    std::cout << "  needed        " << bytes_text(use.needed()) << " of " << bytes_text(use.memory.free) << " free ("
-              << bytes_text(use.memory.total) << " in all)\n";
+void print_bytes(const std::string& name, uint64_t bytes, const char* note = "") {
+  char line[128];
+  std::snprintf(line, sizeof(line), "  %-13s %s%s\n", name.c_str(), bytes_text(bytes).c_str(), note);
+  std::cout << line;
+}
+
+void print_device(const MemoryPlan& plan, size_t d) {
+  const DeviceUse& use = plan.devices[d];
+  std::cout << '\n'
+            << use.device << ": " << use.n_layers << " layers" << (use.has_input ? ", embedding" : "")
+            << (use.has_output ? ", output" : "") << '\n';
+  print_bytes("weights", use.weights, use.is_host ? " (used where the file is mapped)" : "");
+  for (const auto& [type, bytes] : use.weights_by_type) print_bytes("  " + std::string(traits(type).name), bytes);
+  print_bytes("KV cache", use.cache);
+  print_bytes("activations", use.activations);
+  print_bytes("staging", use.staging);
+  if (!plan.draft.empty()) {
+    const DeviceUse& draft = plan.draft[d];
+    std::cout << "  draft         " << bytes_text(draft.needed()) << ": weights " << bytes_text(draft.weights)
+              << ", KV cache " << bytes_text(draft.cache) << ", activations " << bytes_text(draft.activations)
+              << ", staging " << bytes_text(draft.staging) << '\n';
   }
-  std::cout << '\n' << (s.fits ? "It fits.\n" : "It does not fit.\n");
-  std::cout << "largest context for " << s.parallel << (s.parallel == 1 ? " sequence: " : " sequences: ")
-            << s.largest_context << " tokens\n";
-  std::cout << "most sequences with a context of " << s.context << ": " << s.most_parallel << '\n';
-  for (const std::string& reason : s.reasons) std::cout << "- " << reason << '\n';
+  std::cout << "  needed        " << bytes_text(plan.needed(d)) << " of " << bytes_text(use.memory.free) << " free ("
+            << bytes_text(use.memory.total) << " in all)\n";
+}
+
+void print_text(const MemoryPlan& plan, const std::optional<Capacity>& capacity) {
+  const char* sequences = plan.parallel == 1 ? " sequence" : " sequences";
+  std::cout << "context         " << plan.context << " tokens for each of " << plan.parallel << sequences << '\n';
+  std::cout << "KV cache        " << grouped(plan.cache_per_token) << " bytes per token, " << grouped(plan.cache)
+            << " bytes in all (" << bytes_text(plan.cache) << ")\n";
+  if (!plan.draft.empty())
+    std::cout << "of the draft    " << grouped(plan.draft_cache_per_token) << " bytes per token\n";
+  for (size_t d = 0; d < plan.devices.size(); ++d) print_device(plan, d);
+  std::cout << '\n' << (plan.fits ? "It fits.\n" : "It does not fit.\n");
+  std::cout << "largest context for " << plan.parallel << sequences << ": " << plan.largest_context << " tokens\n";
+  std::cout << "most sequences with a context of " << plan.context << ": " << plan.most_parallel << "\n\nWhy\n";
+  for (const PlanChoice& choice : plan.choices) {
+    char name[32];
+    std::snprintf(name, sizeof(name), "  %-16s ", choice.what.c_str());
+    std::cout << name << choice.reason << '\n';
+  }
   if (!capacity) return;
   char line[160];
-  std::snprintf(line, sizeof(line), "one replica: %.1f tokens/s (%s); %.1f sequences under way; replicas: %lld\n",
+  std::snprintf(line, sizeof(line), "\none replica: %.1f tokens/s (%s); %.1f sequences under way; replicas: %lld\n",
                 capacity->tokens_per_second, capacity->measured ? "measured now" : "as given", capacity->sequences,
                 static_cast<long long>(capacity->replicas));
   std::cout << line;
@@ -195,10 +166,12 @@ int run_plan(const PlanFlags& flags) {
   const std::shared_ptr<Model> model = load_model(file);
   EngineOptions options = flags.model.engine_options();
   options.max_sequences = flags.parallel;
-  const Sums sums = sum_up(*model, plan_memory(model, options), options);
+  std::shared_ptr<Model> draft;
+  if (!flags.draft_model.empty()) draft = load_model(GgufFile::open(flags.draft_model));
+  const MemoryPlan plan = plan_memory_of({model, draft, options, flags.model.gpu_layers});
 
   std::optional<Capacity> capacity;
-  if (asks_capacity && (sums.fits || flags.tokens_per_second > 0)) {
+  if (asks_capacity && (plan.fits || flags.tokens_per_second > 0)) {
     capacity.emplace();
     capacity->measured = flags.tokens_per_second <= 0;
     capacity->tokens_per_second = capacity->measured ? measure(model, options) : flags.tokens_per_second;
@@ -208,9 +181,9 @@ int run_plan(const PlanFlags& flags) {
     const double per_sequence = capacity->tokens_per_second / flags.parallel;
     capacity->sequences = flags.requests_per_second * static_cast<double>(flags.output_tokens) / per_sequence;
   }
-  flags.json ? print_json(*model, sums, capacity) : print_text(sums, capacity);
+  flags.json ? print_json(*model, plan, capacity) : print_text(plan, capacity);
   if (!std::cout.flush()) throw Error(ErrorCode::kIo, "[plan] standard output can not be written");
-  return sums.fits ? 0 : 1;
+  return plan.fits ? 0 : 1;
 }
 
 }  // namespace infer

@@ -12,6 +12,7 @@ struct PlanFlags {
   ModelFlags model;             // the file may be "" when there is a shape
   std::string shape;            // a well-known shape instead of a file
   std::string type = "Q4_K_M";  // of the shape's weights
+  std::string draft_model;      // file of a draft; "": none
   int parallel = 1;             // sequences side by side, each with the whole context
   double requests_per_second = 0;
   int64_t output_tokens = 0;     // of an answer

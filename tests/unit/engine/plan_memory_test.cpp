@@ -1,0 +1,53 @@
+// Memory that is planned and not taken.
+#include <doctest/doctest.h>
+
+#include "src/engine/engine.h"
+
+using namespace infer;
+
+namespace {
+
+std::shared_ptr<Model> small_model() { return load_model(GgufFile::open(INFER_SOURCE_DIR "/tests/data/spm.gguf")); }
+
+EngineOptions on_reference_device(int n_gpu_layers) {
+  EngineOptions options;
+  options.device = "ref";
+  options.n_gpu_layers = n_gpu_layers;
+  options.default_cache_types = false;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("as many layers as fit beside what is reserved") {
+  EngineOptions options = on_reference_device(kAllLayers);
+  options.context = kBlockTokens;
+  const DeviceUse all = plan_memory(small_model(), options).back();
+  REQUIRE(all.n_layers == 2);
+  // A context for which the cache of one layer takes two fifths of the memory.
+  const uint64_t free = all.memory.free, of_layer = all.cache_block / kBlockTokens / 2;
+  options.context = static_cast<int64_t>(free / 5 * 2 / of_layer);
+  options.n_gpu_layers = kAutoLayers;
+  const auto layers = [&](uint64_t reserved) {
+    options.reserved = reserved;
+    const std::vector<DeviceUse> uses = plan_memory(small_model(), options);
+    CHECK(uses[0].n_layers + uses[1].n_layers == 2);
+    return uses[1].n_layers;
+  };
+  CHECK(layers(0) == 2);
+  CHECK(layers(free / 5 * 2) == 1);
+  CHECK(layers(free / 5 * 4) == 0);
+  CHECK(layers(UINT64_MAX) == 0);
+}
+
+TEST_CASE("a device without layers or ends holds nothing of the model") {
+  const std::vector<DeviceUse> uses = plan_memory(small_model(), on_reference_device(0));
+  CHECK((uses[0].has_input && uses[0].has_output && uses[0].n_layers == 2));
+  CHECK((!uses[1].has_input && !uses[1].has_output && uses[1].weights == 0 && uses[1].cache == 0));
+}
+
+TEST_CASE("the bytes of a step's inputs are those of its buffer") {
+  for (const StepCapacity& capacity : {StepCapacity{7, 3, 2, 1, 5}, StepCapacity{1, 0, 1, 4, 0}}) {
+    CHECK(StepInputs::bytes(capacity) == StepInputs(capacity).raw().size_bytes());
+  }
+}
