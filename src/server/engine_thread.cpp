@@ -226,7 +226,9 @@ void EngineThread::finish(RequestId id, Choice& choice, AnswerEvent event) {
   const AnswerTimes& times = choice.times;
   event.choice = generation->first_choice + choice.index;
   event.times = times;
-  metrics_.finished.add(std::string(finish_reason_name(event.finished)));
+  std::string reason(finish_reason_name(event.finished));
+  std::replace(reason.begin(), reason.end(), ' ', '_');
+  metrics_.finished.add(reason);
   if (choice.n_tokens > 0) {
     metrics_.time_to_first_token.observe(seconds(times.first_token - times.arrived));
     metrics_.output_length.observe(static_cast<double>(choice.n_tokens));
