@@ -131,11 +131,12 @@ def pages_of_other_origins():
                      f"preflight {reply}")
         expect("Authorization" in reply.headers["access-control-allow-headers"], "the key may be sent", reply)
         reply = server.post(TEXT, ONE_TOKEN, headers={**page, **bearer("k")})
-        expect_equal((reply.status, reply.headers["access-control-allow-origin"]), (200, "http://page.example"), "answer")
+        expect_equal((reply.status, reply.headers["access-control-allow-origin"]), (200, "http://page.example"),
+                     "answer")
         expect_equal(server.post(TEXT, ONE_TOKEN, headers=page).headers["access-control-allow-origin"],
                      "http://page.example", "an error can be read too")
-        expect_equal(server.post(TEXT, ONE_TOKEN, headers={"Origin": "http://other.example", **bearer("k")}).status, 403,
-                     "another page")
+        other = {"Origin": "http://other.example", **bearer("k")}
+        expect_equal(server.post(TEXT, ONE_TOKEN, headers=other).status, 403, "another page")
 
 
 def make_certificate(folder):
@@ -167,7 +168,8 @@ def https():
             connection.sock.close()
             response.close()
             server.wait_for_metric("infer_cancelled_requests_total", lambda n: n == 1)
-            expect_equal(server.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").count("200 OK"), 0, "plain HTTP")
+            said = server.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            expect_equal(said.count("200 OK"), 0, "plain HTTP")
             expect_equal(server.get("/health").status, 200, "still there")
         refused(1, "[tls]", "--tls-cert", certificate, "--tls-key", certificate)
         refused(1, "[tls]", "--tls-cert", pathlib.Path(folder, "none"), "--tls-key", key)
@@ -189,8 +191,8 @@ def flags_from_a_file():
             expect_equal((flags["threads"], flags["parallel"], flags["cache-type-k"]), ("1", "3", "f32"), "flags")
             text = server.complete("Once upon a time", ignore_eos=True)
             expect_equal(text["usage"]["completion_tokens"], 3, "tokens where the request does not say")
-            expect_equal(text["choices"], server.complete("Once upon a time", ignore_eos=True, temperature=0)["choices"],
-                         "sampling where the request does not say")
+            greedy = server.complete("Once upon a time", ignore_eos=True, temperature=0)
+            expect_equal(text["choices"], greedy["choices"], "sampling where the request does not say")
         with Server(DEMO_TARGET, "--config", file.name, "--alias", "hill", "--port", 0) as server:
             expect_equal(server.get("/v1/models").json["data"][0]["id"], "hill", "the command line goes first")
         file.write("frobnicate = 3\n")
@@ -209,7 +211,8 @@ def logs_for_people_and_programs():
             identity = server.post(TEXT, {"prompt": "x\x1b[31m", "n": "\x1b[31m"}).headers["x-request-id"]
         expect("\x1b" not in server.err and server.err.isascii(), "nothing for a terminal to act on", server.err)
         if form == "text":
-            expect(re.search(rf"info request id={identity} .*status=400", server.err), "the request is there", server.err)
+            line = re.search(rf"info request id={identity} .*status=400", server.err)
+            expect(line, "the request is there", server.err)
             continue
         lines = [json.loads(line) for line in server.err.splitlines()]
         answered = [line for line in lines if line.get("path") == "/v1/chat/completions"]

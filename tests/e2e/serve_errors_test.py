@@ -97,8 +97,8 @@ def wrong_value_of(param):
 
 @test
 def what_is_no_json():
-    bodies = (b"", b"nonsense", b"[]", b"3", b'"x"', b'{"prompt": "a"', b'{"prompt": "a"}{}', b'{"a": 1e999}', b"\xff\xfe",
-              b'{"prompt": "\xff"}', b"{" * 50, b"[" * 100000, b'{"a":' * 10000, b'{"prompt": NaN}', b"\0")
+    bodies = (b"", b"nonsense", b"[]", b"3", b'"x"', b'{"prompt": "a"', b'{"prompt": "a"}{}', b'{"a": 1e999}',
+              b"\xff\xfe", b'{"prompt": "\xff"}', b"{" * 50, b"[" * 100000, b'{"a":' * 10000, b'{"prompt": NaN}', b"\0")
     for body in bodies:
         expect_error(SERVER.post(TEXT, body), 400, None, "invalid_json")
 
@@ -151,7 +151,8 @@ def heads_that_are_no_http():
                          (f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: x{end}", 400),
                          (f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1{end}", 400),
                          (f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999{end}", 400),
-                         (f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6{end}", 400),
+                         (f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+                          f"Content-Length: 6{end}", 400),
                          (f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
                           f"Transfer-Encoding: chunked{end}", 400),
                          (f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip{end}", 501)):
