@@ -187,6 +187,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   choice.rows.clear();
   metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
   event.finished = progress.finished;
+  event.error = progress.error;
   event.embedding = progress.pooled;
   if (choice.text.stopped() && progress.finished == FinishReason::kNone) {
     engine_->cancel(progress.id, FinishReason::kStopString);
