@@ -134,6 +134,13 @@ struct DeviceMemory {
   uint64_t free = 0;
 };
 
+// What a device can do at best, per second; 0 where it is not known.
+struct MachineLimits {
+  double read_bytes = 0;
+  double int8_operations = 0;   // multiplications and additions of int8 dot products into int32
+  double float_operations = 0;  // of F32
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -151,6 +158,8 @@ class Device {
   virtual DataType default_cache_type() const { return DataType::kF16; }
   // Bytes per second at which this device reads its own memory, measured now by a fixed loop; 0 where it is not known.
   virtual double read_bandwidth() { return 0; }
+  // That and the peaks of arithmetic, measured now by fixed loops, on all threads of the device.
+  virtual MachineLimits measure_limits() { return {read_bandwidth(), 0, 0}; }
 
   const OpRecord* find(Op op) const;  // null when the operation is not implemented
   bool supports(const OpDesc& op) const;

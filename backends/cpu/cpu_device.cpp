@@ -77,6 +77,7 @@ class DeviceImpl final : public CpuDevice {
   const KernelTable& kernels() const override { return kernels_; }
   int n_threads() const override { return n_threads_; }
   double read_bandwidth() override;
+  MachineLimits measure_limits() override;
 
  private:
   const KernelTable& kernels_;
@@ -95,12 +96,37 @@ double DeviceImpl::read_bandwidth() {
     const auto start = std::chrono::steady_clock::now();
     pool.run(n_threads_, [&](int64_t i, int) {
       const int64_t begin = 64 * i / n_threads_ * kPiece, end = 64 * (i + 1) / n_threads_ * kPiece;
-      sink += kernels_.read(reinterpret_cast<const uint8_t*>(buffer->host()) + begin, end - begin);
+      sink += kernels_.probe_read(reinterpret_cast<const uint8_t*>(buffer->host()) + begin, end - begin);
     });
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best = std::max(best, kBytes / seconds);
   }
   return best;
+}
+
+// Operations per second of a probe on all threads: the best of five passes of about 5 ms.
+double peak_rate(ThreadPool& pool, int n_threads, int64_t (*probe)(int64_t)) {
+  double best = 0;
+  int64_t turns = 1 << 12;
+  for (int pass = 0; pass < 5;) {
+    std::atomic<int64_t> operations = 0;
+    const auto start = std::chrono::steady_clock::now();
+    pool.run(n_threads, [&](int64_t, int) { operations += probe(turns); });
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (seconds < 2e-3) {
+      turns *= 2;
+      continue;
+    }
+    best = std::max(best, static_cast<double>(operations.load()) / seconds);
+    ++pass;
+  }
+  return best;
+}
+
+MachineLimits DeviceImpl::measure_limits() {
+  ThreadPool pool(n_threads_);
+  return {read_bandwidth(), peak_rate(pool, n_threads_, kernels_.probe_dot),
+          peak_rate(pool, n_threads_, kernels_.probe_fma)};
 }
 
 }  // namespace

@@ -87,9 +87,11 @@ struct KernelTable {
   void (*weighted_add)(const float* x, float weight, float* y, int64_t n);  // y = fma(x, weight, y)
   void (*to_f16)(const float* x, uint16_t* y, int64_t n);
   void (*attention)(const AttentionArgs&);
-  // Reads n bytes (a multiple of 256) and returns some function of them: the probe of read bandwidth. Four loads of 64
-  // bytes per turn, each line prefetched 4 KiB ahead.
-  int32_t (*read)(const uint8_t* p, int64_t n);
+  // What this level can do at best (kernels/probes.h). Reads n bytes, a multiple of 256, and returns some function of
+  // them; runs `turns` turns of dot products of bytes or of F32 multiply-adds and returns the operations done.
+  int32_t (*probe_read)(const uint8_t* p, int64_t n);
+  int64_t (*probe_dot)(int64_t turns);
+  int64_t (*probe_fma)(int64_t turns);
 };
 
 // Of the level every processor runs; isa.cpp names the others.

@@ -10,14 +10,14 @@ namespace {
 
 #define INFER_LAMBDA __attribute__((always_inline))
 
-// In this order, which blank lines keep.
+// Each needs what stands before it; the empty lines keep the formatter from sorting them.
 #include "backends/cpu/kernels/products_float.h"
 
 #include "backends/cpu/kernels/floats.h"
 
 #include "backends/cpu/kernels/attention.h"
 
-// Each needs what stands before it; the empty lines keep the formatter from sorting them.
+#include "backends/cpu/kernels/probes.h"
 
 // Activations lie with the tokens of one block together; the scalar dot wants the blocks of one token in a row.
 template <typename Block>

@@ -274,16 +274,3 @@ void quantize32(const float* x, Activation32* out, int64_t out_stride, int64_t n
     block.sum32 = static_cast<int16_t>(block.sum16[0] + block.sum16[1]);
   }
 }
-
-// ---- The probe of read bandwidth ----
-
-int32_t read(const uint8_t* p, int64_t n) {
-  I sum[4] = {i_zero(), i_zero(), i_zero(), i_zero()};
-  for (int64_t at = 0; at + 256 <= n; at += 256) {
-    for (int j = 0; j < 4; ++j) {
-      __builtin_prefetch(p + at + 64 * j + 4096, 0, 3);
-      sum[j] = i_or(sum[j], i_load(p + at + 64 * j));
-    }
-  }
-  return i_reduce_add(i_or(i_or(sum[0], sum[1]), i_or(sum[2], sum[3])));
-}

@@ -3,88 +3,106 @@
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
 
+#define INFER_LAMBDA __attribute__((always_inline))
+
 struct F {
   __m256 v[2];
 };
 struct I {
   __m256i v[2];
 };
-#define INFER_EACH(type, expression) \
-  {                                  \
-    type r;                          \
-    {                                \
-      constexpr int h = 0;           \
-      r.v[0] = expression;           \
-    }                                \
-    {                                \
-      constexpr int h = 1;           \
-      r.v[1] = expression;           \
-    }                                \
-    return r;                        \
-  }
+// The body of a function that returns, in register h of its vector, the expression.
+#define INFER_EACH(type, expression)      \
+  type r;                                 \
+  {                                       \
+    [[maybe_unused]] constexpr int h = 0; \
+    r.v[0] = expression;                  \
+  }                                       \
+  {                                       \
+    [[maybe_unused]] constexpr int h = 1; \
+    r.v[1] = expression;                  \
+  }                                       \
+  return r
 
-INFER_SIMD F f_zero() INFER_EACH(F, (static_cast<void>(h), _mm256_setzero_ps())) INFER_SIMD F f_set1(float x)
-    INFER_EACH(F, (static_cast<void>(h), _mm256_set1_ps(x))) INFER_SIMD F f_load(const float* p)
-        INFER_EACH(F, _mm256_loadu_ps(p + 8 * h)) INFER_SIMD void f_store(float* p, F a) {
+INFER_SIMD F f_zero() { INFER_EACH(F, _mm256_setzero_ps()); }
+INFER_SIMD F f_set1(float x) { INFER_EACH(F, _mm256_set1_ps(x)); }
+INFER_SIMD F f_load(const float* p) { INFER_EACH(F, _mm256_loadu_ps(p + 8 * h)); }
+INFER_SIMD void f_store(float* p, F a) {
   _mm256_storeu_ps(p, a.v[0]);
   _mm256_storeu_ps(p + 8, a.v[1]);
 }
 INFER_SIMD __m256i first_mask(int n, int h) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(n - 8 * h), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-INFER_SIMD F f_load_first(const float* p, int n)
-    INFER_EACH(F, _mm256_maskload_ps(p + 8 * h, first_mask(n, h))) INFER_SIMD void f_store_first(float* p, F a, int n) {
+INFER_SIMD F f_load_first(const float* p, int n) { INFER_EACH(F, _mm256_maskload_ps(p + 8 * h, first_mask(n, h))); }
+INFER_SIMD void f_store_first(float* p, F a, int n) {
   _mm256_maskstore_ps(p, first_mask(n, 0), a.v[0]);
   _mm256_maskstore_ps(p + 8, first_mask(n, 1), a.v[1]);
 }
-INFER_SIMD F f_add(F a, F b) INFER_EACH(F, _mm256_add_ps(a.v[h], b.v[h])) INFER_SIMD F f_sub(F a, F b)
-    INFER_EACH(F, _mm256_sub_ps(a.v[h], b.v[h])) INFER_SIMD F f_mul(F a, F b)
-        INFER_EACH(F, _mm256_mul_ps(a.v[h], b.v[h])) INFER_SIMD F f_div(F a, F b)
-            INFER_EACH(F, _mm256_div_ps(a.v[h], b.v[h])) INFER_SIMD F f_fma(F a, F b, F c)
-                INFER_EACH(F, _mm256_fmadd_ps(a.v[h], b.v[h], c.v[h])) INFER_SIMD F f_fnma(F a, F b, F c)
-                    INFER_EACH(F, _mm256_fnmadd_ps(a.v[h], b.v[h], c.v[h])) INFER_SIMD F f_max(F a, F b)
-                        INFER_EACH(F, _mm256_max_ps(a.v[h], b.v[h])) INFER_SIMD F f_min(F a, F b)
-                            INFER_EACH(F, _mm256_min_ps(a.v[h], b.v[h])) INFER_SIMD F f_from_int(I a)
-                                INFER_EACH(F, _mm256_cvtepi32_ps(a.v[h])) INFER_SIMD I f_round_to_int(F a)
-                                    INFER_EACH(I, _mm256_cvtps_epi32(a.v[h])) INFER_SIMD I
-    f_bits(F a) INFER_EACH(I, _mm256_castps_si256(a.v[h])) INFER_SIMD F f_from_bits(I a)
-        INFER_EACH(F, _mm256_castsi256_ps(a.v[h])) INFER_SIMD F f_select_less(F a, F b, F yes, F no)
-            INFER_EACH(F, _mm256_blendv_ps(no.v[h], yes.v[h], _mm256_cmp_ps(a.v[h], b.v[h], _CMP_LT_OQ))) INFER_SIMD F
-    f_load_f16(const uint16_t* p)
-        INFER_EACH(F, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * h)))) INFER_SIMD
-    void f_store_f16(uint16_t* p, F a) {
+INFER_SIMD F f_add(F a, F b) { INFER_EACH(F, _mm256_add_ps(a.v[h], b.v[h])); }
+INFER_SIMD F f_sub(F a, F b) { INFER_EACH(F, _mm256_sub_ps(a.v[h], b.v[h])); }
+INFER_SIMD F f_mul(F a, F b) { INFER_EACH(F, _mm256_mul_ps(a.v[h], b.v[h])); }
+INFER_SIMD F f_div(F a, F b) { INFER_EACH(F, _mm256_div_ps(a.v[h], b.v[h])); }
+INFER_SIMD F f_fma(F a, F b, F c) { INFER_EACH(F, _mm256_fmadd_ps(a.v[h], b.v[h], c.v[h])); }
+INFER_SIMD F f_fnma(F a, F b, F c) { INFER_EACH(F, _mm256_fnmadd_ps(a.v[h], b.v[h], c.v[h])); }
+INFER_SIMD F f_max(F a, F b) { INFER_EACH(F, _mm256_max_ps(a.v[h], b.v[h])); }
+INFER_SIMD F f_min(F a, F b) { INFER_EACH(F, _mm256_min_ps(a.v[h], b.v[h])); }
+INFER_SIMD F f_from_int(I a) { INFER_EACH(F, _mm256_cvtepi32_ps(a.v[h])); }
+INFER_SIMD I f_round_to_int(F a) { INFER_EACH(I, _mm256_cvtps_epi32(a.v[h])); }
+INFER_SIMD I f_bits(F a) { INFER_EACH(I, _mm256_castps_si256(a.v[h])); }
+INFER_SIMD F f_from_bits(I a) { INFER_EACH(F, _mm256_castsi256_ps(a.v[h])); }
+INFER_SIMD F f_select_less(F a, F b, F yes, F no) {
+  INFER_EACH(F, _mm256_blendv_ps(no.v[h], yes.v[h], _mm256_cmp_ps(a.v[h], b.v[h], _CMP_LT_OQ)));
+}
+INFER_SIMD F f_load_f16(const uint16_t* p) {
+  INFER_EACH(F, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * h))));
+}
+INFER_SIMD
+void f_store_f16(uint16_t* p, F a) {
   for (int h = 0; h < 2; ++h) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8 * h),
                      _mm256_cvtps_ph(a.v[h], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 }
-INFER_SIMD F f_load_bf16(const uint16_t* p)
-    INFER_EACH(F,
-               _mm256_castsi256_ps(_mm256_slli_epi32(
-                   _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * h))), 16))) INFER_SIMD
-    float f_reduce_add(F a) {
+INFER_SIMD F f_load_bf16(const uint16_t* p) {
+  INFER_EACH(F, _mm256_castsi256_ps(_mm256_slli_epi32(
+                    _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * h))), 16)));
+}
+INFER_SIMD
+float f_reduce_add(F a) {
   const __m256 r8 = _mm256_add_ps(a.v[0], a.v[1]);
   const __m128 r4 = _mm_add_ps(_mm256_castps256_ps128(r8), _mm256_extractf128_ps(r8, 1));
   const __m128 r2 = _mm_add_ps(r4, _mm_movehl_ps(r4, r4));
   return _mm_cvtss_f32(_mm_add_ss(r2, _mm_shuffle_ps(r2, r2, 1)));
 }
 
-INFER_SIMD I i_zero() INFER_EACH(I, (static_cast<void>(h), _mm256_setzero_si256())) INFER_SIMD I i_set1(int32_t x)
-    INFER_EACH(I, (static_cast<void>(h), _mm256_set1_epi32(x))) INFER_SIMD I i_load(const void* p)
-        INFER_EACH(I, _mm256_loadu_si256(static_cast<const __m256i*>(p) + h)) INFER_SIMD void i_store(void* p, I a) {
+INFER_SIMD I i_zero() { INFER_EACH(I, _mm256_setzero_si256()); }
+INFER_SIMD I i_set1(int32_t x) { INFER_EACH(I, _mm256_set1_epi32(x)); }
+INFER_SIMD I i_load(const void* p) { INFER_EACH(I, _mm256_loadu_si256(static_cast<const __m256i*>(p) + h)); }
+INFER_SIMD void i_store(void* p, I a) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), a.v[0]);
   _mm256_storeu_si256(static_cast<__m256i*>(p) + 1, a.v[1]);
 }
-INFER_SIMD I i_add(I a, I b) INFER_EACH(I, _mm256_add_epi32(a.v[h], b.v[h])) INFER_SIMD I i_sub(I a, I b)
-    INFER_EACH(I, _mm256_sub_epi32(a.v[h], b.v[h])) INFER_SIMD I i_mul(I a, I b)
-        INFER_EACH(I, _mm256_mullo_epi32(a.v[h], b.v[h])) INFER_SIMD I i_max(I a, I b)
-            INFER_EACH(I, _mm256_max_epi32(a.v[h], b.v[h])) INFER_SIMD I i_and(I a, I b)
-                INFER_EACH(I, _mm256_and_si256(a.v[h], b.v[h])) INFER_SIMD I
-    i_or(I a, I b) INFER_EACH(I, _mm256_or_si256(a.v[h], b.v[h])) INFER_SIMD I i_xor(I a, I b)
-        INFER_EACH(I, _mm256_xor_si256(a.v[h], b.v[h])) template <int N>
-        INFER_SIMD I i_shl(I a) INFER_EACH(I, _mm256_slli_epi32(a.v[h], N)) template <int N>
-        INFER_SIMD I i_shr(I a) INFER_EACH(I, _mm256_srli_epi32(a.v[h], N)) template <int N>
-        INFER_SIMD I i_sar(I a) INFER_EACH(I, _mm256_srai_epi32(a.v[h], N)) INFER_SIMD void i_store_s8(int8_t* p, I a) {
+INFER_SIMD I i_add(I a, I b) { INFER_EACH(I, _mm256_add_epi32(a.v[h], b.v[h])); }
+INFER_SIMD I i_sub(I a, I b) { INFER_EACH(I, _mm256_sub_epi32(a.v[h], b.v[h])); }
+INFER_SIMD I i_mul(I a, I b) { INFER_EACH(I, _mm256_mullo_epi32(a.v[h], b.v[h])); }
+INFER_SIMD I i_max(I a, I b) { INFER_EACH(I, _mm256_max_epi32(a.v[h], b.v[h])); }
+INFER_SIMD I i_and(I a, I b) { INFER_EACH(I, _mm256_and_si256(a.v[h], b.v[h])); }
+INFER_SIMD I i_or(I a, I b) { INFER_EACH(I, _mm256_or_si256(a.v[h], b.v[h])); }
+INFER_SIMD I i_xor(I a, I b) { INFER_EACH(I, _mm256_xor_si256(a.v[h], b.v[h])); }
+template <int N>
+INFER_SIMD I i_shl(I a) {
+  INFER_EACH(I, _mm256_slli_epi32(a.v[h], N));
+}
+template <int N>
+INFER_SIMD I i_shr(I a) {
+  INFER_EACH(I, _mm256_srli_epi32(a.v[h], N));
+}
+template <int N>
+INFER_SIMD I i_sar(I a) {
+  INFER_EACH(I, _mm256_srai_epi32(a.v[h], N));
+}
+INFER_SIMD void i_store_s8(int8_t* p, I a) {
   const __m256i half = _mm256_permute4x64_epi64(_mm256_packs_epi32(a.v[0], a.v[1]), 0xd8);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
                    _mm_packs_epi16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)));
@@ -101,37 +119,72 @@ INFER_SIMD int32_t i_reduce_add(I a) {
   r = _mm_add_epi32(r, _mm_shuffle_epi32(r, 0x4e));
   return _mm_cvtsi128_si32(_mm_add_epi32(r, _mm_shuffle_epi32(r, 0xb1)));
 }
-INFER_SIMD I i_lookup(const int8_t* table, I a)
-    INFER_EACH(I,
-               _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table))),
-                                   a.v[h])) template <int A, int B, int C, int D>
-    INFER_SIMD I i_bytes(I a) {
+INFER_SIMD I i_lookup(const int8_t* table, I a) {
+  INFER_EACH(I, _mm256_shuffle_epi8(
+                    _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table))), a.v[h]));
+}
+template <int A, int B, int C, int D>
+INFER_SIMD I i_bytes(I a) {
   const __m128i base = _mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
   const __m128i pick =
       _mm_set1_epi32(static_cast<int>((A & 255u) | (B & 255u) << 8 | (C & 255u) << 16 | (D & 255u) << 24));
   const __m256i order = _mm256_broadcastsi128_si256(_mm_or_si128(base, pick));
   return {{_mm256_shuffle_epi8(a.v[0], order), _mm256_shuffle_epi8(a.v[1], order)}};
 }
-INFER_SIMD I i_madd16(I acc, I a, I b) INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(a.v[h], b.v[h])))
+// The same 32 bytes in both halves.
+INFER_SIMD I i_load_twice(const void* p) { INFER_EACH(I, _mm256_loadu_si256(static_cast<const __m256i*>(p))); }
+// Lanes 8..15 shifted.
+template <int N>
+INFER_SIMD I i_shr_second(I a) {
+  return {{a.v[0], _mm256_srli_epi32(a.v[1], N)}};
+}
+// Byte A of x, zero-extended, in lanes 0..7 and byte A + 1 in lanes 8..15.
+template <int A>
+INFER_SIMD I i_spread_halves(int32_t x) {
+  INFER_EACH(I, _mm256_shuffle_epi8(_mm256_set1_epi32(x), _mm256_set1_epi32(static_cast<int>(0xffffff00u) + A + h)));
+}
+// Byte i of x, sign-extended to 16 bits, in the lower halves of lanes 4 i .. 4 i + 3; the upper halves are zero.
+INFER_SIMD I i_spread_quarters(int32_t x) {
+  const auto order = [](int byte) { return static_cast<int>(0xffff00ffu) + byte * 256; };
+  INFER_EACH(I, _mm256_srai_epi16(_mm256_shuffle_epi8(_mm256_set1_epi32(x),
+                                                      _mm256_set_epi32(order(2 * h + 1), order(2 * h + 1),
+                                                                       order(2 * h + 1), order(2 * h + 1), order(2 * h),
+                                                                       order(2 * h), order(2 * h), order(2 * h))),
+                                  8));
+}
+// Lane i is the sum of the lanes of a[i].
+INFER_SIMD I i_sum_each(const I* a) {
+  const auto sum8 = [](const I* b) INFER_LAMBDA {
+    __m256i s4[4];
+    for (int i = 0; i < 4; ++i) {
+      const __m256i x = _mm256_add_epi32(b[2 * i].v[0], b[2 * i].v[1]);
+      s4[i] = _mm256_hadd_epi32(x, _mm256_add_epi32(b[2 * i + 1].v[0], b[2 * i + 1].v[1]));
+    }
+    const __m256i low = _mm256_hadd_epi32(s4[0], s4[1]), high = _mm256_hadd_epi32(s4[2], s4[3]);
+    return _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
+  };
+  return {{sum8(a), sum8(a + 8)}};
+}
+INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(a.v[h], b.v[h]))); }
 
 #ifdef __AVXVNNI__
-    constexpr int kSignedOffset = 128;
-INFER_SIMD I i_dot_u8(I acc, I w, I x) INFER_EACH(I, _mm256_dpbusd_avx_epi32(acc.v[h], w.v[h], x.v[h])) INFER_SIMD I
-    i_prepare_s8(I w) INFER_EACH(I, _mm256_xor_si256(w.v[h], _mm256_set1_epi8(-128))) INFER_SIMD I
-    i_dot_s8(I acc, I w, I x) {
-  return i_dot_u8(acc, w, x);
-}
+constexpr int kSignedOffset = 128;
+INFER_SIMD I i_dot_u8(I acc, I w, I x) { INFER_EACH(I, _mm256_dpbusd_avx_epi32(acc.v[h], w.v[h], x.v[h])); }
+INFER_SIMD I i_prepare_s8(I w) { INFER_EACH(I, _mm256_xor_si256(w.v[h], _mm256_set1_epi8(-128))); }
+INFER_SIMD I i_dot_s8(I acc, I w, I x) { return i_dot_u8(acc, w, x); }
 #else
-    constexpr int kSignedOffset = 0;
-INFER_SIMD I i_dot_u8(I acc, I w, I x)
-    INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(_mm256_maddubs_epi16(w.v[h], x.v[h]),
-                                                               _mm256_set1_epi16(1)))) INFER_SIMD I i_prepare_s8(I w) {
-  return w;
+constexpr int kSignedOffset = 0;
+INFER_SIMD I i_dot_u8(I acc, I w, I x) {
+  INFER_EACH(I,
+             _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(_mm256_maddubs_epi16(w.v[h], x.v[h]), _mm256_set1_epi16(1))));
 }
-INFER_SIMD I i_dot_s8(I acc, I w, I x)
-    INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w.v[h]),
-                                                                                    _mm256_sign_epi8(x.v[h], w.v[h])),
-                                                               _mm256_set1_epi16(1))))
+INFER_SIMD I i_prepare_s8(I w) { return w; }
+INFER_SIMD I i_dot_s8(I acc, I w, I x) {
+  INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w.v[h]),
+                                                                                  _mm256_sign_epi8(x.v[h], w.v[h])),
+                                                             _mm256_set1_epi16(1))));
+}
+
 #endif
 
 INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
@@ -160,6 +213,10 @@ INFER_SIMD F f_from_f16_lanes(I a) {
   return r;
 }
 #undef INFER_EACH
+constexpr bool kStreamsOneToken = true;  // products_one_token.h serves Q4_K and Q5_K better
 constexpr int kRowTile = 1;
 constexpr int kFloatRows = 2, kFloatTokens = 2;
 constexpr int kQueryTile = 4;
+constexpr int kProbeChains = 6;  // enough to cover the latency, few enough for the registers
+INFER_SIMD void keep_in_register(I& a) { asm volatile("" : "+x"(a.v[0]), "+x"(a.v[1])); }
+INFER_SIMD void keep_in_register(F& a) { asm volatile("" : "+x"(a.v[0]), "+x"(a.v[1])); }

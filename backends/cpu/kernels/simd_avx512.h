@@ -3,6 +3,8 @@
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
 
+#define INFER_LAMBDA __attribute__((always_inline))
+
 struct F {
   __m512 v;
 };
@@ -95,6 +97,46 @@ INFER_SIMD I i_bytes(I a) {
   return {_mm512_shuffle_epi8(a.v, _mm512_broadcast_i32x4(_mm_or_si128(base, pick)))};
 }
 
+// The same 32 bytes in both halves.
+INFER_SIMD I i_load_twice(const void* p) {
+  return {_mm512_broadcast_i64x4(_mm256_loadu_si256(static_cast<const __m256i*>(p)))};
+}
+// Lanes 8..15 shifted.
+template <int N>
+INFER_SIMD I i_shr_second(I a) {
+  return {_mm512_srlv_epi32(a.v, _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi32(N), 1))};
+}
+// Byte A of x, zero-extended, in lanes 0..7 and byte A + 1 in lanes 8..15.
+template <int A>
+INFER_SIMD I i_spread_halves(int32_t x) {
+  const __m512i order = _mm512_inserti64x4(_mm512_set1_epi32(static_cast<int>(0xffffff00u) + A),
+                                           _mm256_set1_epi32(static_cast<int>(0xffffff01u) + A), 1);
+  return {_mm512_shuffle_epi8(_mm512_set1_epi32(x), order)};
+}
+// Byte i of x, sign-extended to 16 bits, in the lower halves of lanes 4 i .. 4 i + 3; the upper halves are zero.
+INFER_SIMD I i_spread_quarters(int32_t x) {
+  const __m512i order = _mm512_set_epi32(-0xfc01, -0xfc01, -0xfc01, -0xfc01, -0xfd01, -0xfd01, -0xfd01, -0xfd01,
+                                         -0xfe01, -0xfe01, -0xfe01, -0xfe01, -0xff01, -0xff01, -0xff01, -0xff01);
+  return {_mm512_srai_epi16(_mm512_shuffle_epi8(_mm512_set1_epi32(x), order), 8)};
+}
+// Lane i is the sum of the lanes of a[i].
+INFER_SIMD I i_sum_each(const I* a) {
+  __m512i s8[8], s4[4];
+  for (int i = 0; i < 8; ++i) {
+    s8[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(a[i].v, a[i + 8].v), _mm512_unpackhi_epi32(a[i].v, a[i + 8].v));
+  }
+  for (int i = 0; i < 4; ++i) {
+    s4[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(s8[i], s8[i + 4]), _mm512_unpackhi_epi32(s8[i], s8[i + 4]));
+  }
+  // Every 128 bits of s4[i] are partial sums of vectors i, i + 4, i + 8, i + 12.
+  const __m512i x =
+      _mm512_add_epi32(_mm512_shuffle_i32x4(s4[0], s4[1], 0x88), _mm512_shuffle_i32x4(s4[0], s4[1], 0xdd));
+  const __m512i y =
+      _mm512_add_epi32(_mm512_shuffle_i32x4(s4[2], s4[3], 0x88), _mm512_shuffle_i32x4(s4[2], s4[3], 0xdd));
+  const __m512i z = _mm512_add_epi32(_mm512_shuffle_i32x4(x, y, 0x88), _mm512_shuffle_i32x4(x, y, 0xdd));
+  return {_mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), z)};
+}
+
 #ifdef __AVX512VNNI__
 constexpr int kSignedOffset = 128;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)}; }
@@ -133,6 +175,14 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
 }
 // The low 16 bits of every lane as halves.
 INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
+#ifdef __AVX512VNNI__
+constexpr bool kStreamsOneToken = false;
+#else
+constexpr bool kStreamsOneToken = true;  // products_one_token.h serves Q4_K and Q5_K better
+#endif
 constexpr int kRowTile = 3;                      // panels of 16 rows in a matrix-matrix tile
 constexpr int kFloatRows = 4, kFloatTokens = 4;  // tile of products with float weights
 constexpr int kQueryTile = 8;                    // queries that share one pass over a block of keys
+constexpr int kProbeChains = 12;                 // enough to cover the latency, few enough for the registers
+INFER_SIMD void keep_in_register(I& a) { asm volatile("" : "+v"(a.v)); }
+INFER_SIMD void keep_in_register(F& a) { asm volatile("" : "+v"(a.v)); }

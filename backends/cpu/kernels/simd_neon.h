@@ -3,22 +3,25 @@
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
 
+#define INFER_LAMBDA __attribute__((always_inline))
+
 struct F {
   float32x4_t v[4];
 };
 struct I {
   int32x4_t v[4];
 };
-#define INFER_EACH(type, expression)                 \
-  {                                                  \
-    type r;                                          \
-    for (int h = 0; h < 4; ++h) r.v[h] = expression; \
-    return r;                                        \
-  }
+// The body of a function that returns, in register h of its vector, the expression.
+#define INFER_EACH(type, expression)               \
+  type r;                                          \
+  for (int h = 0; h < 4; ++h) r.v[h] = expression; \
+  return r
 
-INFER_SIMD F f_zero() INFER_EACH(F, vdupq_n_f32(0)) INFER_SIMD F f_set1(float x)
-    INFER_EACH(F, vdupq_n_f32(x)) INFER_SIMD F f_load(const float* p) INFER_EACH(F, vld1q_f32(p + 4 * h)) INFER_SIMD
-    void f_store(float* p, F a) {
+INFER_SIMD F f_zero() { INFER_EACH(F, vdupq_n_f32(0)); }
+INFER_SIMD F f_set1(float x) { INFER_EACH(F, vdupq_n_f32(x)); }
+INFER_SIMD F f_load(const float* p) { INFER_EACH(F, vld1q_f32(p + 4 * h)); }
+INFER_SIMD
+void f_store(float* p, F a) {
   for (int h = 0; h < 4; ++h) vst1q_f32(p + 4 * h, a.v[h]);
 }
 INFER_SIMD F f_load_first(const float* p, int n) {
@@ -31,52 +34,66 @@ INFER_SIMD void f_store_first(float* p, F a, int n) {
   f_store(t, a);
   for (int i = 0; i < n; ++i) p[i] = t[i];
 }
-INFER_SIMD F f_add(F a, F b) INFER_EACH(F, vaddq_f32(a.v[h], b.v[h])) INFER_SIMD F f_sub(F a, F b)
-    INFER_EACH(F, vsubq_f32(a.v[h], b.v[h])) INFER_SIMD F f_mul(F a, F b)
-        INFER_EACH(F, vmulq_f32(a.v[h], b.v[h])) INFER_SIMD F f_div(F a, F b)
-            INFER_EACH(F, vdivq_f32(a.v[h], b.v[h])) INFER_SIMD F f_fma(F a, F b, F c)
-                INFER_EACH(F, vfmaq_f32(c.v[h], a.v[h], b.v[h])) INFER_SIMD F f_fnma(F a, F b, F c)
-                    INFER_EACH(F, vfmsq_f32(c.v[h], a.v[h], b.v[h])) INFER_SIMD F
-    f_max(F a, F b) INFER_EACH(F, vbslq_f32(vcgtq_f32(a.v[h], b.v[h]), a.v[h], b.v[h])) INFER_SIMD F f_min(F a, F b)
-        INFER_EACH(F, vbslq_f32(vcltq_f32(a.v[h], b.v[h]), a.v[h], b.v[h])) INFER_SIMD F f_from_int(I a)
-            INFER_EACH(F, vcvtq_f32_s32(a.v[h])) INFER_SIMD I f_round_to_int(F a)
-                INFER_EACH(I, vcvtnq_s32_f32(a.v[h])) INFER_SIMD I f_bits(F a)
-                    INFER_EACH(I, vreinterpretq_s32_f32(a.v[h])) INFER_SIMD F f_from_bits(I a)
-                        INFER_EACH(F, vreinterpretq_f32_s32(a.v[h])) INFER_SIMD F f_select_less(F a, F b, F yes, F no)
-                            INFER_EACH(F, vbslq_f32(vcltq_f32(a.v[h], b.v[h]), yes.v[h], no.v[h])) INFER_SIMD F
-    f_load_f16(const uint16_t* p) INFER_EACH(F, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * h)))) INFER_SIMD
-    void f_store_f16(uint16_t* p, F a) {
+INFER_SIMD F f_add(F a, F b) { INFER_EACH(F, vaddq_f32(a.v[h], b.v[h])); }
+INFER_SIMD F f_sub(F a, F b) { INFER_EACH(F, vsubq_f32(a.v[h], b.v[h])); }
+INFER_SIMD F f_mul(F a, F b) { INFER_EACH(F, vmulq_f32(a.v[h], b.v[h])); }
+INFER_SIMD F f_div(F a, F b) { INFER_EACH(F, vdivq_f32(a.v[h], b.v[h])); }
+INFER_SIMD F f_fma(F a, F b, F c) { INFER_EACH(F, vfmaq_f32(c.v[h], a.v[h], b.v[h])); }
+INFER_SIMD F f_fnma(F a, F b, F c) { INFER_EACH(F, vfmsq_f32(c.v[h], a.v[h], b.v[h])); }
+INFER_SIMD F f_max(F a, F b) { INFER_EACH(F, vbslq_f32(vcgtq_f32(a.v[h], b.v[h]), a.v[h], b.v[h])); }
+INFER_SIMD F f_min(F a, F b) { INFER_EACH(F, vbslq_f32(vcltq_f32(a.v[h], b.v[h]), a.v[h], b.v[h])); }
+INFER_SIMD F f_from_int(I a) { INFER_EACH(F, vcvtq_f32_s32(a.v[h])); }
+INFER_SIMD I f_round_to_int(F a) { INFER_EACH(I, vcvtnq_s32_f32(a.v[h])); }
+INFER_SIMD I f_bits(F a) { INFER_EACH(I, vreinterpretq_s32_f32(a.v[h])); }
+INFER_SIMD F f_from_bits(I a) { INFER_EACH(F, vreinterpretq_f32_s32(a.v[h])); }
+INFER_SIMD F f_select_less(F a, F b, F yes, F no) {
+  INFER_EACH(F, vbslq_f32(vcltq_f32(a.v[h], b.v[h]), yes.v[h], no.v[h]));
+}
+INFER_SIMD F f_load_f16(const uint16_t* p) { INFER_EACH(F, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * h)))); }
+INFER_SIMD
+void f_store_f16(uint16_t* p, F a) {
   for (int h = 0; h < 4; ++h) vst1_u16(p + 4 * h, vreinterpret_u16_f16(vcvt_f16_f32(a.v[h])));
 }
-INFER_SIMD F f_load_bf16(const uint16_t* p)
-    INFER_EACH(F, vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(p + 4 * h)), 16))) INFER_SIMD
-    float f_reduce_add(F a) {
+INFER_SIMD F f_load_bf16(const uint16_t* p) {
+  INFER_EACH(F, vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(p + 4 * h)), 16)));
+}
+INFER_SIMD
+float f_reduce_add(F a) {
   const float32x4_t r4 = vaddq_f32(vaddq_f32(a.v[0], a.v[2]), vaddq_f32(a.v[1], a.v[3]));
   const float32x2_t r2 = vadd_f32(vget_low_f32(r4), vget_high_f32(r4));
   return vget_lane_f32(r2, 0) + vget_lane_f32(r2, 1);
 }
 
-INFER_SIMD I i_zero() INFER_EACH(I, vdupq_n_s32(0)) INFER_SIMD I i_set1(int32_t x)
-    INFER_EACH(I, vdupq_n_s32(x)) INFER_SIMD I i_load(const void* p)
-        INFER_EACH(I, vld1q_s32(static_cast<const int32_t*>(p) + 4 * h)) INFER_SIMD void i_store(void* p, I a) {
+INFER_SIMD I i_zero() { INFER_EACH(I, vdupq_n_s32(0)); }
+INFER_SIMD I i_set1(int32_t x) { INFER_EACH(I, vdupq_n_s32(x)); }
+INFER_SIMD I i_load(const void* p) { INFER_EACH(I, vld1q_s32(static_cast<const int32_t*>(p) + 4 * h)); }
+INFER_SIMD void i_store(void* p, I a) {
   for (int h = 0; h < 4; ++h) vst1q_s32(static_cast<int32_t*>(p) + 4 * h, a.v[h]);
 }
-INFER_SIMD I i_add(I a, I b) INFER_EACH(I, vaddq_s32(a.v[h], b.v[h])) INFER_SIMD I i_sub(I a, I b)
-    INFER_EACH(I, vsubq_s32(a.v[h], b.v[h])) INFER_SIMD I i_mul(I a, I b)
-        INFER_EACH(I, vmulq_s32(a.v[h], b.v[h])) INFER_SIMD I i_max(I a, I b)
-            INFER_EACH(I, vmaxq_s32(a.v[h], b.v[h])) INFER_SIMD I i_and(I a, I b)
-                INFER_EACH(I, vandq_s32(a.v[h], b.v[h])) INFER_SIMD I i_or(I a, I b)
-                    INFER_EACH(I, vorrq_s32(a.v[h], b.v[h])) INFER_SIMD I i_xor(I a, I b)
-                        INFER_EACH(I, veorq_s32(a.v[h], b.v[h])) template <int N>
-                        INFER_SIMD I i_shl(I a) INFER_EACH(I, vshlq_n_s32(a.v[h], N)) template <int N>
-                        INFER_SIMD I i_shr(I a) {
+INFER_SIMD I i_add(I a, I b) { INFER_EACH(I, vaddq_s32(a.v[h], b.v[h])); }
+INFER_SIMD I i_sub(I a, I b) { INFER_EACH(I, vsubq_s32(a.v[h], b.v[h])); }
+INFER_SIMD I i_mul(I a, I b) { INFER_EACH(I, vmulq_s32(a.v[h], b.v[h])); }
+INFER_SIMD I i_max(I a, I b) { INFER_EACH(I, vmaxq_s32(a.v[h], b.v[h])); }
+INFER_SIMD I i_and(I a, I b) { INFER_EACH(I, vandq_s32(a.v[h], b.v[h])); }
+INFER_SIMD I i_or(I a, I b) { INFER_EACH(I, vorrq_s32(a.v[h], b.v[h])); }
+INFER_SIMD I i_xor(I a, I b) { INFER_EACH(I, veorq_s32(a.v[h], b.v[h])); }
+template <int N>
+INFER_SIMD I i_shl(I a) {
+  INFER_EACH(I, vshlq_n_s32(a.v[h], N));
+}
+template <int N>
+INFER_SIMD I i_shr(I a) {
   if constexpr (N == 0) return a;
-  else INFER_EACH(I, vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a.v[h]), N)))
+  else {
+    INFER_EACH(I, vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a.v[h]), N)));
+  }
 }
 template <int N>
 INFER_SIMD I i_sar(I a) {
   if constexpr (N == 0) return a;
-  else INFER_EACH(I, vshrq_n_s32(a.v[h], N))
+  else {
+    INFER_EACH(I, vshrq_n_s32(a.v[h], N));
+  }
 }
 INFER_SIMD void i_store_s8(int8_t* p, I a) {
   const int16x8_t low = vcombine_s16(vmovn_s32(a.v[0]), vmovn_s32(a.v[1]));
@@ -89,26 +106,29 @@ INFER_SIMD int32_t i_reduce_max(I a) {
 INFER_SIMD int32_t i_reduce_add(I a) {
   return vaddvq_s32(vaddq_s32(vaddq_s32(a.v[0], a.v[1]), vaddq_s32(a.v[2], a.v[3])));
 }
-INFER_SIMD I i_lookup(const int8_t* table, I a)
-    INFER_EACH(I, vreinterpretq_s32_s8(vqtbl1q_s8(vld1q_s8(table),
-                                                  vreinterpretq_u8_s32(a.v[h])))) template <int A, int B, int C, int D>
-    INFER_SIMD I i_bytes(I a) {
+INFER_SIMD I i_lookup(const int8_t* table, I a) {
+  INFER_EACH(I, vreinterpretq_s32_s8(vqtbl1q_s8(vld1q_s8(table), vreinterpretq_u8_s32(a.v[h]))));
+}
+template <int A, int B, int C, int D>
+INFER_SIMD I i_bytes(I a) {
   constexpr uint32_t kBase = 0;
   const uint32_t pick = (A & 255u) | (B & 255u) << 8 | (C & 255u) << 16 | (D & 255u) << 24;
   const uint32_t lanes[4] = {kBase, 0x04040404u, 0x08080808u, 0x0c0c0c0cu};
   const uint8x16_t order = vorrq_u8(vreinterpretq_u8_u32(vld1q_u32(lanes)), vreinterpretq_u8_u32(vdupq_n_u32(pick)));
-  INFER_EACH(I, vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(a.v[h]), order)))
+  { INFER_EACH(I, vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(a.v[h]), order))); }
 }
 INFER_SIMD int32x4_t madd16_4(int32x4_t a, int32x4_t b) {
   const int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
   return vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 }
-INFER_SIMD I i_madd16(I acc, I a, I b) INFER_EACH(I, vaddq_s32(acc.v[h], madd16_4(a.v[h], b.v[h])))
+INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, vaddq_s32(acc.v[h], madd16_4(a.v[h], b.v[h]))); }
 
-    constexpr int kSignedOffset = 0;
+constexpr int kSignedOffset = 0;
 #if defined(__ARM_FEATURE_DOTPROD)
-INFER_SIMD I i_dot_s8(I acc, I w, I x)
-    INFER_EACH(I, vdotq_s32(acc.v[h], vreinterpretq_s8_s32(w.v[h]), vreinterpretq_s8_s32(x.v[h])))
+INFER_SIMD I i_dot_s8(I acc, I w, I x) {
+  INFER_EACH(I, vdotq_s32(acc.v[h], vreinterpretq_s8_s32(w.v[h]), vreinterpretq_s8_s32(x.v[h])));
+}
+
 #else
 INFER_SIMD int32x4_t dot_4(int32x4_t w, int32x4_t x) {
   const int8x16_t a = vreinterpretq_s8_s32(w), b = vreinterpretq_s8_s32(x);
@@ -116,20 +136,19 @@ INFER_SIMD int32x4_t dot_4(int32x4_t w, int32x4_t x) {
   const int32x4_t high = vpaddlq_s16(vmull_high_s8(a, b));
   return vpaddq_s32(low, high);
 }
-INFER_SIMD I i_dot_s8(I acc, I w, I x) INFER_EACH(I, vaddq_s32(acc.v[h], dot_4(w.v[h], x.v[h])))
+INFER_SIMD I i_dot_s8(I acc, I w, I x) { INFER_EACH(I, vaddq_s32(acc.v[h], dot_4(w.v[h], x.v[h]))); }
+
 #endif
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-        INFER_SIMD I i_dot_u8(I acc, I w, I x)
-            INFER_EACH(I, vusdotq_s32(acc.v[h], vreinterpretq_u8_s32(w.v[h]), vreinterpretq_s8_s32(x.v[h])))
+INFER_SIMD I i_dot_u8(I acc, I w, I x) {
+  INFER_EACH(I, vusdotq_s32(acc.v[h], vreinterpretq_u8_s32(w.v[h]), vreinterpretq_s8_s32(x.v[h])));
+}
+
 #else
-    // Unsigned codes never pass 127 here, so they are signed as well.
-    INFER_SIMD I i_dot_u8(I acc, I w, I x) {
-  return i_dot_s8(acc, w, x);
-}
+// Unsigned codes never pass 127 here, so they are signed as well.
+INFER_SIMD I i_dot_u8(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 #endif
-                INFER_SIMD I i_prepare_s8(I w) {
-  return w;
-}
+INFER_SIMD I i_prepare_s8(I w) { return w; }
 
 INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
   for (int h = 0; h < 4; ++h) {
@@ -145,9 +164,44 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
     out[3].v[h] = vreinterpretq_s32_s64(vzip2q_s64(h01, h23));
   }
 }
-INFER_SIMD F f_from_f16_lanes(I a)
-    INFER_EACH(F, vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(vreinterpretq_u32_s32(a.v[h])))))
+INFER_SIMD F f_from_f16_lanes(I a) {
+  INFER_EACH(F, vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(vreinterpretq_u32_s32(a.v[h])))));
+}
+
+// The same 32 bytes in both halves.
+INFER_SIMD I i_load_twice(const void* p) {
+  INFER_EACH(I, vld1q_s32(reinterpret_cast<const int32_t*>(static_cast<const uint8_t*>(p) + 16 * (h % 2))));
+}
+// Lanes 8..15 shifted.
+template <int N>
+INFER_SIMD I i_shr_second(I a) {
+  for (int h = 2; h < 4; ++h) a.v[h] = vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a.v[h]), N));
+  return a;
+}
+// Byte A of x, zero-extended, in lanes 0..7 and byte A + 1 in lanes 8..15.
+template <int A>
+INFER_SIMD I i_spread_halves(int32_t x) {
+  INFER_EACH(I, vdupq_n_s32(x >> 8 * (A + h / 2) & 255));
+}
+// Byte i of x, sign-extended to 16 bits, in the lower halves of lanes 4 i .. 4 i + 3; the upper halves are zero.
+INFER_SIMD I i_spread_quarters(int32_t x) { INFER_EACH(I, vdupq_n_s32(static_cast<int8_t>(x >> 8 * h) & 0xffff)); }
+// Lane i is the sum of the lanes of a[i].
+INFER_SIMD I i_sum_each(const I* a) {
+  const auto sum4 = [](const I& b)
+                        INFER_LAMBDA { return vaddq_s32(vaddq_s32(b.v[0], b.v[1]), vaddq_s32(b.v[2], b.v[3])); };
+  INFER_EACH(I, vpaddq_s32(vpaddq_s32(sum4(a[4 * h]), sum4(a[4 * h + 1])),
+                           vpaddq_s32(sum4(a[4 * h + 2]), sum4(a[4 * h + 3]))));
+}
 #undef INFER_EACH
-        constexpr int kRowTile = 1;
+
+constexpr bool kStreamsOneToken = true;  // products_one_token.h serves Q4_K and Q5_K better
+constexpr int kRowTile = 1;
 constexpr int kFloatRows = 2, kFloatTokens = 2;
 constexpr int kQueryTile = 4;
+constexpr int kProbeChains = 4;  // enough to cover the latency, few enough for the registers
+INFER_SIMD void keep_in_register(I& a) {
+  for (int32x4_t& v : a.v) asm volatile("" : "+w"(v));
+}
+INFER_SIMD void keep_in_register(F& a) {
+  for (float32x4_t& v : a.v) asm volatile("" : "+w"(v));
+}

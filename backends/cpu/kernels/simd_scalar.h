@@ -9,12 +9,11 @@ struct F {
 struct I {
   int32_t v[16];
 };
-#define INFER_EACH(type, expression)                  \
-  {                                                   \
-    type r;                                           \
-    for (int i = 0; i < 16; ++i) r.v[i] = expression; \
-    return r;                                         \
-  }
+// The body of a function that returns, in lane i of its vector, the expression.
+#define INFER_EACH(type, expression)                \
+  type r;                                           \
+  for (int i = 0; i < 16; ++i) r.v[i] = expression; \
+  return r
 
 INFER_SIMD uint32_t float_bits(float x) { return __builtin_bit_cast(uint32_t, x); }
 INFER_SIMD float bits_float(uint32_t x) { return __builtin_bit_cast(float, x); }
@@ -35,58 +34,79 @@ INFER_SIMD uint16_t float_to_half(float x) {
   return static_cast<uint16_t>(sign | ((rest - 0x38000000u + 0xfffu + (rest >> 13 & 1)) >> 13));
 }
 
-INFER_SIMD F f_zero() INFER_EACH(F, 0.0f) INFER_SIMD F f_set1(float x) INFER_EACH(F, x) INFER_SIMD F
-    f_load(const float* p) INFER_EACH(F, p[i]) INFER_SIMD void f_store(float* p, F a) {
+INFER_SIMD F f_zero() { INFER_EACH(F, 0.0f); }
+INFER_SIMD F f_set1(float x) { INFER_EACH(F, x); }
+INFER_SIMD F f_load(const float* p) { INFER_EACH(F, p[i]); }
+INFER_SIMD void f_store(float* p, F a) {
   for (int i = 0; i < 16; ++i) p[i] = a.v[i];
 }
 // Lanes from n on are +0 and their memory is not touched; 0 <= n <= 16.
-INFER_SIMD F f_load_first(const float* p, int n) INFER_EACH(F, i < n ? p[i] : 0.0f) INFER_SIMD
-    void f_store_first(float* p, F a, int n) {
+INFER_SIMD F f_load_first(const float* p, int n) { INFER_EACH(F, i < n ? p[i] : 0.0f); }
+INFER_SIMD
+void f_store_first(float* p, F a, int n) {
   for (int i = 0; i < n; ++i) p[i] = a.v[i];
 }
-INFER_SIMD F f_add(F a, F b) INFER_EACH(F, a.v[i] + b.v[i]) INFER_SIMD F f_sub(F a, F b)
-    INFER_EACH(F, a.v[i] - b.v[i]) INFER_SIMD F f_mul(F a, F b) INFER_EACH(F, a.v[i] * b.v[i]) INFER_SIMD F
-    f_div(F a, F b) INFER_EACH(F, a.v[i] / b.v[i]) INFER_SIMD F f_fma(F a, F b, F c)
-        INFER_EACH(F, __builtin_fmaf(a.v[i], b.v[i], c.v[i]))  // a * b + c, one rounding
-    INFER_SIMD F f_fnma(F a, F b, F c)
-        INFER_EACH(F, __builtin_fmaf(-a.v[i], b.v[i], c.v[i]))                     // c - a * b, one rounding
-    INFER_SIMD F f_max(F a, F b) INFER_EACH(F, a.v[i] > b.v[i] ? a.v[i] : b.v[i])  // b where either is NaN
-    INFER_SIMD F f_min(F a, F b) INFER_EACH(F, a.v[i] < b.v[i] ? a.v[i] : b.v[i]) INFER_SIMD F f_from_int(I a)
-        INFER_EACH(F, static_cast<float>(a.v[i]))
-    // To nearest even; REQUIRES |x| < 2^22.
-    INFER_SIMD I f_round_to_int(F a) INFER_EACH(I, static_cast<int32_t>(float_bits(a.v[i] + 0x1.8p23f)) -
-                                                       static_cast<int32_t>(0x4b400000)) INFER_SIMD I f_bits(F a)
-        INFER_EACH(I, static_cast<int32_t>(float_bits(a.v[i]))) INFER_SIMD F f_from_bits(I a)
-            INFER_EACH(F, bits_float(static_cast<uint32_t>(a.v[i]))) INFER_SIMD F f_select_less(F a, F b, F yes, F no)
-                INFER_EACH(F, a.v[i] < b.v[i] ? yes.v[i] : no.v[i]) INFER_SIMD F f_load_f16(const uint16_t* p)
-                    INFER_EACH(F, half_to_float(p[i])) INFER_SIMD void f_store_f16(uint16_t* p, F a) {
+INFER_SIMD F f_add(F a, F b) { INFER_EACH(F, a.v[i] + b.v[i]); }
+INFER_SIMD F f_sub(F a, F b) { INFER_EACH(F, a.v[i] - b.v[i]); }
+INFER_SIMD F f_mul(F a, F b) { INFER_EACH(F, a.v[i] * b.v[i]); }
+INFER_SIMD F f_div(F a, F b) { INFER_EACH(F, a.v[i] / b.v[i]); }
+INFER_SIMD F f_fma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(a.v[i], b.v[i], c.v[i])); }
+// a * b + c, one rounding
+INFER_SIMD F f_fnma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(-a.v[i], b.v[i], c.v[i])); }
+// c - a * b, one rounding
+INFER_SIMD F f_max(F a, F b) { INFER_EACH(F, a.v[i] > b.v[i] ? a.v[i] : b.v[i]); }
+// b where either is NaN
+INFER_SIMD F f_min(F a, F b) { INFER_EACH(F, a.v[i] < b.v[i] ? a.v[i] : b.v[i]); }
+INFER_SIMD F f_from_int(I a) { INFER_EACH(F, static_cast<float>(a.v[i])); }
+
+// To nearest even; REQUIRES |x| < 2^22.
+INFER_SIMD I f_round_to_int(F a) {
+  INFER_EACH(I, static_cast<int32_t>(float_bits(a.v[i] + 0x1.8p23f)) - static_cast<int32_t>(0x4b400000));
+}
+INFER_SIMD I f_bits(F a) { INFER_EACH(I, static_cast<int32_t>(float_bits(a.v[i]))); }
+INFER_SIMD F f_from_bits(I a) { INFER_EACH(F, bits_float(static_cast<uint32_t>(a.v[i]))); }
+INFER_SIMD F f_select_less(F a, F b, F yes, F no) { INFER_EACH(F, a.v[i] < b.v[i] ? yes.v[i] : no.v[i]); }
+INFER_SIMD F f_load_f16(const uint16_t* p) { INFER_EACH(F, half_to_float(p[i])); }
+INFER_SIMD void f_store_f16(uint16_t* p, F a) {
   for (int i = 0; i < 16; ++i) p[i] = float_to_half(a.v[i]);
 }
-INFER_SIMD F f_load_bf16(const uint16_t* p) INFER_EACH(F, bits_float(static_cast<uint32_t>(p[i]) << 16))
-    // The tree of ggml-like/quant/dot.h.
-    INFER_SIMD float f_reduce_add(F a) {
+INFER_SIMD F f_load_bf16(const uint16_t* p) { INFER_EACH(F, bits_float(static_cast<uint32_t>(p[i]) << 16)); }
+
+// The tree of ggml-like/quant/dot.h.
+INFER_SIMD float f_reduce_add(F a) {
   for (int n = 8; n >= 1; n /= 2) {
     for (int i = 0; i < n; ++i) a.v[i] = a.v[i] + a.v[i + n];
   }
   return a.v[0];
 }
 
-INFER_SIMD I i_zero() INFER_EACH(I, 0) INFER_SIMD I i_set1(int32_t x) INFER_EACH(I, x) INFER_SIMD I
-    i_load(const void* p) {
+INFER_SIMD I i_zero() { INFER_EACH(I, 0); }
+INFER_SIMD I i_set1(int32_t x) { INFER_EACH(I, x); }
+INFER_SIMD I i_load(const void* p) {
   I r;
   __builtin_memcpy(&r, p, sizeof(r));
   return r;
 }
-INFER_SIMD I i_add(I a, I b)
-    INFER_EACH(I, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) + static_cast<uint32_t>(b.v[i]))) INFER_SIMD I
-    i_sub(I a, I b)
-        INFER_EACH(I, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) - static_cast<uint32_t>(b.v[i]))) INFER_SIMD I
-    i_max(I a, I b) INFER_EACH(I, a.v[i] > b.v[i] ? a.v[i] : b.v[i]) INFER_SIMD I i_and(I a, I b)
-        INFER_EACH(I, a.v[i] & b.v[i]) INFER_SIMD I i_or(I a, I b) INFER_EACH(I, a.v[i] | b.v[i]) template <int N>
-        INFER_SIMD I i_shl(I a) INFER_EACH(I, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) << N)) template <int N>
-        INFER_SIMD I i_sar(I a) INFER_EACH(I, a.v[i] >> N)
-    // Low byte of each lane; REQUIRES values in -128 .. 127.
-    INFER_SIMD void i_store_s8(int8_t* p, I a) {
+INFER_SIMD I i_add(I a, I b) {
+  INFER_EACH(I, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) + static_cast<uint32_t>(b.v[i])));
+}
+INFER_SIMD I i_sub(I a, I b) {
+  INFER_EACH(I, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) - static_cast<uint32_t>(b.v[i])));
+}
+INFER_SIMD I i_max(I a, I b) { INFER_EACH(I, a.v[i] > b.v[i] ? a.v[i] : b.v[i]); }
+INFER_SIMD I i_and(I a, I b) { INFER_EACH(I, a.v[i] & b.v[i]); }
+INFER_SIMD I i_or(I a, I b) { INFER_EACH(I, a.v[i] | b.v[i]); }
+template <int N>
+INFER_SIMD I i_shl(I a) {
+  INFER_EACH(I, static_cast<int32_t>(static_cast<uint32_t>(a.v[i]) << N));
+}
+template <int N>
+INFER_SIMD I i_sar(I a) {
+  INFER_EACH(I, a.v[i] >> N);
+}
+
+// Low byte of each lane; REQUIRES values in -128 .. 127.
+INFER_SIMD void i_store_s8(int8_t* p, I a) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(a.v[i]);
 }
 INFER_SIMD int32_t i_reduce_max(I a) {
@@ -102,3 +122,14 @@ INFER_SIMD int32_t i_reduce_add(I a) {
 #undef INFER_EACH
 constexpr int kFloatRows = 1, kFloatTokens = 1;
 constexpr int kQueryTile = 4;
+// Unsigned bytes of w times signed ones of x, four products into every lane.
+INFER_SIMD I i_dot_u8(I acc, I w, I x) {
+  for (int i = 0; i < 16; ++i) {
+    for (int b = 0; b < 4; ++b) acc.v[i] += (w.v[i] >> 8 * b & 255) * static_cast<int8_t>(x.v[i] >> 8 * b);
+  }
+  return acc;
+}
+constexpr int kProbeChains = 4;
+// Its value is unknown to the compiler from here on.
+INFER_SIMD void keep_in_register(I& a) { asm volatile("" : "+m"(a.v)); }
+INFER_SIMD void keep_in_register(F& a) { asm volatile("" : "+m"(a.v)); }

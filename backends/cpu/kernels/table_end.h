@@ -8,5 +8,5 @@ constinit const KernelTable INFER_TABLE = {
     scale,        unary,      gated,
     rope,         softmax,    max_and_sum,
     weighted_add, to_f16,     attention,
-    read,
+    probe_read,   probe_dot,  probe_fma,
 };
