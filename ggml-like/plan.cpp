@@ -1,6 +1,7 @@
 #include "ggml-like/plan.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "ggml-like/error.h"
@@ -246,7 +247,8 @@ void Plan::run(const StepInputs& step, std::span<Stream* const> streams, std::sp
     const Step& s = steps_[i];
     switch (s.kind) {
       case Step::Kind::kSegment:
-        streams[s.device]->run(i, {bound_.data() + s.first_node, static_cast<size_t>(s.count)});
+        if (options_.profile) run_profiled(s, step, *streams[s.device]);
+        else streams[s.device]->run(i, {bound_.data() + s.first_node, static_cast<size_t>(s.count)});
         break;
       case Step::Kind::kCopy:
         copy_value(s, step, streams);
@@ -260,6 +262,18 @@ void Plan::run(const StepInputs& step, std::span<Stream* const> streams, std::sp
     }
   }
   for (Stream* stream : streams) stream->synchronize();
+}
+
+void Plan::run_profiled(const Step& s, const StepInputs& step, Stream& stream) {
+  stream.synchronize();
+  for (int n = s.first_node; n < s.first_node + s.count; ++n) {
+    BoundNode& node = bound_[n];
+    const auto start = std::chrono::steady_clock::now();
+    node.record->launch(*node.prepared, node.launch, stream);
+    stream.synchronize();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    options_.profile->add(graph_, graph_.nodes()[n], step, seconds);
+  }
 }
 
 void Plan::copy_value(const Step& s, const StepInputs& step, std::span<Stream* const> streams) {

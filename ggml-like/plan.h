@@ -13,6 +13,7 @@
 
 #include "ggml-like/backend.h"
 #include "ggml-like/graph.h"
+#include "ggml-like/profile.h"
 
 namespace infer {
 
@@ -40,7 +41,8 @@ struct PlanOptions {
   std::function<CacheRef(int layer)> cache;    // where the layer's keys and values lie; may be called again by bind()
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;  // called for every product after it has run
-  bool strict = false;  // a missing kernel is Error(kUnsupported) instead of a fallback
+  Profile* profile = nullptr;  // gets the time of every node; null: none is measured
+  bool strict = false;         // a missing kernel is Error(kUnsupported) instead of a fallback
 };
 
 // An operation that runs on the host although its layers are on another device.
@@ -96,6 +98,7 @@ class Plan {
   void lay_out();
   int place_index(ValueId root, int device) const;
   TensorRef reference(ValueId value, int device) const;
+  void run_profiled(const Step& s, const StepInputs& step, Stream& stream);
   void copy_value(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
   void observe(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
   void observe_product(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);

@@ -44,6 +44,7 @@ EngineOptions ModelFlags::engine_options() const {
   options.context = context;
   options.n_threads = threads;
   options.device = device;
+  options.profile = profile;
   if (gpu_layers == "auto") {
     options.n_gpu_layers = kAutoLayers;
   } else if (!gpu_layers.empty() && gpu_layers != "all") {
@@ -91,6 +92,12 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
   app.add_option("--cache-type-v", flags.value_type, "-ctv: type of cached values")
       ->check(not_empty())
       ->type_name("TYPE");
+}
+
+void add_profile_flag(CLI::App& app, ModelFlags& flags) {
+  app.add_flag("--profile", flags.profile,
+               "At the end: where the time went, per operation and shape, with fractions of "
+               "what this machine can do");
 }
 
 void add_answer_flags(CLI::App& app, AnswerFlags& flags) {

@@ -20,12 +20,14 @@ struct ModelFlags {
   std::string device = "cpu";        // --device
   std::string gpu_layers;            // -ngl; "" all
   std::string key_type, value_type;  // -ctk, -ctv; "": the device's default
+  bool profile = false;              // --profile, of the commands that have it
 
   EngineOptions engine_options() const;  // throws Error(kInvalidArgument)
 };
 void add_model_file_flag(CLI::App& app, std::string& model);
 // `required`: -m must be given.
 void add_model_flags(CLI::App& app, ModelFlags& flags, bool required = true);
+void add_profile_flag(CLI::App& app, ModelFlags& flags);
 
 // How answers and completions are made and shown, besides sampling.
 struct AnswerFlags {

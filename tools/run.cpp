@@ -13,6 +13,7 @@
 #include "tools/chat_template_flag.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
+#include "tools/profile_table.h"
 #include "tools/terminal.h"
 
 namespace infer {
@@ -154,6 +155,7 @@ void print_timings(Engine& engine) {
                  100 * achieved / limit, limit / 1e9);
   }
   std::fprintf(stderr, " | logits %016llx\n", static_cast<unsigned long long>(engine.last_logits_hash()));
+  print_profile(engine);
 }
 
 }  // namespace infer

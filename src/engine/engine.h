@@ -32,24 +32,21 @@ struct EngineOptions {
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   double max_itl_ms = 0;    // bound of a step with prompt tokens while texts are being written, see ChunkPacer; 0: none
   bool all_logits = false;  // requests may ask for the logits of every prompt position
-  // Results of a sequence that are not numbers, or from which no token can be drawn, end it with FinishReason::kError
-  // and its choices with it; otherwise step() throws.
-  bool isolate_errors = false;
   bool embeddings = false;  // requests may ask for pooled hidden states
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;  // see PlanOptions
+  bool profile = false;                                             // time every operation; steps take a little longer
 };
 inline constexpr int64_t kDefaultContext = 4096;
 
 // What a step brought for one sequence.
 struct Progress {
-  RequestId id = 0;             // of a request, or of one of its choices
+  RequestId id;                 // of a request, or of one of its choices
   std::vector<TokenId> tokens;  // newly generated
   FinishReason finished = FinishReason::kNone;
   int64_t prompt_tokens = 0, cached_tokens = 0;  // of the prompt: its length, and how much of it was not computed again
   double queue_seconds = 0;                      // from submit() to its first step
   std::vector<float> pooled;                     // [n_embd], with the last step of a request for pooling
-  std::string error;                             // why, with FinishReason::kError
 };
 
 // Time and work since the engine was made.
@@ -94,6 +91,7 @@ class Engine {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const Scheduler& scheduler() const { return *scheduler_; }
   const EngineStats& stats() const { return stats_; }
+  Profile* profile() { return profile_.get(); }  // null unless asked for
   const StepRecord& last_step() const { return last_step_; }
   int64_t context() const { return scheduler_->config().max_context; }
   // FNV-1a of the bits of the last row of logits: equal runs give equal hashes.
@@ -104,19 +102,13 @@ class Engine {
   struct Drawn {
     std::vector<std::vector<TokenId>> tokens;  // one after another, for each sequence of the plan
     std::vector<Choice> choices;
-    struct Failure {
-      RequestId id;
-      std::string error;
-    };
-    std::vector<Failure> failures;
   };
   Drawn draw(const StepPlan& plan);
-  void draw_sequence(const ScheduledSequence& s, int output, Drawn& drawn);
   void pool(const StepPlan& plan);
   std::vector<float> take_pooled(const Sequence& s);
-  Progress describe(const Sequence& s, int64_t known_before);
 
   Tokenizer tokenizer_;
+  std::unique_ptr<Profile> profile_;  // outlives the runner
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<StepInputs> inputs_;
@@ -125,7 +117,6 @@ class Engine {
   EngineStats stats_;
   StepRecord last_step_;
   ChunkPacer pacer_;
-  const bool isolate_errors_;
   struct Times {
     double submitted, started;  // seconds of a steady clock; started: 0 before the first step
   };

@@ -167,6 +167,7 @@ ModelRunner::Entry ModelRunner::make_entry(const Bucket& bucket) const {
   options.cache = [this](int layer) { return cache_of_layer(layer); };
   options.observers = options_.observers;
   options.product_observer = options_.product_observer;
+  options.profile = options_.profile;
   options.strict = options_.strict_offload;
   return {std::make_unique<Plan>(std::move(graph), std::move(options)), values};
 }
@@ -256,6 +257,38 @@ uint64_t ModelRunner::bytes_per_token() const {
   count(kOutputLayer);
   return bytes;
 }
+
+ModelRunner::Operations ModelRunner::operations_of(int layer) const {
+  Operations sum;
+  for (const Weight* weight : model_->weights_of_layer(layer)) {
+    const Shape& shape = weight->desc.shape;
+    if (shape.rank < 2) continue;
+    const double share = shape.rank == 3 ? static_cast<double>(model_->config().n_expert_used) / shape[0] : 1;
+    const bool floats = traits(weight->desc.type).activation == ActivationFormat::kF32;
+    (floats ? sum.floats : sum.quantized) += 2 * share * static_cast<double>(shape.elements());
+  }
+  return sum;
+}
+
+ModelRunner::Operations ModelRunner::operations_per_token() const {
+  Operations sum;
+  for (int layer = 0; layer < model_->n_layer(); ++layer) {
+    const Operations of_layer = operations_of(layer);
+    sum.quantized += of_layer.quantized;
+    sum.floats += of_layer.floats;
+  }
+  return sum;
+}
+
+ModelRunner::Operations ModelRunner::operations_of_head() const { return operations_of(kOutputLayer); }
+
+uint64_t ModelRunner::cache_bytes_per_token() const {
+  uint64_t block = 0;
+  for (const DeviceUse& use : use_) block += use.cache_block;
+  return block / kBlockTokens;
+}
+
+MachineLimits ModelRunner::measure_limits() { return devices_.back()->measure_limits(); }
 
 double ModelRunner::read_bandwidth() { return devices_.back()->read_bandwidth(); }
 

@@ -26,6 +26,7 @@ struct RunnerOptions {
   bool strict_offload = false;
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;
+  Profile* profile = nullptr;  // see PlanOptions
 };
 
 // Bytes a runner takes on one device, by purpose.
@@ -65,8 +66,18 @@ class ModelRunner {
   const std::vector<DeviceUse>& memory_use() const { return use_; }
   // Bytes of weights that one token reads: those of the layers and the head; of a mixture of experts the share in use.
   uint64_t bytes_per_token() const;
+  // Multiplications and additions of one token's products with quantized weights, and with float ones; without the
+  // head, which only rows with logits go through.
+  struct Operations {
+    double quantized = 0, floats = 0;
+  };
+  Operations operations_per_token() const;
+  Operations operations_of_head() const;
+  // Bytes of keys and values of one token, in all layers.
+  uint64_t cache_bytes_per_token() const;
   // Bytes per second at which the device of the layers reads its memory, measured now (some 0.1 s).
   double read_bandwidth();
+  MachineLimits measure_limits();  // of the same device (some 0.2 s)
   std::string device_description() const;
 
  private:
@@ -90,6 +101,7 @@ class ModelRunner {
   Entry make_entry(const Bucket& bucket) const;
   int device_of_layer(int layer) const;
   CacheRef cache_of_layer(int layer) const;
+  Operations operations_of(int layer) const;
   Entry& entry(const Bucket& bucket);
   Bucket largest() const;
 

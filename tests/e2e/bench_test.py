@@ -15,8 +15,36 @@ def report_has_every_test(source):
                          ("decode", 0, 6, 1), ("decode", 0, 6, 3)], "tests")
     for result in report["results"]:
         expect(0 < result["least"] <= result["tokens_per_second"] <= result["most"], "median within the spread", result)
-        expect((result["fraction_of_limit"] is not None) == (result["test"] == "decode"), "a fraction of decode", result)
-    expect(report["machine"]["read_bandwidth"] > 0 and report["machine"]["device"], "the machine", report["machine"])
+        expect(result["fraction_of_limit"] > 0 and "operations" not in result, "a fraction of the limit", result)
+    for limit in ("read_bandwidth", "int8_operations_per_second", "float_operations_per_second"):
+        expect(report["machine"][limit] > 0 and report["machine"]["device"], "the machine", report["machine"])
+
+
+@test
+def operations_are_told_apart():
+    flags = ("--shape", "tiny", "--type", "Q4_K_M", "-p", 16, "-n", 6, "-d", 40, "-r", 2, "--ops")
+    report = json.loads(succeeded(run("bench", *flags, "--json")).out)
+    prefill, decode = report["results"]
+    expect_equal((prefill["depth"], decode["depth"]), (0, 40), "depth")
+    for result, rows in ((prefill, 16 * 2), (decode, 6 * 2)):
+        lines = result["operations"]
+        expect_equal({line["operation"] for line in lines} >= {"matmul", "paged_attention", "rms_norm"}, True, "operations")
+        shapes = {(line["type"], line["n"], line["k"]) for line in lines if line["operation"] == "matmul"}
+        expect(len(shapes) > 2 and {"Q4_K", "Q6_K"} <= {shape[0] for shape in shapes}, "shapes of products", shapes)
+        expect_equal(max(line["seconds"] for line in lines), lines[0]["seconds"], "the most expensive first")
+        expect(all(line["rows"] % rows == 0 for line in lines if line["operation"] == "rope"), "rows", lines)
+        expect(all(line["fraction_of_limit"] > 0 for line in lines if line["operation"] == "matmul" and line["rows"]),
+               "fractions", lines)
+    table = succeeded(run("bench", *flags)).out
+    expect("of limit" in table and "paged_attention" in table and "decode of 6, batch of 1, in 2 rounds" in table, "", table)
+
+
+@test
+def any_run_has_a_profile():
+    for command in (("run", "-p", "once", "-n", 4, "--raw"), ("perplexity", "-f", __file__, "-c", 32, "--chunks", 1)):
+        result = succeeded(run(*command, "-m", SPM, "--profile"))
+        expect("matmul" in result.err and "all operations" in result.err and "matmul" not in result.out, "", result)
+        expect("matmul" not in succeeded(run(*command, "-m", SPM)).err, "only when asked for", command)
 
 
 @test

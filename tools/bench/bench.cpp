@@ -14,6 +14,7 @@
 #include "src/engine/engine.h"
 #include "tools/interrupt.h"
 #include "tools/plan/shape_file.h"
+#include "tools/profile_table.h"
 
 namespace infer {
 namespace {
@@ -27,7 +28,8 @@ struct Test {
   bool decode = false;
   int n_prompt = 0, n_gen = 0, batch = 1;
   std::vector<double> rates;      // tokens per second, of all sequences together, one per repetition
-  std::vector<double> fractions;  // of the read bandwidth measured with that repetition; decode only
+  std::vector<double> fractions;  // of what the limits measured with that repetition allow
+  Profile profile;                // of all repetitions, if asked for
 
   std::string name() const { return decode ? "decode" : "prefill"; }
 };
@@ -43,19 +45,20 @@ class Bench {
   Bench(std::shared_ptr<Model> model, const BenchOptions& options) : options_(options) {
     for (const int n : options.prompts) {
       for (const int batch : options.batches) {
-        if (n > 0) tests_.push_back({false, n, 0, batch, {}, {}});
+        if (n > 0) tests_.push_back({false, n, 0, batch, {}, {}, {}});
       }
     }
     for (const int n : options.generations) {
       for (const int batch : options.batches) {
-        if (n > 0) tests_.push_back({true, 0, n, batch, {}, {}});
+        if (n > 0) tests_.push_back({true, 0, n, batch, {}, {}, {}});
       }
     }
     EngineOptions engine = options.model.engine_options();
     for (const Test& test : tests_) {
-      engine.context = std::max<int64_t>(engine.context, test.n_prompt + test.n_gen + 2);
+      engine.context = std::max<int64_t>(engine.context, test.n_prompt + test.n_gen + options.depth + 2);
       engine.max_sequences = std::max(engine.max_sequences, test.batch);
     }
+    engine.profile = options.operations;
     engine_ = std::make_unique<Engine>(std::move(model), engine);
   }
 
@@ -74,13 +77,13 @@ class Bench {
         if (guard.interrupted()) return false;
         if (repetition < 0) continue;  // the first pass reads the file and fills the caches
         test.rates.push_back(rate);
-        if (!test.decode) continue;
-        const double limit = engine_->runner().read_bandwidth();
-        const double steps = rate / test.batch;
-        if (limit > 0) {
-          test.fractions.push_back(steps * static_cast<double>(engine_->runner().bytes_per_token()) / limit);
-          bandwidths_.push_back(limit);
-        }
+        if (engine_->profile()) test.profile.add(*engine_->profile());
+        const MachineLimits limits = engine_->runner().measure_limits();
+        const double least = least_seconds_per_token(test, limits);
+        if (least > 0) test.fractions.push_back(least * rate);
+        bandwidths_.push_back(limits.read_bytes);
+        int8_peaks_.push_back(limits.int8_operations);
+        float_peaks_.push_back(limits.float_operations);
       }
     }
     if (shows_progress) std::fputs("\r\033[K", stderr);
@@ -92,22 +95,46 @@ class Bench {
 
  private:
   double measure(const Test& test, const InterruptGuard& guard);
+  double least_seconds_per_token(const Test& test, const MachineLimits& limits);
+  MachineLimits median_limits() const;
+  void submit(const Test& test);
 
   const BenchOptions& options_;
   std::unique_ptr<Engine> engine_;
   std::vector<Test> tests_;
-  std::vector<double> bandwidths_;
+  std::vector<double> bandwidths_, int8_peaks_, float_peaks_;  // one per measurement
   RequestId next_id_ = 1;
 };
 
-// Tokens per second. A prompt's time is that of all its tokens, without drawing one; generation begins after a prompt
-// of one token, whose step is not counted.
-double Bench::measure(const Test& test, const InterruptGuard& guard) {
-  const RequestId first = next_id_;
+// What these limits allow at best: a step reads the weights once, and the keys and values of every sequence, and does
+// the arithmetic of its products. Of a prompt the head is not counted: one row at most goes through it.
+double Bench::least_seconds_per_token(const Test& test, const MachineLimits& limits) {
+  ModelRunner& runner = engine_->runner();
+  ModelRunner::Operations work = runner.operations_per_token();
+  const ModelRunner::Operations head = runner.operations_of_head();
+  if (test.decode) work = {work.quantized + head.quantized, work.floats + head.floats};
+  double arithmetic = 0;
+  if (limits.int8_operations > 0) arithmetic += work.quantized / limits.int8_operations;
+  if (limits.float_operations > 0) arithmetic += work.floats / limits.float_operations;
+  if (!test.decode) return arithmetic;
+  const double context = std::max(options_.depth, 1) + test.n_gen / 2.0;
+  const double bytes = static_cast<double>(runner.bytes_per_token()) +
+                       test.batch * context * static_cast<double>(runner.cache_bytes_per_token());
+  const double memory = limits.read_bytes > 0 ? bytes / limits.read_bytes / test.batch : 0;
+  return std::max(arithmetic, memory);
+}
+
+MachineLimits Bench::median_limits() const {
+  if (bandwidths_.empty()) return {};
+  return {median(bandwidths_), median(int8_peaks_), median(float_peaks_)};
+}
+
+void Bench::submit(const Test& test) {
   for (int i = 0; i < test.batch; ++i) {
     Request request;
     request.id = next_id_++;
-    for (int t = 0; t < std::max(test.n_prompt, 1); ++t) {
+    const int length = test.decode ? std::max(options_.depth, 1) : test.n_prompt;
+    for (int t = 0; t < length; ++t) {
       request.prompt.push_back(static_cast<TokenId>((request.id * 7919 + t * 31) % engine_->model().n_vocab()));
     }
     request.max_new_tokens = test.decode ? test.n_gen + 1 : 0;
@@ -116,13 +143,26 @@ double Bench::measure(const Test& test, const InterruptGuard& guard) {
     request.sampling.temperature = 0;
     if (!engine_->submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[bench] the queue is full");
   }
-  if (test.decode) engine_->step();
-  const double start = now();
+}
+
+// Tokens per second. A prompt's time is that of all its tokens, without drawing one; generation is timed from the
+// moment every sequence has its first token.
+double Bench::measure(const Test& test, const InterruptGuard& guard) {
+  const RequestId first = next_id_;
+  submit(test);
+  const auto stop_if_interrupted = [&] {
+    if (!guard.interrupted()) return;
+    for (RequestId id = first; id < next_id_; ++id) engine_->cancel(id);
+  };
+  for (int waiting = test.decode ? test.batch : 0; waiting > 0 && !engine_->idle(); stop_if_interrupted()) {
+    for (const Progress& p : engine_->step()) waiting -= p.tokens.empty() ? 0 : 1;
+  }
+  if (engine_->profile()) engine_->profile()->clear();
   int64_t generated = 0;
+  const double start = now();
   while (!engine_->idle()) {
     for (const Progress& p : engine_->step()) generated += static_cast<int64_t>(p.tokens.size());
-    if (!guard.interrupted()) continue;
-    for (RequestId id = first; id < next_id_; ++id) engine_->cancel(id);
+    stop_if_interrupted();
   }
   const double seconds = now() - start;
   const int64_t tokens = test.decode ? generated : int64_t{test.n_prompt} * test.batch;
@@ -132,8 +172,10 @@ double Bench::measure(const Test& test, const InterruptGuard& guard) {
 void Bench::print_table() const {
   std::printf("%s, %s, context of %lld\n", printable(engine_->model().name()).c_str(),
               engine_->runner().device_description().c_str(), static_cast<long long>(engine_->context()));
-  if (!bandwidths_.empty()) std::printf("read bandwidth %.1f GB/s (median)\n", median(bandwidths_) / 1e9);
-  std::printf("\ntest     tokens  batch  tokens/s (least .. most)          of read bandwidth\n");
+  const MachineLimits limits = median_limits();
+  std::printf("limits (median): read bandwidth %.1f GB/s, int8 dot products %.0f Gop/s, F32 %.0f Gop/s\n",
+              limits.read_bytes / 1e9, limits.int8_operations / 1e9, limits.float_operations / 1e9);
+  std::printf("\ntest     tokens  batch  tokens/s (least .. most)          of the limit\n");
   for (const Test& test : tests_) {
     const auto [least, most] = std::minmax_element(test.rates.begin(), test.rates.end());
     std::printf("%-8s %6d %6d  %8.2f (%.2f .. %.2f)", test.name().c_str(), test.n_prompt + test.n_gen, test.batch,
@@ -141,9 +183,16 @@ void Bench::print_table() const {
     if (!test.fractions.empty()) std::printf("  %.0f %%", 100 * median(test.fractions));
     std::printf("\n");
   }
+  for (const Test& test : tests_) {
+    if (!options_.operations) break;
+    std::printf("\n%s of %d, batch of %d, in %zu rounds:\n%s", test.name().c_str(), test.n_prompt + test.n_gen,
+                test.batch, test.rates.size(), profile_table(test.profile, limits).c_str());
+  }
 }
 
 void Bench::print_json() const {
+  const MachineLimits limits = median_limits();
+  const auto known = [](double limit) { return limit > 0 ? ordered_json(limit) : ordered_json(nullptr); };
   ordered_json results = ordered_json::array();
   for (const Test& test : tests_) {
     const auto [least, most] = std::minmax_element(test.rates.begin(), test.rates.end());
@@ -151,19 +200,35 @@ void Bench::print_json() const {
         {{"test", test.name()},
          {"n_prompt", test.n_prompt},
          {"n_gen", test.n_gen},
+         {"depth", test.decode ? options_.depth : 0},
          {"batch", test.batch},
          {"threads", options_.model.threads > 0 ? ordered_json(options_.model.threads) : ordered_json("default")},
          {"tokens_per_second", median(test.rates)},
          {"least", *least},
          {"most", *most},
          {"fraction_of_limit", test.fractions.empty() ? ordered_json(nullptr) : ordered_json(median(test.fractions))}});
+    if (!options_.operations) continue;
+    for (const ProfileLine& line : test.profile.lines()) {
+      const double bound = least_seconds(line, limits);
+      results.back()["operations"].push_back(
+          {{"operation", op_info(line.op).name},
+           {"type", traits(line.type).name},
+           {"n", line.n},
+           {"k", line.k},
+           {"calls", line.calls},
+           {"rows", line.rows},
+           {"seconds", line.seconds},
+           {"fraction_of_limit",
+            bound > 0 && line.seconds > 0 ? ordered_json(bound / line.seconds) : ordered_json(nullptr)}});
+    }
   }
-  const ordered_json document = {
-      {"model", engine_->model().name()},
-      {"machine",
-       {{"device", engine_->runner().device_description()},
-        {"read_bandwidth", bandwidths_.empty() ? ordered_json(nullptr) : ordered_json(median(bandwidths_))}}},
-      {"results", results}};
+  const ordered_json document = {{"model", engine_->model().name()},
+                                 {"machine",
+                                  {{"device", engine_->runner().device_description()},
+                                   {"read_bandwidth", known(limits.read_bytes)},
+                                   {"int8_operations_per_second", known(limits.int8_operations)},
+                                   {"float_operations_per_second", known(limits.float_operations)}}},
+                                 {"results", results}};
   std::printf("%s\n", document.dump().c_str());
 }
 

@@ -16,6 +16,8 @@ struct BenchOptions {
   std::vector<int> prompts = {512};      // lengths of prompts; 0: no such test
   std::vector<int> generations = {128};  // tokens generated; 0: no such test
   std::vector<int> batches = {1};        // sequences side by side
+  int depth = 0;                         // tokens in the context before generation begins
+  bool operations = false;               // a table of where the time goes, per operation and shape
   int repetitions = 3;
   bool json = false;
 };

@@ -17,6 +17,7 @@
 #include "tools/perplexity/divergence.h"
 #include "tools/perplexity/logits_file.h"
 #include "tools/perplexity/scoring.h"
+#include "tools/profile_table.h"
 
 namespace infer {
 namespace {
@@ -156,6 +157,7 @@ int run_perplexity(const PerplexityOptions& options) {
   if (writer) writer->finish();
   if (base) result.divergence = divergence.summary();
   options.json ? print_json(result) : print_text(result);
+  print_profile(engine);
   if (!std::cout.flush()) throw Error(ErrorCode::kIo, "[perplexity] standard output can not be written");
   return 0;
 }
