@@ -32,7 +32,7 @@ void print_help(std::FILE* out) {
   std::fprintf(out, "infer %s: runs GGUF language models on the machine you have\n\n", kVersion);
   std::fprintf(out, "  infer -m model.gguf -p \"Once upon a time\"\n\n");
   for (const infer::Command& command : infer::commands()) {
-    std::fprintf(out, "  infer %-10s %s\n", std::string(command.name).c_str(), std::string(command.summary).c_str());
+    std::fprintf(out, "  infer %-11s %s\n", std::string(command.name).c_str(), std::string(command.summary).c_str());
   }
   std::fprintf(out, "\ninfer COMMAND --help shows the flags of a command.\n");
 }

@@ -6,6 +6,7 @@
 
 #include "src/model/random_model.h"
 #include "tools/bench/bench.h"
+#include "tools/bench_serve/bench_serve.h"
 #include "tools/devices.h"
 #include "tools/flags.h"
 #include "tools/imatrix/imatrix.h"
@@ -157,6 +158,37 @@ std::function<int()> define_bench(CLI::App& app) {
   return [o] { return run_bench(*o); };
 }
 
+std::function<int()> define_bench_serve(CLI::App& app) {
+  const auto o = std::make_shared<BenchServeOptions>();
+  app.add_option("--url", o->url, "Endpoint: http://HOST:PORT, https://HOST:PORT, with a path if it has one")
+      ->required()
+      ->type_name("URL");
+  app.add_option("--concurrency", o->concurrency, "Clients at once, one level after the other (default: 1,4,16,32)")
+      ->delimiter(',')
+      ->take_all()
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N,...");
+  app.add_option("--mix", o->mix, "prefill (long prompts), decode (long answers) or chat (default: chat)")
+      ->check(CLI::IsMember({"prefill", "decode", "chat"}))
+      ->type_name("MIX");
+  const auto number = [&](const char* name, int& value, const char* text, int most) {
+    app.add_option(name, value, text)->check(CLI::Range(1, most))->type_name("N");
+  };
+  number("--requests", o->requests, "Requests per level (default: four per client, at least 16)", 1 << 20);
+  number("--prompt-words", o->prompt_words, "Length of prompts in words (default: the mix's own)", 1 << 20);
+  number("--max-tokens", o->max_tokens, "Length of answers in tokens (default: the mix's own)", 1 << 20);
+  number("--timeout", o->timeout_seconds, "Seconds to wait for a byte from the server (default: 300)", 86400);
+  app.add_option("--model", o->model, "Model to ask for (default: the endpoint's own choice)")->type_name("NAME");
+  app.add_option("--api", o->api, "Route: chat or completions (default: chat)")
+      ->check(CLI::IsMember({"chat", "completions"}))
+      ->type_name("NAME");
+  app.add_option("--api-key-file", o->api_key_file, "File with the API key (default: $INFER_API_KEY, if set)")
+      ->type_name("FILE");
+  app.add_option("--plot", o->plot, "Draw latency against concurrency into this SVG file")->type_name("FILE");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_bench_serve(*o); };
+}
+
 std::function<int()> define_plan(CLI::App& app) {
   const auto o = std::make_shared<PlanFlags>();
   add_model_flags(app, o->model, false);
@@ -268,6 +300,7 @@ const std::vector<Command>& commands() {
       {"imatrix", "Which columns of the weights matter, for quantize --imatrix", define_imatrix},
       {"perplexity", "How well a model predicts a text, and how far it is from another", define_perplexity},
       {"bench", "Speed, as a share of what this machine can do", define_bench},
+      {"bench-serve", "How fast a server answers when many ask at once", define_bench_serve},
       {"plan", "What a model would take of this machine's memory", define_plan},
       {"quantize", "A model in fewer bits per weight", define_quantize},
       {"inspect", "What is in a model file", define_inspect},

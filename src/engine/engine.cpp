@@ -94,7 +94,7 @@ std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOpt
 }
 
 Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
-    : tokenizer_(model->vocabulary()), pacer_(options.max_itl_ms / 1000) {
+    : tokenizer_(model->vocabulary()), pacer_(options.max_itl_ms / 1000), isolate_errors_(options.isolate_errors) {
   RunnerOptions runner = runner_options(model, options);
   SchedulerConfig config;
   config.token_budget = options.step_tokens;
@@ -182,42 +182,58 @@ void Engine::pool(const StepPlan& plan) {
   }
 }
 
-// Draws from the sampled rows of each sequence, up to the first token that differs from the draft at its place, and
-// for further choices from the first of these rows.
 Engine::Drawn Engine::draw(const StepPlan& plan) {
   Drawn drawn;
   int output = 0;
   for (const ScheduledSequence& s : plan.sequences) {
-    std::vector<TokenId>& tokens = drawn.tokens.emplace_back();
-    bool drawing = s.samples;
-    for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
-      const int64_t position = s.first_position + row;
-      const std::span<const float> logits = runner_->logits(output);
-      check_numbers(logits);
-      if (on_logits_) on_logits_(s.sequence->id(), position, logits);
-      if (!drawing || row < s.first_sampled_row()) continue;
-      if (row == s.first_sampled_row()) {
-        for (uint32_t i = 0; i < s.sequence->request().choices.size(); ++i) {
-          const RequestId id = s.sequence->request().choices[i];
-          if (on_logits_) on_logits_(id, position, logits);
-          Sampler sampler = s.sequence->sampler().for_choice(i + 1);
-          const TokenId first = sampler.sample(logits, s.sequence->history(position), scratch_);
-          sampler.accept(first);
-          drawn.choices.push_back({s.sequence->id(), i + 1, id, std::move(sampler), first});
-        }
-      }
-      Sampler& sampler = s.sequence->sampler();
-      const TokenId token = sampler.sample(logits, s.sequence->history(position), scratch_);
-      sampler.accept(token);
-      tokens.push_back(token);
-      drawing = row + 1 < s.n_tokens && s.sequence->tokens()[position + 1] == token;
+    drawn.tokens.emplace_back();
+    try {
+      draw_sequence(s, output, drawn);
+    } catch (const Error& error) {
+      if (!isolate_errors_) throw;
+      const RequestId id = s.sequence->id();
+      drawn.tokens.back().clear();
+      std::erase_if(drawn.choices, [&](const Choice& choice) { return choice.parent == id; });
+      drawn.failures.push_back({id, error.what()});
+      for (const RequestId choice : s.sequence->request().choices) drawn.failures.push_back({choice, error.what()});
+      scheduler_->finish(id, FinishReason::kError);
     }
+    output += s.n_tokens - s.first_output;
   }
   if (output > 0) {
     const std::span<const float> last = runner_->logits(output - 1);
     last_logits_.assign(last.begin(), last.end());
   }
   return drawn;
+}
+
+// Draws from the sampled rows of one sequence, up to the first token that differs from the draft at its place, and for
+// further choices from the first of these rows. Its logits begin with output row `output`.
+void Engine::draw_sequence(const ScheduledSequence& s, int output, Drawn& drawn) {
+  bool drawing = s.samples;
+  for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
+    const int64_t position = s.first_position + row;
+    const std::span<const float> logits = runner_->logits(output);
+    check_numbers(logits);
+    if (on_logits_) on_logits_(s.sequence->id(), position, logits);
+    if (!drawing || row < s.first_sampled_row()) continue;
+    const std::span<const TokenId> history = s.sequence->history(position);
+    if (row == s.first_sampled_row()) {
+      const std::vector<RequestId>& choices = s.sequence->request().choices;
+      for (uint32_t i = 0; i < choices.size(); ++i) {
+        if (on_logits_) on_logits_(choices[i], position, logits);
+        Sampler sampler = s.sequence->sampler().for_choice(i + 1);
+        const TokenId first = sampler.sample(logits, history, scratch_);
+        sampler.accept(first);
+        drawn.choices.push_back({s.sequence->id(), i + 1, choices[i], std::move(sampler), first});
+      }
+    }
+    Sampler& sampler = s.sequence->sampler();
+    const TokenId token = sampler.sample(logits, history, scratch_);
+    sampler.accept(token);
+    drawn.tokens.back().push_back(token);
+    drawing = row + 1 < s.n_tokens && s.sequence->tokens()[position + 1] == token;
+  }
 }
 
 std::vector<float> Engine::take_pooled(const Sequence& s) {
@@ -227,6 +243,28 @@ std::vector<float> Engine::take_pooled(const Sequence& s) {
   for (const double sum : sums) pooled.push_back(static_cast<float>(sum / n));
   check_numbers(pooled);
   return pooled;
+}
+
+// What a sequence has come to; its tokens from `known_before` on are new.
+Progress Engine::describe(const Sequence& s, int64_t known_before) {
+  const Times& times = times_.at(s.id());
+  Progress p;
+  p.id = s.id();
+  const auto fresh = s.known_tokens().subspan(static_cast<size_t>(known_before));
+  p.tokens.assign(fresh.begin(), fresh.end());
+  p.finished = s.finish_reason();
+  p.prompt_tokens = s.prompt_length();
+  p.cached_tokens = s.cached_prompt_tokens();
+  p.queue_seconds = times.started - times.submitted;
+  if (s.state() != SequenceState::kFinished || s.request().pooling == Pooling::kNone) return p;
+  try {
+    p.pooled = take_pooled(s);
+  } catch (const Error& error) {
+    if (!isolate_errors_) throw;
+    p.finished = FinishReason::kError;
+    p.error = error.what();
+  }
+  return p;
 }
 
 std::vector<Progress> Engine::step() {
@@ -257,15 +295,12 @@ std::vector<Progress> Engine::step() {
 
   int64_t generated = 0;
   const auto report = [&](const Sequence& s, int64_t known_before) {
-    const Times& times = times_.at(s.id());
-    Progress p{
-        s.id(), {}, s.finish_reason(), s.prompt_length(), s.cached_prompt_tokens(), times.started - times.submitted,
-        {}};
-    const auto fresh = s.known_tokens().subspan(static_cast<size_t>(known_before));
-    p.tokens.assign(fresh.begin(), fresh.end());
+    Progress p = describe(s, known_before);
+    for (const Drawn::Failure& failure : drawn.failures) {
+      if (failure.id == p.id) p.error = failure.error;
+    }
     generated += static_cast<int64_t>(p.tokens.size());
     if (s.state() == SequenceState::kFinished) {
-      if (s.request().pooling != Pooling::kNone) p.pooled = take_pooled(s);
       times_.erase(s.id());
       scheduler_->take(s.id());
     }
@@ -274,6 +309,14 @@ std::vector<Progress> Engine::step() {
   for (size_t i = 0; i < plan.sequences.size(); ++i) report(*plan.sequences[i].sequence, known[i]);
   for (const Choice& choice : drawn.choices) {
     if (const Sequence* s = scheduler_->find(choice.id)) report(*s, s->prompt_length());
+  }
+  for (const Drawn::Failure& failure : drawn.failures) {
+    const auto found = std::find_if(progress.begin(), progress.end(), [&](auto& p) { return p.id == failure.id; });
+    if (found != progress.end()) continue;
+    Progress& choice = progress.emplace_back();  // which never came to be
+    choice.id = failure.id;
+    choice.finished = FinishReason::kError;
+    choice.error = failure.error;
   }
   const double seconds = now() - start;
   last_step_ = {static_cast<int>(plan.sequences.size()), static_cast<int>(prompt_tokens),

@@ -32,6 +32,9 @@ struct EngineOptions {
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   double max_itl_ms = 0;    // bound of a step with prompt tokens while texts are being written, see ChunkPacer; 0: none
   bool all_logits = false;  // requests may ask for the logits of every prompt position
+  // Results of a sequence that are not numbers, or from which no token can be drawn, end it with FinishReason::kError
+  // and its choices with it; otherwise step() throws.
+  bool isolate_errors = false;
   bool embeddings = false;  // requests may ask for pooled hidden states
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;  // see PlanOptions
@@ -41,12 +44,13 @@ inline constexpr int64_t kDefaultContext = 4096;
 
 // What a step brought for one sequence.
 struct Progress {
-  RequestId id;                 // of a request, or of one of its choices
+  RequestId id = 0;             // of a request, or of one of its choices
   std::vector<TokenId> tokens;  // newly generated
   FinishReason finished = FinishReason::kNone;
   int64_t prompt_tokens = 0, cached_tokens = 0;  // of the prompt: its length, and how much of it was not computed again
   double queue_seconds = 0;                      // from submit() to its first step
   std::vector<float> pooled;                     // [n_embd], with the last step of a request for pooling
+  std::string error;                             // why, with FinishReason::kError
 };
 
 // Time and work since the engine was made.
@@ -102,10 +106,17 @@ class Engine {
   struct Drawn {
     std::vector<std::vector<TokenId>> tokens;  // one after another, for each sequence of the plan
     std::vector<Choice> choices;
+    struct Failure {
+      RequestId id;
+      std::string error;
+    };
+    std::vector<Failure> failures;
   };
   Drawn draw(const StepPlan& plan);
+  void draw_sequence(const ScheduledSequence& s, int output, Drawn& drawn);
   void pool(const StepPlan& plan);
   std::vector<float> take_pooled(const Sequence& s);
+  Progress describe(const Sequence& s, int64_t known_before);
 
   Tokenizer tokenizer_;
   std::unique_ptr<Profile> profile_;  // outlives the runner
@@ -117,6 +128,7 @@ class Engine {
   EngineStats stats_;
   StepRecord last_step_;
   ChunkPacer pacer_;
+  const bool isolate_errors_;
   struct Times {
     double submitted, started;  // seconds of a steady clock; started: 0 before the first step
   };

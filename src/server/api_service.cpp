@@ -107,6 +107,9 @@ void ApiService::check_access(const HttpHead& head, const Route* route) {
     throw known && !route ? ApiError(405, "invalid_request_error", "this route takes another method")
                           : ApiError(404, "invalid_request_error", "there is no such route", "not_found");
   }
+  if (head.value("content-type").starts_with("multipart/")) {
+    throw ApiError(415, "invalid_request_error", "a body of application/json, found a form");
+  }
   if (route->needs_model && (!ready_ || draining_)) {
     ApiError error(503, "server_error", draining_ ? "the server is going down" : "the model is being loaded",
                    draining_ ? "stopping" : "loading");
@@ -206,9 +209,6 @@ std::string ApiService::new_id(const char* prefix) {
 }
 
 Json ApiService::body_of(const Call& call) const {
-  if (call.request.head.value("content-type").starts_with("multipart/")) {
-    throw ApiError(415, "invalid_request_error", "a body of application/json, found a form");
-  }
   return parse_json_object(call.request.body, options_.limits.max_depth);
 }
 

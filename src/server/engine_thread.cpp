@@ -20,7 +20,7 @@ EngineThread::EngineThread(std::unique_ptr<Engine> engine, Metrics& metrics,
       cache_tokens_(int64_t{engine_->scheduler().pool(0).stats().total} * kBlockTokens) {
   engine_->on_logits(
       [this](RequestId id, int64_t position, std::span<const float> logits) { take_logits(id, position, logits); });
-  publish_gauges();
+  publish();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -64,17 +64,16 @@ void EngineThread::run() {
     for (const auto& generation : cancelled) stop(generation, FinishReason::kCancelled);
     if (stopping) {
       while (!choices_.empty()) stop(choices_.begin()->second.generation, FinishReason::kCancelled);
-      return;
     }
-    if (choices_.empty()) {
-      publish_gauges();
-      continue;
-    }
+    publish();
+    if (stopping) return;
+    if (choices_.empty()) continue;
     try {
       step();
     } catch (const std::exception& error) {
       failure_ = error.what();
       while (!choices_.empty()) stop(choices_.begin()->second.generation, FinishReason::kError, failure_);
+      publish();
       on_failure_(failure_);
     }
   }
@@ -132,7 +131,7 @@ void EngineThread::step() {
   const std::vector<Progress> progress = engine_->step();
   metrics_.batch_size.observe(static_cast<double>(progress.size()));
   for (const Progress& p : progress) take_progress(p, before);
-  publish_gauges();
+  publish();
 }
 
 void EngineThread::take_logits(RequestId id, int64_t position, std::span<const float> logits) {
@@ -188,6 +187,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   choice.rows.clear();
   metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
   event.finished = progress.finished;
+  event.error = progress.error;
   event.embedding = progress.pooled;
   if (choice.text.stopped() && progress.finished == FinishReason::kNone) {
     engine_->cancel(progress.id, FinishReason::kStopString);
@@ -204,7 +204,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   }
   if (event.finished == FinishReason::kNone) {
     event.choice = generation.first_choice + choice.index;
-    if (!event.delta.empty() || event.new_tokens > 0) generation.answers->push(std::move(event));
+    if (!event.delta.empty() || event.new_tokens > 0) events_.emplace_back(generation.answers, std::move(event));
     return;
   }
   choice.text.finish(event.delta);
@@ -226,7 +226,9 @@ void EngineThread::finish(RequestId id, Choice& choice, AnswerEvent event) {
   const AnswerTimes& times = choice.times;
   event.choice = generation->first_choice + choice.index;
   event.times = times;
-  metrics_.finished.add(std::string(finish_reason_name(event.finished)));
+  std::string reason(finish_reason_name(event.finished));
+  std::replace(reason.begin(), reason.end(), ' ', '_');
+  metrics_.finished.add(reason);
   if (choice.n_tokens > 0) {
     metrics_.time_to_first_token.observe(seconds(times.first_token - times.arrived));
     metrics_.output_length.observe(static_cast<double>(choice.n_tokens));
@@ -242,10 +244,10 @@ void EngineThread::finish(RequestId id, Choice& choice, AnswerEvent event) {
     ids_.erase(generation.get());
     generation->ticket.release();
   }
-  generation->answers->push(std::move(event));
+  events_.emplace_back(generation->answers, std::move(event));
 }
 
-void EngineThread::publish_gauges() {
+void EngineThread::publish() {
   const Scheduler& scheduler = engine_->scheduler();
   const BlockPool::Stats pool = scheduler.pool(0).stats();
   EngineGauges g;
@@ -262,6 +264,8 @@ void EngineThread::publish_gauges() {
   g.steps = scheduler.stats().steps;
   g.fallbacks = static_cast<int64_t>(engine_->runner().fallbacks().size());
   metrics_.set_gauges(g);
+  for (auto& [queue, event] : events_) queue->push(std::move(event));
+  events_.clear();
 }
 
 }  // namespace infer

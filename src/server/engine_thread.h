@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/engine/engine.h"
@@ -59,7 +60,8 @@ class EngineThread {
   // Reports the choice's end and forgets it.
   void finish(RequestId id, Choice& choice, AnswerEvent event);
   TokenScore score(const std::vector<float>& logits, TokenId token, int n_top) const;
-  void publish_gauges();
+  // Makes the state after a step public, and only then its events: who got an answer sees what it left.
+  void publish();
 
   std::unique_ptr<Engine> engine_;
   Metrics& metrics_;
@@ -68,7 +70,8 @@ class EngineThread {
 
   // Of the engine's thread.
   std::unordered_map<RequestId, Choice> choices_;
-  std::unordered_map<const Generation*, std::vector<RequestId>> ids_;  // of the unfinished choices
+  std::unordered_map<const Generation*, std::vector<RequestId>> ids_;         // of the unfinished choices
+  std::vector<std::pair<std::shared_ptr<AnswerQueue>, AnswerEvent>> events_;  // of the step under way
   RequestId last_id_ = 0;
   std::string failure_;  // why the engine can do nothing more
 

@@ -13,8 +13,8 @@ import tempfile
 from harness import BINARY, Result, expect, expect_equal, main, run, skip, test, test_each
 from models import BPE, SPM, VOCAB_ONLY, succeeded
 
-COMMANDS = ["run", "serve", "template", "quantize", "imatrix", "perplexity", "bench", "plan", "tokenize", "logprobs",
-            "inspect", "devices"]
+COMMANDS = ["run", "serve", "template", "quantize", "imatrix", "perplexity", "bench", "bench-serve", "plan",
+            "tokenize", "logprobs", "inspect", "devices"]
 WRONG_USAGE, FAILED = 2, 1
 
 

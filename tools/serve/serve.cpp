@@ -67,6 +67,7 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   EngineOptions engine = o.model.engine_options();
   engine.max_sequences = o.parallel;
   engine.embeddings = true;
+  engine.isolate_errors = true;
   engine.max_itl_ms = o.max_itl_ms;
   engine.step_tokens = std::max(o.step_tokens, o.parallel);
   engine.cache_tokens =

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -277,6 +278,37 @@ TEST_CASE("a bound on the time of steps shortens the chunks beside a text being 
     return all;
   }());
   CHECK(engine.stats().prompt_steps == 51);  // one of 20 tokens, 50 of one
+}
+
+TEST_CASE("an error of one sequence ends it and its choices, and no other") {
+  Request hopeless = make_request(2, 30, 5);
+  for (TokenId t = 0; t < 512; ++t) hopeless.sampling.logit_bias.emplace_back(t, -INFINITY);
+  hopeless.choices = {21, 22};
+  const Request good = make_request(1, 40, 8);
+  EngineOptions options = small_options();
+  options.max_sequences = 4;
+  Engine strict(open_model("Q4_K_M"), options);
+  REQUIRE(strict.submit(hopeless));
+  CHECK_THROWS_AS(strict.step(), Error);
+
+  options.isolate_errors = true;
+  Engine engine(open_model("Q4_K_M"), options);
+  REQUIRE(engine.submit(good));
+  REQUIRE(engine.submit(hopeless));
+  std::map<RequestId, std::string> errors;
+  std::vector<TokenId> tokens;
+  while (!engine.idle()) {
+    for (const Progress& p : engine.step()) {
+      if (p.id == 1) tokens.insert(tokens.end(), p.tokens.begin(), p.tokens.end());
+      CHECK((p.finished == FinishReason::kError) == (p.id != 1));
+      if (p.id != 1) errors[p.id] = p.error;
+    }
+  }
+  CHECK(tokens == run_alone("Q4_K_M", good, small_options()).tokens);
+  CHECK(errors.size() == 3);
+  for (const RequestId id : {2, 21, 22}) CHECK(errors[id].find("token") != std::string::npos);
+  CHECK(engine.scheduler().pool(0).stats().used == 0);
+  REQUIRE(engine.submit(make_request(21, 5, 1)));  // the ids are free again
 }
 
 TEST_CASE("what an engine tells of its steps") {

@@ -1,0 +1,259 @@
+"""`infer serve` with more to do than it can: refusals, clients that leave, the end under load, what is counted."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import threading
+
+from harness import expect, expect_equal, main, test, test_each
+from models import DEMO_TARGET
+from serving import Server
+
+CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
+
+
+def story(tokens, **fields):
+    """A request for exactly so many tokens."""
+    return {"prompt": "Once upon a time", "max_tokens": tokens, "ignore_eos": True, **fields}
+
+
+def resident_bytes(server):
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+
+
+def n_threads(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/task"))
+
+
+def n_descriptors(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+
+def leave(connection, response):
+    """Closes the connection as a client does that goes away."""
+    connection.sock.close()
+    response.close()
+
+
+@test
+def four_times_the_queue():
+    """Whoever is accepted is answered in full, the others are told when to come again, and nothing piles up."""
+    parallel, queue = 2, 6
+    with Server(DEMO_TARGET, "-t", 1, "--parallel", parallel, "--max-queue", queue) as server:
+        n = 4 * (parallel + queue)
+        memory = []
+        for _ in range(4):
+            barrier = threading.Barrier(n)
+
+            def ask(i, barrier=barrier):
+                barrier.wait()
+                return server.post(TEXT, story(60 + i % 3, seed=i))
+
+            with concurrent.futures.ThreadPoolExecutor(n) as pool:
+                replies = list(pool.map(ask, range(n)))
+            statuses = [reply.status for reply in replies]
+            expect_equal(set(statuses), {200, 429}, "statuses")
+            expect(statuses.count(200) >= parallel + queue, "as many are accepted as there is room for", statuses)
+            for i, reply in enumerate(replies):
+                if reply.status == 200:
+                    expect_equal(reply.json["usage"]["completion_tokens"], 60 + i % 3, "tokens of an accepted request")
+                else:
+                    expect_equal(reply.error["code"], "queue_full", "code")
+                    expect(1 <= int(reply.headers["retry-after"]) <= 60, "Retry-After", reply)
+            memory.append(resident_bytes(server))
+        expect(memory[-1] - memory[0] < 8 << 20, "memory stays flat", memory)
+        metrics = server.metrics()
+        expect_equal(metrics['infer_rejected_requests_total{reason="queue_full"}'],
+                     metrics['infer_responses_total{status="429"}'], "rejects")
+        expect_equal(metrics["infer_kv_blocks_used"], 0, "blocks in use")
+
+
+@test
+def tokens_that_may_wait():
+    with Server(DEMO_TARGET, "-t", 1, "--parallel", 1, "--max-queue", 50, "--max-queue-tokens", 100) as server:
+        streams = [server.open_stream(TEXT, story(900))]
+        server.wait_for_metric("infer_generated_tokens_total", lambda n: n > 0)
+        long = "Once upon a time " * 16
+        streams.append(server.open_stream(TEXT, {"prompt": long, "max_tokens": 1}))
+        reply = server.post(TEXT, {"prompt": long, "max_tokens": 1})
+        expect_equal((reply.status, reply.error["code"]), (429, "queue_tokens_full"), f"{reply}")
+        for connection, response in streams:
+            expect(b"[DONE]" in response.read(), "those accepted end as they should")
+            connection.close()
+
+
+@test
+def clients_that_leave():
+    """While their answer streams, while it is made as a whole, while they wait, while their prompt is computed."""
+    with Server(DEMO_TARGET, "-t", 1, "--parallel", 1, "--ubatch-size", 1) as server:
+        def wait_until_free():
+            server.wait_for_metric("infer_kv_blocks_used", lambda n: n == 0)
+            metrics = server.metrics()
+            expect_equal((metrics["infer_requests_running"], metrics["infer_requests_waiting"]), (0, 0), "sequences")
+
+        before = n_threads(server), n_descriptors(server)
+        connection, response = server.open_stream(TEXT, story(900))
+        response.read(100)
+        leave(connection, response)
+        wait_until_free()
+
+        body = json.dumps(story(900)).encode()
+        whole = server.connect()
+        whole.request("POST", TEXT, body)
+        server.wait_for_metric("infer_kv_blocks_used", lambda n: n > 0)
+        waiting = server.connect()
+        waiting.request("POST", TEXT, body)
+        server.wait_for_metric("infer_requests_waiting", lambda n: n == 1)
+        waiting.sock.close()
+        server.wait_for_metric("infer_requests_waiting", lambda n: n == 0)
+        expect_equal(server.metrics()["infer_requests_running"], 1, "the other still runs")
+        whole.sock.close()
+        wait_until_free()
+
+        prompt = server.connect()
+        prompt.request("POST", TEXT, json.dumps(story(1, prompt="x " * 450)).encode())
+        server.wait_for_metric("infer_kv_blocks_used", lambda n: n > 0)
+        prompt.sock.close()
+        wait_until_free()
+        server.wait_for_metric("infer_cancelled_requests_total", lambda n: n == 4)
+        expect_equal(server.metrics()["infer_prompt_tokens_total"], 8, "the long prompt was never complete")
+        server.wait_until(lambda: (n_threads(server), n_descriptors(server)) <= before)
+
+
+@test
+def clients_that_take_nothing():
+    """An answer that nobody reads ends when the client has taken nothing for a while."""
+    with Server(DEMO_TARGET, "-t", 2, "--parallel", 8, "--write-timeout", 1) as server:
+        body = json.dumps(story(900, n=8, logprobs=20, stream=True)).encode()
+        head = f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        with socket.socket() as idle:
+            idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            idle.connect(("127.0.0.1", server.port))
+            idle.sendall(head + body)
+            server.wait_for_metric("infer_cancelled_requests_total", lambda n: n == 1, timeout=120)
+        server.wait_for_metric("infer_kv_blocks_used", lambda n: n == 0)
+
+
+@test
+def requests_that_take_too_long():
+    with Server(DEMO_TARGET, "-t", 1, "--timeout", 1, "--ubatch-size", 8, "--device", "ref") as server:
+        reply = server.post(TEXT, story(1000))
+        expect_equal((reply.status, reply.error["code"]), (504, "timeout"), f"{reply}")
+        connection, response = server.open_stream(TEXT, story(1000))
+        events = response.read().decode().split("\n\n")
+        connection.close()
+        expect_equal(json.loads(events[-2].removeprefix("data: "))["error"]["code"], "timeout", "last event")
+        server.wait_for_metric("infer_kv_blocks_used", lambda n: n == 0)
+
+
+def answers_in_full(i, server, n, ready):
+    """Whether a request for n tokens, begun before the server was told to stop, got them all."""
+    if i % 2:
+        connection, response = server.open_stream(TEXT, story(n, stream_options={"include_usage": True}))
+        ready.release()
+        events = response.read().decode().split("\n\n")
+        connection.close()
+        return json.loads(events[-3].removeprefix("data: "))["usage"]["completion_tokens"] == n
+    connection = server.connect()
+    connection.request("POST", TEXT, json.dumps(story(n)).encode())
+    ready.release()
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer["usage"]["completion_tokens"] == n
+
+
+@test_each("SIGTERM", "SIGINT")
+def told_to_stop_under_load(name):
+    """No accepted request is lost; further ones are not taken; the exit code is 0."""
+    n = 12
+    with Server(DEMO_TARGET, "-t", 1, "--parallel", 4) as server, concurrent.futures.ThreadPoolExecutor(n) as pool:
+        kept = server.connect()
+        server.get("/health", connection=kept)
+        ready = threading.Semaphore(0)
+        answers = [pool.submit(answers_in_full, i, server, 250, ready) for i in range(n)]
+        for _ in range(n):
+            ready.acquire()
+        server.wait_until(lambda: server.metrics()["infer_requests_running"]
+                          + server.metrics()["infer_requests_waiting"] == n)
+        server.process.send_signal(getattr(signal, name))
+        server.wait_until(lambda: "stopping" in server.log())
+        try:
+            late = server.post(TEXT, story(1))
+            expect_equal(late.status, 503, "a late request")
+        except OSError:
+            pass
+        expect_equal([answer.result() for answer in answers], [True] * n, "answers in full")
+        expect_equal(server.process.wait(60), 0, "exit code")
+
+
+@test
+def told_to_stop_twice_or_for_too_long():
+    for flags, again in ((("--drain-timeout", 600), True), (("--drain-timeout", 0), False)):
+        with Server(DEMO_TARGET, "-t", 1, "--device", "ref", *flags) as server:
+            connection, response = server.open_stream(TEXT, story(1000))
+            server.process.send_signal(signal.SIGTERM)
+            server.wait_until(lambda: "stopping" in server.log())
+            if again:
+                server.process.send_signal(signal.SIGTERM)
+            events = response.read().decode().split("\n\n")
+            connection.close()
+            expect_equal(json.loads(events[-2].removeprefix("data: "))["error"]["code"], "stopping", "last event")
+            expect_equal(server.process.wait(60), 0, "exit code")
+
+
+@test
+def priority_goes_first():
+    with Server(DEMO_TARGET, "-t", 1, "--parallel", 1) as server, concurrent.futures.ThreadPoolExecutor(3) as pool:
+        connection, response = server.open_stream(TEXT, story(400))
+        server.wait_for_metric("infer_requests_running", lambda n: n == 1)
+        ended = []
+
+        def ask(priority):
+            server.answer(TEXT, story(100, priority=priority))
+            ended.append(priority)
+
+        low = pool.submit(ask, -1)
+        server.wait_for_metric("infer_requests_waiting", lambda n: n == 1)
+        high = pool.submit(ask, 1)
+        low.result(), high.result()
+        expect(b"[DONE]" in response.read(), "the first ends as it should")
+        connection.close()
+        expect_equal(ended, [1, -1], "order")
+
+
+@test
+def what_is_counted():
+    with Server(DEMO_TARGET, "-t", 1, "--parallel", 4) as server:
+        for i in range(3):
+            server.answer(TEXT, story(10 + i, n=2))
+        server.post(TEXT, {"prompt": 1})
+        text = server.get("/metrics").text
+        metrics = server.metrics()
+    for line in text.splitlines():
+        expect(re.fullmatch(r"# (HELP|TYPE) infer_\w+ .+|infer_\w+(\{\w+=\"[^\"]+\"\})? \S+", line), "a line", line)
+    names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    expect_equal(names, {line.split()[2] for line in text.splitlines() if line.startswith("# HELP")}, "names")
+    for name, value in (("generated_tokens_total", 66), ("prompt_tokens_total", 12), ("requests_running", 0),
+                        ("requests_waiting", 0), ("kv_blocks_used", 0), ("cancelled_requests_total", 0),
+                        ("finished_total{reason=\"max_tokens\"}", 6), ("responses_total{status=\"400\"}", 1),
+                        ("time_to_first_token_seconds_count", 6), ("time_per_output_token_seconds_count", 6),
+                        ("queue_time_seconds_count", 3), ("request_duration_seconds_count", 3),
+                        ("prompt_length_tokens_sum", 12), ("output_length_tokens_sum", 66),
+                        ("output_length_tokens_bucket{le=\"4\"}", 0), ("output_length_tokens_bucket{le=\"16\"}", 6),
+                        ("backend_fallbacks_total", 0), ("preemptions_total", 0)):
+        expect_equal(metrics["infer_" + name], value, name)
+    expect_equal(metrics["infer_kv_blocks_total"],
+                 metrics["infer_kv_blocks_used"] + metrics["infer_kv_blocks_cached"] + metrics["infer_kv_blocks_free"],
+                 "blocks")
+    expect_equal(metrics["infer_step_batch_size_count"], metrics["infer_steps_total"], "steps")
+    for name in (n for n in names if f"{n}_count" in metrics):
+        buckets = [value for key, value in metrics.items() if key.startswith(name + "_bucket")]
+        expect(buckets == sorted(buckets) and buckets[-1] == metrics[f"{name}_count"], f"buckets of {name}", buckets)
+
+
+main()

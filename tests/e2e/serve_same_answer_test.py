@@ -1,0 +1,98 @@
+"""What `infer serve` answers to many at once is, to the letter, what `infer run` answers alone."""
+
+import concurrent.futures
+import random
+import time
+
+from harness import expect, expect_equal, main, run, test
+from models import DEMO_TARGET, succeeded
+from serving import Server, text_of
+
+REQUESTS, CONCURRENCY = 200, 32
+# Little room: sequences are preempted and prompts are cut into chunks.
+SMALL = ("-c", 512, "--parallel", 16, "--kv-tokens", 640, "--ubatch-size", 40, "--max-queue", 200)
+
+STORY = ("Once upon a time there was a small duck named Donny. He lived by the river near the old mill of Lindale, and "
+         "every morning he swam to the bridge to see who was crossing it. ")
+PREFIXES = [STORY, STORY * 4, STORY * 2 + "The mayor of Lindale had a garden. ", "The mayor of Lindale had a garden. "]
+ENDINGS = ["One day", "Then the duck said", "The mayor asked: where is", "In the end", "A robot"]
+
+
+def cases(chance):
+    """Distinct requests: (prompt, sampling fields, the same as flags, tokens, n)."""
+    for prefix in PREFIXES:
+        for ending in ENDINGS:
+            sampled = {"seed": chance.randrange(1 << 60), "temperature": 1.1, "top_k": 0, "top_p": 0.97}
+            for fields in ({"temperature": 0}, sampled):
+                n = 3 if "seed" in fields and chance.random() < 0.4 else 1
+                yield prefix + ending, fields, chance.randrange(20, 120), n
+
+
+def expected_texts(prompt, fields, max_tokens, n):
+    flags = [f"--{name.replace('temperature', 'temp').replace('_', '-')}={value}"
+             for name, value in fields.items() if name != "seed"]
+    texts = []
+    for i in range(n):
+        seed = [f"--seed={fields['seed'] + i}"] if "seed" in fields else []
+        texts.append(succeeded(run("run", "-m", DEMO_TARGET, "--raw", "--quiet", "--ignore-eos", "-t", 1, "-p", prompt,
+                                   "-n", max_tokens, *flags, *seed)).out)
+    return texts
+
+
+def served_texts(server, case, stream, delay):
+    time.sleep(delay)
+    prompt, fields, max_tokens, n = case
+    body = {"prompt": prompt, "max_tokens": max_tokens, "n": n, "ignore_eos": True, **fields}
+    if stream:
+        chunks = server.stream("/v1/completions", body)
+        return [text_of(chunks, i) for i in range(n)]
+    return [c["text"] for c in server.answer("/v1/completions", body)["choices"]]
+
+
+@test
+def two_hundred_requests_at_once_answer_as_one_alone():
+    chance = random.Random(5)
+    all_cases = list(cases(chance))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        expected = list(pool.map(lambda case: expected_texts(*case), all_cases))
+    expect(len({tuple(texts) for texts in expected}) > len(all_cases) // 2, "the answers differ", expected)
+    with Server(DEMO_TARGET, *SMALL, "-t", 2) as server, \
+            concurrent.futures.ThreadPoolExecutor(CONCURRENCY) as pool:
+        asked = [(chance.randrange(len(all_cases)), chance.random() < 0.5, chance.random() * 0.05)
+                 for _ in range(REQUESTS)]
+        answers = pool.map(lambda ask: served_texts(server, all_cases[ask[0]], *ask[1:]), asked)
+        for (which, stream, _), texts in zip(asked, answers):
+            expect_equal(texts, expected[which], f"answer to {all_cases[which]}, stream {stream}")
+        metrics = {name: value for name, value in server.metrics().items() if "_bucket" not in name}
+        expect(metrics["infer_preemptions_total"] > 0, "some sequence was preempted", metrics)
+        expect(metrics["infer_prefix_hit_tokens_total"] > 0, "some prefix was found", metrics)
+        expect_equal(metrics["infer_kv_blocks_used"], 0, "blocks in use when all is said")
+    expect_equal(server.code, 0, "exit code")
+
+
+@test
+def a_shared_system_prompt_comes_from_the_cache():
+    """Also while the request that computed it still runs."""
+    system = "You know the valley of Lindale, its eight villages and whoever lives there. " * 32
+    with Server(DEMO_TARGET, "-t", 2, "--parallel", 4) as server:
+        def body(question, **fields):
+            messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
+            return {"messages": messages, "temperature": 0, "max_tokens": 300, "ignore_eos": True, **fields}
+
+        n_system = len(server.answer("/tokenize", {"content": system})["tokens"])
+        expect(n_system >= 400, f"a system prompt of 400 tokens, found {n_system}")
+        connection, first = server.open_stream("/v1/chat/completions", body("Where is Lindale?"))
+        server.wait_for_metric("infer_generated_tokens_total", lambda n: n >= 1)
+        second = server.answer("/v1/chat/completions", body("Who is the mayor?", max_tokens=2))
+        expect(second["usage"]["prompt_tokens_details"]["cached_tokens"] >= 384, "cached tokens", second["usage"])
+        running = server.metrics()
+        expect_equal(running["infer_requests_running"], 1, "the first still runs")
+        expect(b"[DONE]" in first.read(), "the first ends as it should")
+        connection.close()
+        third = server.answer("/v1/chat/completions", body("Who is the mayor?", max_tokens=2, cache_salt="mine"))
+        expect_equal(third["usage"]["prompt_tokens_details"]["cached_tokens"], 0, "cached tokens of another salt")
+        again = server.answer("/v1/chat/completions", body("And now?", max_tokens=2))
+        expect(again["usage"]["prompt_tokens_details"]["cached_tokens"] >= 384, "cached tokens", again["usage"])
+
+
+main()

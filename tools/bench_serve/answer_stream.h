@@ -1,0 +1,40 @@
+// What one streamed answer of an OpenAI endpoint tells, and when: fed with the bytes of the response body and the time
+// each piece came. No sockets and no clock in here. One thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/bench_serve/sse_parser.h"
+
+namespace infer {
+
+class AnswerStream {
+ public:
+  // Seconds of any steady clock. Throws Error(kInvalidArgument) for events that are no chunks of an answer, and for an
+  // error that the server reports in mid-stream.
+  void feed(std::string_view bytes, double now);
+
+  bool done() const { return done_; }                          // the server said that this was all
+  const std::vector<double>& times() const { return times_; }  // of the chunks that carried text
+  // As the server counts them; without its word, one token per chunk with text and no prompt.
+  int64_t prompt_tokens() const { return prompt_tokens_.value_or(0); }
+  int64_t cached_tokens() const { return cached_tokens_.value_or(0); }
+  int64_t output_tokens() const { return output_tokens_.value_or(static_cast<int64_t>(times_.size())); }
+
+ private:
+  void take(std::string_view data, double now);
+
+  SseParser parser_;
+  bool done_ = false;
+  std::vector<double> times_;
+  std::optional<int64_t> prompt_tokens_, cached_tokens_, output_tokens_;
+};
+
+// The message of an OpenAI error object, {"error": {"message": ...}}; else the beginning of the text itself.
+std::string error_message(std::string_view body);
+
+}  // namespace infer

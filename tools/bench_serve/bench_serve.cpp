@@ -1,0 +1,136 @@
+#include "tools/bench_serve/bench_serve.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "tools/bench_serve/load.h"
+#include "tools/bench_serve/plot.h"
+#include "tools/interrupt.h"
+
+namespace infer {
+namespace {
+
+using nlohmann::ordered_json;
+
+Mix mix_of(const std::string& name) {
+  return name == "prefill" ? Mix::kPrefill : name == "decode" ? Mix::kDecode : Mix::kChat;
+}
+
+// The first line of the file, or what the environment says.
+std::string read_api_key(const std::string& path) {
+  if (path.empty()) {
+    const char* key = std::getenv("INFER_API_KEY");
+    return key ? key : "";
+  }
+  std::ifstream file(path);
+  std::string key;
+  if (!std::getline(file, key) || key.empty()) {
+    throw Error(ErrorCode::kIo,
+                concat("[bench-serve] --api-key-file: a file with a key, found none in ", printable(path)));
+  }
+  if (key.ends_with('\r')) key.pop_back();
+  return key;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  const std::string beside = concat(path, ".part", getpid());
+  std::ofstream file(beside, std::ios::binary);
+  file << text;
+  file.close();
+  std::error_code failed;
+  if (file) std::filesystem::rename(beside, path, failed);
+  if (file && !failed) return;
+  std::filesystem::remove(beside, failed);
+  throw Error(ErrorCode::kIo, concat("[bench-serve] --plot: a file that can be written, found ", printable(path)));
+}
+
+void print_level(const LevelResult& level) {
+  const auto ms = [](double seconds) { return 1000 * seconds; };
+  std::printf("%11d %8d %6d %9.2f %9.1f  %7.0f %7.0f %7.0f  %7.1f %7.1f %7.1f  %7.1f\n", level.concurrency,
+              level.requests, level.failed(), level.per_second(level.answered),
+              level.per_second(static_cast<double>(level.output_tokens)), ms(level.first_token.p50),
+              ms(level.first_token.p95), ms(level.first_token.p99), ms(level.per_output_token.p50),
+              ms(level.per_output_token.p95), ms(level.per_output_token.p99), ms(level.gap.p99));
+  for (const auto& [kind, error] : level.errors) {
+    std::printf("%11s %d of %s: %s\n", "", error.count, kind.c_str(), printable(error.message).c_str());
+  }
+}
+
+ordered_json latency_json(const Latency& latency) {
+  return {{"mean", latency.mean}, {"p50", latency.p50}, {"p95", latency.p95}, {"p99", latency.p99}};
+}
+
+ordered_json level_json(const LevelResult& level) {
+  ordered_json errors = ordered_json::object();
+  for (const auto& [kind, error] : level.errors) errors[kind] = {{"count", error.count}, {"message", error.message}};
+  return {{"concurrency", level.concurrency},
+          {"requests", level.requests},
+          {"answered", level.answered},
+          {"errors", errors},
+          {"seconds", level.seconds},
+          {"requests_per_second", level.per_second(level.answered)},
+          {"output_tokens_per_second", level.per_second(static_cast<double>(level.output_tokens))},
+          {"prompt_tokens_per_second", level.per_second(static_cast<double>(level.prompt_tokens))},
+          {"prompt_tokens", level.prompt_tokens},
+          {"cached_tokens", level.cached_tokens},
+          {"output_tokens", level.output_tokens},
+          {"time_to_first_token", latency_json(level.first_token)},
+          {"time_per_output_token", latency_json(level.per_output_token)},
+          {"gap", latency_json(level.gap)},
+          {"total", latency_json(level.total)}};
+}
+
+}  // namespace
+
+int run_bench_serve(const BenchServeOptions& options) {
+  Endpoint endpoint = parse_endpoint(options.url);
+  endpoint.api_key = read_api_key(options.api_key_file);
+  endpoint.timeout_seconds = options.timeout_seconds;
+  const Workload workload{mix_of(options.mix), options.model, options.prompt_words, options.max_tokens,
+                          options.api == "chat"};
+  const InterruptGuard guard;
+  const auto stop = [&] { return guard.interrupted(); };
+
+  // One request first, that is not counted: it wakes the server up, and shows what is wrong with it in one line.
+  uint64_t next = 0;
+  const Outcome first = LoadClient(endpoint).run(workload.path(), workload.body(next++), stop);
+  if (stop()) return 130;
+  if (!first.error.empty()) {
+    throw Error(ErrorCode::kIo, concat("[bench-serve] ", printable(endpoint.url()), ": ", first.message));
+  }
+  const std::string title = concat(printable(endpoint.url()), ", ", options.mix, " mix",
+                                   workload.model.empty() ? "" : ", model ", printable(workload.model));
+  if (!options.json) {
+    std::printf("%s\n\n%53s  %23s  %23s  %7s\n%11s %8s %6s %9s %9s  %7s %7s %7s  %7s %7s %7s  %7s\n", title.c_str(), "",
+                "first token, ms", "per output token, ms", "gap, ms", "concurrency", "requests", "errors", "answers/s",
+                "tokens/s", "p50", "p95", "p99", "p50", "p95", "p99", "p99");
+  }
+  std::vector<LevelResult> levels;
+  for (const int concurrency : options.concurrency) {
+    const int requests = options.requests > 0 ? options.requests : std::max(16, 4 * concurrency);
+    levels.push_back(run_level(endpoint, workload, concurrency, requests, next, stop));
+    if (stop()) return 130;
+    next += static_cast<uint64_t>(requests);
+    if (!options.json) print_level(levels.back());
+    std::fflush(stdout);
+  }
+  if (!options.plot.empty()) write_file(options.plot, latency_plot(title, levels));
+  if (options.json) {
+    ordered_json results = ordered_json::array();
+    for (const LevelResult& level : levels) results.push_back(level_json(level));
+    const ordered_json document = {{"url", endpoint.url()}, {"mix", options.mix}, {"results", results}};
+    std::printf("%s\n", document.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
+  }
+  const bool all_answered_some = std::all_of(levels.begin(), levels.end(), [](auto& l) { return l.answered > 0; });
+  return all_answered_some ? 0 : 1;
+}
+
+}  // namespace infer

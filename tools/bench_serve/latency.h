@@ -1,0 +1,17 @@
+// What became of a number of measured times. Plain functions.
+#pragma once
+
+#include <vector>
+
+namespace infer {
+
+// The smallest of the values that at least `percent` percent of them do not exceed (nearest rank); 0 for no values.
+double percentile(std::vector<double> values, double percent);
+
+// Seconds.
+struct Latency {
+  double mean = 0, p50 = 0, p95 = 0, p99 = 0;
+};
+Latency summarize(const std::vector<double>& seconds);
+
+}  // namespace infer

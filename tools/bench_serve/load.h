@@ -1,0 +1,40 @@
+// Many clients at once against one endpoint, and what they saw together.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/bench_serve/latency.h"
+#include "tools/bench_serve/load_client.h"
+#include "tools/bench_serve/workload.h"
+
+namespace infer {
+
+struct ErrorCount {
+  int count = 0;
+  std::string message;  // of the first
+};
+
+// One level of concurrency. Latencies are of the requests that were answered in full.
+struct LevelResult {
+  int concurrency = 0, requests = 0, answered = 0;
+  double seconds = 0;  // from the first request sent to the last answer
+  long long prompt_tokens = 0, cached_tokens = 0, output_tokens = 0;
+  Latency first_token, per_output_token, gap, total;
+  std::map<std::string, ErrorCount> errors;  // by kind
+
+  int failed() const { return requests - answered; }
+  double per_second(double n) const { return seconds > 0 ? n / seconds : 0; }
+};
+
+LevelResult summarize_level(int concurrency, double seconds, const std::vector<Outcome>& outcomes);
+
+// Sends requests first, first + 1, ... of the workload, `n_requests` in all, from `concurrency` clients: each sends its
+// next one when its last is answered. Less when `stop` says so.
+LevelResult run_level(const Endpoint& endpoint, const Workload& workload, int concurrency, int n_requests,
+                      uint64_t first, const std::function<bool()>& stop);
+
+}  // namespace infer

@@ -1,0 +1,18 @@
+// Latency against concurrency as an SVG picture. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/bench_serve/load.h"
+
+namespace infer {
+
+// Two panels: time to the first token, and time per output token; lines for p50, p95 and p99 over the levels. `title`
+// may hold anything. REQUIRES at least one level.
+std::string latency_plot(const std::string& title, const std::vector<LevelResult>& levels);
+
+// A round number (1, 2 or 5 times a power of ten) such that at most five steps of it reach `largest`.
+double axis_step(double largest);
+
+}  // namespace infer

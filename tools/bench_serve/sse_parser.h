@@ -1,0 +1,32 @@
+// Server-sent events, as an OpenAI endpoint streams them, taken apart as the bytes come in. Of each event only its data
+// counts. Format: WHATWG HTML, "9.2 Server-sent events". One thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace infer {
+
+class SseParser {
+ public:
+  explicit SseParser(size_t max_event_bytes = size_t{1} << 20) : max_event_bytes_(max_event_bytes) {}
+
+  // Calls `event` with the data of every event that these bytes complete: its data lines, joined by line feeds.
+  // Throws Error(kInvalidArgument) when a line or an event is longer than the limit.
+  void feed(std::string_view bytes, const std::function<void(std::string_view data)>& event);
+  // Whether the stream may end here: no event was begun.
+  bool between_events() const { return line_.empty() && !has_data_; }
+
+ private:
+  void end_line(const std::function<void(std::string_view data)>& event);
+
+  const size_t max_event_bytes_;
+  std::string line_, data_;
+  bool has_data_ = false;
+  bool after_return_ = false;  // a line feed that comes next belongs to the line end before it
+  bool first_line_ = true;
+};
+
+}  // namespace infer
