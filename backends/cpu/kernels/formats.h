@@ -73,7 +73,7 @@ struct HeadQ4K {
 };
 
 struct Q4K {
-  static constexpr int kBytes = 144, kSub = 32, kOffset = 8;
+  static constexpr int kBytes = 144, kSub = 32, kOffset = 8, kBits = 4;
   static constexpr bool kMin = true, kSigned = false, kNarrow = true;
   using Head = HeadQ4K;
   template <int S, typename Sink>
@@ -93,7 +93,7 @@ struct Q4K {
 };
 
 struct Q5K {
-  static constexpr int kBytes = 176, kSub = 32, kOffset = 0;
+  static constexpr int kBytes = 176, kSub = 32, kOffset = 0, kBits = 5;
   static constexpr bool kMin = true, kSigned = false, kNarrow = false;
   using Head = HeadQ4K;
   template <int S, typename Sink>
@@ -125,7 +125,7 @@ struct Q5K {
 };
 
 struct Q2K {
-  static constexpr int kBytes = 84, kSub = 16, kOffset = 0;
+  static constexpr int kBytes = 84, kSub = 16, kOffset = 0, kBits = 2;
   static constexpr bool kMin = true, kSigned = false, kNarrow = true;
   struct Head {
     F d, dmin;
@@ -170,7 +170,7 @@ struct Q2K {
 };
 
 struct Q3K {
-  static constexpr int kBytes = 110, kSub = 16, kOffset = 4;
+  static constexpr int kBytes = 110, kSub = 16, kOffset = 4, kBits = 3;
   static constexpr bool kMin = false, kSigned = false, kNarrow = true;
   struct Head {
     F d;
@@ -218,7 +218,7 @@ struct Q3K {
 };
 
 struct Q6K {
-  static constexpr int kBytes = 210, kSub = 16, kOffset = 32;
+  static constexpr int kBytes = 210, kSub = 16, kOffset = 32, kBits = 6;
   static constexpr bool kMin = false, kSigned = false, kNarrow = false;
   struct Head {
     F d;
@@ -260,7 +260,7 @@ alignas(16) constexpr int8_t kIQ4[16] = {-127, -104, -83, -65, -49, -35, -22, -1
 alignas(16) constexpr int8_t kMX4[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 struct IQ4XS {
-  static constexpr int kBytes = 136, kSub = 32, kOffset = kSignedOffset;
+  static constexpr int kBytes = 136, kSub = 32, kOffset = kSignedOffset, kBits = 8;
   static constexpr bool kMin = false, kSigned = true, kNarrow = false;
   struct Head {
     F d;

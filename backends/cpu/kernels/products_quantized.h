@@ -176,6 +176,13 @@ INFER_OUTLINE void few_tokens(const ProductArgs& a, int64_t first_token) {
 
 // ---- Many tokens ----
 
+// Levels whose only product of bytes has sums of two in 16 bits: codes below 2^kBits leave room for kSteps such sums
+// before they are scaled, by the scale in both halves of a lane.
+template <typename W>
+constexpr int kSums16 = !kPairSums || !W::kMin ? 0
+                        : W::kBits == 4        ? 8
+                                               : 4;
+
 template <typename W>
 struct SuperPanel {
   I codes[64];
@@ -191,7 +198,8 @@ struct SuperPanelSink {
   template <int S>
   INFER_SIMD void operator()(const I* w) const {
     for (int c = 0; c < W::kSub / 4; ++c) panel.codes[W::kSub / 4 * S + c] = w[c];
-    panel.scale[S] = head.template scale<S>();
+    const I scale = head.template scale<S>();
+    panel.scale[S] = kSums16<W> ? i_or(scale, i_shl<16>(scale)) : scale;
     if constexpr (W::kMin && S % 2 == 0) panel.mins[S / 2] = head.template mins<S / 2>();
     if constexpr (kRestores<W> && S % 2 == 0) panel.pair[S / 2] = head.template scale_pair<S / 2>();
   }
@@ -202,6 +210,47 @@ INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, SuperPanel<W>& panel
   panel.d = head.d;
   if constexpr (W::kMin) panel.dmin = head.dmin;
   W::unpack(p, stride, SuperPanelSink<W>{panel, head});
+}
+
+template <typename W, int R, int T>
+INFER_SIMD void super_tile16(const SuperPanel<W>* panel, const Activation256* x, float* c) {
+  constexpr int kVectors = W::kSub / 4, kSteps = kSums16<W>;
+  I sum[R][T];
+  for (int r = 0; r < R; ++r) {
+    for (int t = 0; t < T; ++t) sum[r][t] = i_zero();
+  }
+  for (int s = 0; s < 256 / W::kSub; ++s) {
+#pragma GCC unroll 2
+    for (int first = 0; first < kVectors; first += kSteps) {
+      I part[R][T];
+#pragma GCC unroll 8
+      for (int k = first; k < first + kSteps; ++k) {
+#pragma GCC unroll 4
+        for (int t = 0; t < T; ++t) {
+          const I b = i_set1(load_int(x[t].q + W::kSub * s + 4 * k));
+#pragma GCC unroll 3
+          for (int r = 0; r < R; ++r) {
+            const I two = i_pair_sums(panel[r].codes[kVectors * s + k], b);
+            part[r][t] = k == first ? two : i_add16(part[r][t], two);
+          }
+        }
+      }
+      for (int t = 0; t < T; ++t) {
+        for (int r = 0; r < R; ++r) sum[r][t] = i_madd16(sum[r][t], part[r][t], panel[r].scale[s]);
+      }
+    }
+  }
+  for (int t = 0; t < T; ++t) {
+    for (int r = 0; r < R; ++r) {
+      F v = f_mul(f_from_int(sum[r][t]), panel[r].d);
+      const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
+      I m = i_zero();
+      for (int p = 0; p < 128 / W::kSub; ++p) m = i_madd16(m, panel[r].mins[p], i_set1(load_int(sums + 2 * p)));
+      v = f_fnma(f_from_int(m), panel[r].dmin, v);
+      float* at = c + t * 16 * R + 16 * r;
+      f_store(at, f_fma(v, f_set1(x[t].d), f_load(at)));
+    }
+  }
 }
 
 // R panels times T tokens; c[t][16 R] are the accumulators.
@@ -316,7 +365,8 @@ struct SuperMany : SuperWalk<W> {
   static INFER_SIMD void fill(const uint8_t* p, size_t stride, int, Panel& panel) { fill_panel(p, stride, panel); }
   template <int R>
   static INFER_SIMD void tile(const Panel* p, int, const Activation256* x, int64_t, float* c) {
-    super_tile<W, R, 4>(p, x, c);
+    if constexpr (kSums16<W> != 0) super_tile16<W, R, kTokenTile>(p, x, c);
+    else super_tile<W, R, kTokenTile>(p, x, c);
   }
 };
 template <typename W>
@@ -326,7 +376,7 @@ struct SmallMany : SmallWalk<W> {
   static INFER_SIMD void fill(const uint8_t* p, size_t stride, int j, Panel& panel) { fill_panel(p, stride, j, panel); }
   template <int R>
   static INFER_SIMD void tile(const Panel* p, int blocks, const Activation32* x, int64_t x_stride, float* c) {
-    small_tile<W, R, 4>(p, blocks, x, x_stride, c);
+    small_tile<W, R, kTokenTile>(p, blocks, x, x_stride, c);
   }
 };
 
@@ -352,7 +402,7 @@ INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename 
       }
     }
     prefetch_ahead(a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * kBytes, count * 16 * R * kBytes);
-    for (int64_t t = 0; t < tokens; t += 4) {
+    for (int64_t t = 0; t < tokens; t += kTokenTile) {
       Many::template tile<R>(panel, count, x + b * a.x_stride + t, a.x_stride, a.scratch + t * 16 * R);
     }
   }

@@ -212,11 +212,20 @@ INFER_SIMD F f_from_f16_lanes(I a) {
   }
   return r;
 }
-#undef INFER_EACH
 constexpr bool kStreamsOneToken = true;  // products_one_token.h serves Q4_K and Q5_K better
+#ifdef __AVXVNNI__
+constexpr bool kPairSums = false;
+#else
+// No product of bytes into 32 bits: two products of unsigned by signed bytes add up in 16.
+constexpr bool kPairSums = true;
+#endif
+INFER_SIMD I i_pair_sums(I w, I x) { INFER_EACH(I, _mm256_maddubs_epi16(w.v[h], x.v[h])); }
+INFER_SIMD I i_add16(I a, I b) { INFER_EACH(I, _mm256_add_epi16(a.v[h], b.v[h])); }
 constexpr int kRowTile = 1;
+constexpr int kTokenTile = 2;
 constexpr int kFloatRows = 2, kFloatTokens = 2;
 constexpr int kQueryTile = 4;
 constexpr int kProbeChains = 6;  // enough to cover the latency, few enough for the registers
 INFER_SIMD void keep_in_register(I& a) { asm volatile("" : "+x"(a.v[0]), "+x"(a.v[1])); }
 INFER_SIMD void keep_in_register(F& a) { asm volatile("" : "+x"(a.v[0]), "+x"(a.v[1])); }
+#undef INFER_EACH

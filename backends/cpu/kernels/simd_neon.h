@@ -195,7 +195,9 @@ INFER_SIMD I i_sum_each(const I* a) {
 #undef INFER_EACH
 
 constexpr bool kStreamsOneToken = true;  // products_one_token.h serves Q4_K and Q5_K better
+constexpr bool kPairSums = false;
 constexpr int kRowTile = 1;
+constexpr int kTokenTile = 4;
 constexpr int kFloatRows = 2, kFloatTokens = 2;
 constexpr int kQueryTile = 4;
 constexpr int kProbeChains = 4;  // enough to cover the latency, few enough for the registers
