@@ -27,7 +27,7 @@ class FakeEndpoint(http.server.ThreadingHTTPServer):
         self.trouble, self.key = trouble, key
         self.lock = threading.Lock()
         self.bodies, self.paths = [], []
-        self.active = self.most_active = 0
+        self.active, self.most_active = set(), 0
 
     @property
     def url(self):
@@ -50,15 +50,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             number = len(server.bodies)
             server.bodies.append(body)
             server.paths.append(self.path)
-            server.active += 1
-            server.most_active = max(server.most_active, server.active)
+            server.active.add(number)
+            server.most_active = max(server.most_active, len(server.active))
         try:
-            self.answer(server.trouble(number))
+            self.answer(number, server.trouble(number))
         finally:
-            with server.lock:
-                server.active -= 1
+            self.leave(number)
 
-    def answer(self, trouble):
+    def leave(self, number):
+        with self.server.lock:
+            self.server.active.discard(number)
+
+    def answer(self, number, trouble):
         if self.server.key and self.headers.get("Authorization") != f"Bearer {self.server.key}":
             return self.refuse(401, "a key is needed")
         if trouble == "busy":
@@ -96,6 +99,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
             if trouble == "slow":
                 time.sleep(0.05)
+        self.leave(number)  # before the client, which may ask again at once, knows
         self.wfile.write(b"0\r\n\r\n")
         return None
 
