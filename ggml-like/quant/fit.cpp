@@ -25,20 +25,36 @@ bool is_special(Loaded loaded, Fit& fit) {
   return loaded != Loaded::kValues;
 }
 
+template <bool kWeighted, typename Grid>
+void search_scale(const Values<32>& v, const Grid& grid, Fit32& fit) {
+  constexpr Candidates kCandidates{kScaleFactors, static_cast<int>(std::size(kScaleFactors))};
+  const Part<32, kWeighted> part(v, 0);
+  const float scale = v.from_f16(v.to_f16(best_scale(part, grid, kCandidates)));
+  const Projection projection = write_codes(part, scale, grid, fit.code);
+  fit.d = v.to_f16(scale * projection.factor());
+}
+
 template <typename Grid>
 Fit32 fit_scale(const float* x, const float* importance, const Grid& grid) {
-  constexpr Candidates kCandidates{kScaleFactors, static_cast<int>(std::size(kScaleFactors))};
   Fit32 fit{};
   Values<32> v;
   if (is_special(load(x, importance, v), fit)) {
     std::fill_n(fit.code, 32, grid.zero());
     return fit;
   }
-  const float scale = v.weighted ? best_scale(Part<32, true>(v, 0), grid, kCandidates)
-                                 : best_scale(Part<32, false>(v, 0), grid, kCandidates);
-  fit.d = v.to_f16(scale);
-  write_codes<32>(v.x, v.from_f16(fit.d), grid, fit.code);
+  v.weighted ? search_scale<true>(v, grid, fit) : search_scale<false>(v, grid, fit);
   return fit;
+}
+
+template <bool kWeighted>
+void search_affine(const Values<32>& v, float max_code, Fit32& fit) {
+  constexpr Candidates kCandidates{kAffineFactors, static_cast<int>(std::size(kAffineFactors))};
+  const Part<32, kWeighted> part(v, 0);
+  const Affine best = best_affine(part, max_code, Offset::kAny, kCandidates);
+  const Affine stored{v.from_f16(v.to_f16(best.scale)), v.from_f16(v.to_f16(best.offset))};
+  const float factor = write_codes(part, stored, max_code, fit.code).factor();
+  fit.d = v.to_f16(stored.scale * factor);
+  fit.m = v.to_f16(stored.offset * factor);
 }
 
 }  // namespace
@@ -61,16 +77,11 @@ Fit32 fit_scale32(const float* x, const float* importance, IQ4NLGrid grid) {
 }
 
 Fit32 fit_min32(const float* x, const float* importance, int max_code) {
-  constexpr Candidates kCandidates{kAffineFactors, static_cast<int>(std::size(kAffineFactors))};
   Fit32 fit{};
   Values<32> v;
   if (is_special(load(x, importance, v), fit)) return fit;
   const float top = static_cast<float>(max_code);
-  const Affine best = v.weighted ? best_affine(Part<32, true>(v, 0), top, Offset::kAny, kCandidates)
-                                 : best_affine(Part<32, false>(v, 0), top, Offset::kAny, kCandidates);
-  fit.d = v.to_f16(best.scale);
-  fit.m = v.to_f16(best.offset);
-  write_codes<32>(v.x, Affine{v.from_f16(fit.d), v.from_f16(fit.m)}, top, fit.code);
+  v.weighted ? search_affine<true>(v, top, fit) : search_affine<false>(v, top, fit);
   return fit;
 }
 

@@ -1,6 +1,7 @@
 // Super-blocks of 256. First each sub-block by itself, with scales that are any float; then, in turn, the integers that
 // stand for these under given steps, each tried with its neighbours on the data themselves, and the steps that suit the
 // integers and codes, by least squares over all 256 values. The error falls from round to round or the search ends.
+// In the end the steps are lengthened a little, see Projection.
 #include <algorithm>
 #include <cmath>
 
@@ -32,64 +33,85 @@ int nearest(float v, int low, int high) {
 // Neighbours of the nearest integer that are tried, nearest first so that ties stay.
 constexpr int kNeighbours[] = {0, -1, 1, -2, 2};
 
+// Where the search over the steps begins, as multiples of the step that puts the largest sub-block's scale on the
+// outermost integer. Beside one that is far larger than the others, these have few integers to choose from: of three
+// bits it pays to try whether cutting it off is better.
+struct Starts {
+  const float* factor;
+  int n;
+};
+constexpr float kOneStart[] = {1.0f}, kTwoStarts[] = {1.0f, 0.7f};
+
 template <int kSub, bool kWeighted, typename Grid>
-void search_scales(const Values<256>& v, const Grid& grid, Candidates tried, int min_scale, int max_scale,
-                   Fit256& fit) {
+void search_scales(const Values<256>& v, const Grid& grid, Candidates tried, Starts starts, int min_scale,
+                   int max_scale, Fit256& fit) {
   using SubBlock = Part<kSub, kWeighted>;
   constexpr int kSubs = 256 / kSub;
-  float scale[kSubs], largest = 0;
+  float free_scale[kSubs], largest = 0;
   for (int s = 0; s < kSubs; ++s) {
-    scale[s] = best_scale(SubBlock(v, s * kSub), grid, tried);
-    if (std::abs(scale[s]) > std::abs(largest)) largest = scale[s];
+    free_scale[s] = best_scale(SubBlock(v, s * kSub), grid, tried);
+    if (std::abs(free_scale[s]) > std::abs(largest)) largest = free_scale[s];
   }
-  uint16_t d = v.to_f16(largest / static_cast<float>(min_scale));  // negative, and one further from 0 than max_scale
   float best_error = INFINITY;
-  for (int round = 0; round < kMaxRounds; ++round) {
-    const float step = v.from_f16(d), inverse_step = inverse(step);
-    float error = 0;
-    double xv = 0, vv = 0;
-    int16_t chosen[kSubs] = {};
-    for (int s = 0; s < kSubs; ++s) {
-      const SubBlock part(v, s * kSub);
-      const int middle = nearest(scale[s] * inverse_step, min_scale, max_scale);
-      float least = INFINITY;
-      for (const int k : kNeighbours) {
-        const int candidate = middle + k;
-        if (candidate < min_scale || candidate > max_scale) continue;
-        const float e = scale_error(part, step * static_cast<float>(candidate), grid);
-        if (e < least) least = e, chosen[s] = static_cast<int16_t>(candidate);
+  const auto improve = [&](uint16_t d) {
+    float scale[kSubs], last_error = INFINITY;
+    std::copy_n(free_scale, kSubs, scale);
+    for (int round = 0; round < kMaxRounds; ++round) {
+      const float step = v.from_f16(d), inverse_step = inverse(step);
+      float error = 0;
+      double xv = 0, vv = 0;
+      int16_t chosen[kSubs] = {};
+      for (int s = 0; s < kSubs; ++s) {
+        const SubBlock part(v, s * kSub);
+        const int middle = nearest(scale[s] * inverse_step, min_scale, max_scale);
+        float least = INFINITY;
+        for (const int k : kNeighbours) {
+          const int candidate = middle + k;
+          if (candidate < min_scale || candidate > max_scale) continue;
+          const float e = scale_error(part, step * static_cast<float>(candidate), grid);
+          if (e < least) least = e, chosen[s] = static_cast<int16_t>(candidate);
+        }
+        error += least;
+        const float factor = chosen[s];
+        scale[s] = step * factor;
+        const ScaleSums sums = scale_sums(part, inverse(scale[s]), grid);
+        xv += factor * sums.xv;
+        vv += factor * factor * sums.vv;
       }
-      error += least;
-      const float factor = chosen[s];
-      scale[s] = step * factor;
-      const ScaleSums sums = scale_sums(part, inverse(scale[s]), grid);
-      xv += factor * sums.xv;
-      vv += factor * factor * sums.vv;
+      if (!(error < last_error)) return;
+      last_error = error;
+      if (error < best_error) {
+        best_error = error;
+        fit.d = d;
+        std::copy_n(chosen, kSubs, fit.scale);
+      }
+      const uint16_t next = vv > 0 ? v.to_f16(static_cast<float>(xv / vv)) : d;
+      if (next == d) return;
+      d = next;
     }
-    if (!(error < best_error)) break;
-    best_error = error;
-    fit.d = d;
-    std::copy_n(chosen, kSubs, fit.scale);
-    if (!(vv > 0)) break;
-    d = v.to_f16(static_cast<float>(xv / vv));
-    if (d == fit.d) break;
-  }
-  const float step = v.from_f16(fit.d);
+  };
+  const float step = largest / static_cast<float>(min_scale);  // negative, and one further from 0 than max_scale
+  for (int i = 0; i < starts.n; ++i) improve(v.to_f16(step * starts.factor[i]));
+
+  const float chosen_step = v.from_f16(fit.d);
+  Projection projection;
   for (int s = 0; s < kSubs; ++s) {
-    write_codes<kSub>(v.x + s * kSub, step * static_cast<float>(fit.scale[s]), grid, fit.code + s * kSub);
+    const float scale = chosen_step * static_cast<float>(fit.scale[s]);
+    projection.add(write_codes(SubBlock(v, s * kSub), scale, grid, fit.code + s * kSub));
   }
+  fit.d = v.to_f16(chosen_step * projection.factor());
 }
 
 template <int kSub, typename Grid>
-Fit256 fit_scales(const float* x, const float* importance, const Grid& grid, Candidates tried, int min_scale,
-                  int max_scale) {
+Fit256 fit_scales(const float* x, const float* importance, const Grid& grid, Candidates tried, Starts starts,
+                  int min_scale, int max_scale) {
   Fit256 fit{};
   Values<256> v;
   const Loaded loaded = load(x, importance, v);
   if (loaded == Loaded::kNotFinite) fit.d = kF16NaN;
   if (loaded != Loaded::kValues) std::fill_n(fit.code, 256, grid.zero());
-  else if (v.weighted) search_scales<kSub, true>(v, grid, tried, min_scale, max_scale, fit);
-  else search_scales<kSub, false>(v, grid, tried, min_scale, max_scale, fit);
+  else if (v.weighted) search_scales<kSub, true>(v, grid, tried, starts, min_scale, max_scale, fit);
+  else search_scales<kSub, false>(v, grid, tried, starts, min_scale, max_scale, fit);
   return fit;
 }
 
@@ -167,10 +189,13 @@ void search_minima(const Values<256>& v, float top, Candidates tried, int reach,
     if (!sums.solve(step, min_step)) break;
   }
   step = v.from_f16(fit.d), min_step = v.from_f16(fit.dmin);
+  Projection projection;
   for (int s = 0; s < kSubs; ++s) {
     const Affine a{step * static_cast<float>(fit.scale[s]), -min_step * static_cast<float>(fit.min[s])};
-    write_codes<kSub>(v.x + s * kSub, a, top, fit.code + s * kSub);
+    projection.add(write_codes(SubBlock(v, s * kSub), a, top, fit.code + s * kSub));
   }
+  fit.d = v.to_f16(step * projection.factor());
+  fit.dmin = v.to_f16(min_step * projection.factor());
 }
 
 template <int kSub>
@@ -189,12 +214,16 @@ Fit256 fit_minima(const float* x, const float* importance, int max_code, Candida
 }  // namespace
 
 Fit256 fit_scale256_sub16(const float* x, const float* importance, IntegerGrid grid, int min_scale, int max_scale) {
-  const Candidates tried = grid.high > 8 ? candidates(kFineFactors) : candidates(kCoarseFactors);
-  return fit_scales<16>(x, importance, Integers(grid), tried, min_scale, max_scale);
+  if (grid.high > 8) {
+    return fit_scales<16>(x, importance, Integers(grid), candidates(kFineFactors), {kOneStart, 1}, min_scale,
+                          max_scale);
+  }
+  return fit_scales<16>(x, importance, Integers(grid), candidates(kCoarseFactors), {kTwoStarts, 2}, min_scale,
+                        max_scale);
 }
 
 Fit256 fit_scale256_sub32(const float* x, const float* importance, IQ4NLGrid grid, int min_scale, int max_scale) {
-  return fit_scales<32>(x, importance, IQ4NL(grid), candidates(kCoarseFactors), min_scale, max_scale);
+  return fit_scales<32>(x, importance, IQ4NL(grid), candidates(kCoarseFactors), {kOneStart, 1}, min_scale, max_scale);
 }
 
 Fit256 fit_min256_sub16(const float* x, const float* importance, int max_code, int max_scale) {

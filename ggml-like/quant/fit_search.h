@@ -292,23 +292,42 @@ Affine best_affine(const Part& part, float max_code, Offset kind, Candidates can
 
 // ---- Codes, once the scales are chosen ----
 
-template <int kN, typename Grid>
-void write_codes(const float* x, float scale, const Grid& grid, uint8_t* code) {
+// Least squares makes things smaller: its error is at right angles to y, what the codes stand for, not to the data x.
+// At two bits it takes 6 % off whatever a matrix yields, and that part of the error does not average out over the
+// columns. Scales times factor() give half of it back: three quarters of the squared loss, for a quarter of the plain
+// error that all of it would cost.
+struct Projection {
+  double xx = 0, xy = 0;  // of w * x * x, w * x * y
+
+  void add(const Projection& other) { xx += other.xx, xy += other.xy; }
+  float factor() const { return xy > 0 ? static_cast<float>(0.5 + 0.5 * xx / xy) : 1; }
+};
+
+template <typename Part, typename Grid>
+Projection write_codes(const Part& part, float scale, const Grid& grid, uint8_t* code) {
   const float inverse_scale = inverse(scale);
-  for (int i = 0; i < kN; i += kLanes) {
-    const Lanes value = grid.snap(load_lanes(x + i) * inverse_scale);
+  Lanes xx{}, xy{};
+  for (int i = 0; i < Part::kN; i += kLanes) {
+    const Lanes value = grid.snap(part.value(i) * inverse_scale);
     for (int k = 0; k < kLanes; ++k) code[i + k] = grid.code(value[k]);
+    xx += part.weighted_value(i) * part.value(i);
+    xy += part.weighted_value(i) * value;
   }
+  return {sum_lanes(xx), static_cast<double>(sum_lanes(xy)) * scale};
 }
 
-template <int kN>
-void write_codes(const float* x, Affine a, float max_code, uint8_t* code) {
+template <typename Part>
+Projection write_codes(const Part& part, Affine a, float max_code, uint8_t* code) {
   const float inverse_scale = inverse(a.scale);
-  for (int i = 0; i < kN; i += kLanes) {
-    const Lanes above = load_lanes(x + i) - a.offset;
+  Lanes xx{}, xy{};
+  for (int i = 0; i < Part::kN; i += kLanes) {
+    const Lanes above = part.value(i) - a.offset;
     const Lanes q = round_lanes(clamp_lanes(above * inverse_scale, Lanes{}, all_lanes(max_code)));
     for (int k = 0; k < kLanes; ++k) code[i + k] = static_cast<uint8_t>(q[k]);
+    xx += part.weighted_value(i) * part.value(i);
+    xy += part.weighted_value(i) * (q * a.scale + a.offset);
   }
+  return {sum_lanes(xx), sum_lanes(xy)};
 }
 
 }  // namespace infer::fit
