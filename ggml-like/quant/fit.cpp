@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 
 #include "ggml-like/half.h"
@@ -63,9 +64,9 @@ bool all_finite(const float* x, int n) {
   return std::all_of(x, x + n, [](float v) { return std::isfinite(v); });
 }
 
-uint16_t scale_to_f16(double scale) {
-  constexpr double kLargest = 65504;
-  return f32_to_f16(static_cast<float>(std::clamp(scale, -kLargest, kLargest)));
+uint16_t scale_to_f16(float scale) {
+  constexpr float kLargest = 65504;
+  return f32_to_f16(std::clamp(scale, -kLargest, kLargest));
 }
 
 Fit32 fit_scale32(const float* x, const float* importance, IntegerGrid grid) {
@@ -85,33 +86,56 @@ Fit32 fit_min32(const float* x, const float* importance, int max_code) {
   return fit;
 }
 
+namespace {
+
 // Of nearly 256 steps only the last few are worth a search: the rounding errors of 32 values differ from one candidate
 // to the next by chance, so the best of a handful is several percent better than the first.
+constexpr float kLargestCodes[] = {127.0f, 126.3f, 125.6f};
+constexpr int kTried = static_cast<int>(std::size(kLargestCodes));
+
+template <bool kWeighted>
+uint16_t search_int8(const Values<32>& v, int8_t code[32]) {
+  const Part<32, kWeighted> part(v, 0);
+  const Lanes low = all_lanes(-127), high = all_lanes(127);
+  uint16_t d[kTried];
+  float scale[kTried], inverse_scale[kTried];
+  for (int k = 0; k < kTried; ++k) {
+    d[k] = v.to_f16(v.largest / kLargestCodes[k]);
+    scale[k] = v.from_f16(d[k]);
+    inverse_scale[k] = inverse(scale[k]);
+  }
+  Lanes errors[kTried] = {};
+  for (int i = 0; i < 32; i += kLanes) {
+#pragma GCC unroll 3
+    for (int k = 0; k < kTried; ++k) {
+      const Lanes value = part.value(i);
+      const Lanes off = value - round_lanes(clamp_lanes(value * inverse_scale[k], low, high)) * scale[k];
+      errors[k] += part.weigh(i, off) * off;
+    }
+  }
+  int best = 0;
+  float best_error = INFINITY;
+  for (int k = 0; k < kTried; ++k) {
+    const float error = sum_lanes(errors[k]);
+    if (error < best_error) best_error = error, best = k;
+  }
+  alignas(16) int32_t bits[32];
+  for (int i = 0; i < 32; i += kLanes) {
+    const LaneMask rounded = round_to_bits(clamp_lanes(part.value(i) * inverse_scale[best], low, high));
+    std::memcpy(bits + i, &rounded, sizeof(rounded));
+  }
+  for (int i = 0; i < 32; ++i) code[i] = static_cast<int8_t>(bits[i]);
+  return d[best];
+}
+
+}  // namespace
+
 uint16_t fit_int8(const float* x, const float* importance, int8_t code[32]) {
-  constexpr float kLargestCodes[] = {127.0f, 126.3f, 125.6f};
-  std::fill_n(code, 32, int8_t{0});
   Values<32> v;
   const Loaded loaded = load(x, importance, v);
-  if (loaded == Loaded::kNotFinite) return kF16NaN;
-  if (loaded == Loaded::kZero) return 0;
-  const Integers grid(IntegerGrid{-127, 127});
-  const auto [low, high] = range(Part<32, false>(v, 0));
-  const float largest = std::max(high, -low);
-  uint16_t best = 0;
-  float best_error = INFINITY;
-  for (const float largest_code : kLargestCodes) {
-    const uint16_t d = v.to_f16(largest / largest_code);
-    const float scale = v.from_f16(d);
-    const float error =
-        v.weighted ? scale_error(Part<32, true>(v, 0), scale, grid) : scale_error(Part<32, false>(v, 0), scale, grid);
-    if (error < best_error) best_error = error, best = d;
-  }
-  const float inverse_scale = inverse(v.from_f16(best));
-  for (int i = 0; i < 32; i += kLanes) {
-    const Lanes q = grid.snap(load_lanes(v.x + i) * inverse_scale);
-    for (int k = 0; k < kLanes; ++k) code[i + k] = static_cast<int8_t>(q[k]);
-  }
-  return best;
+  if (loaded == Loaded::kValues) return v.weighted ? search_int8<true>(v, code) : search_int8<false>(v, code);
+  std::fill_n(code, 32, int8_t{0});
+  return loaded == Loaded::kNotFinite ? kF16NaN : 0;
 }
 
 }  // namespace infer

@@ -19,7 +19,7 @@ inline const float* importance_at(const float* importance, int64_t start) {
 }
 
 // Nearest F16 of a scale, cut off at the largest finite one.
-uint16_t scale_to_f16(double scale);
+uint16_t scale_to_f16(float scale);
 inline constexpr uint16_t kF16NaN = 0x7e00;
 
 // What the codes 0, 1, 2, ... of a format stand for, before the scale: low, low + 1, ..., high, or kIQ4NLValues.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "ggml-like/half.h"
 #include "ggml-like/quant/fit.h"
@@ -17,6 +18,9 @@ namespace infer::fit {
 
 // ---- Data ----
 
+// 2^n, n from -126 to 127.
+inline float power_of_two(int n) { return __builtin_bit_cast(float, static_cast<uint32_t>(n + 127) << 23); }
+
 // kN values and, unless they all count alike, their weights.
 template <int kN>
 struct Values {
@@ -25,10 +29,11 @@ struct Values {
   alignas(16) float wx[kN];  // only when weighted
   bool weighted;
   int exponent;
+  float largest;  // magnitude of x
 
   // An F16 scale of the data as it counts here, and back.
-  float from_f16(uint16_t half) const { return static_cast<float>(std::ldexp(f16_to_f32(half), -exponent)); }
-  uint16_t to_f16(float scale) const { return scale_to_f16(std::ldexp(static_cast<double>(scale), exponent)); }
+  float from_f16(uint16_t half) const { return f16_to_f32(half) * power_of_two(-exponent); }
+  uint16_t to_f16(float scale) const { return scale_to_f16(scale * power_of_two(exponent)); }
 };
 
 // kN of the values, 16-byte aligned. Without weights the multiplications by them fall away.
@@ -55,16 +60,18 @@ template <int kN>
 Loaded load(const float* x, const float* importance, Values<kN>& v) {
   Lanes nan{}, largest{};
   for (int i = 0; i < kN; i += kLanes) {
-    const Lanes value{x[i], x[i + 1], x[i + 2], x[i + 3]};
+    Lanes value;
+    std::memcpy(&value, x + i, sizeof(value));
     const Lanes magnitude = abs_lanes(value);
     nan += value * 0.0f;
-    largest = magnitude > largest ? magnitude : largest;
+    largest = at_least(magnitude, largest);
   }
   if (sum_lanes(nan) != 0 || std::isnan(sum_lanes(nan))) return Loaded::kNotFinite;
   const float max = std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
   if (max < kNegligible) return Loaded::kZero;
-  v.exponent = std::min(std::ilogb(max), 126);
-  const float factor = static_cast<float>(std::ldexp(1.0, -v.exponent));
+  v.exponent = std::min(static_cast<int>(__builtin_bit_cast(uint32_t, max) >> 23) - 127, 126);
+  const float factor = power_of_two(-v.exponent);
+  v.largest = max * factor;
   for (int i = 0; i < kN; ++i) v.x[i] = x[i] * factor;
 
   const float heaviest = importance ? *std::max_element(importance, importance + kN) : 0;
@@ -247,8 +254,8 @@ Range range(const Part& part) {
   Lanes low = part.value(0), high = low;
   for (int i = kLanes; i < Part::kN; i += kLanes) {
     const Lanes value = part.value(i);
-    low = value < low ? value : low;
-    high = value > high ? value : high;
+    low = at_most(value, low);
+    high = at_least(value, high);
   }
   return {std::min(std::min(low[0], low[1]), std::min(low[2], low[3])),
           std::max(std::max(high[0], high[1]), std::max(high[2], high[3]))};

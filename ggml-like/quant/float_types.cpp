@@ -1,4 +1,5 @@
 // F32, F16 and BF16: conversion is half.h, the dot is formula 5 of dot.h.
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -31,6 +32,15 @@ float dot(const void* blocks, const void* activations, int64_t n) {
 }
 
 constexpr auto kF16ToF32 = [](uint16_t w) { return f16_to_f32(w); };
+// The same without branches, for rows: the bits moved up are the number times 2^-112, its denormals too.
+constexpr auto kF16ToF32ByScaling = [](uint16_t w) {
+  const int32_t moved = (w & 0x7fff) << 13;
+  constexpr int32_t kInfinity = 0x7c00 << 13;
+  int32_t bits = std::bit_cast<int32_t>(std::bit_cast<float>(moved) * 0x1p112f);
+  bits |= moved >= kInfinity ? 0x7f800000 : 0;
+  bits |= moved > kInfinity ? 0x400000 : 0;
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) | static_cast<uint32_t>(w & 0x8000) << 16);
+};
 constexpr auto kF32ToF16 = [](float v) { return f32_to_f16(v); };
 constexpr auto kBF16ToF32 = [](uint16_t w) { return bf16_to_f32(w); };
 constexpr auto kF32ToBF16 = [](float v) { return f32_to_bf16(v); };
@@ -48,7 +58,9 @@ float f32_dot(const void* blocks, const void* activations, int64_t n) {
   return dot<float, kSame>(blocks, activations, n);
 }
 
-void f16_to_float(const void* blocks, float* values, int64_t n) { convert_to_float<kF16ToF32>(blocks, values, n); }
+void f16_to_float(const void* blocks, float* values, int64_t n) {
+  convert_to_float<kF16ToF32ByScaling>(blocks, values, n);
+}
 void f16_from_float(const float* values, void* blocks, int64_t n) { convert_from_float<kF32ToF16>(values, blocks, n); }
 float f16_dot(const void* blocks, const void* activations, int64_t n) {
   return dot<uint16_t, kF16ToF32>(blocks, activations, n);

@@ -4,6 +4,10 @@
 
 #include <cstdint>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace infer {
 
 using Lanes = float __attribute__((vector_size(16)));
@@ -15,15 +19,22 @@ inline Lanes all_lanes(float v) { return Lanes{v, v, v, v}; }
 inline Lanes load_lanes(const float* x) { return *reinterpret_cast<const Lanes*>(x); }  // REQUIRES 16-byte alignment
 inline void store_lanes(float* x, Lanes v) { *reinterpret_cast<Lanes*>(x) = v; }
 
-// A NaN in v gives the bound.
-inline Lanes clamp_lanes(Lanes v, Lanes low, Lanes high) {
-  v = v > low ? v : low;
-  return v < high ? v : high;
-}
-inline Lanes abs_lanes(Lanes v) { return v < 0.0f ? -v : v; }
+// v where it is beyond the bound; the bound elsewhere, and for a NaN. GCC knows the instruction in the comparison only
+// when it does not know the bound.
+#ifdef __SSE2__
+inline Lanes at_least(Lanes v, Lanes bound) { return _mm_max_ps(v, bound); }
+inline Lanes at_most(Lanes v, Lanes bound) { return _mm_min_ps(v, bound); }
+#else
+inline Lanes at_least(Lanes v, Lanes bound) { return v > bound ? v : bound; }
+inline Lanes at_most(Lanes v, Lanes bound) { return v < bound ? v : bound; }
+#endif
+inline Lanes clamp_lanes(Lanes v, Lanes low, Lanes high) { return at_most(at_least(v, low), high); }
+inline Lanes abs_lanes(Lanes v) { return reinterpret_cast<Lanes>(reinterpret_cast<LaneMask>(v) & 0x7fffffff); }
 
 // To the nearest integer, ties to even, as rounding.h does. REQUIRES |v| < 2^22.
 inline Lanes round_lanes(Lanes v) { return (v + 0x1.8p23f) - 0x1.8p23f; }
+// The same as an integer in the low 22 bits, as the sum's mantissa has it.
+inline LaneMask round_to_bits(Lanes v) { return reinterpret_cast<LaneMask>(v + 0x1.8p23f); }
 
 inline float sum_lanes(Lanes v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 
