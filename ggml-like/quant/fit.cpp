@@ -32,7 +32,7 @@ void search_scale(const Values<32>& v, const Grid& grid, Fit32& fit) {
   const Part<32, kWeighted> part(v, 0);
   const float scale = v.from_f16(v.to_f16(best_scale(part, grid, kCandidates)));
   const Projection projection = write_codes(part, scale, grid, fit.code);
-  fit.d = v.to_f16(scale * projection.factor());
+  fit.d = v.to_f16(scale * projection.factor(kShareReturned));
 }
 
 template <typename Grid>
@@ -53,7 +53,7 @@ void search_affine(const Values<32>& v, float max_code, Fit32& fit) {
   const Part<32, kWeighted> part(v, 0);
   const Affine best = best_affine(part, max_code, Offset::kAny, kCandidates);
   const Affine stored{v.from_f16(v.to_f16(best.scale)), v.from_f16(v.to_f16(best.offset))};
-  const float factor = write_codes(part, stored, max_code, fit.code).factor();
+  const float factor = write_codes(part, stored, max_code, fit.code).factor(kShareReturned);
   fit.d = v.to_f16(stored.scale * factor);
   fit.m = v.to_f16(stored.offset * factor);
 }

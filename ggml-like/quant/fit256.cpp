@@ -99,7 +99,7 @@ void search_scales(const Values<256>& v, const Grid& grid, Candidates tried, Sta
     const float scale = chosen_step * static_cast<float>(fit.scale[s]);
     projection.add(write_codes(SubBlock(v, s * kSub), scale, grid, fit.code + s * kSub));
   }
-  fit.d = v.to_f16(chosen_step * projection.factor());
+  fit.d = v.to_f16(chosen_step * projection.factor(kShareReturned));
 }
 
 template <int kSub, typename Grid>
@@ -194,8 +194,9 @@ void search_minima(const Values<256>& v, float top, Candidates tried, int reach,
     const Affine a{step * static_cast<float>(fit.scale[s]), -min_step * static_cast<float>(fit.min[s])};
     projection.add(write_codes(SubBlock(v, s * kSub), a, top, fit.code + s * kSub));
   }
-  fit.d = v.to_f16(step * projection.factor());
-  fit.dmin = v.to_f16(min_step * projection.factor());
+  const float factor = projection.factor(top > 3 ? kShareReturned : kShareReturnedOfTwoBits);
+  fit.d = v.to_f16(step * factor);
+  fit.dmin = v.to_f16(min_step * factor);
 }
 
 template <int kSub>

@@ -301,13 +301,14 @@ Affine best_affine(const Part& part, float max_code, Offset kind, Candidates can
 
 // Least squares makes things smaller: its error is at right angles to y, what the codes stand for, not to the data x.
 // At two bits it takes 6 % off whatever a matrix yields, and that part of the error does not average out over the
-// columns. Scales times factor() give half of it back: three quarters of the squared loss, for a quarter of the plain
-// error that all of it would cost.
+// columns. Scales times factor() give a share of it back: half of it is three quarters of the squared loss, for a
+// quarter of the plain error that all of it costs. docs/quantize.md has what a model gains.
+inline constexpr double kShareReturned = 0.5, kShareReturnedOfTwoBits = 1;
 struct Projection {
   double xx = 0, xy = 0;  // of w * x * x, w * x * y
 
   void add(const Projection& other) { xx += other.xx, xy += other.xy; }
-  float factor() const { return xy > 0 ? static_cast<float>(0.5 + 0.5 * xx / xy) : 1; }
+  float factor(double share) const { return xy > 0 ? static_cast<float>(1 + share * (xx / xy - 1)) : 1; }
 };
 
 template <typename Part, typename Grid>
