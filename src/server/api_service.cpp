@@ -154,7 +154,7 @@ void ApiService::add_cors_headers(const HttpHead& head, HttpResponse& response) 
 
 void ApiService::refused(const std::string& peer, int status, const std::string& reason) {
   metrics_.responses.add(std::to_string(status));
-  log_.write(status >= 500 || status == 0 ? LogLevel::kError : LogLevel::kInfo, "refused",
+  log_.write(status == 0 ? LogLevel::kError : LogLevel::kInfo, "refused",
              {{"peer", peer}, {"status", status}, {"reason", reason}});
 }
 
@@ -198,7 +198,8 @@ void ApiService::finish(Call& call, int status) {
   call.log["status"] = status;
   call.log["ms"] = milliseconds_since(call.arrived);
   const bool quiet = call.request.head.path == "/health" || call.request.head.path == "/metrics";
-  log_.write(status >= 500 ? LogLevel::kError : quiet ? LogLevel::kDebug : LogLevel::kInfo, "request", call.log);
+  const LogLevel level = status == 500 ? LogLevel::kError : quiet ? LogLevel::kDebug : LogLevel::kInfo;
+  log_.write(level, "request", call.log);
 }
 
 std::string ApiService::new_id(const char* prefix) {

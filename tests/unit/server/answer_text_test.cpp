@@ -1,0 +1,97 @@
+// Tokens become the text of an answer, piece by piece.
+#include "src/server/answer_text.h"
+
+#include <doctest/doctest.h>
+
+#include "ggml-like/gguf.h"
+#include "src/model/vocabulary_loader.h"
+
+namespace infer {
+namespace {
+
+const Tokenizer& tokenizer() {
+  static const Tokenizer one(
+      load_vocabulary(*GgufFile::open(std::string(INFER_SOURCE_DIR) + "/tests/data/vocab_only.gguf")));
+  return one;
+}
+
+TokenId byte_token(unsigned char byte) {
+  char text[8];
+  std::snprintf(text, sizeof(text), "<0x%02X>", byte);
+  return tokenizer().find(text);
+}
+
+// The bytes of a text as tokens, so that every border between tokens occurs.
+std::vector<TokenId> bytes_of(const std::string& text) {
+  std::vector<TokenId> tokens;
+  for (const char c : text) tokens.push_back(byte_token(static_cast<unsigned char>(c)));
+  return tokens;
+}
+
+struct Told {
+  AnswerDelta all;
+  std::vector<std::string> pieces;
+  bool stopped = false;
+};
+
+Told tell(const std::string& text, const std::vector<std::string>& stops,
+          const std::optional<std::string>& chat_prompt = std::nullopt) {
+  AnswerText answer(tokenizer(), stops, chat_prompt);
+  Told told;
+  const auto take = [&](const AnswerDelta& delta) {
+    told.pieces.push_back(delta.content);
+    told.all.content += delta.content;
+    told.all.reasoning += delta.reasoning;
+    told.all.scores.insert(told.all.scores.end(), delta.scores.begin(), delta.scores.end());
+  };
+  for (const TokenId token : bytes_of(text)) {
+    AnswerDelta delta;
+    answer.add(token, TokenScore{token, -1.0, {}}, delta);
+    take(delta);
+    if (answer.stopped()) break;
+  }
+  AnswerDelta delta;
+  answer.finish(delta);
+  take(delta);
+  told.stopped = answer.stopped();
+  return told;
+}
+
+TEST_CASE("answer text: characters are whole") {
+  const Told told = tell("a\xC3\xBC\xF0\x9F\x99\x82z", {});
+  CHECK(told.all.content == "a\xC3\xBC\xF0\x9F\x99\x82z");
+  CHECK(told.pieces == std::vector<std::string>{"a", "", "\xC3\xBC", "", "", "", "\xF0\x9F\x99\x82", "z", ""});
+  CHECK(told.all.scores.size() == 8);
+}
+
+TEST_CASE("answer text: what begins a character and ends the answer is replaced") {
+  const Told told = tell("a\xF0\x9F", {});
+  CHECK(told.all.content == "a\xEF\xBF\xBD");
+  CHECK(told.all.scores.size() == 3);
+}
+
+TEST_CASE("answer text: stops across tokens, with the scores of what shows") {
+  const Told told = tell("one END two", {"nothing", "END"});
+  CHECK(told.stopped);
+  CHECK(told.all.content == "one ");
+  CHECK(told.all.scores.size() == 4);
+  const Told not_quite = tell("one EN", {"END"});
+  CHECK(!not_quite.stopped);
+  CHECK(not_quite.all.content == "one EN");
+  CHECK(not_quite.all.scores.size() == 6);
+}
+
+TEST_CASE("answer text: reasoning of a chat") {
+  const Told thinks = tell("<think>hm</think>yes", {}, "prompt");
+  CHECK(thinks.all.reasoning == "hm");
+  CHECK(thinks.all.content == "yes");
+  const Told begun = tell("hm</think>yes", {}, "prompt<think>\n");
+  CHECK(begun.all.reasoning == "hm");
+  CHECK(begun.all.content == "yes");
+  const Told plain = tell("<think>hm</think>yes", {});
+  CHECK(plain.all.content == "<think>hm</think>yes");
+  CHECK(plain.all.reasoning.empty());
+}
+
+}  // namespace
+}  // namespace infer

@@ -1,0 +1,145 @@
+// The routes without sockets: what is answered before a model is there, and by a model.
+#include "src/server/api_service.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "src/model/random_model.h"
+
+namespace infer {
+namespace {
+
+class Service {
+ public:
+  explicit Service(ApiOptions options = {}) : log_(LogLevel::kError, false), service_(options, metrics_, log_) {}
+  ~Service() { service_.close_model(); }
+
+  void load() {
+    const auto path = std::filesystem::temp_directory_path() / ("infer_service_" + std::to_string(getpid()) + ".gguf");
+    write_random_model("tiny", "Q8_0", path.string());
+    EngineOptions options;
+    options.context = 256;
+    options.n_threads = 1;
+    options.max_sequences = 4;
+    options.embeddings = true;
+    auto served = std::make_unique<ServedModel>();
+    std::shared_ptr<Model> model = load_model(GgufFile::open(path.string()));
+    std::filesystem::remove(path);
+    served->name = "tiny";
+    served->fingerprint = model_fingerprint(model->file());
+    served->quantization = model_quantization(model->file());
+    served->engine =
+        std::make_unique<EngineThread>(std::make_unique<Engine>(model, options), metrics_, [](const std::string&) {});
+    service_.set_model(std::move(served));
+  }
+
+  // Status and body of a request, streamed or not. A client that `leaves` is gone from the beginning.
+  std::pair<int, std::string> ask(const std::string& method, const std::string& path, const std::string& body = "",
+                                  const std::string& headers = "", bool leaves = false) {
+    std::string text = method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers;
+    if (method == "POST") text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    const HttpHead head = parse_http_head(text + "\r\n", {});
+    HttpResponse response;
+    if (service_.admit(head, "peer", response)) {
+      service_.handle({head, body, "peer", [leaves] { return leaves; }}, response);
+    }
+    if (response.stream) {
+      response.stream([&](std::string_view piece) {
+        response.body += piece;
+        return !leaves;
+      });
+    }
+    return {response.status, response.body};
+  }
+
+  Metrics metrics_;
+  ServerLog log_;
+  ApiService service_;
+};
+
+TEST_CASE("api: before the model is there") {
+  Service s;
+  CHECK(s.ask("GET", "/health") == std::pair<int, std::string>(503, "{\"status\":\"loading\"}"));
+  CHECK(s.ask("POST", "/v1/completions", "{}").first == 503);
+  CHECK(s.ask("GET", "/v1/models").first == 503);
+  CHECK(s.ask("GET", "/version").first == 200);
+  CHECK(s.ask("GET", "/metrics").first == 200);
+  CHECK(s.ask("GET", "/nowhere").first == 404);
+  CHECK(s.ask("GET", "/v1/completions").first == 405);
+}
+
+TEST_CASE("api: keys are asked for on every route but /health") {
+  ApiOptions options;
+  options.keys = {"secret"};
+  Service s(options);
+  for (const char* path : {"/version", "/metrics", "/v1/models", "/nowhere"}) CHECK(s.ask("GET", path).first == 401);
+  for (const std::string& path : ApiService::post_paths()) CHECK(s.ask("POST", path, "{}").first == 401);
+  CHECK(s.ask("GET", "/health").first == 503);
+  CHECK(s.ask("GET", "/version", "", "Authorization: Bearer secret\r\n").first == 200);
+}
+
+TEST_CASE("api: completions whole and streamed, embeddings, tokens") {
+  Service s;
+  s.load();
+  CHECK(s.ask("GET", "/health").first == 200);
+  const auto [status, body] =
+      s.ask("POST", "/v1/completions",
+            R"({"prompt": [5, 6, 7], "max_tokens": 5, "ignore_eos": true, "n": 2, "temperature": 0})");
+  REQUIRE(status == 200);
+  const Json answer = Json::parse(body);
+  CHECK(answer["usage"]["completion_tokens"] == 10);
+  CHECK(answer["choices"][0]["text"] == answer["choices"][1]["text"]);
+  const std::string streamed =
+      s.ask("POST", "/v1/completions",
+            R"({"prompt": [5, 6, 7], "max_tokens": 5, "ignore_eos": true, "stream": true, "temperature": 0})")
+          .second;
+  CHECK(streamed.ends_with("data: [DONE]\n\n"));
+  CHECK(s.ask("POST", "/v1/completions", R"({"prompt": [5, 6, 7], "max_tokens": 0, "n": 3})").first == 200);
+  const auto embedding = s.ask("POST", "/v1/embeddings", R"({"input": [[5], [6, 7]]})");
+  CHECK(Json::parse(embedding.second)["data"].size() == 2);
+  // No chat template.
+  CHECK(s.ask("POST", "/v1/chat/completions", R"({"messages": [{"role": "user", "content": "x"}]})").first == 400);
+  CHECK(s.metrics_.gauges().blocks_used == 0);
+}
+
+TEST_CASE("api: a client that leaves frees its blocks") {
+  Service s;
+  s.load();
+  const char* body = R"({"prompt": [5, 6, 7], "max_tokens": 250, "ignore_eos": true, "stream": )";
+  CHECK(s.ask("POST", "/v1/completions", std::string(body) + "false}", "", true).first == kClientGone);
+  s.ask("POST", "/v1/completions", std::string(body) + "true}", "", true);
+  CHECK(s.metrics_.cancelled == 2);
+  // The engine takes cancellations before its next step, and this request needs one.
+  CHECK(s.ask("POST", "/v1/completions", R"({"prompt": [5], "max_tokens": 1})").first == 200);
+  CHECK(s.metrics_.gauges().blocks_used == 0);
+}
+
+TEST_CASE("api: a server that stops takes no more requests and ends what is under way") {
+  Service s;
+  s.load();
+  s.service_.drain();
+  CHECK(s.ask("GET", "/health").first == 503);
+  CHECK(s.ask("POST", "/v1/completions", "{}").first == 503);
+  Service other;
+  other.load();
+  other.service_.cancel_all();
+  CHECK(other.ask("POST", "/v1/completions", R"({"prompt": [5], "max_tokens": 250, "ignore_eos": true})").first == 503);
+}
+
+TEST_CASE("api: fingerprints tell files apart") {
+  const auto path = std::filesystem::temp_directory_path() / ("infer_print_" + std::to_string(getpid()) + ".gguf");
+  const auto print_of = [&](const char* type) {
+    write_random_model("tiny", type, path.string());
+    return model_fingerprint(*GgufFile::open(path.string()));
+  };
+  const std::string one = print_of("Q8_0");
+  CHECK(one == print_of("Q8_0"));
+  CHECK(one != print_of("Q4_0"));
+  CHECK(one.size() == 16);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace infer

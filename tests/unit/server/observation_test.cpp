@@ -1,0 +1,90 @@
+// What the server tells about itself: metrics, logs, prompts of late.
+#include <doctest/doctest.h>
+
+#include <thread>
+
+#include "src/server/metrics.h"
+#include "src/server/recent_prompts.h"
+#include "src/server/server_log.h"
+
+namespace infer {
+namespace {
+
+TEST_CASE("metrics: a histogram's bounds are inclusive") {
+  Histogram h({1, 2, 5});
+  for (const double value : {0.5, 1.0, 1.5, 2.0, 5.0, 5.1, 100.0}) h.observe(value);
+  const Histogram::Snapshot s = h.snapshot();
+  CHECK(s.counts == std::vector<uint64_t>{2, 2, 1, 2});
+  CHECK(s.sum == doctest::Approx(115.1));
+}
+
+TEST_CASE("metrics: text") {
+  Metrics metrics;
+  metrics.generated_tokens += 5;
+  metrics.batch_size.observe(3);
+  metrics.responses.add("200", 2);
+  metrics.responses.add("429");
+  EngineGauges gauges;
+  gauges.blocks_cached = 7;
+  metrics.set_gauges(gauges);
+  const std::string text = metrics.text();
+  for (const char* line :
+       {"# TYPE infer_generated_tokens_total counter\ninfer_generated_tokens_total 5\n",
+        "infer_responses_total{status=\"200\"} 2\ninfer_responses_total{status=\"429\"} 1\n",
+        "# TYPE infer_kv_blocks_cached gauge\ninfer_kv_blocks_cached 7\n", "infer_step_batch_size_bucket{le=\"2\"} 0\n",
+        "infer_step_batch_size_bucket{le=\"4\"} 1\n", "infer_step_batch_size_bucket{le=\"+Inf\"} 1\n",
+        "infer_step_batch_size_sum 3\ninfer_step_batch_size_count 1\n"}) {
+    CAPTURE(line);
+    CHECK(text.find(line) != std::string::npos);
+  }
+}
+
+TEST_CASE("metrics: threads lose no count") {
+  Metrics metrics;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 1000; ++j) {
+        metrics.queue_time.observe(j);
+        metrics.responses.add("200");
+        ++metrics.cancelled;
+        if (j % 100 == 0) CHECK(!metrics.text().empty());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  uint64_t n = 0;
+  for (const uint64_t count : metrics.queue_time.snapshot().counts) n += count;
+  CHECK(n == 4000);
+  CHECK(metrics.responses.snapshot().at("200") == 4000);
+  CHECK(metrics.cancelled == 4000);
+}
+
+TEST_CASE("log: lines for people and for programs") {
+  const Json fields = {{"id", "a"}, {"path", "/x y"}, {"n", 3}, {"text", "\x1b[31m\n\xFF"}, {"none", ""}};
+  CHECK(log_line(LogLevel::kInfo, "request", fields, false, "T") ==
+        "T info request id=a path=\"/x y\" n=3 text=\\x1B[31m\\n\\xFF none=\"\"");
+  const std::string json = log_line(LogLevel::kError, "request", fields, true, "T");
+  CHECK(json.find('\n') == std::string::npos);
+  CHECK(json.find('\x1b') == std::string::npos);
+  const Json parsed = Json::parse(json);
+  CHECK(parsed["level"] == "error");
+  CHECK(parsed["time"] == "T");
+  CHECK(parsed["n"] == 3);
+}
+
+TEST_CASE("recent prompts: the first token that differs from the nearest one") {
+  RecentPrompts prompts;
+  using Tokens = std::vector<TokenId>;
+  CHECK(!prompts.add(Tokens{1, 2, 3}, ""));
+  CHECK(prompts.add(Tokens{1, 2, 4, 5}, "") == 2u);
+  CHECK(prompts.add(Tokens{1, 2, 4, 6}, "") == 3u);
+  CHECK(!prompts.add(Tokens{1, 2}, ""));
+  CHECK(prompts.add(Tokens{9}, "") == 0u);
+  CHECK(!prompts.add(Tokens{1, 2, 7}, "salt"));
+  for (TokenId i = 0; i < 100; ++i) prompts.add(Tokens{50 + i}, "");
+  CHECK(prompts.add(Tokens{1, 2, 3}, "") == 0u);
+}
+
+}  // namespace
+}  // namespace infer

@@ -1,0 +1,110 @@
+// The JSON of answers.
+#include "src/server/responses.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "ggml-like/gguf.h"
+#include "src/model/vocabulary_loader.h"
+
+namespace infer {
+namespace {
+
+const Tokenizer& tokenizer() {
+  static const Tokenizer one(
+      load_vocabulary(*GgufFile::open(std::string(INFER_SOURCE_DIR) + "/tests/data/vocab_only.gguf")));
+  return one;
+}
+
+TEST_CASE("responses: base64") {
+  CHECK(base64("") == "");
+  CHECK(base64("f") == "Zg==");
+  CHECK(base64("fo") == "Zm8=");
+  CHECK(base64("foo") == "Zm9v");
+  CHECK(base64("foobar") == "Zm9vYmFy");
+  CHECK(base64(std::string("\0\xFF\xFE", 3)) == "AP/+");
+}
+
+TEST_CASE("responses: usage adds up") {
+  CHECK(usage_json({10, 4, 5}) == Json::parse(R"({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15,
+                                                  "prompt_tokens_details": {"cached_tokens": 4}})"));
+}
+
+TEST_CASE("responses: reasons as the API calls them") {
+  CHECK(finish_word(FinishReason::kEndOfGeneration) == "stop");
+  CHECK(finish_word(FinishReason::kStopString) == "stop");
+  CHECK(finish_word(FinishReason::kMaxTokens) == "length");
+  CHECK(finish_word(FinishReason::kContextFull) == "length");
+}
+
+TEST_CASE("responses: events of a stream") {
+  const ResponseHead head{"id", 5, "m"};
+  CHECK(sse_event(chat_chunk(head, 1, {{"content", "a\nb"}}, FinishReason::kNone, nullptr, false)) ==
+        "data: {\"id\":\"id\",\"object\":\"chat.completion.chunk\",\"created\":5,\"model\":\"m\",\"choices\":"
+        "[{\"index\":1,\"delta\":{\"content\":\"a\\nb\"},\"logprobs\":null,\"finish_reason\":null}]}\n\n");
+  CHECK(completion_chunk(head, 0, "x", FinishReason::kMaxTokens, nullptr, true)["usage"].is_null());
+  CHECK(completion_chunk(head, 0, "x", FinishReason::kMaxTokens, nullptr, true)["choices"][0]["finish_reason"] ==
+        "length");
+  const Json last = usage_chunk(head, true, {1, 0, 2});
+  CHECK(last["choices"].empty());
+  CHECK(last["usage"]["total_tokens"] == 3);
+  CHECK(sse_event({{"text", "\xFF"}}) == "data: {\"text\":\"\xEF\xBF\xBD\"}\n\n");
+}
+
+TEST_CASE("responses: reasoning is a member of its own") {
+  AnswerRecord answer;
+  AnswerEvent event;
+  event.delta.reasoning = "hm";
+  answer.add(std::move(event));
+  event = {};
+  event.delta.content = "yes";
+  event.new_tokens = 2;
+  event.finished = FinishReason::kEndOfGeneration;
+  answer.add(std::move(event));
+  const Json choice = chat_choice(0, answer, nullptr);
+  CHECK(choice["message"]["reasoning_content"] == "hm");
+  CHECK(choice["message"]["content"] == "yes");
+  CHECK(choice["finish_reason"] == "stop");
+  CHECK(answer.n_tokens == 2);
+  CHECK(!chat_choice(0, {}, nullptr)["message"].contains("reasoning_content"));
+}
+
+TEST_CASE("responses: log-probabilities of both forms") {
+  const TokenId byte = tokenizer().find("<0xC3>");  // half a character
+  REQUIRE(byte != kNoToken);
+  const std::vector<TokenId> word = tokenizer().encode("time", false, false);
+  std::vector<TokenScore> scores = {{word[0], std::nullopt, {}},
+                                    {byte, -0.5, {{byte, -0.5}, {word[0], -std::numeric_limits<double>::infinity()}}}};
+  int64_t offset = 3;
+  const Json completion = completion_logprobs(tokenizer(), scores, offset);
+  CHECK(completion["token_logprobs"] == Json::parse("[null, -0.5]"));
+  CHECK(completion["top_logprobs"][0].is_null());
+  CHECK(completion["top_logprobs"][1]["\xEF\xBF\xBD"] == -0.5);
+  CHECK(completion["text_offset"][0] == 3);
+  scores.erase(scores.begin());
+  const Json entry = chat_logprobs(tokenizer(), scores)["content"][0];
+  CHECK(entry["token"] == "\xEF\xBF\xBD");
+  CHECK(entry["bytes"] == Json::parse("[195]"));
+  CHECK(entry["top_logprobs"][1]["logprob"] == -9999.0);
+  CHECK_NOTHROW(json_text(entry));
+}
+
+TEST_CASE("responses: embeddings") {
+  const Json numbers = embedding_response("m", {{0.5f, -1}, {0, 2}}, false, 7);
+  CHECK(numbers["data"][1]["embedding"] == Json::parse("[0.0, 2.0]"));
+  CHECK(numbers["usage"]["total_tokens"] == 7);
+  CHECK(embedding_response("m", {{0.5f, -1}}, true, 7)["data"][0]["embedding"] == "AAAAPwAAgL8=");
+}
+
+TEST_CASE("responses: timings of an answer without tokens are finite") {
+  AnswerTimes times;
+  times.arrived = times.started = times.ended = Clock::now();
+  const Json json = timings_json(times, {5, 0, 0});
+  CHECK(json["predicted_ms"] == 0);
+  CHECK(json["predicted_per_second"] == 0);
+  CHECK(json["prompt_n"] == 5);
+}
+
+}  // namespace
+}  // namespace infer
