@@ -164,6 +164,11 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   Choice& choice = found->second;
   Generation& generation = *choice.generation;
   const GenerationParams& params = generation.params;
+  if (progress.finished == FinishReason::kError) {
+    // Further choices may not even have begun.
+    stop(std::shared_ptr<Generation>(choice.generation), FinishReason::kError, progress.error);
+    return;
+  }
   AnswerEvent event;
   if (choice.times.started == Clock::time_point()) {
     choice.times.started = before;
@@ -187,7 +192,6 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   choice.rows.clear();
   metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
   event.finished = progress.finished;
-  event.error = progress.error;
   event.embedding = progress.pooled;
   if (choice.text.stopped() && progress.finished == FinishReason::kNone) {
     engine_->cancel(progress.id, FinishReason::kStopString);

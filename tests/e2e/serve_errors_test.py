@@ -2,10 +2,11 @@
 
 import json
 import socket
+import tempfile
 import time
 
-from harness import expect, expect_equal, main, test, test_each
-from models import DEMO_TARGET
+from harness import expect, expect_equal, main, run, test, test_each
+from models import DEMO_TARGET, SPM
 from serving import Server
 
 CHAT, TEXT, EMBED = "/v1/chat/completions", "/v1/completions", "/v1/embeddings"
@@ -213,6 +214,23 @@ def connections_are_kept_and_pipelined():
     request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     last = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     expect_equal(SERVER.raw(request * 4 + last).count("HTTP/1.1 200 "), 5, "answers to five requests at once")
+
+
+@test
+def results_that_are_not_numbers():
+    """A model with damaged weights fails its requests, with whatever choices they have, and nothing else."""
+    inspected = json.loads(run("inspect", SPM, "--json").out)
+    at = next(t["file_offset"] for t in inspected["tensors"] if t["name"] == "blk.1.ffn_up.weight")
+    content = bytearray(SPM.read_bytes())
+    content[at:at + 4] = b"\x00\x00\xc0\x7f"
+    with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+        file.write(content)
+        file.flush()
+        with Server(file.name, "-t", 1) as server:
+            for n in (1, 3, 1):
+                expect_error(server.post(TEXT, text(n=n)), 500, None, "engine_error", "damaged")
+            expect_equal(server.get("/health").status, 200, "health")
+            expect_equal(server.metrics()["infer_kv_blocks_used"], 0, "blocks in use")
 
 
 @test

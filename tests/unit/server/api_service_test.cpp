@@ -32,8 +32,10 @@ class Service {
     served->quantization = model_quantization(model->file());
     served->engine =
         std::make_unique<EngineThread>(std::make_unique<Engine>(model, options), metrics_, [](const std::string&) {});
+    engine_ = served->engine.get();
     service_.set_model(std::move(served));
   }
+  EngineThread& engine() { return *engine_; }
 
   // Status and body of a request, streamed or not. A client that `leaves` is gone from the beginning.
   std::pair<int, std::string> ask(const std::string& method, const std::string& path, const std::string& body = "",
@@ -57,6 +59,7 @@ class Service {
   Metrics metrics_;
   ServerLog log_;
   ApiService service_;
+  EngineThread* engine_ = nullptr;
 };
 
 TEST_CASE("api: before the model is there") {
@@ -114,6 +117,33 @@ TEST_CASE("api: a client that leaves frees its blocks") {
   // The engine takes cancellations before its next step, and this request needs one.
   CHECK(s.ask("POST", "/v1/completions", R"({"prompt": [5], "max_tokens": 1})").first == 200);
   CHECK(s.metrics_.gauges().blocks_used == 0);
+}
+
+TEST_CASE("api: what is cancelled gives its blocks back within two steps") {
+  Service s;
+  s.load();
+  for (int round = 0; round < 20; ++round) {
+    const auto generation = std::make_shared<Generation>();
+    generation->prompt = {5, 6, 7};
+    generation->params.max_tokens = 250;
+    generation->params.ignore_eog = true;
+    generation->params.n = 2;
+    generation->answers = std::make_shared<AnswerQueue>();
+    s.engine().submit(generation);
+    while (generation->answers->wait(std::chrono::milliseconds(100)).empty()) {
+    }
+    s.engine().cancel(generation);
+    const int64_t before = s.metrics_.gauges().steps;
+    int n_ended = 0;
+    while (n_ended < 2) {
+      for (const AnswerEvent& event : generation->answers->wait(std::chrono::milliseconds(100))) {
+        n_ended += event.finished == FinishReason::kCancelled;
+      }
+    }
+    const EngineGauges after = s.metrics_.gauges();
+    CHECK(after.blocks_used == 0);
+    CHECK(after.steps <= before + 2);
+  }
 }
 
 TEST_CASE("api: a server that stops takes no more requests and ends what is under way") {
