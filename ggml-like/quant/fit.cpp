@@ -90,17 +90,17 @@ namespace {
 
 // Of nearly 256 steps only the last few are worth a search: the rounding errors of 32 values differ from one candidate
 // to the next by chance, so the best of a handful is several percent better than the first.
-constexpr float kLargestCodes[] = {127.0f, 126.3f, 125.6f};
-constexpr int kTried = static_cast<int>(std::size(kLargestCodes));
+constexpr float kBelowLargestCode[] = {0.0f, 0.7f, 1.4f};
+constexpr int kTried = static_cast<int>(std::size(kBelowLargestCode));
 
 template <bool kWeighted>
-uint16_t search_int8(const Values<32>& v, int8_t code[32]) {
+uint16_t search_int8(const Values<32>& v, float largest_code, int8_t code[32]) {
   const Part<32, kWeighted> part(v, 0);
-  const Lanes low = all_lanes(-127), high = all_lanes(127);
+  const Lanes low = all_lanes(-largest_code), high = all_lanes(largest_code);
   uint16_t d[kTried];
   float scale[kTried], inverse_scale[kTried];
   for (int k = 0; k < kTried; ++k) {
-    d[k] = v.to_f16(v.largest / kLargestCodes[k]);
+    d[k] = v.to_f16(v.largest / (largest_code - kBelowLargestCode[k]));
     scale[k] = v.from_f16(d[k]);
     inverse_scale[k] = inverse(scale[k]);
   }
@@ -130,10 +130,12 @@ uint16_t search_int8(const Values<32>& v, int8_t code[32]) {
 
 }  // namespace
 
-uint16_t fit_int8(const float* x, const float* importance, int8_t code[32]) {
+uint16_t fit_int8(const float* x, const float* importance, int largest_code, int8_t code[32]) {
   Values<32> v;
   const Loaded loaded = load(x, importance, v);
-  if (loaded == Loaded::kValues) return v.weighted ? search_int8<true>(v, code) : search_int8<false>(v, code);
+  const float largest = static_cast<float>(largest_code);
+  if (loaded == Loaded::kValues)
+    return v.weighted ? search_int8<true>(v, largest, code) : search_int8<false>(v, largest, code);
   std::fill_n(code, 32, int8_t{0});
   return loaded == Loaded::kNotFinite ? kF16NaN : 0;
 }

@@ -37,8 +37,8 @@ struct Fit32 {
 Fit32 fit_scale32(const float* x, const float* importance, IntegerGrid grid);
 Fit32 fit_scale32(const float* x, const float* importance, IQ4NLGrid grid);
 Fit32 fit_min32(const float* x, const float* importance, int max_code);
-// x ~ d * code with codes in -127 .. 127: fills them and returns d.
-uint16_t fit_int8(const float* x, const float* importance, int8_t code[32]);
+// x ~ d * code with codes in -largest_code .. largest_code: fills them and returns d.
+uint16_t fit_int8(const float* x, const float* importance, int largest_code, int8_t code[32]);
 
 // Super-blocks. x ~ d * scale[s] * grid value, or d * scale[s] * code - dmin * min[s].
 struct Fit256 {

@@ -4,10 +4,6 @@
 
 #include <cstdint>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 namespace infer {
 
 using Lanes = float __attribute__((vector_size(16)));
@@ -19,15 +15,10 @@ inline Lanes all_lanes(float v) { return Lanes{v, v, v, v}; }
 inline Lanes load_lanes(const float* x) { return *reinterpret_cast<const Lanes*>(x); }  // REQUIRES 16-byte alignment
 inline void store_lanes(float* x, Lanes v) { *reinterpret_cast<Lanes*>(x) = v; }
 
-// v where it is beyond the bound; the bound elsewhere, and for a NaN. GCC knows the instruction in the comparison only
-// when it does not know the bound.
-#ifdef __SSE2__
-inline Lanes at_least(Lanes v, Lanes bound) { return _mm_max_ps(v, bound); }
-inline Lanes at_most(Lanes v, Lanes bound) { return _mm_min_ps(v, bound); }
-#else
+// v where it is beyond the bound; the bound elsewhere, and for a NaN. GCC sees one instruction in this only where it
+// does not see a constant in the bound: fits get theirs as arguments from other units.
 inline Lanes at_least(Lanes v, Lanes bound) { return v > bound ? v : bound; }
 inline Lanes at_most(Lanes v, Lanes bound) { return v < bound ? v : bound; }
-#endif
 inline Lanes clamp_lanes(Lanes v, Lanes low, Lanes high) { return at_most(at_least(v, low), high); }
 inline Lanes abs_lanes(Lanes v) { return reinterpret_cast<Lanes>(reinterpret_cast<LaneMask>(v) & 0x7fffffff); }
 

@@ -24,7 +24,7 @@ void q8_0_from_float(const float* values, void* blocks, int64_t n) { q8_0_encode
 void q8_0_encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ8_0*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
-    block->d = fit_int8(values + start, importance_at(importance, start), block->qs);
+    block->d = fit_int8(values + start, importance_at(importance, start), 127, block->qs);
   }
 }
 
