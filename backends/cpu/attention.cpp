@@ -10,6 +10,7 @@
 #include "ggml-like/float_math.h"
 #include "ggml-like/half.h"
 #include "ggml-like/quant/blocks.h"
+#include "ggml-like/quant/cache_row.h"
 
 namespace infer::cpu {
 namespace {
@@ -53,7 +54,7 @@ bool can_store(DataType type, int dim) {
 void store_key(DataType type, const float* x, int n, uint8_t* head, int slot, uint8_t* row) {
   const TypeTraits& t = traits(type);
   if (is_float(type)) return store_values(type, x, n, head + slot * static_cast<int64_t>(t.type_size), kBlockTokens);
-  t.from_float(x, row, n);
+  store_cache_row(type, x, row, n);
   const int n_codes = static_cast<int>(t.type_size) - 2;  // bytes after the scale
   for (int first = 0; first < n; first += kBlock32, row += t.type_size, head += kBlockTokens * t.type_size) {
     std::memcpy(head + 2 * slot, row, 2);
@@ -63,7 +64,7 @@ void store_key(DataType type, const float* x, int n, uint8_t* head, int slot, ui
 
 void store_value(DataType type, const float* x, int n, uint8_t* to) {
   if (is_float(type)) return store_values(type, x, n, to, 1);
-  traits(type).from_float(x, to, n);
+  store_cache_row(type, x, to, n);
 }
 
 // https://arxiv.org/abs/2108.12409: geometric slopes, for head counts that are no power of two interleaved from the

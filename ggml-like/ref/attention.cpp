@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ggml-like/error.h"
+#include "ggml-like/quant/cache_row.h"
 #include "ggml-like/ref/ref_ops.h"
 
 namespace infer::ref {
@@ -54,12 +55,10 @@ void kv_store(const Prepared&, const Launch& launch, Stream&) {
     const auto table = step.block_table(cache.group, step.sequences()[t]);
     const int position = step.positions()[t];
     for (int h = 0; h < cache.n_kv_head; ++h) {
-      traits(cache.key_type)
-          .from_float(k.data<float>() + t * k.desc->row_stride + h * cache.key_dim, view.key(table, position, h),
-                      cache.key_dim);
-      traits(cache.value_type)
-          .from_float(v.data<float>() + t * v.desc->row_stride + h * cache.value_dim, view.value(table, position, h),
-                      cache.value_dim);
+      store_cache_row(cache.key_type, k.data<float>() + t * k.desc->row_stride + h * cache.key_dim,
+                      view.key(table, position, h), cache.key_dim);
+      store_cache_row(cache.value_type, v.data<float>() + t * v.desc->row_stride + h * cache.value_dim,
+                      view.value(table, position, h), cache.value_dim);
     }
   }
 }

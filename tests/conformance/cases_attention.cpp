@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ggml-like/error.h"
+#include "ggml-like/quant/cache_row.h"
 #include "tests/conformance/case.h"
 
 namespace infer::test {
@@ -224,7 +225,7 @@ Composition in_chunks(const AttentionCase& a, int store_chunk, int chunk, bool m
 std::vector<float> stored(DataType type, const std::vector<float>& x) {
   std::vector<std::byte> bytes(row_bytes(type, static_cast<int64_t>(x.size())));
   std::vector<float> back(x.size());
-  traits(type).from_float(x.data(), bytes.data(), static_cast<int64_t>(x.size()));
+  store_cache_row(type, x.data(), bytes.data(), static_cast<int64_t>(x.size()));
   traits(type).to_float(bytes.data(), back.data(), static_cast<int64_t>(x.size()));
   return back;
 }
@@ -474,9 +475,13 @@ void add_attention_cases(std::vector<Entry>& list) {
       true);
   for (const DataType type : quantized) {
     for (const int dim : {32, 64, 96, 128}) {
-      AttentionCase a{.heads = 8, .key_dim = dim, .value_dim = dim, .key_type = type, .value_type = type};
+      AttentionCase a{.heads = 8,
+                      .key_dim = dim,
+                      .value_dim = dim,
+                      .key_type = type,
+                      .value_type = type,
+                      .sequences = {{530, 20}, {33, 3}}};
       a.fused = dim == 64;
-      a.sequences = {{530, 20}, {33, 3}};
       add(list, a, false);
       a.params.window = 100;
       a.params.softcap = 20;
