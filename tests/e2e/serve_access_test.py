@@ -87,6 +87,20 @@ def bad_keys_and_addresses():
 
 
 @test
+def wrong_values_of_flags():
+    wrong = {"--port": ("-1", "65536", "x", ""), "--parallel": ("0", "513", ""), "--kv-tokens": ("-1", "x"),
+             "--max-itl-ms": ("-1", "x"), "--max-queue": ("-1", ""), "--max-body": ("0",), "--timeout": ("0", "1.5"),
+             "--log-format": ("xml", ""), "--log-level": ("loud",), "--pooling": ("max",), "--host": ("",),
+             "--predict": ("0", "-1", ""), "--temp": ("nan",), "--ubatch-size": ("0",), "--alias": ("",)}
+    for flag, values in wrong.items():
+        for value in values:
+            result = run("serve", "-m", DEMO_TARGET, "--port", 0, f"{flag}={value}", timeout=30)
+            expect_equal((result.code, result.out), (2, ""), f"exit code and standard output of\n{result}\n")
+            expect(result.err.count("\n") == 1, "one line", result)
+    refused(1, "none.gguf", "-m", "none.gguf")
+
+
+@test
 def other_addresses_with_a_key_or_without_any():
     with Server(DEMO_TARGET, "--host", "0.0.0.0", "--no-auth") as server:
         expect_equal(server.post(TEXT, ONE_TOKEN).status, 200, "status without a key")

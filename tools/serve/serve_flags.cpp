@@ -18,17 +18,24 @@ Json settings_of(const CLI::App& app) {
   return settings;
 }
 
+// An empty value, as of an unset shell variable, is none.
+CLI::Validator some_value() {
+  return {[](std::string& text) { return text.empty() ? "a value, found none" : ""; }, ""};
+}
+
 }  // namespace
 
 std::function<int()> define_serve(CLI::App& app) {
   const auto o = std::make_shared<ServeOptions>();
   const auto number = [&](const char* name, auto& value, const char* text, int64_t least, int64_t most) {
-    return app.add_option(name, value, text)->check(CLI::Range(least, most))->capture_default_str()->type_name("N");
+    return app.add_option(name, value, text)
+        ->check(some_value())
+        ->check(CLI::Range(least, most))
+        ->capture_default_str()
+        ->type_name("N");
   };
   const auto text = [&](const char* name, std::string& value, const char* help, const char* type) {
-    return app.add_option(name, value, help)
-        ->check(CLI::Validator([](std::string& s) { return s.empty() ? "a value, found none" : ""; }, ""))
-        ->type_name(type);
+    return app.add_option(name, value, help)->check(some_value())->type_name(type);
   };
   const auto word = [&](const char* name, std::string& value, const char* help, std::vector<std::string> words) {
     return app.add_option(name, value, help)
