@@ -9,7 +9,7 @@ namespace infer {
 std::vector<std::string> device_names() { return {"cpu", "ref"}; }
 
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options) {
-  if (name == "cpu") return create_cpu_device({options.n_threads, ""});
+  if (name == "cpu") return create_cpu_device({options.n_threads, "", options.n_threads_batch, options.processors});
   if (name == "ref") return create_ref_device();
   std::string known;
   for (const std::string& n : device_names()) known += (known.empty() ? "" : ", ") + n;

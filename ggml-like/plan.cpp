@@ -264,12 +264,15 @@ void Plan::run(const StepInputs& step, std::span<Stream* const> streams, std::sp
   for (Stream* stream : streams) stream->synchronize();
 }
 
+// Keys of single nodes must not meet those of segments.
+constexpr uint64_t kProfiledSegment = uint64_t{1} << 32;
+
 void Plan::run_profiled(const Step& s, const StepInputs& step, Stream& stream) {
   stream.synchronize();
   for (int n = s.first_node; n < s.first_node + s.count; ++n) {
     BoundNode& node = bound_[n];
     const auto start = std::chrono::steady_clock::now();
-    node.record->launch(*node.prepared, node.launch, stream);
+    stream.run(kProfiledSegment + static_cast<uint64_t>(n), {&node, 1});
     stream.synchronize();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     options_.profile->add(graph_, graph_.nodes()[n], step, seconds);

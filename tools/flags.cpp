@@ -1,11 +1,14 @@
 #include "tools/flags.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
 
 #include "ggml-like/error.h"
+#include "ggml-like/printable.h"
 
 namespace infer {
 namespace {
@@ -37,12 +40,34 @@ std::optional<uint64_t> parse_seed(const std::string& text) {
   return seed;
 }
 
+// Processors lo .. hi of "lo-hi"; none for "".
+std::vector<int> parse_cpu_range(const std::string& text) {
+  if (text.empty()) return {};
+  int low = -1, high = -1;
+  const char* end = text.data() + text.size();
+  const auto [dash, first] = std::from_chars(text.data(), end, low);
+  if (first == std::errc() && dash != end && *dash == '-') {
+    const auto [at, second] = std::from_chars(dash + 1, end, high);
+    if (second != std::errc() || at != end) high = -1;
+  }
+  const long processors = sysconf(_SC_NPROCESSORS_CONF);
+  if (low < 0 || high < low || high >= processors) {
+    throw Error(ErrorCode::kInvalidArgument, concat("[flags] --cpu-range: LO-HI, processors from 0 to ", processors - 1,
+                                                    ", found ", printable(text, 40)));
+  }
+  std::vector<int> range;
+  for (int i = low; i <= high; ++i) range.push_back(i);
+  return range;
+}
+
 }  // namespace
 
 EngineOptions ModelFlags::engine_options() const {
   EngineOptions options;
   options.context = context;
   options.n_threads = threads;
+  options.n_threads_batch = threads_batch;
+  options.processors = parse_cpu_range(cpu_range);
   options.device = device;
   options.profile = profile;
   if (gpu_layers == "auto") {
@@ -78,6 +103,13 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
   app.add_option("-t,--threads", flags.threads, "CPU threads (default: physical cores)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
+  app.add_option("--threads-batch", flags.threads_batch,
+                 "-tb: CPU threads of steps that compute prompts (default: as -t)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_option("--cpu-range", flags.cpu_range, "-Cr: processors that the CPU threads stay on, as 0-7 (default: any)")
+      ->check(not_empty())
+      ->type_name("LO-HI");
   app.add_option("--device", flags.device, "Device of the layers that -ngl counts: cpu or ref (default: cpu)")
       ->type_name("NAME");
   app.add_option(
@@ -184,7 +216,7 @@ std::vector<std::string> expand_short_flags(const std::vector<std::string>& argu
   static const std::map<std::string, std::string> kLong = {
       {"-ngl", "--n-gpu-layers"}, {"-md", "--draft-model"},    {"-ctk", "--cache-type-k"},
       {"-ctv", "--cache-type-v"}, {"-sys", "--system-prompt"}, {"-sysf", "--system-prompt-file"},
-      {"-st", "--single-turn"}};
+      {"-st", "--single-turn"},   {"-tb", "--threads-batch"},  {"-Cr", "--cpu-range"}};
   std::vector<std::string> expanded;
   for (const std::string& argument : arguments) {
     const size_t equals = argument.find('=');

@@ -17,6 +17,8 @@ struct ModelFlags {
   std::string model;
   int64_t context = 0;               // -c; 0: the model's own, at most kDefaultContext
   int threads = 0;                   // -t; 0: physical cores
+  int threads_batch = 0;             // -tb; 0: as -t
+  std::string cpu_range;             // --cpu-range; "": anywhere
   std::string device = "cpu";        // --device
   std::string gpu_layers;            // -ngl; "" all
   std::string key_type, value_type;  // -ctk, -ctv; "": the device's default

@@ -44,7 +44,10 @@ constexpr std::array kRecords = {
 
 class StreamImpl final : public CpuStream {
  public:
-  StreamImpl(const KernelTable& kernels, int n_threads) : kernels_(kernels), pool_(n_threads) {}
+  StreamImpl(const KernelTable& kernels, const CpuOptions& options)
+      : kernels_(kernels),
+        options_(options),
+        pool_(std::max(options.n_threads, options.n_threads_batch), options.processors) {}
   ThreadPool& pool() override { return pool_; }
   const KernelTable& kernels() const override { return kernels_; }
   void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override {
@@ -56,15 +59,26 @@ class StreamImpl final : public CpuStream {
   std::unique_ptr<Event> record() override { return std::make_unique<Event>(); }
   void wait(const Event&) override {}
   void synchronize() override {}
+  void run(uint64_t segment_key, std::span<BoundNode> nodes) override {
+    if (nodes.empty()) return;
+    if (!options_.processors.empty()) stay_on(options_.processors[0]);
+    const StepInputs* step = nodes[0].launch.step;
+    const bool batch = step && step->n_tokens() > step->n_sequences();
+    pool_.use_threads(batch ? options_.n_threads_batch : options_.n_threads);
+    CpuStream::run(segment_key, nodes);
+  }
 
  private:
   const KernelTable& kernels_;
+  const CpuOptions options_;
   ThreadPool pool_;
 };
 
 class DeviceImpl final : public CpuDevice {
  public:
-  DeviceImpl(const KernelTable& kernels, int n_threads) : kernels_(kernels), n_threads_(n_threads) {}
+  // REQUIRES both numbers of threads.
+  DeviceImpl(const KernelTable& kernels, const CpuOptions& options)
+      : kernels_(kernels), options_(options), n_threads_(std::max(options.n_threads, options.n_threads_batch)) {}
   std::string name() const override { return "cpu"; }
   std::string description() const override {
     return concat(processor_name(), ", ", kernels_.level, ", ", n_threads_, n_threads_ == 1 ? " thread" : " threads");
@@ -72,7 +86,7 @@ class DeviceImpl final : public CpuDevice {
   DeviceMemory memory() const override { return host_memory(); }
   bool is_host() const override { return true; }
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return allocate_host(bytes); }
-  std::unique_ptr<Stream> create_stream() override { return std::make_unique<StreamImpl>(kernels_, n_threads_); }
+  std::unique_ptr<Stream> create_stream() override { return std::make_unique<StreamImpl>(kernels_, options_); }
   std::span<const OpRecord> operations() const override { return kRecords; }
   const KernelTable& kernels() const override { return kernels_; }
   int n_threads() const override { return n_threads_; }
@@ -81,7 +95,8 @@ class DeviceImpl final : public CpuDevice {
 
  private:
   const KernelTable& kernels_;
-  int n_threads_;
+  const CpuOptions options_;
+  const int n_threads_;
 };
 
 // The best of five passes over 256 MiB, each thread its own contiguous share.
@@ -89,7 +104,7 @@ double DeviceImpl::read_bandwidth() {
   constexpr int64_t kBytes = 256 << 20, kPiece = kBytes / 64;
   const std::unique_ptr<Buffer> buffer = allocate_host(kBytes);
   std::memset(buffer->host(), 1, kBytes);
-  ThreadPool pool(n_threads_);
+  ThreadPool pool(n_threads_, options_.processors);
   std::atomic<int32_t> sink = 0;
   double best = 0;
   for (int pass = 0; pass < 5; ++pass) {
@@ -124,7 +139,7 @@ double peak_rate(ThreadPool& pool, int n_threads, int64_t (*probe)(int64_t)) {
 }
 
 MachineLimits DeviceImpl::measure_limits() {
-  ThreadPool pool(n_threads_);
+  ThreadPool pool(n_threads_, options_.processors);
   return {read_bandwidth(), peak_rate(pool, n_threads_, kernels_.probe_dot),
           peak_rate(pool, n_threads_, kernels_.probe_fma)};
 }
@@ -157,7 +172,10 @@ std::vector<std::string> cpu_levels() {
 
 std::unique_ptr<Device> create_cpu_device(const CpuOptions& options) {
   const cpu::KernelTable& kernels = options.level.empty() ? cpu::choose_kernels() : cpu::choose_kernels(options.level);
-  return std::make_unique<cpu::DeviceImpl>(kernels, options.n_threads > 0 ? options.n_threads : physical_cores());
+  CpuOptions chosen = options;
+  if (chosen.n_threads <= 0) chosen.n_threads = physical_cores();
+  if (chosen.n_threads_batch <= 0) chosen.n_threads_batch = chosen.n_threads;
+  return std::make_unique<cpu::DeviceImpl>(kernels, chosen);
 }
 
 }  // namespace infer

@@ -1,5 +1,7 @@
 #include "backends/cpu/thread_pool.h"
 
+#include <sched.h>
+
 #include <utility>
 
 namespace infer::cpu {
@@ -18,15 +20,28 @@ inline void pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int n_threads) {
-  for (int i = 1; i < n_threads; ++i) workers_.emplace_back([this, i] { work(i); });
+void stay_on(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(processor, &set);
+  sched_setaffinity(0, sizeof(set), &set);  // the thread that calls; one that may not be moved stays where it is
+}
+
+ThreadPool::ThreadPool(int n_threads, const std::vector<int>& processors) : active_(n_threads) {
+  for (int i = 1; i < n_threads; ++i) {
+    const int processor = processors.empty() ? -1 : processors[i % processors.size()];
+    workers_.emplace_back([this, i, processor] {
+      if (processor >= 0) stay_on(processor);
+      work(i);
+    });
+  }
 }
 
 ThreadPool::~ThreadPool() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    ++generation_;
+    generation_ += uint64_t{1} << kThreadBits;
   }
   wake_.notify_all();
   for (std::thread& t : workers_) t.join();
@@ -54,6 +69,7 @@ void ThreadPool::work(int thread) {
     }
     seen = generation_.load(std::memory_order_acquire);
     if (stop_) return;
+    if (static_cast<uint64_t>(thread) >= (seen & ((uint64_t{1} << kThreadBits) - 1))) continue;
     take_pieces(thread);
     busy_.fetch_sub(1, std::memory_order_release);
   }
@@ -64,8 +80,8 @@ void ThreadPool::dispatch(int64_t n_pieces, const void* body, Call call) {
   call_ = call;
   n_pieces_ = n_pieces;
   next_piece_ = 0;
-  busy_ = static_cast<int>(workers_.size());
-  generation_.fetch_add(1);
+  busy_ = active_ - 1;
+  generation_ = ((generation_.load() >> kThreadBits) + 1) << kThreadBits | static_cast<uint64_t>(active_);
   if (sleepers_.load() > 0) {
     { const std::lock_guard lock(mutex_); }
     wake_.notify_all();

@@ -12,21 +12,28 @@
 
 namespace infer::cpu {
 
+// Keeps the calling thread on one processor, if the system lets it.
+void stay_on(int processor);
+
 class ThreadPool {
  public:
-  explicit ThreadPool(int n_threads);  // REQUIRES at least 1
+  // REQUIRES at least 1 thread. Thread i stays on processor processors[i % processors.size()]; none given: anywhere.
+  // The calling thread is not moved.
+  explicit ThreadPool(int n_threads, const std::vector<int>& processors = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
+  // Loops from now on use the first n threads only, 1 <= n <= size(). Not during run().
+  void use_threads(int n) { active_ = n; }
 
   // Calls body(piece, thread) for every piece in [0, n_pieces), each once, on any thread (0 .. size() - 1). Returns
   // when all are done; the first exception thrown is thrown again here. One caller at a time.
   template <typename Body>
   void run(int64_t n_pieces, const Body& body) {
     if (n_pieces <= 0) return;
-    if (workers_.empty() || n_pieces == 1) {
+    if (active_ == 1 || n_pieces == 1) {
       for (int64_t i = 0; i < n_pieces; ++i) body(i, 0);
       return;
     }
@@ -46,7 +53,11 @@ class ThreadPool {
   Call call_ = nullptr;
   int64_t n_pieces_ = 0;
   std::atomic<int64_t> next_piece_{0};
+  // The number of the loop in its upper bits and the threads that take part in it in the lower kThreadBits: one word,
+  // so that a thread that sleeps through a loop can not take the next one's number of threads for its own.
   std::atomic<uint64_t> generation_{0};
+  static constexpr int kThreadBits = 16;
+  int active_ = 1;  // of the loops to come
   std::atomic<int> busy_{0};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;

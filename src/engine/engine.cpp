@@ -60,6 +60,8 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.device = options.device;
   runner.n_gpu_layers = options.n_gpu_layers;
   runner.n_threads = options.n_threads;
+  runner.n_threads_batch = options.n_threads_batch;
+  runner.processors = options.processors;
   runner.default_cache_types = options.default_cache_types;
   runner.key_type = options.key_type;
   runner.value_type = options.value_type;

@@ -41,8 +41,9 @@ std::vector<DeviceUse> ModelRunner::plan(std::shared_ptr<Model> model, const Run
 }
 
 void ModelRunner::open_devices() {
-  devices_.push_back(open_device("cpu", {options_.n_threads}));
-  if (options_.device != "cpu") devices_.push_back(open_device(options_.device, {options_.n_threads}));
+  const DeviceOptions threads = {options_.n_threads, options_.n_threads_batch, options_.processors};
+  devices_.push_back(open_device("cpu", threads));
+  if (options_.device != "cpu") devices_.push_back(open_device(options_.device, threads));
   for (const auto& device : devices_) streams_.push_back(device->create_stream());
   arenas_.resize(devices_.size());
   step_buffers_.resize(devices_.size());

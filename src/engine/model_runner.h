@@ -19,6 +19,8 @@ struct RunnerOptions {
   std::string device = "cpu";     // where the layers that -ngl counts go
   int n_gpu_layers = kAllLayers;  // the last N layers (the output counts as one) on `device`, the rest on the CPU
   int n_threads = 0;              // of the CPU; 0: physical cores
+  int n_threads_batch = 0;        // see DeviceOptions
+  std::vector<int> processors;
   DataType key_type = DataType::kF32, value_type = DataType::kF32;
   bool default_cache_types = true;  // ignore the two above and take each device's own default
   int64_t n_blocks = 0;             // KV blocks of every layer

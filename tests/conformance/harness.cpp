@@ -23,7 +23,8 @@ std::vector<TestDevice>& test_devices() {
     add("ref", "", 1, create_ref_device());
     for (const std::string& level : cpu_levels()) {
       for (const int threads : {1, 3}) {
-        add(concat("cpu:", level, "/", threads), level, threads, create_cpu_device({threads, level}));
+        add(concat("cpu:", level, "/", threads), level, threads,
+            create_cpu_device({.n_threads = threads, .level = level}));
       }
     }
     for (const std::string& name : device_names()) {

@@ -38,7 +38,7 @@ class ForcedLevel {
 
 std::string message_of(const std::string& level) {
   try {
-    create_cpu_device({1, level});
+    create_cpu_device({.n_threads = 1, .level = level});
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::kInvalidArgument);
     return error.what();
@@ -61,7 +61,7 @@ TEST_CASE("cpu levels: scalar always runs, names are unique, the table says its 
 TEST_CASE("cpu levels: the one INFER_CPU names is what a device runs") {
   for (const std::string& name : cpu_levels()) {
     const ForcedLevel forced(name.c_str());
-    const std::unique_ptr<Device> device = create_cpu_device({2, ""});
+    const std::unique_ptr<Device> device = create_cpu_device({.n_threads = 2});
     const std::unique_ptr<Stream> stream = device->create_stream();
     CHECK(static_cast<cpu::CpuDevice&>(*device).kernels().level == name);
     CHECK(cpu::cpu(*stream).kernels().level == name);
@@ -81,7 +81,7 @@ TEST_CASE("cpu levels: without INFER_CPU, or with an empty one, the best that ru
 TEST_CASE("cpu levels: an argument goes before the environment") {
   const ForcedLevel forced("no_such_level");
   CHECK_THROWS_AS(cpu::choose_kernels(), Error);
-  const std::unique_ptr<Device> device = create_cpu_device({1, "scalar"});
+  const std::unique_ptr<Device> device = create_cpu_device({.n_threads = 1, .level = "scalar"});
   CHECK(static_cast<cpu::CpuDevice&>(*device).kernels().level == std::string("scalar"));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("cpu device: memory, cores and threads are plausible") {
 
 TEST_CASE("registry: cpu and ref are there, an unknown name is an error that lists them") {
   CHECK(open_device("ref")->name() == "ref");
-  CHECK(open_device("cpu", {1})->name() == "cpu");
+  CHECK(open_device("cpu", {.n_threads = 1})->name() == "cpu");
   try {
     open_device("tpu");
     FAIL("no error");

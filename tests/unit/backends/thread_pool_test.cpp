@@ -1,6 +1,7 @@
 #include "backends/cpu/thread_pool.h"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -115,4 +116,31 @@ TEST_CASE("thread pool: pools inside pieces of another pool") {
     inner.run(10 * (piece + 1), [&](int64_t, int) { ++total; });
   });
   CHECK(total == 10 * (1 + 2 + 3 + 4 + 5 + 6));
+}
+
+TEST_CASE("thread pool: loops use as many threads as they may, whatever the loops before used") {
+  ThreadPool pool(4);
+  for (int round = 0; round < 400; ++round) {
+    const int threads = 1 + round * 7 % 4;
+    pool.use_threads(threads);
+    std::atomic<int> outside{0}, done{0};
+    pool.run(24, [&](int64_t, int thread) {
+      ++done;
+      if (thread >= threads) ++outside;
+    });
+    REQUIRE(done == 24);
+    REQUIRE(outside == 0);
+  }
+}
+
+TEST_CASE("thread pool: its threads stay where they are told to") {
+  const int here = sched_getcpu();
+  ThreadPool pool(3, {here});
+  std::atomic<int> elsewhere{0};
+  for (int round = 0; round < 20; ++round) {
+    pool.run(64, [&](int64_t, int thread) {
+      if (thread > 0 && sched_getcpu() != here) ++elsewhere;
+    });
+  }
+  CHECK(elsewhere == 0);
 }
