@@ -23,7 +23,7 @@ step corpus "$vocabulary" "$folder/long_rest.npz" --seed 6 --rows 320 --length 1
 step train "$folder/short_rest.npz" "$folder/long_rest.npz" --out "$folder/target.pt" --start "$folder/fast.pt" \
   --cool-down 1 --threads "$threads"
 step corpus "$vocabulary" "$folder/draft.npz" --seed 4 --rows 8100 --length 256
-step train "$folder/draft.npz" --out "$folder/draft.pt" --layers 2 --ff 256 --kv-heads 1 \
+step train "$folder/draft.npz" --out "$folder/draft.pt" --layers 1 --ff 256 --kv-heads 1 \
   --teacher "$folder/target.pt" --threads "$threads"
 
 target="A tiny model for trying infer out: chats a little, knows the invented valley of Lindale, does small sums."
