@@ -40,7 +40,7 @@ class Admission {
     std::chrono::steady_clock::time_point entered_;
   };
 
-  // Throws ApiError (429) with Retry-After; `reason_of` its code: queue_full, queue_tokens_full.
+  // Throws ApiError (429) with a time to come again; codes: queue_full, queue_tokens_full.
   Ticket enter(int64_t sequences, int64_t prompt_tokens);
 
   // One request of a key, as long as it lives.

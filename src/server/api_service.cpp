@@ -7,7 +7,6 @@
 #include <new>
 
 #include "ggml-like/error.h"
-#include "src/text/prompt_tokens.h"
 
 namespace infer {
 namespace {

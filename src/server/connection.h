@@ -1,5 +1,5 @@
-// One client's connection: a socket, with TLS or without, that never blocks longer than its deadlines say. One thread,
-// save for interrupt().
+// One client's connection: a socket, with TLS or without, that never blocks longer than its deadlines say. One thread;
+// another may shut the socket down.
 #pragma once
 
 #include <sys/types.h>

@@ -128,6 +128,9 @@ class HttpServer::Library : public httplib::Server {
  public:
   Library(const HttpServerOptions& options, HttpService& service, int listener) : options_(options), service_(service) {
     svr_sock_ = listener;  // streams end early without one
+    // What clients are told; a connection serves any number of requests.
+    set_keep_alive_timeout(options.timeouts.idle.count());
+    set_keep_alive_max_count(1 << 20);
     set_pre_routing_handler([this](const httplib::Request&, httplib::Response& response) {
       Exchange& exchange = *current;
       if (exchange.admitted) {
