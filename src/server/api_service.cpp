@@ -1,7 +1,5 @@
 #include "src/server/api_service.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <new>
