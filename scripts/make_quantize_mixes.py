@@ -167,6 +167,19 @@ class Library:
     def on_log(self, _level, text, _data):
         self.log += text.decode("utf-8", "replace")
 
+    def quantize(self, source, target, number, importance=None):
+        """Writes the model in that type of file; importance: {tensor: floats, a mean square per column}."""
+        params = self.llama.llama_model_quantize_default_params()
+        params.ftype, params.nthread, params.allow_requantize = number, 1, True
+        if importance:
+            entries = (Importance * (len(importance) + 1))()
+            for i, (name, floats) in enumerate(importance.items()):
+                entries[i] = Importance(name.encode(), (ctypes.c_float * len(floats))(*floats), len(floats))
+            params.imatrix = ctypes.cast(entries, ctypes.c_void_p)
+        self.log = ""
+        if self.llama.llama_model_quantize(str(source).encode(), str(target).encode(), ctypes.byref(params)):
+            sys.exit(self.log.strip().splitlines()[-1])
+
     def types(self, model, number, with_importance):
         """{tensor: type} of a dry run."""
         params = self.llama.llama_model_quantize_default_params()
