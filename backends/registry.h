@@ -10,9 +10,9 @@
 namespace infer {
 
 struct DeviceOptions {
-  int n_threads = 0;            // of the CPU; 0: physical cores
-  int n_threads_batch = 0;      // of steps that compute more tokens than sequences; 0: n_threads
-  std::vector<int> processors;  // that the CPU's threads stay on, in turn; none: anywhere
+  int n_threads = 0;                 // of the CPU; 0: physical cores
+  int n_threads_batch = 0;           // of steps that compute more tokens than sequences; 0: n_threads
+  std::vector<int> processors = {};  // that the CPU's threads stay on, in turn; none: anywhere
 };
 
 // Names that open_device() takes on this machine: "cpu", "ref", and the accelerators found.

@@ -17,8 +17,8 @@ struct AttentionCase {
   int heads = 2, kv_heads = 2, key_dim = 16, value_dim = 16;
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   AttentionParams params = {};
-  bool sinks = false, fused = false;           // fused: q, k and v are columns of one tensor
-  std::vector<std::pair<int, int>> sequences;  // length, and how many of its last tokens have queries
+  bool sinks = false, fused = false;                // fused: q, k and v are columns of one tensor
+  std::vector<std::pair<int, int>> sequences = {};  // length, and how many of its last tokens have queries
 };
 
 std::string describe(const AttentionCase& a) {

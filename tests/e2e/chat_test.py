@@ -292,7 +292,7 @@ def messages_of_several_lines():
 
 @test
 def ctrl_c_stops_the_answer_and_a_second_one_leaves():
-    with chat("--ignore-eos", n=-1) as terminal:
+    with chat("--ignore-eos", "-c", 65536, n=-1) as terminal:  # long enough that it can not end by itself
         ready(terminal)
         terminal.line("Go on for ever")
         terminal.expect(r"Go on for ever\n.{3,}")
