@@ -13,6 +13,9 @@ struct DeviceOptions {
   int n_threads = 0;                 // of the CPU; 0: physical cores
   int n_threads_batch = 0;           // of steps that compute more tokens than sequences; 0: n_threads
   std::vector<int> processors = {};  // that the CPU's threads stay on, in turn; none: anywhere
+  // Of an accelerator: the value computed for a token is the same to the bit, whatever else is in its batch (one kernel
+  // family, fixed splits). The CPU and ref always are.
+  bool deterministic = false;
 };
 
 // Names that open_device() takes on this machine: "cpu", "ref", and the accelerators found.

@@ -69,6 +69,7 @@ EngineOptions ModelFlags::engine_options() const {
   options.n_threads_batch = threads_batch;
   options.processors = parse_cpu_range(cpu_range);
   options.device = device;
+  options.deterministic = deterministic;
   options.profile = profile;
   if (gpu_layers == "auto") {
     options.n_gpu_layers = kAutoLayers;
@@ -117,6 +118,8 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
          "-ngl: the last N layers go to --device, the rest to the CPU; auto (as many as fit) or all (default: all)")
       ->check(not_empty())
       ->type_name("N");
+  app.add_flag("--deterministic", flags.deterministic,
+               "On a GPU too, the same bits for a token whatever else is computed beside it (the CPU always does)");
   app.add_option("--cache-type-k", flags.key_type,
                  "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
       ->check(not_empty())

@@ -22,6 +22,7 @@ struct ModelFlags {
   std::string device = "cpu";        // --device
   std::string gpu_layers;            // -ngl; "" all
   std::string key_type, value_type;  // -ctk, -ctv; "": the device's default
+  bool deterministic = false;        // --deterministic
   bool profile = false;              // --profile, of the commands that have it
 
   EngineOptions engine_options() const;  // throws Error(kInvalidArgument)

@@ -62,6 +62,7 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.n_threads = options.n_threads;
   runner.n_threads_batch = options.n_threads_batch;
   runner.processors = options.processors;
+  runner.deterministic = options.deterministic;
   runner.default_cache_types = options.default_cache_types;
   runner.key_type = options.key_type;
   runner.value_type = options.value_type;

@@ -41,7 +41,8 @@ std::vector<DeviceUse> ModelRunner::plan(std::shared_ptr<Model> model, const Run
 }
 
 void ModelRunner::open_devices() {
-  const DeviceOptions threads = {options_.n_threads, options_.n_threads_batch, options_.processors};
+  const DeviceOptions threads = {options_.n_threads, options_.n_threads_batch, options_.processors,
+                                 options_.deterministic};
   devices_.push_back(open_device("cpu", threads));
   if (options_.device != "cpu") devices_.push_back(open_device(options_.device, threads));
   for (const auto& device : devices_) streams_.push_back(device->create_stream());

@@ -25,6 +25,7 @@ struct RunnerOptions {
   bool default_cache_types = true;  // ignore the two above and take each device's own default
   int64_t n_blocks = 0;             // KV blocks of every layer
   StepCapacity capacity;            // of the steps that will be run
+  bool deterministic = false;       // see DeviceOptions
   bool strict_offload = false;
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;
