@@ -1,9 +1,10 @@
 // How many prompt tokens a step may compute beside sequences that are being written, so that no reader waits longer for
-// the next token than asked. Learns from the steps' times what a prompt token costs; knows no clock itself. What is
-// computed does not depend on it, only when. One thread.
+// the next token than asked. Learns from the steps' times what a prompt token costs and how far steps overrun what was
+// expected of them; knows no clock itself. What is computed does not depend on it, only when. One thread.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 namespace infer {
@@ -16,7 +17,7 @@ struct StepRecord {
 
 class ChunkPacer {
  public:
-  // `max_seconds`: of a step in which anyone is waiting for a token; 0: any.
+  // `max_seconds`: of a step in which anyone is waiting for a token, in 99 of 100; 0: any.
   explicit ChunkPacer(double max_seconds) : max_seconds_(max_seconds) {}
 
   void record(const StepRecord& step);
@@ -25,9 +26,12 @@ class ChunkPacer {
   int32_t prompt_budget(int n_decodes) const;
 
  private:
+  double overrun() const;
+
   const double max_seconds_;
   std::optional<double> decode_seconds_;  // of a step without prompt tokens
   std::optional<double> token_seconds_;   // that each prompt token adds
+  std::deque<double> overruns_;           // of the last steps with both: time taken / time expected
 };
 
 }  // namespace infer

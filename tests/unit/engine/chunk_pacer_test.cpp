@@ -14,19 +14,33 @@ TEST_CASE("without a bound, or with nobody waiting, prompts take what they like"
 }
 
 TEST_CASE("chunks follow what a prompt token costs beside the decodes") {
-  ChunkPacer pacer(0.100);
+  ChunkPacer pacer(0.1505);             // planned for at first: 100 ms
   CHECK(pacer.prompt_budget(1) == 8);  // careful before anything is known
   pacer.record({1, 100, 0, 0.100});    // 1 ms a token
-  CHECK(pacer.prompt_budget(1) == 85);
+  CHECK(pacer.prompt_budget(1) == 100);
   for (int i = 0; i < 50; ++i) pacer.record({4, 0, 4, 0.035});
-  CHECK(pacer.prompt_budget(4) == 50);  // 85 ms less a decode step
-  pacer.record({5, 10, 4, 0.055});      // 2 ms a token
-  CHECK(pacer.prompt_budget(4) == 25);
+  CHECK(pacer.prompt_budget(4) == 65);  // 100 ms less a decode step
+  for (int i = 0; i < 50; ++i) pacer.record({5, 10, 4, 0.055});  // 2 ms a token
+  CHECK(pacer.prompt_budget(4) == 32);
   pacer.record({5, 10, 4, 0.045});  // and back: slowly
-  CHECK(pacer.prompt_budget(4) > 25);
-  CHECK(pacer.prompt_budget(4) < 35);
-  for (int i = 0; i < 50; ++i) pacer.record({5, 10, 4, 0.045});
-  CHECK(pacer.prompt_budget(4) >= 49);
+  CHECK(pacer.prompt_budget(4) > 32);
+  CHECK(pacer.prompt_budget(4) < 45);
+  for (int i = 0; i < 40; ++i) pacer.record({5, 10, 4, 0.045});
+  CHECK(pacer.prompt_budget(4) >= 64);
+}
+
+TEST_CASE("chunks shrink where steps overrun what is expected of them, one in a hundred apart") {
+  const auto after = [](int slow_one_in) {
+    ChunkPacer pacer(0.1505);
+    for (int i = 0; i < 50; ++i) pacer.record({4, 0, 4, 0.035});
+    for (int i = 1; i <= 320; ++i) pacer.record({5, 10, 4, i % slow_one_in == 0 ? 0.0675 : 0.045});
+    return pacer.prompt_budget(4);
+  };
+  CHECK(after(1000) >= 72);  // 150 / 1.4 less 35
+  CHECK(after(1000) <= 73);
+  CHECK(after(101) >= 71);
+  CHECK(after(33) >= 64);  // 150 / 1.5 less 35
+  CHECK(after(33) <= 65);
 }
 
 TEST_CASE("prompts go on when decodes alone take longer than the bound, and when a token costs nothing") {
