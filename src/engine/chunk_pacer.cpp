@@ -5,7 +5,7 @@
 namespace infer {
 namespace {
 
-constexpr double kWeight = 0.25;    // of a new measurement in a mean
+constexpr double kWeight = 0.25;  // of a new measurement in a mean
 constexpr double kRiseWeight = 0.5;
 constexpr int32_t kFirstChunk = 8;  // before anything is known
 constexpr int32_t kNoLimit = INT32_MAX;

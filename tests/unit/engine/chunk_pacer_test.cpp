@@ -14,12 +14,12 @@ TEST_CASE("without a bound, or with nobody waiting, prompts take what they like"
 }
 
 TEST_CASE("chunks follow what a prompt token costs beside the decodes") {
-  ChunkPacer pacer(0.1505);             // planned for at first: 100 ms
+  ChunkPacer pacer(0.1505);            // planned for at first: 100 ms
   CHECK(pacer.prompt_budget(1) == 8);  // careful before anything is known
   pacer.record({1, 100, 0, 0.100});    // 1 ms a token
   CHECK(pacer.prompt_budget(1) == 100);
   for (int i = 0; i < 50; ++i) pacer.record({4, 0, 4, 0.035});
-  CHECK(pacer.prompt_budget(4) == 65);  // 100 ms less a decode step
+  CHECK(pacer.prompt_budget(4) == 65);                           // 100 ms less a decode step
   for (int i = 0; i < 50; ++i) pacer.record({5, 10, 4, 0.055});  // 2 ms a token
   CHECK(pacer.prompt_budget(4) == 32);
   pacer.record({5, 10, 4, 0.045});  // and back: slowly
