@@ -150,6 +150,8 @@ void paged_attention(const Prepared&, const Launch& launch, Stream& stream) {
     a.block_bytes = layout.bytes;
     a.head_key_offset = head * layout.key_head;
     a.head_value_offset = layout.values_at + head * layout.value_head;
+    a.key_bytes = layout.key_head;
+    a.value_bytes = layout.value_head;
     a.table = step.block_table(c.group, sequence).data();
     a.position = step.positions()[run.first];
     a.sequence_length = step.sequence_length(sequence);

@@ -59,19 +59,33 @@ class StreamImpl final : public CpuStream {
   std::unique_ptr<Event> record() override { return std::make_unique<Event>(); }
   void wait(const Event&) override {}
   void synchronize() override {}
-  void run(uint64_t segment_key, std::span<BoundNode> nodes) override {
+  void run(uint64_t, std::span<BoundNode> nodes) override {
     if (nodes.empty()) return;
     if (!options_.processors.empty()) stay_on(options_.processors[0]);
     const StepInputs* step = nodes[0].launch.step;
     const bool batch = step && step->n_tokens() > step->n_sequences();
     pool_.use_threads(batch ? options_.n_threads_batch : options_.n_threads);
-    CpuStream::run(segment_key, nodes);
+    // Steps of one plan follow each other: after the last product comes the first.
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].launch.op.op == Op::kMatMul) next_weight_ = following_weight(nodes, i);
+      nodes[i].record->launch(*nodes[i].prepared, nodes[i].launch, *this);
+    }
   }
+  const TensorRef* next_weight() const override { return next_weight_; }
 
  private:
+  static const TensorRef* following_weight(std::span<const BoundNode> nodes, size_t node) {
+    for (size_t k = 1; k < nodes.size(); ++k) {
+      const Launch& launch = nodes[(node + k) % nodes.size()].launch;
+      if (launch.op.op == Op::kMatMul) return &launch.inputs[1];
+    }
+    return nullptr;
+  }
+
   const KernelTable& kernels_;
   const CpuOptions options_;
   ThreadPool pool_;
+  const TensorRef* next_weight_ = nullptr;
 };
 
 class DeviceImpl final : public CpuDevice {

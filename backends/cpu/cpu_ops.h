@@ -20,6 +20,8 @@ class CpuStream : public Stream {
  public:
   virtual ThreadPool& pool() = 0;
   virtual const KernelTable& kernels() const = 0;
+  // The weight that the next product of this run multiplies by; null where that is not known.
+  virtual const TensorRef* next_weight() const = 0;
 };
 inline CpuStream& cpu(Stream& stream) { return static_cast<CpuStream&>(stream); }
 

@@ -14,7 +14,7 @@ namespace infer::cpu {
 // Quantized types: `x` is Activation256 x[k / 256][x_stride] or Activation32 x[k / 32][x_stride], as the type wants,
 // with x_stride the number of tokens rounded up to kTokenPadding; blocks of padding tokens are readable. Float types:
 // `x` is const float* const*, a row of k values per token. `scratch` has product_scratch_bytes(n_tokens), 64-byte
-// aligned.
+// aligned. Weights are prefetched in order up to `stream_end`, where this thread's part ends, and from `next` on.
 struct ProductArgs {
   const uint8_t* weight;
   int64_t row_bytes;
@@ -24,6 +24,7 @@ struct ProductArgs {
   int64_t n_tokens;
   float* const* out;  // one row per token
   int64_t row_begin, row_end;
+  const uint8_t *stream_end, *next;
   float* scratch;
 };
 using ProductKernel = void (*)(const ProductArgs&);
@@ -43,6 +44,7 @@ struct AttentionArgs {
   DataType key_type, value_type;                            // F32, F16, BF16, Q8_0 or Q4_0
   const uint8_t* cache;                                     // of the layer
   int64_t block_bytes, head_key_offset, head_value_offset;  // bytes: per block, and of this KV head inside a block
+  int64_t key_bytes, value_bytes;                           // of this KV head in a block
   const int32_t* table;
   int position;  // of the first query
   int sequence_length;
@@ -56,9 +58,11 @@ struct AttentionArgs {
   float* scratch;  // attention_scratch_floats()
 };
 inline constexpr int kMaxQueryTile = 8;
+inline constexpr int kMaxAttentionRows = 64;  // (query, head) pairs that pass over keys and values together
 inline size_t attention_scratch_floats(int key_dim, int value_dim) {
-  const auto padded = [](int n) { return static_cast<size_t>((n + 15) / 16 * 16); };
-  return kMaxQueryTile * (kAttentionSplit + 2 * padded(value_dim) + 32 + padded(key_dim)) + 64;
+  const size_t padded_dim = static_cast<size_t>((value_dim + 15) / 16 * 16);
+  return kMaxQueryTile * (kAttentionSplit + padded_dim) +
+         kMaxAttentionRows * (padded_dim + static_cast<size_t>(key_dim)) + 64;
 }
 
 struct TypeKernel {

@@ -11,6 +11,8 @@ namespace {
 #define INFER_LAMBDA __attribute__((always_inline))
 
 // Each needs what stands before it; the empty lines keep the formatter from sorting them.
+#include "backends/cpu/kernels/weight_stream.h"
+
 #include "backends/cpu/kernels/products_float.h"
 
 #include "backends/cpu/kernels/floats.h"

@@ -28,6 +28,17 @@ struct ScratchLayout {
       : activations(activation_bytes(type, k, n_tokens)), per_thread(aligned(product_scratch_bytes(n_tokens))) {}
 };
 
+// How the rows of a matrix are dealt out: few, large pieces of whole row groups; enough of them that a slow thread does
+// not hold up the rest.
+struct RowPieces {
+  int64_t n, groups, pieces;
+  RowPieces(int64_t n_rows, const ThreadPool& pool)
+      : n(n_rows),
+        groups((n + kProductRows - 1) / kProductRows),
+        pieces(std::min<int64_t>(groups, pool.active_threads() == 1 ? 1 : pool.active_threads() * 8)) {}
+  int64_t first_row(int64_t piece) const { return std::min(n, groups * piece / pieces * kProductRows); }
+};
+
 // One weight matrix times some tokens, given by pointers to their inputs and outputs.
 struct Product {
   DataType type;
@@ -55,6 +66,14 @@ void quantize(CpuStream& stream, const Product& p) {
   });
 }
 
+// Where a thread begins to read a weight.
+const uint8_t* beginning(const TensorRef& weight, const ThreadPool& pool, int thread) {
+  const TensorDesc& desc = *weight.desc;
+  const RowPieces rows(desc.shape[0], pool);
+  return weight.data<uint8_t>() +
+         rows.first_row(pool.first_piece(rows.pieces, thread)) * row_bytes(desc.type, desc.shape[1]);
+}
+
 void multiply(CpuStream& stream, const Product& p) {
   const KernelTable& kernels = stream.kernels();
   const ProductKernel kernel = find_product(kernels, p.type);
@@ -62,10 +81,10 @@ void multiply(CpuStream& stream, const Product& p) {
   const int64_t tokens = static_cast<int64_t>(p.inputs.size());
   const ScratchLayout layout(p.type, p.k, tokens);
   if (!floats) quantize(stream, p);
-  // Few, large pieces of whole row groups; enough of them that a slow thread does not hold up the rest.
-  const int64_t groups = (p.n + kProductRows - 1) / kProductRows;
-  const int64_t pieces = std::min<int64_t>(groups, stream.pool().size() == 1 ? 1 : stream.pool().size() * 8);
-  stream.pool().run(pieces, [&](int64_t i, int thread) {
+  const ThreadPool& pool = stream.pool();
+  const RowPieces rows(p.n, pool);
+  const TensorRef* next = stream.next_weight();
+  stream.pool().run(rows.pieces, [&](int64_t i, int thread) {
     ProductArgs a;
     a.weight = p.weight;
     a.row_bytes = static_cast<int64_t>(row_bytes(p.type, p.k));
@@ -74,8 +93,12 @@ void multiply(CpuStream& stream, const Product& p) {
     a.x_stride = padded_tokens(tokens);
     a.n_tokens = tokens;
     a.out = p.outputs.data();
-    a.row_begin = groups * i / pieces * kProductRows;
-    a.row_end = std::min(p.n, groups * (i + 1) / pieces * kProductRows);
+    a.row_begin = rows.first_row(i);
+    a.row_end = rows.first_row(i + 1);
+    const int64_t end = pool.first_piece(rows.pieces, thread + 1);  // of this thread's part; others' pieces stand alone
+    const bool own = i >= pool.first_piece(rows.pieces, thread) && i < end;
+    a.stream_end = p.weight + rows.first_row(own ? end : i + 1) * a.row_bytes;
+    a.next = next ? beginning(*next, pool, thread) : a.stream_end;
     a.scratch = reinterpret_cast<float*>(p.scratch + layout.activations + layout.per_thread * thread);
     kernel(a);
     if (!p.bias) return;

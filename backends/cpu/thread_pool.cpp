@@ -27,7 +27,8 @@ void stay_on(int processor) {
   sched_setaffinity(0, sizeof(set), &set);  // the thread that calls; one that may not be moved stays where it is
 }
 
-ThreadPool::ThreadPool(int n_threads, const std::vector<int>& processors) : active_(n_threads) {
+ThreadPool::ThreadPool(int n_threads, const std::vector<int>& processors)
+    : parts_(std::make_unique<Part[]>(static_cast<size_t>(n_threads))), active_(n_threads) {
   for (int i = 1; i < n_threads; ++i) {
     const int processor = processors.empty() ? -1 : processors[i % processors.size()];
     workers_.emplace_back([this, i, processor] {
@@ -47,13 +48,51 @@ ThreadPool::~ThreadPool() {
   for (std::thread& t : workers_) t.join();
 }
 
+int64_t ThreadPool::Part::left() const {
+  const uint64_t r = range.load(std::memory_order_relaxed);
+  return static_cast<int64_t>(r >> 32) - static_cast<int64_t>(r & UINT32_MAX);
+}
+
+int64_t ThreadPool::Part::take_first() {
+  uint64_t r = range.load(std::memory_order_relaxed);
+  while ((r & UINT32_MAX) < r >> 32) {
+    if (range.compare_exchange_weak(r, r + 1)) return static_cast<int64_t>(r & UINT32_MAX);
+  }
+  return -1;
+}
+
+int64_t ThreadPool::Part::take_last() {
+  uint64_t r = range.load(std::memory_order_relaxed);
+  while ((r & UINT32_MAX) < r >> 32) {
+    if (range.compare_exchange_weak(r, r - (uint64_t{1} << 32))) return static_cast<int64_t>(r >> 32) - 1;
+  }
+  return -1;
+}
+
+int64_t ThreadPool::take_from_others(int thread) {
+  for (;;) {
+    int most = thread;
+    for (int i = 0; i < active_; ++i) {
+      if (parts_[i].left() > parts_[most].left()) most = i;
+    }
+    if (parts_[most].left() <= 0) return -1;
+    const int64_t piece = parts_[most].take_last();
+    if (piece >= 0) return piece;
+  }
+}
+
 void ThreadPool::take_pieces(int thread) {
   try {
-    for (int64_t i = next_piece_.fetch_add(1); i < n_pieces_; i = next_piece_.fetch_add(1)) call_(body_, i, thread);
+    for (;;) {
+      int64_t piece = parts_[thread].take_first();
+      if (piece < 0) piece = take_from_others(thread);
+      if (piece < 0) return;
+      call_(body_, piece, thread);
+    }
   } catch (...) {
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = std::current_exception();
-    next_piece_ = n_pieces_;
+    for (int i = 0; i < active_; ++i) parts_[i].range = 0;
   }
 }
 
@@ -78,8 +117,10 @@ void ThreadPool::work(int thread) {
 void ThreadPool::dispatch(int64_t n_pieces, const void* body, Call call) {
   body_ = body;
   call_ = call;
-  n_pieces_ = n_pieces;
-  next_piece_ = 0;
+  for (int i = 0; i < active_; ++i) {
+    parts_[i].range =
+        static_cast<uint64_t>(first_piece(n_pieces, i + 1)) << 32 | static_cast<uint64_t>(first_piece(n_pieces, i));
+  }
   busy_ = active_ - 1;
   generation_ = ((generation_.load() >> kThreadBits) + 1) << kThreadBits | static_cast<uint64_t>(active_);
   if (sleepers_.load() > 0) {

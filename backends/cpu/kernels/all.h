@@ -4,6 +4,8 @@
 
 #include "backends/cpu/kernels/formats.h"
 
+#include "backends/cpu/kernels/weight_stream.h"
+
 #include "backends/cpu/kernels/products_quantized.h"
 
 #include "backends/cpu/kernels/products_one_token.h"

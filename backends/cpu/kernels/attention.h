@@ -8,7 +8,6 @@
 // products_float.h.
 
 struct AttentionRow {
-  const float* query;
   float* out;
   float slope, sink;
   int position, begin, end;  // visible positions [begin, end)
@@ -80,9 +79,11 @@ INFER_SIMD F lane_numbers() {
   return f_load(lanes);
 }
 
-// Scores of R rows with the 32 tokens from `position` on, masked, to their place in scores[r][256].
+// Scores of R rows with the 32 tokens from `position` on, masked, to their place in scores[r][256]; `queries` is
+// [key_dim][R].
 template <typename K, int R>
-INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows, int position, float* scores) {
+INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,
+                                float* scores) {
   const uint8_t* head = cache_at(a, position, a.head_key_offset);
   F acc[R][2];
   for (int r = 0; r < R; ++r) acc[r][0] = acc[r][1] = f_zero();
@@ -92,7 +93,7 @@ INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows
     for (int d = 0; d < count; ++d) {
       const F k0 = keys.load(d, 0), k1 = keys.load(d, 1);
       for (int r = 0; r < R; ++r) {
-        const F q = f_set1(rows[r].query[first + d]);
+        const F q = f_set1(queries[(first + d) * R + r]);
         acc[r][0] = f_fma(k0, q, acc[r][0]);
         acc[r][1] = f_fma(k1, q, acc[r][1]);
       }
@@ -214,7 +215,8 @@ INFER_SIMD void merge_cut(AttentionRow& row, float m, float l, const float* o, f
 }
 
 // The parts that depend on the type of keys or values.
-using ScoresFunction = void (*)(const AttentionArgs&, const AttentionRow*, int position, float* scores);
+using ScoresFunction = void (*)(const AttentionArgs&, const AttentionRow*, const float* queries, int position,
+                                float* scores);
 using ValuesFunction = void (*)(const AttentionArgs&, const float* weights, int from, int to, float* o, int o_stride);
 template <int R>
 ScoresFunction scores_function(DataType type) {
@@ -233,76 +235,115 @@ ValuesFunction values_function(DataType type) {
                                    : add_all_values<FloatValues<LoadF32>, R>;
 }
 
+// The memory of a group of rows: what is merged so far and the queries of each, and the work space of one tile.
+struct AttentionScratch {
+  int padded_dim;
+  float *weights, *cut;  // of a tile: [R][256], [R][padded_dim]
+  float* merged;         // [kMaxAttentionRows][padded_dim]
+  float* queries;        // [kMaxAttentionRows / R][key_dim][R]
+  INFER_SIMD explicit AttentionScratch(const AttentionArgs& a)
+      : padded_dim((a.value_dim + 15) / 16 * 16),
+        weights(a.scratch),
+        cut(weights + kMaxQueryTile * kAttentionSplit),
+        merged(cut + kMaxQueryTile * padded_dim),
+        queries(merged + kMaxAttentionRows * padded_dim) {}
+};
+
+INFER_SIMD void prefetch_block(const AttentionArgs& a, int position, int64_t offset, int64_t bytes) {
+  const uint8_t* p = cache_at(a, position, offset);
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
+}
+
+// Adds the cut that begins at `start` to rows [first, first + R) of the group.
 template <int R>
-INFER_OUTLINE void attend_rows(const AttentionArgs& a, AttentionRow* rows) {
+INFER_OUTLINE void attend_cut(const AttentionArgs& a, const AttentionScratch& scratch, AttentionRow* group, int first,
+                              int start) {
   const ScoresFunction scores = scores_function<R>(a.key_type);
   const ValuesFunction all_values = values_function<R>(a.value_type), one_value = values_function<1>(a.value_type);
-  const int padded_dim = (a.value_dim + 15) / 16 * 16;
-  float* weights = a.scratch;                  // [R][256]
-  float* cut = weights + R * kAttentionSplit;  // [R][padded_dim]
-  float* merged = cut + R * padded_dim;        // [R][padded_dim]
+  const int padded_dim = scratch.padded_dim;
+  AttentionRow* rows = group + first;
+  float *weights = scratch.weights, *cut = scratch.cut, *merged = scratch.merged + first * padded_dim;
+  const float* queries = scratch.queries + first * a.key_dim;
   int begin = rows[0].begin, end = rows[0].end;
   for (int r = 1; r < R; ++r) {
     begin = rows[r].begin < begin ? rows[r].begin : begin;
     end = rows[r].end > end ? rows[r].end : end;
   }
-  for (int start = begin / kAttentionSplit * kAttentionSplit; start < end; start += kAttentionSplit) {
-    const int stop = start + kAttentionSplit < end ? start + kAttentionSplit : end;
-    const int first = begin > start ? begin / kBlockTokens * kBlockTokens : start;
-    for (int p = first; p < stop; p += kBlockTokens) scores(a, rows, p, weights);
-
-    // The positions all rows see, and the ones only some do, on both sides.
-    int common_from = start, common_to = stop;
-    int from[R], to[R];
-    float m[R], l[R];
-    for (int r = 0; r < R; ++r) {
-      from[r] = rows[r].begin > start ? rows[r].begin : start;
-      to[r] = rows[r].end < stop ? rows[r].end : stop;
-      if (to[r] < from[r]) to[r] = from[r];
-      common_from = from[r] > common_from ? from[r] : common_from;
-      common_to = to[r] < common_to ? to[r] : common_to;
-      float* w = weights + r * kAttentionSplit;
-      const int low = from[r] % kAttentionSplit / 16 * 16;  // lanes count from a multiple of 16
-      const int high = (to[r] - start + 15) / 16 * 16;
-      if (to[r] > from[r]) {
-        m[r] = max_value(w + low, high - low);
-        l[r] = exp_and_sum(w + low, m[r], w + low, high - low);
-      }
-      for (int i = 0; i < padded_dim; i += 16) f_store(cut + r * padded_dim + i, f_zero());
+  const int stop = start + kAttentionSplit < end ? start + kAttentionSplit : end;
+  for (int p = begin > start ? begin / kBlockTokens * kBlockTokens : start; p < stop; p += kBlockTokens) {
+    // The first rows to come here fetch for all: the keys that are next, and the values that follow after all keys.
+    if (first == 0) {
+      if (p + kBlockTokens < end) prefetch_block(a, p + kBlockTokens, a.head_key_offset, a.key_bytes);
+      prefetch_block(a, p, a.head_value_offset, a.value_bytes);
     }
-    if (common_to < common_from) common_to = common_from;
-    const auto single = [&](int r, int p, int q) {
-      if (p < q) one_value(a, weights + r * kAttentionSplit, p, q, cut + r * padded_dim, padded_dim);
-    };
-    for (int r = 0; r < R; ++r) single(r, from[r], to[r] < common_from ? to[r] : common_from);
-    if (common_from < common_to) all_values(a, weights, common_from, common_to, cut, padded_dim);
-    for (int r = 0; r < R; ++r) single(r, from[r] > common_to ? from[r] : common_to, to[r]);
-    for (int r = 0; r < R; ++r) {
-      if (from[r] < to[r]) merge_cut(rows[r], m[r], l[r], cut + r * padded_dim, merged + r * padded_dim, padded_dim);
-    }
+    scores(a, rows, queries, p, weights);
   }
+
+  // The positions all rows see, and the ones only some do, on both sides.
+  int common_from = start, common_to = stop;
+  int from[R], to[R];
+  float m[R], l[R];
   for (int r = 0; r < R; ++r) {
-    float factor = 1, total = rows[r].total;
-    if (a.sinks) {
-      const float larger = rows[r].sink > rows[r].maximum ? rows[r].sink : rows[r].maximum;
-      factor = exp_scalar(rows[r].maximum - larger);
-      total = __builtin_fmaf(total, factor, exp_scalar(rows[r].sink - larger));
+    from[r] = rows[r].begin > start ? rows[r].begin : start;
+    to[r] = rows[r].end < stop ? rows[r].end : stop;
+    if (to[r] < from[r]) to[r] = from[r];
+    common_from = from[r] > common_from ? from[r] : common_from;
+    common_to = to[r] < common_to ? to[r] : common_to;
+    float* w = weights + r * kAttentionSplit;
+    const int low = from[r] % kAttentionSplit / 16 * 16;  // lanes count from a multiple of 16
+    const int high = (to[r] - start + 15) / 16 * 16;
+    if (to[r] > from[r]) {
+      m[r] = max_value(w + low, high - low);
+      l[r] = exp_and_sum(w + low, m[r], w + low, high - low);
     }
-    const float* o = merged + r * padded_dim;
-    for_lanes(rows[r].out, a.value_dim,
-              [&](int64_t i, int) INFER_LAMBDA { return f_div(f_mul(f_load(o + i), f_set1(factor)), f_set1(total)); });
+    for (int i = 0; i < padded_dim; i += 16) f_store(cut + r * padded_dim + i, f_zero());
+  }
+  if (common_to < common_from) common_to = common_from;
+  const auto single = [&](int r, int p, int q) {
+    if (p < q) one_value(a, weights + r * kAttentionSplit, p, q, cut + r * padded_dim, padded_dim);
+  };
+  for (int r = 0; r < R; ++r) single(r, from[r], to[r] < common_from ? to[r] : common_from);
+  if (common_from < common_to) all_values(a, weights, common_from, common_to, cut, padded_dim);
+  for (int r = 0; r < R; ++r) single(r, from[r] > common_to ? from[r] : common_to, to[r]);
+  for (int r = 0; r < R; ++r) {
+    if (from[r] < to[r]) merge_cut(rows[r], m[r], l[r], cut + r * padded_dim, merged + r * padded_dim, padded_dim);
   }
 }
 
+INFER_SIMD void finish_row(const AttentionArgs& a, const AttentionRow& row, const float* merged) {
+  float factor = 1, total = row.total;
+  if (a.sinks) {
+    const float larger = row.sink > row.maximum ? row.sink : row.maximum;
+    factor = exp_scalar(row.maximum - larger);
+    total = __builtin_fmaf(total, factor, exp_scalar(row.sink - larger));
+  }
+  for_lanes(row.out, a.value_dim, [&](int64_t i, int) INFER_LAMBDA {
+    return f_div(f_mul(f_load(merged + i), f_set1(factor)), f_set1(total));
+  });
+}
+
+// Calls body.operator()<R>(first) for tiles of R rows that make up `count` rows.
+template <typename Body>
+INFER_SIMD void for_tiles(int count, const Body& body) {
+  int i = 0;
+  for (; i + kQueryTile <= count; i += kQueryTile) body.template operator()<kQueryTile>(i);
+  for (; i + 2 <= count; i += 2) body.template operator()<2>(i);
+  for (; i < count; ++i) body.template operator()<1>(i);
+}
+
 void attention(const AttentionArgs& a) {
-  AttentionRow rows[kQueryTile];
+  AttentionRow rows[kMaxAttentionRows];
+  const AttentionScratch scratch(a);
   const int n = a.n_queries * a.heads;
-  for (int first = 0; first < n; first += kQueryTile) {
-    const int count = n - first < kQueryTile ? n - first : kQueryTile;
+  for (int first = 0; first < n; first += kMaxAttentionRows) {
+    const int count = n - first < kMaxAttentionRows ? n - first : kMaxAttentionRows;
+    int begin = a.sequence_length, end = 0;
+    const auto query_of = [&](int i) {
+      return a.query + (first + i) / a.heads * a.query_stride + static_cast<int64_t>((first + i) % a.heads) * a.key_dim;
+    };
     for (int i = 0; i < count; ++i) {
       const int query = (first + i) / a.heads, head = (first + i) % a.heads;
       AttentionRow& row = rows[i];
-      row.query = a.query + query * a.query_stride + static_cast<int64_t>(head) * a.key_dim;
       row.out = a.out + query * a.out_stride + static_cast<int64_t>(head) * a.value_dim;
       row.slope = a.slopes[head];
       row.sink = a.sinks ? a.sinks[head] : 0;
@@ -311,10 +352,20 @@ void attention(const AttentionArgs& a) {
       row.begin = a.params->window > 0 && row.position >= a.params->window ? row.position - a.params->window + 1 : 0;
       row.started = false;
       row.maximum = row.total = 0;
+      begin = row.begin < begin ? row.begin : begin;
+      end = row.end > end ? row.end : end;
     }
-    int i = 0;
-    for (; i + kQueryTile <= count; i += kQueryTile) attend_rows<kQueryTile>(a, rows + i);
-    for (; i + 2 <= count; i += 2) attend_rows<2>(a, rows + i);
-    for (; i < count; ++i) attend_rows<1>(a, rows + i);
+    for_tiles(count, [&]<int R>(int tile) {
+      float* queries = scratch.queries + tile * a.key_dim;
+      for (int r = 0; r < R; ++r) {
+        const float* q = query_of(tile + r);
+        for (int d = 0; d < a.key_dim; ++d) queries[d * R + r] = q[d];
+      }
+    });
+    // All rows pass over a cut while its keys and values are in the cache.
+    for (int start = begin / kAttentionSplit * kAttentionSplit; start < end; start += kAttentionSplit) {
+      for_tiles(count, [&]<int R>(int tile) { attend_cut<R>(a, scratch, rows, tile, start); });
+    }
+    for (int i = 0; i < count; ++i) finish_row(a, rows[i], scratch.merged + i * scratch.padded_dim);
   }
 }

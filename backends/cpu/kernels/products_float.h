@@ -33,11 +33,12 @@ INFER_SIMD void float_tile(const ProductArgs& a, int64_t row, int64_t token) {
     for (int t = 0; t < T; ++t) acc[r][t] = f_zero();
   }
   const int64_t whole = a.k / 16 * 16;
-  for (int64_t i = 0; i < whole; i += 16) {
-    if constexpr (T == 1) {
-      if (i % 32 == 0) {
-        for (int r = 0; r < R; ++r) __builtin_prefetch(reinterpret_cast<const char*>(w[r] + i) + 4096, 0, 2);
-      }
+  // The first tile of tokens fetches what follows these rows in the stream of weights, as much as it reads.
+  constexpr int64_t kStep = 16 * R * sizeof(typename L::Element);
+  const uint8_t* ahead = in_stream(a, a.weight + row * a.row_bytes + kPrefetchDistance);
+  for (int64_t i = 0; i < whole; i += 16, ahead += kStep) {
+    if (token == 0) {
+      for (int64_t at = 0; at < kStep; at += 64) __builtin_prefetch(ahead + at, 0, 2);
     }
     F b[T];
     for (int t = 0; t < T; ++t) b[t] = f_load(x[t] + i);

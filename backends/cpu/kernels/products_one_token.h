@@ -110,9 +110,9 @@ struct Walker {
   }
 };
 
-// Sixteen blocks from p on; v[i] is what fma(v[i], x.d, acc) adds for block i.
+// Sixteen blocks from p on, with as many prefetched from `ahead` on; v[i] is what fma(v[i], x.d, acc) adds for block i.
 template <typename W>
-INFER_SIMD void chunk(const uint8_t* p, Walker& walker, float* v, float* d) {
+INFER_SIMD void chunk(const uint8_t* p, const uint8_t* ahead, Walker& walker, float* v, float* d) {
   const typename W::Head head(p, W::kBytes);
   const typename W::Scales scales(head);
   LaneSums xs;
@@ -120,7 +120,7 @@ INFER_SIMD void chunk(const uint8_t* p, Walker& walker, float* v, float* d) {
   for (int i = 0; i < 16; ++i) {
     const Activation256& x = walker.next();
     const uint8_t* block = p + W::kBytes * i;
-    for (int at = 0; at < W::kBytes; at += 64) __builtin_prefetch(block + kStreamDistance + at, 0, 2);
+    for (int at = 0; at < W::kBytes; at += 64) __builtin_prefetch(ahead + W::kBytes * i + at, 0, 2);
     sums[i] = W::sums(block, scales, i, x);
     __builtin_memcpy(xs.bytes + LaneSums::kBytes * i, W::kSub == 16 ? x.sum16 : x.sum32, 512 / W::kSub);
     d[i] = x.d;
@@ -146,13 +146,14 @@ INFER_OUTLINE void one_token(const ProductArgs& a) {
   alignas(64) float v[16], d[16];
   alignas(64) uint8_t copy[16 * W::kBytes + 64];
   for (int64_t first = 0; first < total; first += 16, p += 16 * W::kBytes) {
+    const uint8_t* ahead = in_stream(a, p + kStreamDistance);
     const int count = total - first < 16 ? static_cast<int>(total - first) : 16;
     if (count == 16) {
-      chunk<W>(p, walker, v, d);
+      chunk<W>(p, ahead, walker, v, d);
     } else {
       __builtin_memset(copy, 0, sizeof(copy));
       __builtin_memcpy(copy, p, static_cast<size_t>(count) * W::kBytes);
-      chunk<W>(copy, walker, v, d);
+      chunk<W>(copy, ahead, walker, v, d);
     }
     for (int i = 0; i < count; ++i) {
       acc = __builtin_fmaf(v[i], d[i], acc);

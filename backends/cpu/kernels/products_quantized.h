@@ -45,11 +45,6 @@ INFER_SIMD F finish_super(const Head& head, const Activation256& x, I isum, F ac
   return f_fma(v, f_set1(x.d), acc);
 }
 
-INFER_SIMD void prefetch_ahead(const uint8_t* p, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
-}
-constexpr int64_t kPrefetchDistance = 61440;  // bytes ahead in the stream of weights
-
 // ---- Few tokens ----
 
 // One super-block of 16 rows against T tokens, added to acc.
@@ -160,7 +155,7 @@ INFER_OUTLINE void few_tokens(const ProductArgs& a, int64_t first_token) {
     for (int t = 0; t < T; ++t) acc[t] = f_zero();
     if (g.count == 16) {
       for (int64_t b = 0; b < blocks; ++b) {
-        prefetch_ahead(g.base + kPrefetchDistance + b * 16 * Walk::kBytes, 16 * Walk::kBytes);
+        prefetch_ahead(a, g.base + kPrefetchDistance + b * 16 * Walk::kBytes, 16 * Walk::kBytes);
         Walk::template add<T>(g.base + b * Walk::kBytes, g.stride, x + b * a.x_stride, acc);
       }
     } else {
@@ -401,7 +396,7 @@ INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename 
         }
       }
     }
-    prefetch_ahead(a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * kBytes, count * 16 * R * kBytes);
+    prefetch_ahead(a, a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * kBytes, count * 16 * R * kBytes);
     for (int64_t t = 0; t < tokens; t += kTokenTile) {
       Many::template tile<R>(panel, count, x + b * a.x_stride + t, a.x_stride, a.scratch + t * 16 * R);
     }

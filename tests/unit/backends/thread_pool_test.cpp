@@ -144,3 +144,38 @@ TEST_CASE("thread pool: its threads stay where they are told to") {
   }
   CHECK(elsewhere == 0);
 }
+
+TEST_CASE("thread pool: a thread takes its own part in order, and others' pieces from the end") {
+  ThreadPool pool(3);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::vector<int64_t>> taken(3);
+    pool.run(48, [&](int64_t piece, int thread) { taken[static_cast<size_t>(thread)].push_back(piece); });
+    for (int thread = 0; thread < 3; ++thread) {
+      std::vector<int64_t> last = {48, 48, 48};  // taken from each part
+      int64_t next = pool.first_piece(48, thread);
+      CHECK(next == 16 * thread);
+      for (const int64_t piece : taken[static_cast<size_t>(thread)]) {
+        const auto part = static_cast<size_t>(piece / 16);
+        if (part == static_cast<size_t>(thread)) {
+          REQUIRE(piece == next++);
+        } else {
+          REQUIRE(piece < last[part]);
+          last[part] = piece;
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("thread pool: a thread that is held up keeps only the piece it has") {
+  ThreadPool pool(2);
+  std::atomic<int> done{0}, by_first{0};
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  pool.run(32, [&](int64_t piece, int thread) {
+    if (thread == 0) ++by_first;
+    while (piece == 0 && done < 31 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+    ++done;
+  });
+  CHECK(done == 32);
+  CHECK(by_first == 1);
+}
