@@ -8,7 +8,7 @@
 
 #include "backends/cpu/kernels/products_quantized.h"
 
-#include "backends/cpu/kernels/products_one_token.h"
+#include "backends/cpu/kernels/products_streamed.h"
 
 #include "backends/cpu/kernels/products_float.h"
 

@@ -423,19 +423,23 @@ void by_count(const ProductArgs& a, int64_t first) {
   switch (a.n_tokens - first) {
     case 1:
       return few_tokens<Walk, 1>(a, first);
-    default:
+    case 2:
+    case 3:
+    case 4:
       return few_tokens<Walk, 4>(a, first);
+    default:
+      return few_tokens<Walk, kFewTokens>(a, first);
   }
 }
 
 template <typename W>
 void product_super(const ProductArgs& a) {
-  if (a.n_tokens <= 4) by_count<SuperWalk<W>>(a, 0);
+  if (a.n_tokens <= kFewTokens) by_count<SuperWalk<W>>(a, 0);
   else many_tokens<SuperMany<W>>(a);
 }
 
 template <typename W>
 void product_32(const ProductArgs& a) {
-  if (a.n_tokens <= 4) by_count<SmallWalk<W>>(a, 0);
+  if (a.n_tokens <= kFewTokens) by_count<SmallWalk<W>>(a, 0);
   else many_tokens<SmallMany<W>>(a);
 }

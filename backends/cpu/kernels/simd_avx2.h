@@ -212,7 +212,8 @@ INFER_SIMD F f_from_f16_lanes(I a) {
   }
   return r;
 }
-constexpr bool kStreamsOneToken = true;  // products_one_token.h serves Q4_K and Q5_K better
+// The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
+constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
 #ifdef __AVXVNNI__
 constexpr bool kPairSums = false;
 #else
@@ -223,6 +224,7 @@ INFER_SIMD I i_pair_sums(I w, I x) { INFER_EACH(I, _mm256_maddubs_epi16(w.v[h], 
 INFER_SIMD I i_add16(I a, I b) { INFER_EACH(I, _mm256_add_epi16(a.v[h], b.v[h])); }
 constexpr int kRowTile = 1;
 constexpr int kTokenTile = 2;
+constexpr int kFewTokens = 4;  // that are computed while weights are taken apart
 constexpr int kFloatRows = 2, kFloatTokens = 2;
 constexpr int kQueryTile = 4;
 constexpr int kProbeChains = 6;  // enough to cover the latency, few enough for the registers

@@ -175,18 +175,21 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
 }
 // The low 16 bits of every lane as halves.
 INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
+// The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
+constexpr int kStreamsTo = 2, kStreamsQ6To = 4;
 #ifdef __AVX512VNNI__
-constexpr bool kStreamsOneToken = false;
+constexpr int kStreamsFrom = 2;
 constexpr bool kPairSums = false;
 #else
 // No product of bytes into 32 bits: two products of unsigned by signed bytes add up in 16.
 constexpr bool kPairSums = true;
-constexpr bool kStreamsOneToken = true;  // products_one_token.h serves Q4_K and Q5_K better
+constexpr int kStreamsFrom = 1;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { return {_mm512_maddubs_epi16(w.v, x.v)}; }
 INFER_SIMD I i_add16(I a, I b) { return {_mm512_add_epi16(a.v, b.v)}; }
 constexpr int kRowTile = 3;                      // panels of 16 rows in a matrix-matrix tile
 constexpr int kTokenTile = 4;                    // tokens in it
+constexpr int kFewTokens = 8;                    // that are computed while weights are taken apart
 constexpr int kFloatRows = 4, kFloatTokens = 4;  // tile of products with float weights
 constexpr int kQueryTile = 8;                    // queries that share one pass over a block of keys
 constexpr int kProbeChains = 12;                 // enough to cover the latency, few enough for the registers

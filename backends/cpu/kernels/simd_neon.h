@@ -194,10 +194,12 @@ INFER_SIMD I i_sum_each(const I* a) {
 }
 #undef INFER_EACH
 
-constexpr bool kStreamsOneToken = true;  // products_one_token.h serves Q4_K and Q5_K better
+// The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
+constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
 constexpr bool kPairSums = false;
 constexpr int kRowTile = 1;
 constexpr int kTokenTile = 4;
+constexpr int kFewTokens = 4;  // that are computed while weights are taken apart
 constexpr int kFloatRows = 2, kFloatTokens = 2;
 constexpr int kQueryTile = 4;
 constexpr int kProbeChains = 4;  // enough to cover the latency, few enough for the registers

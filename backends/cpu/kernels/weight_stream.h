@@ -1,6 +1,6 @@
-// A thread reads weights as one stream: its part of a matrix in order, then its part of the next one. What is prefetched
-// lies a fixed distance ahead in it, so that memory is busy across rows, pieces and operations. Included inside an
-// anonymous namespace after a SIMD header.
+// A thread reads weights as one stream: its part of a matrix in order, then its part of the next one. What is
+// prefetched lies a fixed distance ahead in it, so that memory is busy across rows, pieces and operations. Included
+// inside an anonymous namespace after a SIMD header.
 
 constexpr int64_t kPrefetchDistance = 61440;  // bytes
 
