@@ -117,7 +117,7 @@ struct BoundNode {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // `from` is read before upload() returns.
+  // `from` is read before upload() returns; the bytes arrive in their turn, after the work that was queued before.
   virtual void upload(Buffer& to, size_t offset, const void* from, size_t bytes) = 0;
   virtual void download(void* to, const Buffer& from, size_t offset,
                         size_t bytes) = 0;  // `to` is valid after synchronize()

@@ -9,6 +9,15 @@ bool is_f32(const TensorDesc& desc) { return desc.type == DataType::kF32; }
 
 }  // namespace
 
+std::string layers_text(int first, int last) {
+  const auto name = [](int layer) {
+    return layer == kInputLayer ? "the input" : layer == kOutputLayer ? "the output" : concat("layer ", layer);
+  };
+  if (first == last) return name(first);
+  if (first < 0 || last == kOutputLayer) return name(first) + " to " + name(last);
+  return concat("layers ", first, " to ", last);
+}
+
 void Graph::fail(Op op, const std::string& expected, std::initializer_list<ValueId> found) const {
   std::string text = concat("[graph] ", op_info(op).name, " in layer ", layer_, ": ", expected, ", found");
   for (const ValueId id : found) {

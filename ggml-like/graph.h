@@ -32,6 +32,9 @@ struct Weight {
 inline constexpr int kInputLayer = -1;
 inline constexpr int kOutputLayer = 1 << 20;
 
+// "layer 3", "layers 3 to 5", "the output", "layer 3 to the output", for messages.
+std::string layers_text(int first, int last);
+
 struct Value {
   TensorDesc desc;
   std::string name;                // for observers, profiles and errors; "" for most

@@ -65,7 +65,7 @@ void Plan::assign_devices() {
                       info.has_cache ? &node.cache : nullptr};
 
     const ValueId weight_id = !info.has_weight ? kNoValue : node.op == Op::kEmbed ? node.inputs[0] : node.inputs[1];
-    int device = weight_id == kNoValue ? options_.layer_device(node.layer) : graph_.value(weight_id).weight->device;
+    int device = weight_id == kNoValue ? options_.layer_device(node.layer) : device_of(*graph_.value(weight_id).weight);
     CHECK_INTERNAL(device >= 0 && device < static_cast<int>(options_.devices.size()));
     if (!options_.devices[device]->supports(desc)) {
       const DataType type = weight_id != kNoValue                                  ? graph_.value(weight_id).desc.type
@@ -74,25 +74,73 @@ void Plan::assign_devices() {
       const std::string where = options_.devices[device]->name();
       const bool can_fall_back = device != 0 && !info.has_cache && options_.devices[0]->supports(desc);
       if (!can_fall_back || options_.strict) {
-        throw Error(ErrorCode::kUnsupported,
-                    concat("[plan] operation ", info.name, " of ", traits(type).name, " in layer ", node.layer,
-                           ": a kernel on device ", where, ", found none", options_.strict ? " (strict offload)" : ""));
+        throw Error(ErrorCode::kUnsupported, concat("[plan] operation ", info.name, " of ", traits(type).name, " in ",
+                                                    layers_text(node.layer, node.layer), ": a kernel on device ", where,
+                                                    ", found none", options_.strict ? " (strict offload)" : ""));
       }
-      const auto known = std::find_if(fallbacks_.begin(), fallbacks_.end(), [&](const Fallback& f) {
-        return f.op == node.op && f.type == type && f.device == where;
-      });
-      if (known == fallbacks_.end()) {
-        fallbacks_.push_back({node.op, type, where, node.layer, node.layer});
-      } else {
-        known->last_layer = node.layer;
-      }
+      add_fallback(node, type, where);
       device = 0;
+    } else if (weight_id == kNoValue && !info.has_cache) {
+      device = cheapest_device(node, desc, device);
     }
     Device& target = *options_.devices[device];
     state->prepared = target.find(node.op)->prepare(desc, target);
     node_device_.push_back(device);
     states_.push_back(std::move(state));
   }
+}
+
+// The device on which a node without a weight costs the least copying: a node whose inputs were computed elsewhere, by
+// experts that stay on the CPU say, follows them unless its result is larger than they are. Its layer's device where
+// nothing is won. Counted are bytes per row, so that the choice is the same for every bucket.
+int Plan::cheapest_device(const Node& node, const OpDesc& desc, int layer_device) const {
+  const auto row_bytes = [&](ValueId id) {
+    const TensorDesc& d = graph_.value(id).desc;
+    const TypeTraits& t = traits(d.type);
+    return static_cast<size_t>(d.shape.row_elements()) / t.block_size * t.type_size;
+  };
+  const auto origin = [&](ValueId id) {
+    const Value& root = graph_.value(graph_.root(id));
+    return root.weight ? -1 : node_device_[static_cast<size_t>(root.producer)];
+  };
+  const auto cost = [&](int device) {
+    size_t bytes = 0;
+    for (const ValueId id : node.inputs) {
+      if (id != kNoValue && origin(id) >= 0 && origin(id) != device) bytes += row_bytes(id);
+    }
+    for (const ValueId id : node.outputs) bytes += device == layer_device ? 0 : row_bytes(id);
+    return bytes;
+  };
+  int best = layer_device;
+  for (const ValueId id : node.inputs) {
+    if (id == kNoValue || origin(id) < 0 || origin(id) == best) continue;
+    if (cost(origin(id)) < cost(best) && options_.devices[origin(id)]->supports(desc)) best = origin(id);
+  }
+  return best;
+}
+
+void Plan::add_fallback(const Node& node, DataType type, const std::string& device) {
+  const auto known = std::find_if(fallbacks_.begin(), fallbacks_.end(), [&](const Fallback& f) {
+    return f.op == node.op && f.type == type && f.device == device;
+  });
+  if (known == fallbacks_.end()) {
+    fallbacks_.push_back({node.op, type, device, node.layer, node.layer});
+  } else {
+    known->last_layer = node.layer;
+    ++known->n_nodes;
+  }
+}
+
+std::vector<const Weight*> Plan::weights_on(int device) const {
+  std::vector<const Weight*> weights;
+  for (size_t n = 0; n < graph_.nodes().size(); ++n) {
+    if (node_device_[n] != device) continue;
+    for (const ValueId id : graph_.nodes()[n].inputs) {
+      const Weight* weight = id == kNoValue ? nullptr : graph_.value(graph_.root(id)).weight;
+      if (weight && std::find(weights.begin(), weights.end(), weight) == weights.end()) weights.push_back(weight);
+    }
+  }
+  return weights;
 }
 
 // Walks the nodes once: opens a segment whenever the device changes, copies what the node needs from elsewhere first,
@@ -196,7 +244,11 @@ TensorRef Plan::reference(ValueId value, int device) const {
   const size_t offset = elements / t.block_size * t.type_size;
   if (const Weight* weight = graph_.value(root).weight) {
     if (options_.devices[device]->is_host()) return {&v.desc, weight_buffer_[root], offset};
-    CHECK_INTERNAL(weight->device_buffer && weight->device == device);
+    if (options_.weight) {
+      const BufferPlace place = options_.weight(*weight, device);
+      return {&v.desc, place.buffer, place.offset + offset};
+    }
+    CHECK_INTERNAL(weight->device_buffer && device_of(*weight) == device);
     return {&v.desc, weight->device_buffer, weight->device_offset + offset};
   }
   const int at = place_of_[device][root];
@@ -243,15 +295,27 @@ void Plan::run(const StepInputs& step, std::span<Stream* const> streams, std::sp
     bound_[n].launch.step = &step;
     bound_[n].launch.step_buffer = step_buffers.empty() ? nullptr : step_buffers[node_device_[n]];
   }
+  // What the step before left under way on a device ends before new work is given to it: no more than one step waits.
+  std::vector<bool> reached(options_.devices.size(), false);
+  const auto reach = [&](int device) {
+    if (reached[device]) return;
+    reached[device] = true;
+    streams[device]->synchronize();
+    Buffer* inputs = step_buffers.empty() ? nullptr : step_buffers[device];
+    if (inputs) streams[device]->upload(*inputs, 0, step.raw().data(), step.raw().size_bytes());
+  };
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Step& s = steps_[i];
+    reach(s.device);
     switch (s.kind) {
       case Step::Kind::kSegment:
         if (options_.profile) run_profiled(s, step, *streams[s.device]);
         else streams[s.device]->run(i, {bound_.data() + s.first_node, static_cast<size_t>(s.count)});
         break;
       case Step::Kind::kCopy:
-        copy_value(s, step, streams);
+        reach(s.from_device);
+        if (options_.profile) copy_profiled(s, step, streams);
+        else copy_value(s, step, streams);
         break;
       case Step::Kind::kObserve:
         observe(s, step, streams);
@@ -261,6 +325,7 @@ void Plan::run(const StepInputs& step, std::span<Stream* const> streams, std::sp
         break;
     }
   }
+  if (step.n_outputs() == 0) return;
   for (Stream* stream : streams) stream->synchronize();
 }
 
@@ -279,20 +344,36 @@ void Plan::run_profiled(const Step& s, const StepInputs& step, Stream& stream) {
   }
 }
 
+void Plan::copy_profiled(const Step& s, const StepInputs& step, std::span<Stream* const> streams) {
+  streams[s.from_device]->synchronize();
+  streams[s.device]->synchronize();
+  const auto start = std::chrono::steady_clock::now();
+  copy_value(s, step, streams);
+  streams[s.device]->synchronize();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  options_.profile->add_copy(static_cast<int64_t>(live_bytes(graph_.value(s.value).desc, step)), seconds);
+}
+
 void Plan::copy_value(const Step& s, const StepInputs& step, std::span<Stream* const> streams) {
   const TensorRef from = reference(s.value, s.from_device), to = reference(s.value, s.device);
   const size_t bytes = live_bytes(*from.desc, step);
   if (bytes == 0) return;
-  if (std::byte* source = from.buffer->host()) {
-    streams[s.from_device]->synchronize();
-    streams[s.device]->upload(*to.buffer, to.offset, source + from.offset, bytes);
-  } else {
-    std::vector<std::byte> staging(bytes);
-    streams[s.from_device]->download(staging.data(), *from.buffer, from.offset, bytes);
-    streams[s.from_device]->synchronize();
-    streams[s.device]->upload(*to.buffer, to.offset, staging.data(), bytes);
-    streams[s.device]->synchronize();
+  Stream &source = *streams[s.from_device], &target = *streams[s.device];
+  if (const std::byte* data = from.buffer->host()) {
+    source.synchronize();
+    target.upload(*to.buffer, to.offset, data + from.offset, bytes);
+    return;
   }
+  std::byte* at = to.buffer->host();
+  if (at) {
+    at += to.offset;
+  } else {
+    staging_.resize(std::max(staging_.size(), bytes));
+    at = staging_.data();
+  }
+  source.download(at, *from.buffer, from.offset, bytes);
+  source.synchronize();
+  if (!to.buffer->host()) target.upload(*to.buffer, to.offset, at, bytes);
 }
 
 // The inputs lie where they were: nothing that ran after the node may have taken their place.

@@ -6,6 +6,7 @@
 // belong to the caller and outlive it. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,22 +36,31 @@ struct ProductInput {
   bool row_per_expert() const { return values.size() == experts.size() * static_cast<size_t>(row_size); }
 };
 
+struct BufferPlace {
+  Buffer* buffer = nullptr;
+  size_t offset = 0;  // bytes
+};
+
 struct PlanOptions {
   std::vector<Device*> devices;                // [0] is the host device that takes what others cannot do
   std::function<int(int layer)> layer_device;  // index into devices; also called with kInputLayer and kOutputLayer
   std::function<CacheRef(int layer)> cache;    // where the layer's keys and values lie; may be called again by bind()
+  std::function<int(const Weight& weight)> weight_device;  // index into devices; null: Weight::device
+  // Where a weight lies on a device that is no host device, asked by bind(). Null: Weight::device_buffer.
+  std::function<BufferPlace(const Weight& weight, int device)> weight;
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;  // called for every product after it has run
   Profile* profile = nullptr;  // gets the time of every node; null: none is measured
   bool strict = false;         // a missing kernel is Error(kUnsupported) instead of a fallback
 };
 
-// An operation that runs on the host although its layers are on another device.
+// An operation that runs on the host although its layers are on another device, for want of a kernel there.
 struct Fallback {
   Op op;
   DataType type;  // of the weight, or of the first input
   std::string device;
-  int first_layer, last_layer;
+  int first_layer, last_layer;  // kInputLayer and kOutputLayer too
+  int n_nodes = 1;              // of the graph, each of which runs once per step
 };
 
 class Plan {
@@ -73,6 +83,11 @@ class Plan {
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Fallback>& fallbacks() const { return fallbacks_; }
   int device_of_node(int node) const { return node_device_[node]; }
+  bool uses(int device) const {
+    return std::find(node_device_.begin(), node_device_.end(), device) != node_device_.end();
+  }
+  // The weights that the nodes on a device read, each once.
+  std::vector<const Weight*> weights_on(int device) const;
   // Bytes of activations and scratch on a device.
   size_t arena_bytes(int device) const { return arena_bytes_[device]; }
 
@@ -80,8 +95,11 @@ class Plan {
   // again with other arenas.
   void bind(std::span<Buffer* const> arenas);
 
-  // Runs one step. `streams` has one stream per device, `step_buffers` the uploaded step inputs of each device that is
-  // no host device (null for host devices). On return all outputs are complete. Throws what kernels throw.
+  // Runs one step. `streams` has one stream per device, `step_buffers` a place for the step's inputs on each device
+  // that is no host device (null for host devices), where run() brings them. On return all outputs are complete. After
+  // a step without outputs a device of its own memory may still be at work, while the host goes on with the next step;
+  // a run waits for the one before when it first comes to a device, and whatever is downloaded is complete. Throws what
+  // kernels throw.
   void run(const StepInputs& step, std::span<Stream* const> streams, std::span<Buffer* const> step_buffers);
 
   // A value marked as output: where it lies after run().
@@ -93,12 +111,18 @@ class Plan {
   struct Place;      // of one root value on one device
   struct NodeState;  // prepared kernel and argument storage of one node
 
+  int device_of(const Weight& weight) const {
+    return options_.weight_device ? options_.weight_device(weight) : weight.device;
+  }
   void assign_devices();
+  int cheapest_device(const Node& node, const OpDesc& desc, int layer_device) const;
+  void add_fallback(const Node& node, DataType type, const std::string& device);
   void build_steps();
   void lay_out();
   int place_index(ValueId root, int device) const;
   TensorRef reference(ValueId value, int device) const;
   void run_profiled(const Step& s, const StepInputs& step, Stream& stream);
+  void copy_profiled(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
   void copy_value(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
   void observe(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
   void observe_product(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
@@ -116,6 +140,7 @@ class Plan {
   std::vector<std::unique_ptr<Buffer>> host_weights_;  // views of mapped weights
   std::vector<Buffer*> weight_buffer_;                 // by value, host side
   std::vector<Fallback> fallbacks_;
+  std::vector<std::byte> staging_;  // of a copy between two devices of their own memory
 };
 
 }  // namespace infer

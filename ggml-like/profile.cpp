@@ -59,7 +59,16 @@ void Profile::add(const Graph& graph, const Node& node, const StepInputs& step, 
   }
 }
 
+void Profile::add_copy(int64_t bytes, double seconds) {
+  ++copies_.calls;
+  copies_.bytes += bytes;
+  copies_.seconds += seconds;
+}
+
 void Profile::add(const Profile& other) {
+  copies_.calls += other.copies_.calls;
+  copies_.bytes += other.copies_.bytes;
+  copies_.seconds += other.copies_.seconds;
   for (const auto& [key, more] : other.lines_) {
     const auto [at, added] = lines_.try_emplace(key, more);
     if (added) continue;

@@ -26,16 +26,25 @@ struct ProfileLine {
   double seconds = 0, operations = 0, bytes = 0;
 };
 
+// Values that crossed from one device to another.
+struct ProfileCopies {
+  int64_t calls = 0, bytes = 0;
+  double seconds = 0;
+};
+
 class Profile {
  public:
   void add(const Graph& graph, const Node& node, const StepInputs& step, double seconds);
   void add(const Profile& other);
-  void clear() { lines_.clear(); }
+  void add_copy(int64_t bytes, double seconds);
+  void clear() { *this = {}; }
   std::vector<ProfileLine> lines() const;  // the most expensive first
   double seconds() const;                  // of all lines
+  const ProfileCopies& copies() const { return copies_; }
 
  private:
   std::map<std::tuple<Op, DataType, int64_t, int64_t>, ProfileLine> lines_;
+  ProfileCopies copies_;
 };
 
 }  // namespace infer

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <climits>
+#include <cmath>
+#include <cstdio>
 #include <map>
 #include <optional>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "tools/name_pattern.h"
 
 namespace infer {
 namespace {
@@ -60,6 +64,45 @@ std::vector<int> parse_cpu_range(const std::string& text) {
   return range;
 }
 
+void print_note(const std::string& line) { std::fprintf(stderr, "note: %s\n", line.c_str()); }
+
+// A number of layers, or "all" (also where nothing is given), or "auto" where that is allowed.
+int parse_layers(const char* flag, const std::string& text, int all, bool allows_auto) {
+  if (text.empty() || text == "all") return all;
+  if (allows_auto && text == "auto") return kAutoLayers;
+  int n = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, n);
+  if (error == std::errc() && at == end && n >= 0) return n;
+  throw Error(ErrorCode::kInvalidArgument, concat("[flags] ", flag, ": a number from 0", allows_auto ? ", auto" : "",
+                                                  " or all, found ", printable(text, 40)));
+}
+
+void check_shares(const std::vector<double>& shares, size_t n_devices) {
+  if (shares.empty()) return;
+  double sum = 0;
+  for (const double share : shares) sum += share >= 0 ? share : NAN;
+  if (shares.size() != n_devices || !(sum > 0) || std::isinf(sum)) {
+    std::string found;
+    for (const double share : shares) found += concat(found.empty() ? "" : ",", share);
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[flags] --tensor-split: a share from 0 for each of --device's ", n_devices,
+                       n_devices == 1 ? " name" : " names", ", one above 0, found ", found));
+  }
+}
+
+// REGEX=DEVICE, cut at the last equals sign.
+TensorRule parse_tensor_rule(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[flags] --tensor-device: REGEX=DEVICE, found ", printable(text, 100)));
+  }
+  const auto pattern = std::make_shared<NamePattern>(text.substr(0, equals), NamePattern::Extent::kWhole);
+  return {printable(text, 100), [pattern](const std::string& name) { return pattern->matches(name); },
+          text.substr(equals + 1)};
+}
+
 }  // namespace
 
 EngineOptions ModelFlags::engine_options() const {
@@ -68,21 +111,16 @@ EngineOptions ModelFlags::engine_options() const {
   options.n_threads = threads;
   options.n_threads_batch = threads_batch;
   options.processors = parse_cpu_range(cpu_range);
-  options.device = device;
+  options.devices = devices;
   options.deterministic = deterministic;
+  options.strict_offload = strict_offload;
+  options.note = print_note;
   options.profile = profile;
-  if (gpu_layers == "auto") {
-    options.n_gpu_layers = kAutoLayers;
-  } else if (!gpu_layers.empty() && gpu_layers != "all") {
-    int n = 0;
-    const char* end = gpu_layers.data() + gpu_layers.size();
-    const auto [at, error] = std::from_chars(gpu_layers.data(), end, n);
-    if (error != std::errc() || at != end || n < 0) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  concat("[flags] --n-gpu-layers: a number from 0, auto or all, found ", gpu_layers));
-    }
-    options.n_gpu_layers = n;
-  }
+  options.placement.n_gpu_layers = parse_layers("--n-gpu-layers", gpu_layers, kAllLayers, true);
+  options.placement.n_cpu_moe = cpu_moe.empty() ? 0 : parse_layers("--cpu-moe", cpu_moe, INT_MAX, false);
+  options.placement.tensor_split = tensor_split;
+  check_shares(tensor_split, devices.size());
+  for (const std::string& text : tensor_devices) options.placement.tensor_rules.push_back(parse_tensor_rule(text));
   if (!key_type.empty() || !value_type.empty()) {
     options.default_cache_types = false;
     if (!key_type.empty()) options.key_type = cache_type("--cache-type-k", key_type);
@@ -94,6 +132,47 @@ EngineOptions ModelFlags::engine_options() const {
 void add_model_file_flag(CLI::App& app, std::string& model) {
   app.add_option("-m,--model", model, "Model file (GGUF; any part of a split one)")->required()->type_name("FILE");
 }
+
+namespace {
+
+void add_offload_flags(CLI::App& app, ModelFlags& flags) {
+  app.add_option(
+         "--device", flags.devices,
+         "-dev: devices of the layers that -ngl counts, in their order; infer devices lists them (default: cpu)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(not_empty())
+      ->type_name("NAME,...");
+  app.add_option("--n-gpu-layers", flags.gpu_layers,
+                 "-ngl: the last N layers go to --device, the rest to the CPU; the output counts as a layer, and the "
+                 "embedding after the first; auto (as many as fit) or all (default: all)")
+      ->check(not_empty())
+      ->type_name("N");
+  app.add_option("--tensor-split", flags.tensor_split,
+                 "-ts: shares of several devices, as 3,1 (default: by the memory that each has free)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(not_empty())
+      ->type_name("X,...");
+  app.add_option("--tensor-device", flags.tensor_devices,
+                 "Device of the matrices whose whole names match: blk\\.[0-9]\\.ffn_.*=cpu (may be repeated; the first "
+                 "match counts)")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->check(not_empty())
+      ->type_name("REGEX=DEVICE");
+  app.add_option("--cpu-moe", flags.cpu_moe,
+                 "-ncmoe: expert weights of the first N layers, or of all, stay on the CPU (default: 0)")
+      ->check(not_empty())
+      ->type_name("N");
+  app.add_flag("--strict-offload", flags.strict_offload,
+               "An error where an operation has no kernel on its device or a device has too little memory; otherwise "
+               "operations and layers move to the CPU, with a note");
+  app.add_flag("--deterministic", flags.deterministic,
+               "On a GPU too, the same bits for a token whatever else is computed beside it (the CPU always does)");
+}
+
+}  // namespace
 
 void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
   add_model_file_flag(app, flags.model);
@@ -111,15 +190,7 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
   app.add_option("--cpu-range", flags.cpu_range, "-Cr: processors that the CPU threads stay on, as 0-7 (default: any)")
       ->check(not_empty())
       ->type_name("LO-HI");
-  app.add_option("--device", flags.device, "Device of the layers that -ngl counts: cpu or ref (default: cpu)")
-      ->type_name("NAME");
-  app.add_option(
-         "--n-gpu-layers", flags.gpu_layers,
-         "-ngl: the last N layers go to --device, the rest to the CPU; auto (as many as fit) or all (default: all)")
-      ->check(not_empty())
-      ->type_name("N");
-  app.add_flag("--deterministic", flags.deterministic,
-               "On a GPU too, the same bits for a token whatever else is computed beside it (the CPU always does)");
+  add_offload_flags(app, flags);
   app.add_option("--cache-type-k", flags.key_type,
                  "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
       ->check(not_empty())
@@ -219,7 +290,8 @@ std::vector<std::string> expand_short_flags(const std::vector<std::string>& argu
   static const std::map<std::string, std::string> kLong = {
       {"-ngl", "--n-gpu-layers"}, {"-md", "--draft-model"},    {"-ctk", "--cache-type-k"},
       {"-ctv", "--cache-type-v"}, {"-sys", "--system-prompt"}, {"-sysf", "--system-prompt-file"},
-      {"-st", "--single-turn"},   {"-tb", "--threads-batch"},  {"-Cr", "--cpu-range"}};
+      {"-st", "--single-turn"},   {"-tb", "--threads-batch"},  {"-Cr", "--cpu-range"},
+      {"-dev", "--device"},       {"-ts", "--tensor-split"},   {"-ncmoe", "--cpu-moe"}};
   std::vector<std::string> expanded;
   for (const std::string& argument : arguments) {
     const size_t equals = argument.find('=');

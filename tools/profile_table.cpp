@@ -35,7 +35,14 @@ std::string profile_table(const Profile& profile, const MachineLimits& limits) {
     text += "\n";
   }
   std::snprintf(row, sizeof(row), "%-62s  %10.2f\n", "all operations", 1e3 * all);
-  return text + row;
+  text += row;
+  const ProfileCopies& copies = profile.copies();
+  if (copies.calls > 0) {
+    std::snprintf(row, sizeof(row), "%lld copies between devices: %.2f ms besides, %.2f MB\n",
+                  static_cast<long long>(copies.calls), 1e3 * copies.seconds, static_cast<double>(copies.bytes) / 1e6);
+    text += row;
+  }
+  return text;
 }
 
 void print_profile(Engine& engine) {

@@ -32,14 +32,6 @@ std::string full_prompt(const RunOptions& options) {
 
 double rate(int64_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0; }
 
-void note_fallbacks(Engine& engine) {
-  for (const Fallback& f : engine.runner().fallbacks()) {
-    std::fprintf(stderr, "note: %s of %s in layers %d to %d has no kernel on %s and runs on the CPU\n",
-                 std::string(op_info(f.op).name).c_str(), std::string(traits(f.type).name).c_str(), f.first_layer,
-                 f.last_layer, f.device.c_str());
-  }
-}
-
 void note_long_context(const Engine& engine) {
   const int64_t trained = engine.model().context_length();
   if (trained > 0 && engine.context() > trained) {
@@ -122,7 +114,6 @@ int run(const RunOptions& options) {
     throw Error(ErrorCode::kInvalidArgument, "[run] a message (-p, -f or piped input), found none");
   }
   Engine engine(std::move(model), options.model.engine_options());
-  note_fallbacks(engine);
   if (!options.quiet) note_long_context(engine);
   if (!chat_template) return run_completion(options, engine, prompt);
 

@@ -36,19 +36,6 @@ bool pools(const Sequence& s, int64_t position) {
   return false;
 }
 
-// How many of the last layers fit their device, beside what is reserved.
-int layers_that_fit(const std::shared_ptr<Model>& model, RunnerOptions options, uint64_t reserved) {
-  if (options.device == "cpu") return kAllLayers;
-  int low = 0, high = model->n_layer() + 2;  // the output is a layer, and the embedding here
-  while (low < high) {
-    options.n_gpu_layers = low + (high - low + 1) / 2;
-    const DeviceUse use = ModelRunner::plan(model, options).back();
-    if (reserved <= use.memory.free && use.needed() <= use.memory.free - reserved) low = options.n_gpu_layers;
-    else high = options.n_gpu_layers - 1;
-  }
-  return low;
-}
-
 RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options) {
   const int64_t context = choose_context(*model, options.context);
   // Far beyond any memory, and small enough that no size computed from it overflows.
@@ -57,12 +44,9 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
                 concat("[memory] a context of ", context, " tokens is larger than any memory"));
   }
   RunnerOptions runner;
-  runner.device = options.device;
-  runner.n_gpu_layers = options.n_gpu_layers;
-  runner.n_threads = options.n_threads;
-  runner.n_threads_batch = options.n_threads_batch;
-  runner.processors = options.processors;
-  runner.deterministic = options.deterministic;
+  runner.devices = open_devices(options);
+  runner.placement = options.placement;
+  runner.strict_offload = options.strict_offload;
   runner.default_cache_types = options.default_cache_types;
   runner.key_type = options.key_type;
   runner.value_type = options.value_type;
@@ -77,7 +61,9 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.capacity.sequences = options.max_sequences;
   runner.capacity.groups = static_cast<int>(model->cache_groups().size());
   runner.capacity.blocks_per_sequence = static_cast<int>(std::min<int64_t>(blocks_for(context), INT32_MAX));
-  if (options.n_gpu_layers == kAutoLayers) runner.n_gpu_layers = layers_that_fit(model, runner, options.reserved);
+  if (options.placement.n_gpu_layers == kAutoLayers) {
+    runner.placement.n_gpu_layers = parts_that_fit(model, runner, options.reserved);
+  }
   return runner;
 }
 
@@ -91,13 +77,22 @@ int64_t choose_context(const Model& model, int64_t asked) {
   return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;
 }
 
+std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
+  if (options.opened) return options.opened;
+  return open_devices(options.devices,
+                      {options.n_threads, options.n_threads_batch, options.processors, options.deterministic});
+}
+
 std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options) {
   const RunnerOptions runner = runner_options(model, options);
-  return ModelRunner::plan(std::move(model), runner);
+  return ModelRunner(std::move(model), runner).memory_use();
 }
 
 Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
-    : tokenizer_(model->vocabulary()), pacer_(options.max_itl_ms / 1000), isolate_errors_(options.isolate_errors) {
+    : tokenizer_(model->vocabulary()),
+      pacer_(options.max_itl_ms / 1000),
+      isolate_errors_(options.isolate_errors),
+      note_(options.note) {
   RunnerOptions runner = runner_options(model, options);
   SchedulerConfig config;
   config.token_budget = options.step_tokens;
@@ -109,12 +104,20 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
   for (const TokenId id : tokenizer_.eog()) config.eog_tokens.push_back(id);
   if (options.profile) profile_ = std::make_unique<Profile>();
   runner.profile = profile_.get();
-  runner_ = std::make_unique<ModelRunner>(std::move(model), runner);
+  runner_ = load_runner(std::move(model), runner, options.note);
+  note_fallbacks();
 
   std::vector<CacheGroup> groups = runner_->model().cache_groups();
   for (CacheGroup& group : groups) group.n_blocks = static_cast<int32_t>(runner.n_blocks);
   scheduler_ = std::make_unique<Scheduler>(config, groups);
   inputs_ = std::make_unique<StepInputs>(runner.capacity);
+}
+
+void Engine::note_fallbacks() {
+  const std::vector<Fallback>& fallbacks = runner_->fallbacks();
+  for (; n_noted_ < fallbacks.size(); ++n_noted_) {
+    if (note_) note_("[offload] " + fallback_text(fallbacks[n_noted_]));
+  }
 }
 
 bool Engine::submit(Request request) {
@@ -280,6 +283,7 @@ std::vector<Progress> Engine::step() {
   for (const BlockCopy& copy : plan.copies) runner_->copy_block(copy.from, copy.to);
   fill(plan);
   runner_->run(*inputs_);
+  note_fallbacks();
   Drawn drawn = draw(plan);
   pool(plan);
 

@@ -10,26 +10,29 @@
 #include <vector>
 
 #include "src/engine/chunk_pacer.h"
-#include "src/engine/model_runner.h"
+#include "src/engine/load_runner.h"
 #include "src/engine/scheduler.h"
 #include "src/text/tokenizer.h"
 
 namespace infer {
 
-inline constexpr int kAutoLayers = -2;  // n_gpu_layers: as many as fit, see EngineOptions::reserved
-
 struct EngineOptions {
-  std::string device = "cpu";
-  int n_gpu_layers = kAllLayers;
+  std::vector<std::string> devices = {"cpu"};  // that take layers; see open_devices()
+  std::shared_ptr<DeviceSet> opened;           // those, where they are open already; null: opened as asked for above
+  PlacementOptions placement;
+  bool strict_offload = false;  // a missing kernel, or too little memory on a device, is an error
+  // Gets a line for what was not done as asked: fewer layers on a device, operations that run on the CPU for want of a
+  // kernel. At construction, and later when a step of another size brings something new.
+  std::function<void(const std::string& line)> note;
   int n_threads = 0, n_threads_batch = 0;  // see DeviceOptions, as the next
   std::vector<int> processors;
   bool deterministic = false;
-  int64_t context = 0;       // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
-  int max_sequences = 1;     // computed side by side
-  int max_waiting = 1024;    // requests in the queue
-  int64_t cache_tokens = 0;  // of all sequences together; 0: a whole context for each
-  int step_tokens = 512;     // token budget of a step
-  uint64_t reserved = 0;     // bytes of `device` left to others, by kAutoLayers
+  int64_t context = 0;             // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
+  int max_sequences = 1;           // computed side by side
+  int max_waiting = 1024;          // requests in the queue
+  int64_t cache_tokens = 0;        // of all sequences together; 0: a whole context for each
+  int step_tokens = 512;           // token budget of a step
+  std::vector<uint64_t> reserved;  // bytes left to others by kAutoLayers, per device of the set; missing ones are 0
   bool default_cache_types = true;
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   double max_itl_ms = 0;    // bound of a step with prompt tokens while texts are being written, see ChunkPacer; 0: none
@@ -62,6 +65,8 @@ struct EngineStats {
   double prompt_seconds = 0, decode_seconds = 0;
 };
 
+// The devices that the options name, or those that are open.
+std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options);
 // What an engine with these options would take on each device, with nothing allocated. Throws as the Engine does.
 std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options);
 // Tokens of context that the options ask for, or the model's own.
@@ -119,6 +124,7 @@ class Engine {
   void pool(const StepPlan& plan);
   std::vector<float> take_pooled(const Sequence& s);
   Progress describe(const Sequence& s, int64_t known_before);
+  void note_fallbacks();
 
   Tokenizer tokenizer_;
   std::unique_ptr<Profile> profile_;  // outlives the runner
@@ -131,6 +137,8 @@ class Engine {
   StepRecord last_step_;
   ChunkPacer pacer_;
   const bool isolate_errors_;
+  const std::function<void(const std::string& line)> note_;
+  size_t n_noted_ = 0;  // fallbacks
   struct Times {
     double submitted, started;  // seconds of a steady clock; started: 0 before the first step
   };

@@ -1,10 +1,8 @@
 #include "src/engine/model_runner.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
-#include "backends/registry.h"
 #include "ggml-like/error.h"
 
 namespace infer {
@@ -19,84 +17,104 @@ std::string gib(uint64_t bytes) {
 
 }  // namespace
 
-ModelRunner::~ModelRunner() = default;
-
-ModelRunner::ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options, PlanOnly)
-    : model_(std::move(model)), options_(options) {
-  open_devices();
-  place_layers();
-  sum_up();
-}
-
 ModelRunner::ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options)
-    : ModelRunner(std::move(model), options, PlanOnly{}) {
-  upload_weights();
-  allocate_cache();
-  // The largest bucket comes first: its arenas hold every other plan's activations.
-  entry(largest());
+    : model_(std::move(model)), options_(options), devices_(options.devices->list()) {
+  place();
+  largest_ = make_entry(largest());
+  sum_up(*largest_.plan);
 }
 
-std::vector<DeviceUse> ModelRunner::plan(std::shared_ptr<Model> model, const RunnerOptions& options) {
-  return ModelRunner(std::move(model), options, PlanOnly{}).use_;
+ModelRunner::~ModelRunner() {
+  try {
+    synchronize();
+  } catch (const std::exception&) {
+    // A device that is lost has no use for the memory either.
+  }
 }
 
-void ModelRunner::open_devices() {
-  const DeviceOptions threads = {options_.n_threads, options_.n_threads_batch, options_.processors,
-                                 options_.deterministic};
-  devices_.push_back(open_device("cpu", threads));
-  if (options_.device != "cpu") devices_.push_back(open_device(options_.device, threads));
-  for (const auto& device : devices_) streams_.push_back(device->create_stream());
-  arenas_.resize(devices_.size());
-  step_buffers_.resize(devices_.size());
-}
-
-// The last N of the n_layer + 1 layers (the head is the last) are on the second device. The embedding is a row look-up
-// and stays where the input is, unless everything is on the second device.
-int ModelRunner::device_of_layer(int layer) const {
-  if (devices_.size() == 1) return 0;
-  const int n = model_->n_layer() + 1;
-  const int on_device = options_.n_gpu_layers == kAllLayers ? n + 1 : options_.n_gpu_layers;
-  if (layer == kInputLayer) return on_device > n ? 1 : 0;
-  const int index = layer == kOutputLayer ? n - 1 : layer;
-  return index >= n - on_device ? 1 : 0;
-}
-
-void ModelRunner::place_layers() {
+std::vector<int> ModelRunner::all_layers() const {
   std::vector<int> layers = {kInputLayer, kOutputLayer};
   for (int i = 0; i < model_->n_layer(); ++i) layers.push_back(i);
-  for (const int layer : layers) {
-    for (Weight* weight : model_->weights_of_layer(layer)) weight->device = device_of_layer(layer);
+  return layers;
+}
+
+void ModelRunner::place() {
+  const DeviceSet& set = *options_.devices;
+  const PlacementOptions& o = options_.placement;
+  const int most = placeable_parts(model_->n_layer());
+  std::vector<double> shares = o.tensor_split;
+  if (shares.empty()) {
+    for (const int d : set.of_layers) shares.push_back(static_cast<double>(devices_[d]->memory().free) + 1);
   }
-  const DataType own = devices_.back()->default_cache_type();
+  if (shares.size() != set.of_layers.size()) {
+    throw Error(ErrorCode::kInvalidArgument, concat("[offload] --tensor-split: a share for each of the ",
+                                                    set.of_layers.size(), " devices, found ", shares.size()));
+  }
+  const int parts = o.n_gpu_layers == kAllLayers ? most : std::min(o.n_gpu_layers, most);
+  placement_ = place_parts(model_->n_layer(), parts, set.of_layers, shares);
+  place_weights();
+  const DataType own = devices_[set.of_layers.front()]->default_cache_type();
   model_->set_cache_types(options_.default_cache_types ? own : options_.key_type,
                           options_.default_cache_types ? own : options_.value_type);
 }
 
-void ModelRunner::sum_up() {
+void ModelRunner::place_weights() {
+  const DeviceSet& set = *options_.devices;
+  const PlacementOptions& o = options_.placement;
+  const auto find = [&](const std::string& name) { return set.find(name); };
+  for (const TensorRule& rule : o.tensor_rules) {
+    if (find(rule.device) >= 0) continue;
+    throw Error(ErrorCode::kInvalidArgument, concat("[offload] --tensor-device ", rule.text, ": one of the devices ",
+                                                    set.names(), ", found ", rule.device));
+  }
+  std::vector<bool> used(o.tensor_rules.size(), false);
+  for (const int layer : all_layers()) {
+    for (const Weight* weight : model_->weights_of_layer(layer)) {
+      weight_device_[weight] = place_weight(*weight, layer, placement_, o, find);
+      if (weight->desc.shape.rank < 2) continue;
+      for (size_t r = 0; r < used.size(); ++r) used[r] = used[r] || o.tensor_rules[r].matches(weight->name);
+    }
+  }
+  for (size_t r = 0; r < used.size(); ++r) {
+    if (used[r]) continue;
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[offload] --tensor-device ", o.tensor_rules[r].text,
+                       ": a pattern that is the whole name of a matrix of the model, found none (infer inspect "
+                       "--tensors lists them)"));
+  }
+}
+
+void ModelRunner::sum_up(const Plan& plan) {
   use_.resize(devices_.size());
   for (size_t d = 0; d < devices_.size(); ++d) {
     use_[d].device = devices_[d]->name();
     use_[d].is_host = devices_[d]->is_host();
     use_[d].memory = devices_[d]->memory();
+    use_[d].activations = plan.arena_bytes(static_cast<int>(d));
   }
-  std::set<std::pair<int, const void*>> counted;  // the embedding may be the output matrix as well
-  const auto add_weights = [&](int layer) {
-    DeviceUse& use = use_[device_of_layer(layer)];
-    for (const Weight* weight : model_->weights_of_layer(layer)) {
-      if (!counted.emplace(device_of_layer(layer), weight->host).second) continue;
-      use.weights += weight->desc.bytes();
-      use.weights_by_type[weight->desc.type] += weight->desc.bytes();
+  std::map<const Weight*, int> home;  // device of the weight's layer
+  for (const int layer : all_layers()) {
+    for (const Weight* weight : model_->weights_of_layer(layer)) home[weight] = placement_.of_layer(layer);
+  }
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    std::set<const void*> counted;  // the embedding may be the output matrix as well
+    for (const Weight* weight : plan.weights_on(static_cast<int>(d))) {
+      if (!counted.insert(weight->host).second) continue;
+      const uint64_t bytes = weight->desc.bytes();
+      use_[d].weights += bytes;
+      use_[d].weights_by_type[weight->desc.type] += bytes;
+      if (weight->desc.shape.rank > 1 && home[weight] != static_cast<int>(d)) use_[d].guest_weights += bytes;
     }
-  };
-  add_weights(kInputLayer);
-  add_weights(kOutputLayer);
-  use_[device_of_layer(kInputLayer)].has_input = true;
-  use_[device_of_layer(kOutputLayer)].has_output = true;
-  for (int layer = 0; layer < model_->n_layer(); ++layer) {
-    add_weights(layer);
-    DeviceUse& use = use_[device_of_layer(layer)];
-    ++use.n_layers;
-    use.cache_block += devices_[device_of_layer(layer)]->cache_block_bytes(model_->cache_desc(layer));
+  }
+  use_[placement_.input].has_input = true;
+  use_[placement_.output].has_output = true;
+  for (const LayerRange& range : placement_.ranges()) {
+    DeviceUse& use = use_[range.device];
+    use.layers.push_back(range);
+    use.n_layers += range.last - range.first + 1;
+    for (int layer = range.first; layer <= range.last; ++layer) {
+      use.cache_block += devices_[range.device]->cache_block_bytes(model_->cache_desc(layer));
+    }
   }
   for (DeviceUse& use : use_) {
     if (use.cache_block != 0 && static_cast<uint64_t>(options_.n_blocks) > (uint64_t{1} << 62) / use.cache_block) {
@@ -104,48 +122,86 @@ void ModelRunner::sum_up() {
     }
     use.cache = use.cache_block * static_cast<uint64_t>(options_.n_blocks);
   }
-  const Entry entry = make_entry(largest());
-  for (size_t d = 0; d < devices_.size(); ++d) use_[d].activations = entry.plan->arena_bytes(static_cast<int>(d));
   // The inputs lie on the host and are copied to each device of its own memory; results come back to the host.
   const StepCapacity& capacity = options_.capacity;
   const uint64_t inputs = StepInputs::bytes(capacity);
-  for (size_t d = 0; d < devices_.size(); ++d) use_[d].staging = d == 0 || !use_[d].is_host ? inputs : 0;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const bool has_own = !devices_[d]->is_host() && plan.uses(static_cast<int>(d));
+    use_[d].staging = d == 0 || has_own ? inputs : 0;
+  }
   const auto rows_of = [](int rows, int64_t width) { return sizeof(float) * static_cast<uint64_t>(rows) * width; };
   use_[0].staging += rows_of(capacity.logits > 0 ? capacity.logits : capacity.outputs, model_->n_vocab()) +
                      rows_of(capacity.outputs, model_->n_embd());
 }
 
-void ModelRunner::upload_weights() {
-  std::vector<int> layers = {kInputLayer, kOutputLayer};
-  for (int i = 0; i < model_->n_layer(); ++i) layers.push_back(i);
-  std::map<std::pair<int, const void*>, Buffer*> uploaded;
-  for (const int layer : layers) {
-    const int device = device_of_layer(layer);
-    if (devices_[device]->is_host()) continue;
-    for (Weight* weight : model_->weights_of_layer(layer)) {
-      Buffer*& buffer = uploaded[{device, weight->host}];
-      if (!buffer) {
-        weight_buffers_.push_back(devices_[device]->allocate(weight->desc.bytes()));
-        buffer = weight_buffers_.back().get();
-        streams_[device]->upload(*buffer, 0, weight->host, weight->desc.bytes());
-      }
-      weight->device_buffer = buffer;
-      weight->device_offset = 0;
+void ModelRunner::load() {
+  for (Device* device : devices_) streams_.push_back(device->create_stream());
+  arenas_.resize(devices_.size());
+  step_buffers_.resize(devices_.size());
+  allocate_weights();
+  allocate_cache();
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    if (devices_[d]->is_host() || !largest_.plan->uses(static_cast<int>(d))) continue;
+    step_buffers_[d] = allocate(d, StepInputs::bytes(options_.capacity));
+  }
+  // The largest bucket comes first: its arenas hold nearly every other plan's activations.
+  keep(largest(), std::move(largest_));
+  upload_weights();
+}
+
+std::unique_ptr<Buffer> ModelRunner::allocate(size_t device, size_t bytes) {
+  try {
+    return devices_[device]->allocate(bytes);
+  } catch (const Error& error) {
+    fails_on_host_ = error.code() == ErrorCode::kOutOfMemory && devices_[device]->is_host();
+    throw;
+  }
+}
+
+void ModelRunner::allocate_weights() {
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    if (devices_[d]->is_host()) continue;
+    for (const Weight* weight : largest_.plan->weights_on(static_cast<int>(d))) {
+      std::unique_ptr<Buffer>& buffer = weights_[{static_cast<int>(d), weight->host}];
+      if (!buffer) buffer = allocate(d, weight->desc.bytes());
     }
   }
+}
+
+void ModelRunner::upload_weights() {
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    if (devices_[d]->is_host()) continue;
+    std::set<const void*> uploaded;
+    for (const Weight* weight : plans_.at(largest()).plan->weights_on(static_cast<int>(d))) {
+      if (!uploaded.insert(weight->host).second) continue;
+      streams_[d]->upload(*weights_.at({static_cast<int>(d), weight->host}), 0, weight->host, weight->desc.bytes());
+    }
+    streams_[d]->synchronize();
+  }
+}
+
+// A plan of another bucket may place a node where the first did not, if a device supports it in one size only.
+BufferPlace ModelRunner::weight_on(const Weight& weight, int device) {
+  std::unique_ptr<Buffer>& buffer = weights_[{device, weight.host}];
+  if (!buffer) {
+    buffer = allocate(static_cast<size_t>(device), weight.desc.bytes());
+    streams_[device]->upload(*buffer, 0, weight.host, weight.desc.bytes());
+  }
+  return {buffer.get(), 0};
 }
 
 void ModelRunner::allocate_cache() {
   for (const DeviceUse& use : use_) {
     if (use.cache > use.memory.free) {
+      fails_on_host_ = use.is_host;
       throw Error(ErrorCode::kOutOfMemory,
                   concat("[memory] a context of ", options_.n_blocks * kBlockTokens, " tokens needs ", gib(use.cache),
                          " of KV cache, ", use.device, " has ", gib(use.memory.free), " free; choose a smaller -c"));
     }
   }
   for (int layer = 0; layer < model_->n_layer(); ++layer) {
-    Device& device = *devices_[device_of_layer(layer)];
-    caches_.push_back(device.allocate(device.cache_block_bytes(model_->cache_desc(layer)) * options_.n_blocks));
+    const size_t d = static_cast<size_t>(placement_.of_layer(layer));
+    caches_.push_back(allocate(d, devices_[d]->cache_block_bytes(model_->cache_desc(layer)) * options_.n_blocks));
   }
 }
 
@@ -160,48 +216,77 @@ ModelRunner::Bucket ModelRunner::largest() const {
   return {bucket_size(c.tokens), bucket_size(c.outputs), bucket_size(c.logits > 0 ? c.logits : c.outputs)};
 }
 
-ModelRunner::Entry ModelRunner::make_entry(const Bucket& bucket) const {
+ModelRunner::Entry ModelRunner::make_entry(const Bucket& bucket) {
   Graph graph(bucket.tokens, bucket.outputs, bucket.logits);
   const ModelOutputs values = model_->build(graph);
   PlanOptions options;
-  for (const auto& device : devices_) options.devices.push_back(device.get());
-  options.layer_device = [this](int layer) { return device_of_layer(layer); };
+  options.devices = devices_;
+  options.layer_device = [this](int layer) { return placement_.of_layer(layer); };
+  options.weight_device = [this](const Weight& weight) { return weight_device_.at(&weight); };
+  // Only when a plan is bound, which is after load() has begun.
+  options.weight = [this](const Weight& weight, int device) { return weight_on(weight, device); };
   options.cache = [this](int layer) { return cache_of_layer(layer); };
   options.observers = options_.observers;
   options.product_observer = options_.product_observer;
   options.profile = options_.profile;
   options.strict = options_.strict_offload;
-  return {std::make_unique<Plan>(std::move(graph), std::move(options)), values};
+  return {std::make_unique<Plan>(std::move(graph), std::move(options)), values, {}};
+}
+
+void ModelRunner::add_fallbacks(Entry& entry) {
+  for (const Fallback& f : entry.plan->fallbacks()) {
+    const auto known = std::find_if(fallbacks_.begin(), fallbacks_.end(), [&](const Fallback& k) {
+      return k.op == f.op && k.type == f.type && k.device == f.device;
+    });
+    entry.fallbacks.emplace_back(known - fallbacks_.begin(), f.n_nodes);
+    if (known != fallbacks_.end()) continue;
+    fallbacks_.push_back(f);
+    fallback_runs_.push_back(0);
+  }
+}
+
+// Binds a plan to the arenas, larger ones where it needs them; all of them are there before any is given up.
+ModelRunner::Entry& ModelRunner::keep(const Bucket& bucket, Entry made) {
+  std::vector<std::unique_ptr<Buffer>> larger(devices_.size());
+  bool grown = false;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const size_t needed = made.plan->arena_bytes(static_cast<int>(d));
+    if (needed == 0 || (arenas_[d] && arenas_[d]->size() >= needed)) continue;
+    const uint64_t free = devices_[d]->memory().free;
+    if (needed > free) {
+      fails_on_host_ = devices_[d]->is_host();
+      throw Error(ErrorCode::kOutOfMemory, concat("[memory] a step of ", bucket.tokens, " tokens needs ", gib(needed),
+                                                  ", ", devices_[d]->name(), " has ", gib(free), " free"));
+    }
+    larger[d] = allocate(d, needed);
+    grown = true;
+  }
+  add_fallbacks(made);
+  Entry& kept = plans_.insert_or_assign(bucket, std::move(made)).first->second;
+  if (grown) synchronize();
+  std::vector<Buffer*> arenas;
+  for (size_t d = 0; d < devices_.size(); ++d) arenas.push_back(larger[d] ? larger[d].get() : arenas_[d].get());
+  try {
+    kept.plan->bind(arenas);
+  } catch (...) {
+    plans_.erase(bucket);
+    throw;
+  }
+  if (!grown) return kept;
+  for (auto& [key, other] : plans_) other.plan->bind(arenas);
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    if (larger[d]) arenas_[d] = std::move(larger[d]);
+  }
+  return kept;
 }
 
 ModelRunner::Entry& ModelRunner::entry(const Bucket& bucket) {
   const auto found = plans_.find(bucket);
-  if (found != plans_.end()) return found->second;
+  return found != plans_.end() ? found->second : keep(bucket, make_entry(bucket));
+}
 
-  Entry made = make_entry(bucket);
-  if (plans_.empty()) fallbacks_ = made.plan->fallbacks();
-
-  std::vector<Buffer*> arenas;
-  bool grown = false;
-  for (size_t d = 0; d < devices_.size(); ++d) {
-    const size_t needed = made.plan->arena_bytes(static_cast<int>(d));
-    if (needed > 0 && (!arenas_[d] || arenas_[d]->size() < needed)) {
-      const uint64_t free = devices_[d]->memory().free;
-      if (needed > free) {
-        throw Error(ErrorCode::kOutOfMemory, concat("[memory] a step of ", bucket.tokens, " tokens needs ", gib(needed),
-                                                    ", ", devices_[d]->name(), " has ", gib(free), " free"));
-      }
-      arenas_[d] = devices_[d]->allocate(needed);
-      grown = true;
-    }
-    arenas.push_back(arenas_[d].get());
-  }
-  Entry& kept = plans_.emplace(bucket, std::move(made)).first->second;
-  kept.plan->bind(arenas);
-  if (grown) {
-    for (auto& [key, other] : plans_) other.plan->bind(arenas);
-  }
-  return kept;
+void ModelRunner::synchronize() {
+  for (const auto& stream : streams_) stream->synchronize();
 }
 
 void ModelRunner::run(const StepInputs& step) {
@@ -210,13 +295,13 @@ void ModelRunner::run(const StepInputs& step) {
   for (const auto& stream : streams_) streams.push_back(stream.get());
   std::vector<Buffer*> step_buffers(devices_.size(), nullptr);
   for (size_t d = 0; d < devices_.size(); ++d) {
-    if (devices_[d]->is_host()) continue;
-    const size_t bytes = step.raw().size_bytes();
-    if (!step_buffers_[d] || step_buffers_[d]->size() < bytes) step_buffers_[d] = devices_[d]->allocate(bytes);
-    streams_[d]->upload(*step_buffers_[d], 0, step.raw().data(), bytes);
+    if (devices_[d]->is_host() || !e.plan->uses(static_cast<int>(d))) continue;
+    if (!step_buffers_[d]) step_buffers_[d] = allocate(d, StepInputs::bytes(options_.capacity));
+    CHECK_INTERNAL(step.raw().size_bytes() <= step_buffers_[d]->size());
     step_buffers[d] = step_buffers_[d].get();
   }
   e.plan->run(step, streams, step_buffers);
+  for (const auto& [index, n_nodes] : e.fallbacks) fallback_runs_[index] += n_nodes;
   if (step.n_outputs() == 0) return;
   logits_.resize(static_cast<size_t>(step.n_logits()) * model_->n_vocab());
   hidden_.resize(static_cast<size_t>(step.n_outputs()) * model_->n_embd());
@@ -236,7 +321,7 @@ std::span<const float> ModelRunner::hidden(int output) const {
 
 void ModelRunner::copy_block(int32_t from, int32_t to) {
   for (int layer = 0; layer < model_->n_layer(); ++layer) {
-    const int d = device_of_layer(layer);
+    const int d = placement_.of_layer(layer);
     const size_t bytes = devices_[d]->cache_block_bytes(model_->cache_desc(layer));
     std::vector<std::byte> block(bytes);
     streams_[d]->download(block.data(), *caches_[layer], from * bytes, bytes);
@@ -246,17 +331,23 @@ void ModelRunner::copy_block(int32_t from, int32_t to) {
   }
 }
 
-uint64_t ModelRunner::bytes_per_token() const {
+uint64_t ModelRunner::bytes_per_token(int device) const {
   uint64_t bytes = 0;
-  const auto count = [&](int layer) {
+  for (const int layer : all_layers()) {
+    if (layer == kInputLayer) continue;  // a row of it
     for (const Weight* weight : model_->weights_of_layer(layer)) {
+      if (weight_device_.at(weight) != device) continue;
       const uint64_t all = weight->desc.bytes();
       const bool experts = weight->desc.shape.rank == 3;
       bytes += experts ? all / weight->desc.shape[0] * model_->config().n_expert_used : all;
     }
-  };
-  for (int layer = 0; layer < model_->n_layer(); ++layer) count(layer);
-  count(kOutputLayer);
+  }
+  return bytes;
+}
+
+uint64_t ModelRunner::bytes_per_token() const {
+  uint64_t bytes = 0;
+  for (size_t d = 0; d < devices_.size(); ++d) bytes += bytes_per_token(static_cast<int>(d));
   return bytes;
 }
 
@@ -290,14 +381,49 @@ uint64_t ModelRunner::cache_bytes_per_token() const {
   return block / kBlockTokens;
 }
 
-MachineLimits ModelRunner::measure_limits() { return devices_.back()->measure_limits(); }
+// One device after the other works on its share of a token; the shares are those of the weights' bytes.
+MachineLimits ModelRunner::measure_limits() {
+  const double all = static_cast<double>(bytes_per_token());
+  MachineLimits seconds;  // of one token, if each limit were 1
+  bool known[3] = {true, true, true};
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const double share = static_cast<double>(bytes_per_token(static_cast<int>(d))) / all;
+    if (!(share > 0)) continue;
+    const MachineLimits limits = devices_[d]->measure_limits();
+    const auto add = [&](double limit, double& sum, bool& is_known) {
+      is_known = is_known && limit > 0;
+      if (is_known) sum += share / limit;
+    };
+    add(limits.read_bytes, seconds.read_bytes, known[0]);
+    add(limits.int8_operations, seconds.int8_operations, known[1]);
+    add(limits.float_operations, seconds.float_operations, known[2]);
+  }
+  const auto rate = [](bool is_known, double sum) { return is_known && sum > 0 ? 1 / sum : 0; };
+  return {rate(known[0], seconds.read_bytes), rate(known[1], seconds.int8_operations),
+          rate(known[2], seconds.float_operations)};
+}
 
-double ModelRunner::read_bandwidth() { return devices_.back()->read_bandwidth(); }
+double ModelRunner::read_bandwidth() {
+  const double all = static_cast<double>(bytes_per_token());
+  double seconds = 0;  // of one token's share of one byte
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const double share = static_cast<double>(bytes_per_token(static_cast<int>(d))) / all;
+    if (!(share > 0)) continue;
+    const double rate = devices_[d]->read_bandwidth();
+    if (rate <= 0) return 0;
+    seconds += share / rate;
+  }
+  return seconds > 0 ? 1 / seconds : 0;
+}
 
 std::string ModelRunner::device_description() const {
-  return devices_.size() == 1
-             ? devices_[0]->description()
-             : concat(devices_[1]->name(), " (", devices_[1]->description(), ") and ", devices_[0]->description());
+  std::string text;
+  for (size_t d = 1; d < devices_.size(); ++d) {
+    text += concat(devices_[d]->name(), " (", devices_[d]->description(), "), ");
+  }
+  if (text.empty()) return devices_[0]->description();
+  text.replace(text.size() - 2, 2, " and ");
+  return text + devices_[0]->description();
 }
 
 }  // namespace infer

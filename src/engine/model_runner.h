@@ -1,5 +1,5 @@
-// Runs steps of a model: places layers on devices, owns the KV cache, activation arenas and plans (one per bucket), and
-// turns StepInputs into logits. Knows nothing of requests or sequences. One thread.
+// Runs steps of a model: owns the KV cache, activation arenas and plans (one per bucket) on the devices where the parts
+// of the model are placed, and turns StepInputs into logits. Knows nothing of requests or sequences. One thread.
 #pragma once
 
 #include <compare>
@@ -9,24 +9,20 @@
 #include <vector>
 
 #include "ggml-like/plan.h"
+#include "src/engine/device_set.h"
+#include "src/engine/placement.h"
 #include "src/model/model.h"
 
 namespace infer {
 
-inline constexpr int kAllLayers = -1;
-
 struct RunnerOptions {
-  std::string device = "cpu";     // where the layers that -ngl counts go
-  int n_gpu_layers = kAllLayers;  // the last N layers (the output counts as one) on `device`, the rest on the CPU
-  int n_threads = 0;              // of the CPU; 0: physical cores
-  int n_threads_batch = 0;        // see DeviceOptions
-  std::vector<int> processors;
+  std::shared_ptr<DeviceSet> devices;
+  PlacementOptions placement;  // REQUIRES n_gpu_layers other than kAutoLayers
   DataType key_type = DataType::kF32, value_type = DataType::kF32;
-  bool default_cache_types = true;  // ignore the two above and take each device's own default
+  bool default_cache_types = true;  // ignore the two above and take the default of the first device with layers
   int64_t n_blocks = 0;             // KV blocks of every layer
   StepCapacity capacity;            // of the steps that will be run
-  bool deterministic = false;       // see DeviceOptions
-  bool strict_offload = false;
+  bool strict_offload = false;      // see PlanOptions::strict
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;
   Profile* profile = nullptr;  // see PlanOptions
@@ -37,9 +33,11 @@ struct DeviceUse {
   std::string device;
   bool is_host = false;  // weights are used where the file is mapped, not copied
   int n_layers = 0;
+  std::vector<LayerRange> layers;              // the same, where they are
   bool has_input = false, has_output = false;  // the embedding, the output matrix
   uint64_t weights = 0, cache = 0, activations = 0;
   uint64_t staging = 0;                          // a step's inputs, and on the host its results
+  uint64_t guest_weights = 0;                    // of `weights`, matrices of layers that are on another device
   std::map<DataType, uint64_t> weights_by_type;  // bytes
   uint64_t cache_block = 0;                      // bytes of one KV block in all of the device's layers
   DeviceMemory memory;                           // before anything was allocated
@@ -49,15 +47,21 @@ struct DeviceUse {
 
 class ModelRunner {
  public:
-  // Throws Error(kOutOfMemory) naming the sizes when cache or activations do not fit what the device has free.
+  // Places the parts and sums up what they take; nothing is allocated. Throws Error(kInvalidArgument) for tensor rules
+  // that name no device or match no matrix.
   ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options);
-  // What a runner with these options would take, by the same sums, with nothing allocated.
-  static std::vector<DeviceUse> plan(std::shared_ptr<Model> model, const RunnerOptions& options);
   ~ModelRunner();
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
 
-  // Computes one step. What output row i gives are logits(i), where asked for, and hidden(i), until the next run.
+  // Takes the memory and brings the weights where they belong; REQUIRED once, before run(). All memory is taken before
+  // the first byte is copied, so that a failure is cheap. Throws Error(kOutOfMemory) naming the sizes; then the runner
+  // is of no further use, and fails_on_host() says whose memory it was.
+  void load();
+  bool fails_on_host() const { return fails_on_host_; }
+
+  // Computes one step. What output row i gives are logits(i), where asked for, and hidden(i), until the next run. After
+  // a step without outputs a device of its own memory may still be at work while the host prepares the next step.
   void run(const StepInputs& step);
   std::span<const float> logits(int output) const;  // [n_vocab]
   std::span<const float> hidden(int output) const;  // [n_embd]: after the final norm
@@ -65,7 +69,11 @@ class ModelRunner {
   void copy_block(int32_t from, int32_t to);
 
   const Model& model() const { return *model_; }
+  const Placement& placement() const { return placement_; }
+  // Of all plans so far, each (operation, type, device) once.
   const std::vector<Fallback>& fallbacks() const { return fallbacks_; }
+  // How often a node has run on the CPU for want of a kernel, in the order of fallbacks().
+  const std::vector<int64_t>& fallback_runs() const { return fallback_runs_; }
   const std::vector<DeviceUse>& memory_use() const { return use_; }
   // Bytes of weights that one token reads: those of the layers and the head; of a mixture of experts the share in use.
   uint64_t bytes_per_token() const;
@@ -78,9 +86,10 @@ class ModelRunner {
   Operations operations_of_head() const;
   // Bytes of keys and values of one token, in all layers.
   uint64_t cache_bytes_per_token() const;
-  // Bytes per second at which the device of the layers reads its memory, measured now (some 0.1 s).
+  // Bytes per second at which one token's weights can be read, each device reading its share after the other, measured
+  // now (some 0.1 s per device); 0 where a device does not know.
   double read_bandwidth();
-  MachineLimits measure_limits();  // of the same device (some 0.2 s)
+  MachineLimits measure_limits();  // likewise (some 0.2 s)
   std::string device_description() const;
 
  private:
@@ -92,32 +101,45 @@ class ModelRunner {
   struct Entry {
     std::unique_ptr<Plan> plan;
     ModelOutputs outputs;
+    std::vector<std::pair<size_t, int>> fallbacks;  // index into fallbacks_, nodes of this plan
   };
-  struct PlanOnly {};
-  // Opens the devices, places the layers and sums up what is needed.
-  ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options, PlanOnly);
-  void open_devices();
-  void place_layers();
-  void sum_up();
+  void place();
+  void place_weights();
+  void sum_up(const Plan& plan);
+  std::unique_ptr<Buffer> allocate(size_t device, size_t bytes);
+  void allocate_weights();
   void upload_weights();
   void allocate_cache();
-  Entry make_entry(const Bucket& bucket) const;
-  int device_of_layer(int layer) const;
-  CacheRef cache_of_layer(int layer) const;
-  Operations operations_of(int layer) const;
+  BufferPlace weight_on(const Weight& weight, int device);
+  Entry make_entry(const Bucket& bucket);
+  Entry& keep(const Bucket& bucket, Entry made);
+  void add_fallbacks(Entry& entry);
   Entry& entry(const Bucket& bucket);
+  void synchronize();
+  CacheRef cache_of_layer(int layer) const;
+  std::vector<int> all_layers() const;  // the ends too
+  uint64_t bytes_per_token(int device) const;
+  Operations operations_of(int layer) const;
   Bucket largest() const;
 
   std::shared_ptr<Model> model_;
   RunnerOptions options_;
-  std::vector<std::unique_ptr<Device>> devices_;  // [0] is the CPU
-  std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<std::unique_ptr<Buffer>> weight_buffers_;
-  std::vector<std::unique_ptr<Buffer>> caches_;        // one per layer
-  std::vector<std::unique_ptr<Buffer>> arenas_;        // one per device
-  std::vector<std::unique_ptr<Buffer>> step_buffers_;  // the step's inputs, per device of its own memory
+  std::vector<Device*> devices_;  // [0] is the CPU
+  Placement placement_;
+  std::map<const Weight*, int> weight_device_;
+  Entry largest_;  // until load() keeps it
+
+  // From load() on. Streams come last: they end before the memory that their work may be using.
+  std::map<std::pair<int, const void*>, std::unique_ptr<Buffer>> weights_;  // by device and host data
+  std::vector<std::unique_ptr<Buffer>> caches_;                             // one per layer
+  std::vector<std::unique_ptr<Buffer>> arenas_;                             // one per device
+  std::vector<std::unique_ptr<Buffer>> step_buffers_;  // a step's inputs, per device of its own memory
   std::map<Bucket, Entry> plans_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+
+  bool fails_on_host_ = false;
   std::vector<Fallback> fallbacks_;
+  std::vector<int64_t> fallback_runs_;
   std::vector<DeviceUse> use_;  // one per device
   std::vector<float> logits_, hidden_;
 };

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "ggml-like/error.h"
+#include "src/server/stats.h"
 
 namespace infer {
 namespace {
@@ -50,6 +51,7 @@ const std::vector<ApiService::Route>& ApiService::routes() {
       {"GET", "/health", &ApiService::health, false, false},
       {"GET", "/version", &ApiService::version, true, false},
       {"GET", "/metrics", &ApiService::metrics, true, false},
+      {"GET", "/stats", &ApiService::stats, true, true},
       {"GET", "/v1/models", &ApiService::models, true, true},
       {"POST", "/v1/chat/completions", &ApiService::chat_completions, true, true},
       {"POST", "/v1/completions", &ApiService::completions, true, true},
@@ -236,6 +238,13 @@ void ApiService::version(const CallPtr& call) {
 void ApiService::metrics(const CallPtr& call) {
   call->response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   call->response.body = metrics_.text();
+}
+
+void ApiService::stats(const CallPtr& call) {
+  const EngineThread& engine = *model_->engine;
+  Json body = {{"model", model_->name}};
+  body.update(stats_json(engine.placement(), engine.memory_use(), metrics_.gauges()));
+  call->response.body = json_text(body);
 }
 
 Json ApiService::model_json() const {

@@ -81,6 +81,7 @@ class ApiService : public HttpService {
   void health(const CallPtr& call);
   void version(const CallPtr& call);
   void metrics(const CallPtr& call);
+  void stats(const CallPtr& call);
   void models(const CallPtr& call);
   void tokenize(const CallPtr& call);
   void detokenize(const CallPtr& call);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ggml-like/error.h"
+#include "src/server/stats.h"
 
 namespace infer {
 namespace {
@@ -20,6 +21,7 @@ EngineThread::EngineThread(std::unique_ptr<Engine> engine, Metrics& metrics,
       cache_tokens_(int64_t{engine_->scheduler().pool(0).stats().total} * kBlockTokens) {
   engine_->on_logits(
       [this](RequestId id, int64_t position, std::span<const float> logits) { take_logits(id, position, logits); });
+  metrics_.set_devices(device_gauges(engine_->runner().memory_use()));
   publish();
   thread_ = std::thread([this] { run(); });
 }
@@ -266,7 +268,10 @@ void EngineThread::publish() {
   g.prefix_hit_tokens = scheduler.stats().prefix_hit_tokens;
   g.admitted_tokens = scheduler.stats().admitted_tokens;
   g.steps = scheduler.stats().steps;
-  g.fallbacks = static_cast<int64_t>(engine_->runner().fallbacks().size());
+  const ModelRunner& runner = engine_->runner();
+  for (size_t i = 0; i < runner.fallbacks().size(); ++i) {
+    g.fallbacks.push_back({fallback_text(runner.fallbacks()[i]), runner.fallback_runs()[i]});
+  }
   metrics_.set_gauges(g);
   for (auto& [queue, event] : events_) queue->push(std::move(event));
   events_.clear();

@@ -36,6 +36,8 @@ class EngineThread {
   const Model& model() const { return engine_->model(); }
   int64_t context() const { return engine_->context(); }
   int64_t cache_tokens() const { return cache_tokens_; }  // that the whole KV cache holds
+  const Placement& placement() const { return engine_->runner().placement(); }
+  const std::vector<DeviceUse>& memory_use() const { return engine_->runner().memory_use(); }
 
  private:
   // A choice that is not finished.

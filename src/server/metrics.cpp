@@ -36,6 +36,12 @@ class Exposition {
     head(name, help, "gauge");
     sample(name, "", std::to_string(value));
   }
+  // Families of one gauge: a label set for each of `values`.
+  void gauges(const std::string& name, const char* help, const std::vector<std::pair<std::string, uint64_t>>& values) {
+    if (values.empty()) return;
+    head(name, help, "gauge");
+    for (const auto& [labels, value] : values) sample(name, labels, std::to_string(value));
+  }
   void histogram(const std::string& name, const char* help, const Histogram& histogram) {
     head(name, help, "histogram");
     const Histogram::Snapshot s = histogram.snapshot();
@@ -100,6 +106,11 @@ void Metrics::set_gauges(const EngineGauges& gauges) {
   gauges_ = gauges;
 }
 
+void Metrics::set_devices(std::vector<DeviceGauges> devices) {
+  const std::lock_guard lock(mutex_);
+  devices_ = std::move(devices);
+}
+
 EngineGauges Metrics::gauges() const {
   const std::lock_guard lock(mutex_);
   return gauges_;
@@ -137,7 +148,20 @@ std::string Metrics::text() const {
   out.counters("finished_total", "Answers, by the reason they ended.", "reason", finished);
   out.counter("cancelled_requests_total", "Requests that ended early: the client left, or the time was over.",
               cancelled);
-  out.counter("backend_fallbacks_total", "Operations that run on the CPU for want of a kernel.", count(g.fallbacks));
+  int64_t fallbacks = 0;
+  for (const FallbackGauge& f : g.fallbacks) fallbacks += f.runs;
+  out.counter("backend_fallbacks_total", "Operations that were run on the CPU for want of a kernel.", count(fallbacks));
+  std::vector<std::pair<std::string, uint64_t>> layers, bytes;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const DeviceGauges& device : devices_) {
+      const std::string label = "device=\"" + device.device + "\"";
+      layers.emplace_back(label, count(device.layers));
+      for (const auto& [what, n] : device.bytes) bytes.emplace_back(label + ",what=\"" + what + "\"", n);
+    }
+  }
+  out.gauges("device_layers", "Layers of the model on a device.", layers);
+  out.gauges("device_memory_bytes", "Memory that the model takes on a device, by purpose.", bytes);
   return out.text;
 }
 

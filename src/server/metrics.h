@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace infer {
@@ -43,12 +44,25 @@ class LabelledCounter {
   std::map<std::string, uint64_t> counts_;
 };
 
+// An operation that runs on the CPU for want of a kernel on its device, and how often it has.
+struct FallbackGauge {
+  std::string text;
+  int64_t runs = 0;
+};
+
+// What a device holds, by purpose ("weights"), in bytes.
+struct DeviceGauges {
+  std::string device;
+  int64_t layers = 0;
+  std::vector<std::pair<std::string, uint64_t>> bytes;
+};
+
 // State of the engine after a step.
 struct EngineGauges {
   int64_t running = 0, waiting = 0;  // sequences
   int64_t blocks_total = 0, blocks_used = 0, blocks_cached = 0, blocks_free = 0;
   int64_t preemptions = 0, prefix_hit_tokens = 0, admitted_tokens = 0, evictions = 0, steps = 0;
-  int64_t fallbacks = 0;  // operations that run on the CPU for want of a kernel on their device
+  std::vector<FallbackGauge> fallbacks;
 };
 
 class Metrics {
@@ -65,12 +79,14 @@ class Metrics {
 
   void set_gauges(const EngineGauges& gauges);
   EngineGauges gauges() const;
+  void set_devices(std::vector<DeviceGauges> devices);
 
   std::string text() const;
 
  private:
   mutable std::mutex mutex_;
   EngineGauges gauges_;
+  std::vector<DeviceGauges> devices_;
 };
 
 }  // namespace infer

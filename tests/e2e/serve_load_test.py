@@ -235,7 +235,7 @@ def what_is_counted():
         text = server.get("/metrics").text
         metrics = server.metrics()
     for line in text.splitlines():
-        expect(re.fullmatch(r"# (HELP|TYPE) infer_\w+ .+|infer_\w+(\{\w+=\"[^\"]+\"\})? \S+", line), "a line", line)
+        expect(re.fullmatch(r"# (HELP|TYPE) infer_\w+ .+|infer_\w+(\{\w+=\"[^\"]+\"(,\w+=\"[^\"]+\")*\})? \S+", line), "a line", line)
     names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     expect_equal(names, {line.split()[2] for line in text.splitlines() if line.startswith("# HELP")}, "names")
     for name, value in (("generated_tokens_total", 66), ("prompt_tokens_total", 12), ("requests_running", 0),

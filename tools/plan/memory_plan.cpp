@@ -43,16 +43,22 @@ std::vector<Pool> pools_of(const Uses& uses) {
 
 class Planner {
  public:
-  explicit Planner(const PlanQuestion& question) : question_(question), uses_(ask(question.options)) {}
+  explicit Planner(const PlanQuestion& question)
+      : question_(question), devices_(open_devices(question.options)), uses_(ask(question.options)) {}
 
   const Uses& uses() const { return uses_; }
+  const DeviceSet& devices() const { return *devices_; }
   Uses ask(EngineOptions options) const {
     Uses uses;
+    options.opened = devices_;
     if (question_.draft) {
+      // A draft is small, and runs before every step: all of it goes to the first device.
       EngineOptions draft = options;
-      draft.n_gpu_layers = kAllLayers;  // a draft is small, and runs before every step
+      draft.placement = {};
+      draft.placement.tensor_split.assign(devices_->of_layers.size(), 0);
+      draft.placement.tensor_split.front() = 1;
       uses.draft = plan_memory(question_.draft, draft);
-      options.reserved = uses.draft.back().needed();
+      for (const DeviceUse& use : uses.draft) options.reserved.push_back(use.needed());
     }
     uses.model = plan_memory(question_.model, options);
     return uses;
@@ -86,6 +92,30 @@ class Planner {
     }
     return low;
   }
+  // Parts on devices other than the CPU.
+  int moved_parts() const {
+    int parts = 0;
+    for (size_t d = 1; d < uses_.model.size(); ++d) {
+      const DeviceUse& use = uses_.model[d];
+      parts += use.n_layers + use.has_output + use.has_input;
+    }
+    return parts;
+  }
+  // What so many parts would need of a device that auto finds too small for them.
+  std::string shortage_of_parts(int parts) const {
+    EngineOptions options = question_.options;
+    options.placement.n_gpu_layers = parts;
+    const Uses more = ask(options);
+    for (size_t d = 1; d < more.model.size(); ++d) {
+      const uint64_t draft = more.draft.empty() ? 0 : more.draft[d].needed();
+      const uint64_t usable = usable_memory(uses_.model[d].memory.free, draft);
+      if (more.model[d].needed() <= usable) continue;
+      return concat("one more would need ", bytes_text(more.model[d].needed()), " of the ", bytes_text(usable),
+                    " that ", more.model[d].device, " has free", draft > 0 ? " beside the draft" : "",
+                    " less a margin");
+    }
+    return "one more would not have fitted";
+  }
   // What n units would need of the memory that is too small for them.
   template <typename Change>
   std::string shortage(int64_t n, const Change& change) const {
@@ -100,28 +130,58 @@ class Planner {
 
  private:
   const PlanQuestion& question_;
+  const std::shared_ptr<DeviceSet> devices_;
   const Uses uses_;
 };
 
-// How many of the n_layer + 1 layers (the output is the last; one more: the embedding as well) are on the device.
-int layers_on(const DeviceUse& use) { return use.n_layers + use.has_output + use.has_input; }
+// "the last 3 of 5 and the output on vulkan0", or the ranges where there are several devices.
+std::string where_layers(const std::vector<DeviceUse>& devices, int n_layer, int moved) {
+  const bool last_ones = devices.size() == 2 &&
+                         (devices[1].layers.empty() || devices[1].layers.back().last == n_layer - 1) &&
+                         (moved == 0 || devices[1].has_output);
+  if (last_ones && moved > n_layer) return concat("all ", n_layer, " on ", devices[1].device);
+  if (last_ones) {
+    return concat("the last ", devices[1].n_layers, " of ", n_layer, moved > 0 ? " and the output" : "", " on ",
+                  devices[1].device);
+  }
+  std::string text;
+  for (const DeviceUse& use : devices) {
+    for (const LayerRange& range : use.layers) {
+      text += concat(text.empty() ? "" : ", ", layers_text(range.first, range.last), " on ", use.device);
+    }
+  }
+  for (const DeviceUse& use : devices) {
+    if (use.has_output) text += concat(", the output on ", use.device);
+  }
+  return text;
+}
 
 std::string why_layers(const PlanQuestion& question, const Planner& planner) {
   const std::vector<DeviceUse>& devices = planner.uses().model;
-  const int n = question.model->n_layer();
+  const int n = question.model->n_layer(), asked = question.options.placement.n_gpu_layers;
   if (devices.size() == 1)
     return concat("all ", n, " on ", devices[0].device, ": no other device is asked for (--device)");
-  const DeviceUse& device = devices[1];
-  const int on = layers_on(device);
-  const std::string share =
-      on > n ? concat("all ", n, " on ", device.device)
-             : concat("the last ", device.n_layers, " of ", n, on > 0 ? " and the output" : "", " on ", device.device);
-  if (question.options.n_gpu_layers == kAllLayers) return share + ": -ngl all";
-  if (question.options.n_gpu_layers != kAutoLayers) return concat(share, ": -ngl ", question.layers);
-  if (on > n + 1) return share + ": -ngl auto, they fit";
-  const std::string shortage =
-      planner.shortage(on + 1, [](EngineOptions& o, int64_t more) { o.n_gpu_layers = static_cast<int>(more); });
-  return concat(share, ": -ngl auto, one more ", shortage);
+  const int moved = planner.moved_parts();
+  const std::string where = where_layers(devices, n, moved);
+  if (asked == kAllLayers) return where + ": -ngl all";
+  if (asked != kAutoLayers) return concat(where, ": -ngl ", question.layers);
+  const std::vector<int>& listed = planner.devices().of_layers;
+  if (std::count(listed.begin(), listed.end(), 0) > 0) return where + ": -ngl auto";
+  if (moved == placeable_parts(n)) return where + ": -ngl auto, they fit";
+  return concat(where, ": -ngl auto, ", planner.shortage_of_parts(moved + 1));
+}
+
+// Where matrices are that are not with their layers, and whose wish that was.
+std::string why_tensors(const PlanQuestion& question, const std::vector<DeviceUse>& devices) {
+  const PlacementOptions& o = question.options.placement;
+  std::string where, flags;
+  for (const DeviceUse& use : devices) {
+    if (use.guest_weights == 0) continue;
+    where += concat(where.empty() ? "" : ", ", bytes_text(use.guest_weights), " of other layers on ", use.device);
+  }
+  if (o.n_cpu_moe > 0) flags = "--cpu-moe";
+  if (!o.tensor_rules.empty()) flags += concat(flags.empty() ? "" : " and ", "--tensor-device");
+  return (where.empty() ? "all with their layers" : where) + ": " + flags;
 }
 
 std::string why_context(const PlanQuestion& question, int64_t context) {
@@ -200,6 +260,9 @@ MemoryPlan plan_memory_of(const PlanQuestion& question) {
   }
   for (const DeviceUse& use : plan.draft) plan.draft_cache_per_token += use.cache_block / kBlockTokens;
   plan.choices.push_back({"layers", why_layers(question, planner)});
+  if (question.options.placement.n_cpu_moe > 0 || !question.options.placement.tensor_rules.empty()) {
+    plan.choices.push_back({"tensors", why_tensors(question, plan.devices)});
+  }
   plan.choices.push_back({"context", why_context(question, plan.context)});
   plan.choices.push_back({"parallel", concat("--parallel ", plan.parallel)});
   add_fit(planner.uses(), plan);

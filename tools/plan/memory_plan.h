@@ -13,7 +13,7 @@ namespace infer {
 
 // A number that was chosen, by the user or by what the machine has, and the reason for it.
 struct PlanChoice {
-  std::string what;  // "layers", "context", "parallel", "fits", "largest_context", "most_parallel"
+  std::string what;  // "layers", "tensors", "context", "parallel", "fits", "largest_context", "most_parallel"
   std::string reason;
 };
 

@@ -69,6 +69,10 @@ void print_json(const Model& model, const MemoryPlan& plan, const std::optional<
     device["weights_by_type"] = types;
     device["embedding"] = use.has_input;
     device["output"] = use.has_output;
+    ordered_json ranges = ordered_json::array();
+    for (const LayerRange& range : use.layers) ranges.push_back({range.first, range.last});
+    device["layer_ranges"] = std::move(ranges);
+    device["weights_of_other_layers"] = use.guest_weights;
     if (!plan.draft.empty()) device["draft"] = to_json(plan.draft[d]);
     device["needed"] = plan.needed(d);
     device["free"] = use.memory.free;
@@ -104,13 +108,24 @@ void print_bytes(const std::string& name, uint64_t bytes, const char* note = "")
   std::cout << line;
 }
 
+// " (0 to 3, 8)"
+std::string ranges_text(const DeviceUse& use) {
+  std::string text;
+  for (const LayerRange& range : use.layers) {
+    text += (text.empty() ? "" : ", ") + std::to_string(range.first);
+    if (range.last > range.first) text += " to " + std::to_string(range.last);
+  }
+  return text.empty() ? "" : " (" + text + ")";
+}
+
 void print_device(const MemoryPlan& plan, size_t d) {
   const DeviceUse& use = plan.devices[d];
   std::cout << '\n'
-            << use.device << ": " << use.n_layers << " layers" << (use.has_input ? ", embedding" : "")
-            << (use.has_output ? ", output" : "") << '\n';
+            << use.device << ": " << use.n_layers << " layers" << ranges_text(use)
+            << (use.has_input ? ", embedding" : "") << (use.has_output ? ", output" : "") << '\n';
   print_bytes("weights", use.weights, use.is_host ? " (used where the file is mapped)" : "");
   for (const auto& [type, bytes] : use.weights_by_type) print_bytes("  " + std::string(traits(type).name), bytes);
+  if (use.guest_weights > 0) print_bytes("  elsewhere", use.guest_weights, " (of layers that are on another device)");
   print_bytes("KV cache", use.cache);
   print_bytes("activations", use.activations);
   print_bytes("staging", use.staging);

@@ -7,8 +7,8 @@
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "tools/imatrix/importance_sums.h"
+#include "tools/name_pattern.h"
 #include "tools/quantize/mix.h"
-#include "tools/quantize/name_pattern.h"
 
 namespace infer {
 namespace {

@@ -69,6 +69,7 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   engine.embeddings = true;
   engine.isolate_errors = true;
   engine.max_itl_ms = o.max_itl_ms;
+  engine.note = [&](const std::string& line) { log.write(LogLevel::kInfo, "note", {{"text", line}}); };
   engine.step_tokens = std::max(o.step_tokens, o.parallel);
   engine.cache_tokens =
       o.kv_tokens > 0 ? o.kv_tokens : choose_context(*model, engine.context) * std::min(o.parallel, 4);

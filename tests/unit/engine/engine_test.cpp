@@ -369,8 +369,8 @@ TEST_CASE("every layer of a model may be on the reference device") {
   const Answer cpu = run_alone("Q8_0", request, options);
   for (int n = 0; n <= 3; ++n) {
     CAPTURE(n);
-    options.device = "ref";
-    options.n_gpu_layers = n;
+    options.devices = {"ref"};
+    options.placement.n_gpu_layers = n;
     const Answer split = run_alone("Q8_0", request, options);
     REQUIRE(split.logits.size() == cpu.logits.size());
     const std::vector<float>&a = cpu.logits.begin()->second, &b = split.logits.begin()->second;

@@ -11,8 +11,8 @@ std::shared_ptr<Model> small_model() { return load_model(GgufFile::open(INFER_SO
 
 EngineOptions on_reference_device(int n_gpu_layers) {
   EngineOptions options;
-  options.device = "ref";
-  options.n_gpu_layers = n_gpu_layers;
+  options.devices = {"ref"};
+  options.placement.n_gpu_layers = n_gpu_layers;
   options.default_cache_types = false;
   return options;
 }
@@ -27,9 +27,9 @@ TEST_CASE("as many layers as fit beside what is reserved") {
   // A context for which the cache of one layer takes two fifths of the memory.
   const uint64_t free = all.memory.free, of_layer = all.cache_block / kBlockTokens / 2;
   options.context = static_cast<int64_t>(free / 5 * 2 / of_layer);
-  options.n_gpu_layers = kAutoLayers;
+  options.placement.n_gpu_layers = kAutoLayers;
   const auto layers = [&](uint64_t reserved) {
-    options.reserved = reserved;
+    options.reserved = {0, reserved};
     const std::vector<DeviceUse> uses = plan_memory(small_model(), options);
     CHECK(uses[0].n_layers + uses[1].n_layers == 2);
     return uses[1].n_layers;

@@ -67,6 +67,7 @@ TEST_CASE("api: before the model is there") {
   CHECK(s.ask("GET", "/health") == std::pair<int, std::string>(503, "{\"status\":\"loading\"}"));
   CHECK(s.ask("POST", "/v1/completions", "{}").first == 503);
   CHECK(s.ask("GET", "/v1/models").first == 503);
+  CHECK(s.ask("GET", "/stats").first == 503);
   CHECK(s.ask("GET", "/version").first == 200);
   CHECK(s.ask("GET", "/metrics").first == 200);
   CHECK(s.ask("GET", "/nowhere").first == 404);
@@ -77,7 +78,8 @@ TEST_CASE("api: keys are asked for on every route but /health") {
   ApiOptions options;
   options.keys = {"secret"};
   Service s(options);
-  for (const char* path : {"/version", "/metrics", "/v1/models", "/nowhere"}) CHECK(s.ask("GET", path).first == 401);
+  for (const char* path : {"/version", "/metrics", "/stats", "/v1/models", "/nowhere"})
+    CHECK(s.ask("GET", path).first == 401);
   for (const std::string& path : ApiService::post_paths()) CHECK(s.ask("POST", path, "{}").first == 401);
   CHECK(s.ask("GET", "/health").first == 503);
   CHECK(s.ask("GET", "/version", "", "Authorization: Bearer secret\r\n").first == 200);

@@ -6,6 +6,7 @@
 #include "src/server/metrics.h"
 #include "src/server/recent_prompts.h"
 #include "src/server/server_log.h"
+#include "src/server/stats.h"
 
 namespace infer {
 namespace {
@@ -37,6 +38,35 @@ TEST_CASE("metrics: text") {
     CAPTURE(line);
     CHECK(text.find(line) != std::string::npos);
   }
+}
+
+TEST_CASE("metrics and stats: where the model is and what runs elsewhere") {
+  std::vector<DeviceUse> devices(2);
+  devices[0].device = "cpu";
+  devices[1].device = "gpu0";
+  devices[1].n_layers = 3;
+  devices[1].weights = 1000;
+  devices[1].cache = 20;
+  Placement placement = place_parts(4, 4, {1}, {1});
+  EngineGauges gauges;
+  gauges.fallbacks = {{"a of b", 5}, {"c of d", 2}};
+  Metrics metrics;
+  metrics.set_gauges(gauges);
+  CHECK(metrics.text().find("infer_device_layers") == std::string::npos);
+  metrics.set_devices(device_gauges(devices));
+  const std::string text = metrics.text();
+  for (const char* line : {"infer_backend_fallbacks_total 7\n", "infer_device_layers{device=\"gpu0\"} 3\n",
+                           "infer_device_memory_bytes{device=\"gpu0\",what=\"weights\"} 1000\n",
+                           "infer_device_memory_bytes{device=\"cpu\",what=\"kv_cache\"} 0\n"}) {
+    CAPTURE(line);
+    CHECK(text.find(line) != std::string::npos);
+  }
+  const Json stats = stats_json(placement, devices, gauges);
+  CHECK(stats["placement"].dump() ==
+        R"({"embedding":"cpu","layers":[{"first":0,"last":0,"device":"cpu"},{"first":1,"last":3,"device":"gpu0"}],)"
+        R"("output":"gpu0"})");
+  CHECK(stats["devices"][1]["needed"] == 1020);
+  CHECK(stats["fallbacks"].dump() == R"([{"operation":"a of b","runs":5},{"operation":"c of d","runs":2}])");
 }
 
 TEST_CASE("metrics: threads lose no count") {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "ggml-like/error.h"
-#include "tools/quantize/name_pattern.h"
+#include "tools/name_pattern.h"
 
 using namespace infer;
 

@@ -1,4 +1,4 @@
-#include "tools/quantize/name_pattern.h"
+#include "tools/name_pattern.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -15,7 +15,7 @@ constexpr size_t kMaxPatternBytes = 1000;
 [[noreturn]] void fail(const std::string& pattern, int code, const std::string& where) {
   char text[256] = {};
   pcre2_get_error_message(code, reinterpret_cast<PCRE2_UCHAR*>(text), sizeof(text));
-  throw Error(ErrorCode::kInvalidArgument, concat("[quantize] pattern ", printable(pattern), ": ", text, where));
+  throw Error(ErrorCode::kInvalidArgument, concat("[flags] pattern ", printable(pattern), ": ", text, where));
 }
 
 }  // namespace
@@ -32,15 +32,17 @@ struct NamePattern::Compiled {
   }
 };
 
-NamePattern::NamePattern(std::string pattern) : text_(std::move(pattern)), compiled_(std::make_unique<Compiled>()) {
+NamePattern::NamePattern(std::string pattern, Extent extent)
+    : text_(std::move(pattern)), compiled_(std::make_unique<Compiled>()) {
   if (text_.empty() || text_.size() > kMaxPatternBytes) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[quantize] pattern: expected 1 to ", kMaxPatternBytes, " bytes, found ", text_.size()));
+                concat("[flags] pattern: expected 1 to ", kMaxPatternBytes, " bytes, found ", text_.size()));
   }
+  const uint32_t options = extent == Extent::kWhole ? PCRE2_ANCHORED | PCRE2_ENDANCHORED : 0;
   int error = 0;
   size_t offset = 0;
   compiled_->code =
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(), 0, &error, &offset, nullptr);
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(), options, &error, &offset, nullptr);
   if (!compiled_->code) fail(text_, error, concat(", at byte ", offset));
   compiled_->match = pcre2_match_data_create(1, nullptr);
   compiled_->limits = pcre2_match_context_create(nullptr);

@@ -1,5 +1,4 @@
-// A regular expression of the user's over tensor names: searched anywhere in the name, with a limit on the steps, so
-// that no pattern runs for long.
+// A regular expression of the user's over tensor names, with a limit on the steps, so that no pattern runs for long.
 #pragma once
 
 #include <memory>
@@ -10,8 +9,10 @@ namespace infer {
 
 class NamePattern {
  public:
+  // What of a name the pattern has to be: some part, or all of it.
+  enum class Extent { kPart, kWhole };
   // Throws Error(kInvalidArgument) with the place of the mistake.
-  explicit NamePattern(std::string pattern);
+  explicit NamePattern(std::string pattern, Extent extent = Extent::kPart);
   ~NamePattern();
   NamePattern(NamePattern&&) noexcept;
 

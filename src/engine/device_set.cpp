@@ -1,0 +1,43 @@
+#include "src/engine/device_set.h"
+
+#include <algorithm>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+
+int DeviceSet::find(const std::string& name) const {
+  for (size_t d = 0; d < devices.size(); ++d) {
+    if (devices[d]->name() == name) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+std::string DeviceSet::names() const {
+  std::string names;
+  for (const auto& device : devices) names += (names.empty() ? "" : ", ") + device->name();
+  return names;
+}
+
+std::vector<Device*> DeviceSet::list() const {
+  std::vector<Device*> list;
+  for (const auto& device : devices) list.push_back(device.get());
+  return list;
+}
+
+std::shared_ptr<DeviceSet> open_devices(const std::vector<std::string>& names, const DeviceOptions& options) {
+  if (names.empty()) throw Error(ErrorCode::kInvalidArgument, "[device] at least one name, found none");
+  auto set = std::make_shared<DeviceSet>();
+  set->devices.push_back(open_device("cpu", options));
+  for (const std::string& name : names) {
+    if (name != "cpu") set->devices.push_back(open_device(name, options));
+    const int index = name == "cpu" ? 0 : static_cast<int>(set->devices.size()) - 1;
+    const bool known = set->find(set->devices[static_cast<size_t>(index)]->name()) != index ||
+                       std::count(set->of_layers.begin(), set->of_layers.end(), index) > 0;
+    if (known) throw Error(ErrorCode::kInvalidArgument, concat("[device] every device once, found ", name, " twice"));
+    set->of_layers.push_back(index);
+  }
+  return set;
+}
+
+}  // namespace infer

@@ -1,0 +1,91 @@
+#include "src/engine/load_runner.h"
+
+#include <algorithm>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+bool only_cpu(const DeviceSet& set) {
+  return std::all_of(set.of_layers.begin(), set.of_layers.end(), [](int device) { return device == 0; });
+}
+
+// Parts on devices other than the CPU, which fewer parts would relieve.
+int moved_parts(const Model& model, const RunnerOptions& options) {
+  const int most = placeable_parts(model.n_layer()), asked = options.placement.n_gpu_layers;
+  if (only_cpu(*options.devices)) return 0;
+  return asked == kAllLayers ? most : std::min(asked, most);
+}
+
+// Null when a device has too little memory and fewer parts may do with it; the first reason is kept.
+std::unique_ptr<ModelRunner> try_to_load(const std::shared_ptr<Model>& model, const RunnerOptions& options,
+                                         bool may_fail, std::string& reason) {
+  std::unique_ptr<ModelRunner> runner;
+  try {
+    runner = std::make_unique<ModelRunner>(model, options);
+    runner->load();
+    return runner;
+  } catch (const Error& error) {
+    const bool fewer_help = error.code() == ErrorCode::kOutOfMemory && !(runner && runner->fails_on_host());
+    if (!fewer_help || !may_fail) throw;
+    if (reason.empty()) reason = error.what();
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+uint64_t usable_memory(uint64_t free, uint64_t reserved) {
+  const uint64_t margin = std::min(free / 10, uint64_t{512} << 20);
+  return reserved < free - margin ? free - margin - reserved : 0;
+}
+
+int parts_that_fit(const std::shared_ptr<Model>& model, RunnerOptions options, std::span<const uint64_t> reserved) {
+  if (only_cpu(*options.devices)) return kAllLayers;
+  const auto fits = [&](int parts) {
+    options.placement.n_gpu_layers = parts;
+    const ModelRunner runner(model, options);
+    const std::vector<DeviceUse>& uses = runner.memory_use();
+    for (size_t d = 1; d < uses.size(); ++d) {
+      if (uses[d].needed() > usable_memory(uses[d].memory.free, d < reserved.size() ? reserved[d] : 0)) return false;
+    }
+    return true;
+  };
+  int low = 0, high = placeable_parts(model->n_layer());
+  while (low < high) {
+    const int middle = low + (high - low + 1) / 2;
+    if (fits(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<Model> model, const RunnerOptions& options,
+                                         const std::function<void(const std::string& line)>& note) {
+  const int asked = moved_parts(*model, options);
+  RunnerOptions tried = options;
+  std::string reason;  // of the first failure
+  for (int parts = asked;; --parts) {
+    if (parts < asked) tried.placement.n_gpu_layers = parts;
+    std::unique_ptr<ModelRunner> runner = try_to_load(model, tried, parts > 0, reason);
+    if (!runner) continue;
+    if (parts == asked) return runner;
+    std::string names;
+    for (const int d : options.devices->of_layers) {
+      if (d != 0) names += (names.empty() ? "" : ", ") + options.devices->devices[static_cast<size_t>(d)]->name();
+    }
+    const std::string line = concat("[offload] -ngl ", asked, " on ", names, ": found memory for ", parts,
+                                    parts == 1 ? " layer (" : " layers (", reason, ")");
+    if (options.strict_offload) throw Error(ErrorCode::kOutOfMemory, line);
+    if (note) note(line);
+    return runner;
+  }
+}
+
+std::string fallback_text(const Fallback& f) {
+  return concat(op_info(f.op).name, " of ", traits(f.type).name, " in ", layers_text(f.first_layer, f.last_layer),
+                " has no kernel on ", f.device, " and runs on the CPU");
+}
+
+}  // namespace infer

@@ -1,0 +1,55 @@
+#include "src/engine/placement.h"
+
+#include <numeric>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+
+int Placement::of_layer(int layer) const {
+  if (layer == kInputLayer) return input;
+  if (layer == kOutputLayer) return output;
+  return layers[static_cast<size_t>(layer)];
+}
+
+std::vector<LayerRange> Placement::ranges() const {
+  std::vector<LayerRange> ranges;
+  for (int layer = 0; layer < static_cast<int>(layers.size()); ++layer) {
+    const int device = of_layer(layer);
+    if (ranges.empty() || ranges.back().device != device) ranges.push_back({device, layer, layer});
+    ranges.back().last = layer;
+  }
+  return ranges;
+}
+
+Placement place_parts(int n_layer, int parts, const std::vector<int>& devices, const std::vector<double>& shares) {
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  CHECK_INTERNAL(parts >= 0 && parts <= placeable_parts(n_layer) && shares.size() == devices.size() && all > 0);
+  Placement placement;
+  placement.layers.assign(static_cast<size_t>(n_layer), 0);
+  // The layers and the output are numbered from 0; each goes where its middle falls.
+  const int n = n_layer + 1, moved = std::min(parts, n);
+  for (int i = 0; i < moved; ++i) {
+    const double middle = (i + 0.5) / moved * all;
+    size_t d = 0;
+    for (double sum = shares[0]; d + 1 < devices.size() && sum <= middle; sum += shares[d]) ++d;
+    const int part = n - moved + i;
+    (part == n_layer ? placement.output : placement.layers[static_cast<size_t>(part)]) = devices[d];
+  }
+  if (parts > n) placement.input = n_layer > 0 ? placement.layers[0] : placement.output;
+  return placement;
+}
+
+int place_weight(const Weight& weight, int layer, const Placement& placement, const PlacementOptions& options,
+                 const std::function<int(const std::string& device)>& device_of) {
+  if (weight.desc.shape.rank > 1) {
+    for (const TensorRule& rule : options.tensor_rules) {
+      if (rule.matches(weight.name)) return device_of(rule.device);
+    }
+    const bool experts = weight.desc.shape.rank == 3;
+    if (experts && layer >= 0 && layer < options.n_cpu_moe) return 0;
+  }
+  return placement.of_layer(layer);
+}
+
+}  // namespace infer

@@ -1,0 +1,18 @@
+// What /stats says: where the parts of the model are, what each device holds, and the state of the engine. Pure
+// functions; any thread.
+#pragma once
+
+#include <vector>
+
+#include "src/engine/model_runner.h"
+#include "src/server/json_fields.h"
+#include "src/server/metrics.h"
+
+namespace infer {
+
+Json stats_json(const Placement& placement, const std::vector<DeviceUse>& devices, const EngineGauges& gauges);
+
+// The same of a device for /metrics.
+std::vector<DeviceGauges> device_gauges(const std::vector<DeviceUse>& devices);
+
+}  // namespace infer
