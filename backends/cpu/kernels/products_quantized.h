@@ -305,14 +305,10 @@ INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, f
   }
 }
 
-// Up to eight blocks of 32. Where a product of signed bytes needs the magnitudes of one side, those of the weights are
-// found once.
-template <typename W>
-constexpr bool kMagnitudes = kSplitsSigns&& W::kSigned;
+// Up to eight blocks of 32.
 template <typename W>
 struct SmallPanel {
   I codes[64];
-  I magnitudes[kMagnitudes<W> ? 64 : 1];
   F d[8], m[W::kMin ? 8 : 1];
 };
 template <typename W>
@@ -320,14 +316,6 @@ INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, int j, SmallPanel<W>
   F m;
   W::block(p, stride, panel.codes + 8 * j, panel.d[j], m);
   if constexpr (W::kMin) panel.m[j] = m;
-  if constexpr (kMagnitudes<W>) {
-    for (int i = 8 * j; i < 8 * j + 8; ++i) panel.magnitudes[i] = i_abs8(panel.codes[i]);
-  }
-}
-template <typename W>
-INFER_SIMD I dot4(I acc, const SmallPanel<W>& panel, int i, I x) {
-  if constexpr (kMagnitudes<W>) return i_dot_split(acc, panel.magnitudes[i], panel.codes[i], x);
-  else return dot4<W>(acc, panel.codes[i], x);
 }
 template <typename W, int R, int T>
 INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activation32* x, int64_t x_stride, float* c) {
@@ -347,7 +335,7 @@ INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activat
       for (int t = 0; t < T; ++t) {
         const I b = i_set1(load_int(x[t].q + 4 * k));
 #pragma GCC unroll 3
-        for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r], 8 * j + k, b);
+        for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[8 * j + k], b);
       }
     }
     for (int t = 0; t < T; ++t) {

@@ -167,28 +167,24 @@ INFER_SIMD I i_sum_each(const I* a) {
 }
 INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(a.v[h], b.v[h]))); }
 
-// Magnitudes of signed bytes, as unsigned ones.
-INFER_SIMD I i_abs8(I a) { INFER_EACH(I, _mm256_abs_epi8(a.v[h])); }
 #ifdef __AVXVNNI__
 constexpr int kSignedOffset = 128;
-constexpr bool kSplitsSigns = false;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { INFER_EACH(I, _mm256_dpbusd_avx_epi32(acc.v[h], w.v[h], x.v[h])); }
 INFER_SIMD I i_prepare_s8(I w) { INFER_EACH(I, _mm256_xor_si256(w.v[h], _mm256_set1_epi8(-128))); }
 INFER_SIMD I i_dot_s8(I acc, I w, I x) { return i_dot_u8(acc, w, x); }
 #else
 constexpr int kSignedOffset = 0;
-// A product of signed bytes is one of magnitudes with bytes that took over the sign.
-constexpr bool kSplitsSigns = true;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) {
   INFER_EACH(I,
              _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(_mm256_maddubs_epi16(w.v[h], x.v[h]), _mm256_set1_epi16(1))));
 }
 INFER_SIMD I i_prepare_s8(I w) { return w; }
-INFER_SIMD I i_dot_split(I acc, I magnitudes, I w, I x) {
-  const I flipped = {{_mm256_sign_epi8(x.v[0], w.v[0]), _mm256_sign_epi8(x.v[1], w.v[1])}};
-  return i_dot_u8(acc, magnitudes, flipped);
+INFER_SIMD I i_dot_s8(I acc, I w, I x) {
+  INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w.v[h]),
+                                                                                  _mm256_sign_epi8(x.v[h], w.v[h])),
+                                                             _mm256_set1_epi16(1))));
 }
-INFER_SIMD I i_dot_s8(I acc, I w, I x) { return i_dot_split(acc, i_abs8(w), w, x); }
+
 #endif
 
 INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {

@@ -137,29 +137,24 @@ INFER_SIMD I i_sum_each(const I* a) {
   return {_mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), z)};
 }
 
-// Magnitudes of signed bytes, as unsigned ones.
-INFER_SIMD I i_abs8(I a) { return {_mm512_abs_epi8(a.v)}; }
 #ifdef __AVX512VNNI__
 constexpr int kSignedOffset = 128;
-constexpr bool kSplitsSigns = false;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)}; }
 INFER_SIMD I i_prepare_s8(I w) { return {_mm512_xor_si512(w.v, _mm512_set1_epi8(-128))}; }
 INFER_SIMD I i_dot_s8(I acc, I w, I x) { return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)}; }
 INFER_SIMD I i_madd16(I acc, I a, I b) { return {_mm512_dpwssd_epi32(acc.v, a.v, b.v)}; }
 #else
 constexpr int kSignedOffset = 0;
-// A product of signed bytes is one of magnitudes with bytes that took over the sign.
-constexpr bool kSplitsSigns = true;
 INFER_SIMD I i_madd16(I acc, I a, I b) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(a.v, b.v))}; }
 INFER_SIMD I i_dot_u8(I acc, I w, I x) {
   return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(_mm512_maddubs_epi16(w.v, x.v), _mm512_set1_epi16(1)))};
 }
 INFER_SIMD I i_prepare_s8(I w) { return w; }
-INFER_SIMD I i_dot_split(I acc, I magnitudes, I w, I x) {
+INFER_SIMD I i_dot_s8(I acc, I w, I x) {
   const __mmask64 negative = _mm512_movepi8_mask(w.v);
-  return i_dot_u8(acc, magnitudes, {_mm512_mask_sub_epi8(x.v, negative, _mm512_setzero_si512(), x.v)});
+  const __m512i flipped = _mm512_mask_sub_epi8(x.v, negative, _mm512_setzero_si512(), x.v);
+  return i_dot_u8(acc, {_mm512_abs_epi8(w.v)}, {flipped});
 }
-INFER_SIMD I i_dot_s8(I acc, I w, I x) { return i_dot_split(acc, i_abs8(w), w, x); }
 #endif
 
 // Row i is the 16 bytes at p + i * stride: out[c] has in lane i bytes 4c .. 4c + 3 of row i.

@@ -124,7 +124,6 @@ INFER_SIMD int32x4_t madd16_4(int32x4_t a, int32x4_t b) {
 INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, vaddq_s32(acc.v[h], madd16_4(a.v[h], b.v[h]))); }
 
 constexpr int kSignedOffset = 0;
-constexpr bool kSplitsSigns = false;
 #if defined(__ARM_FEATURE_DOTPROD)
 INFER_SIMD I i_dot_s8(I acc, I w, I x) {
   INFER_EACH(I, vdotq_s32(acc.v[h], vreinterpretq_s8_s32(w.v[h]), vreinterpretq_s8_s32(x.v[h])));
