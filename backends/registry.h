@@ -21,6 +21,9 @@ struct DeviceOptions {
 // Names that open_device() takes on this machine: "cpu", "ref", and the accelerators found.
 std::vector<std::string> device_names();
 
+// The accelerator that is taken where none is named: the first that is no processor playing one; "" if there is none.
+std::string default_accelerator();
+
 // Throws Error(kInvalidArgument) for an unknown name, and what the backend throws when it can not start.
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options = {});
 

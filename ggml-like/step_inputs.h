@@ -79,8 +79,18 @@ class StepInputs {
   // Asks for the hidden state of a row without its logits. Throws as add_token does.
   void add_hidden_output(int row);
 
-  // The whole buffer, for upload: counts, arrays and tables as laid out by the offsets above.
+  // The whole buffer, for upload: n_tokens, n_outputs, n_sequences, n_logits, then the arrays and tables.
   std::span<const int32_t> raw() const { return buffer_; }
+  // Where they begin in raw(), for kernels; the same for all steps of one capacity.
+  size_t tokens_offset() const { return tokens_at_; }
+  size_t positions_offset() const { return positions_at_; }
+  size_t sequences_offset() const { return sequences_at_; }
+  size_t outputs_offset() const { return outputs_at_; }
+  size_t lengths_offset() const { return lengths_at_; }
+  // Of the tables of a group, [sequences, blocks_per_sequence].
+  size_t tables_offset(int group) const {
+    return tables_at_ + static_cast<size_t>(group) * capacity_.sequences * capacity_.blocks_per_sequence;
+  }
 
  private:
   StepCapacity capacity_;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the programs and libraries a job needs are installed, from the system's packages.
-#   usage: install_deps.sh [--verbose] GROUP...        groups: build test arm64 fuzz check train
+#   usage: install_deps.sh [--verbose] GROUP...        groups: build test vulkan arm64 fuzz check train
 # Looks first and does nothing when all is there, so every make target can call it. On systems without apt-get it
 # names what is missing and exits with 1.
 set -euo pipefail
@@ -11,11 +11,11 @@ for argument in "$@"; do
   case $argument in
     --verbose) verbose=1 ;;
     --quiet) verbose= ;;
-    build | test | arm64 | fuzz | check | train) groups+=("$argument") ;;
-    *) echo "install_deps.sh: unknown group '$argument' (build, test, arm64, fuzz, check, train)" >&2; exit 2 ;;
+    build | test | vulkan | arm64 | fuzz | check | train) groups+=("$argument") ;;
+    *) echo "install_deps.sh: unknown group '$argument' (build, test, vulkan, arm64, fuzz, check, train)" >&2; exit 2 ;;
   esac
 done
-[ ${#groups[@]} -gt 0 ] || { echo "usage: install_deps.sh [--verbose] build|test|arm64|fuzz|check|train ..." >&2; exit 2; }
+[ ${#groups[@]} -gt 0 ] || { echo "usage: install_deps.sh [--verbose] build|test|vulkan|arm64|fuzz|check|train ..." >&2; exit 2; }
 
 # One row per need: `KIND WHAT PACKAGE`; WHAT is a program in PATH, a header, a module of the system's Python, or a probe
 # function below.
@@ -35,12 +35,19 @@ header spdlog/spdlog.h libspdlog-dev
 header histedit.h libedit-dev
 header httplib.h libcpp-httplib-dev
 header openssl/ssl.h libssl-dev
+header vulkan/vulkan_core.h libvulkan-dev
+program glslc glslc
 ROWS
       ;;
     test) cat <<'ROWS'
 header doctest/doctest.h doctest-dev
 program python3 python3
 probe jinja2 python3-jinja2
+probe vulkan_driver mesa-vulkan-drivers
+ROWS
+      ;;
+    vulkan) cat <<'ROWS'
+probe validation_layer vulkan-validationlayers
 ROWS
       ;;
     arm64) cat <<'ROWS'
@@ -95,6 +102,18 @@ probe_jinja2() {
   done
   return 1
 }
+
+# A driver for Vulkan: lavapipe, which runs it on the processor, where there is no other.
+probe_vulkan_driver() {
+  local folder
+  for folder in /usr/share/vulkan/icd.d /etc/vulkan/icd.d /usr/local/share/vulkan/icd.d; do
+    compgen -G "$folder/*.json" >/dev/null && return 0
+  done
+  return 1
+}
+
+# The Khronos validation layer, for scripts/vulkan_validation.sh.
+probe_validation_layer() { compgen -G "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json" >/dev/null; }
 
 # The version in the name comes from what `clang` itself depends on, since no unversioned package exists everywhere.
 libfuzzer_package() {

@@ -1,8 +1,10 @@
 // Every operation on every device against its definition. INFER_TEST_FULL=1 runs all cases, else a fixed subset;
+// INFER_DEVICES="vulkan" runs them on the devices whose names begin so (several with commas between), else on all;
 // INFER_CASE="matmul Q4_K n=49 k=512 t=5 floats" runs that case alone, with a device's name behind it on that device
 // alone; the name is what a failure prints.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -23,12 +25,25 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
+// Whether INFER_DEVICES lets devices run whose names begin with `name`, which may itself be longer than what it says.
+bool is_listed(const std::string& name) {
+  static const std::string listed = environment("INFER_DEVICES");
+  if (listed.empty()) return true;
+  for (size_t at = 0; at <= listed.size();) {
+    const size_t end = std::min(listed.find(',', at), listed.size());
+    if (end > at && name.starts_with(listed.substr(at, end - at))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 // The devices a case runs on: all, or the one that INFER_CASE names behind the case. Empty: the case is not asked for.
 Devices wanted_devices(const Entry& entry) {
   static const std::string filter = environment("INFER_CASE");
   static const bool full = environment("INFER_TEST_FULL") == "1";
   Devices devices;
   for (TestDevice& device : test_devices()) {
+    if (!is_listed(device.name)) continue;
     if (filter.empty() ? full || entry.quick : filter == entry.name || filter == entry.name + " " + device.name) {
       devices.push_back(&device);
     }
@@ -66,7 +81,7 @@ void run_cases(Op op) {
     CHECK(verdict.failures.empty());
   }
   if (cases == 0) return;
-  if (environment("INFER_CASE").empty()) {
+  if (environment("INFER_CASE").empty() && is_listed("cpu")) {
     char text[17];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(subset));
     CHECK_MESSAGE(recorded_fingerprint(op_info(op).name) == text,
@@ -121,6 +136,7 @@ TEST_CASE("every operation has cases, in the subset too, and a name is used once
 TEST_CASE("accelerators that INFER_REQUIRE names are there") {
   const std::string required = concat(",", environment("INFER_REQUIRE"), ",");
   for (const std::string kind : {"cuda", "vulkan"}) {
+    if (!is_listed(kind)) continue;
     bool present = false;
     for (const std::string& name : device_names()) present |= name.starts_with(kind);
     if (present) continue;

@@ -1,0 +1,35 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+// Puts together what the workgroups of paged_attention left of one query head, in their order; sinks come last.
+
+layout(local_size_x = 128) in;
+#include "glsl/common.glsl"
+#include "glsl/math.glsl"
+layout(set = 0, binding = 1, std430) readonly buffer Parts { float parts[]; };  // [T, heads, kChunks, value_dim + 2]
+layout(set = 0, binding = 2, std430) readonly buffer Sinks { float sinks[]; };
+layout(set = 0, binding = 3, std430) writeonly buffer Out { float out_values[]; };
+layout(push_constant) uniform Push { uint heads, parts_at, sinks_at, out_at, value_dim, has_sinks; } push;
+
+const uint kChunks = 16u;
+
+void main() {
+  const uint head = gl_WorkGroupID.x, token = gl_WorkGroupID.y;
+  if (token >= n_tokens()) return;
+  const uint row = token * push.heads + head, size = push.value_dim + 2u, from = push.parts_at + row * kChunks * size;
+  float best = push.has_sinks != 0u ? sinks[push.sinks_at + head] : -infinity();
+  for (uint c = 0u; c < kChunks; ++c) best = max(best, parts[from + c * size]);
+  float total = 0.0, factors[kChunks];
+  for (uint c = 0u; c < kChunks; ++c) {
+    const float most = parts[from + c * size];
+    factors[c] = most == -infinity() ? 0.0 : exp_of(most - best);
+    if (factors[c] != 0.0) total = fma(parts[from + c * size + 1u], factors[c], total);
+  }
+  if (push.has_sinks != 0u) total += exp_of(sinks[push.sinks_at + head] - best);
+  for (uint dim = gl_LocalInvocationID.x; dim < push.value_dim; dim += 128u) {
+    float sum = 0.0;
+    for (uint c = 0u; c < kChunks; ++c) {
+      if (factors[c] != 0.0) sum = fma(parts[from + c * size + 2u + dim], factors[c], sum);
+    }
+    out_values[push.out_at + row * push.value_dim + dim] = divide(sum, total);
+  }
+}

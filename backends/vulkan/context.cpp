@@ -1,0 +1,65 @@
+#include "backends/vulkan/context.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "ggml-like/error.h"
+
+namespace infer::vulkan {
+
+Context::Context(const PhysicalDevice& p, const VulkanOptions& o) : physical(p), options(o) {
+  const InstanceFunctions& instance_functions = instance().functions;
+  const float priority = 1;
+  VkDeviceQueueCreateInfo queue = {};
+  queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queue.queueFamilyIndex = physical.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkPhysicalDeviceVulkan13Features v13 = {};
+  v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
+  v13.shaderIntegerDotProduct = VK_TRUE;
+  VkPhysicalDeviceVulkan12Features v12 = {};
+  v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  v12.pNext = integer_dot() ? &v13 : nullptr;
+  v12.timelineSemaphore = VK_TRUE;
+  std::vector<const char*> extensions;
+  if (physical.memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  VkDeviceCreateInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  info.pNext = &v12;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  check(instance_functions.CreateDevice(physical.handle, &info, nullptr, &device), "opening the device");
+  f = load_device(instance_functions, device);
+  f.GetDeviceQueue(device, physical.queue_family, 0, &queue_);
+}
+
+Context::~Context() {
+  if (!device) return;
+  f.DeviceWaitIdle(device);
+  f.DestroyDevice(device, nullptr);
+}
+
+void Context::submit(const VkSubmitInfo& info) {
+  const std::lock_guard lock(queue_mutex_);
+  check(f.QueueSubmit(queue_, 1, &info, nullptr), "submitting work");
+}
+
+void Context::settle() {
+  for (Submitter* submitter : submitters_) {
+    try {
+      submitter->flush();
+    } catch (const Error&) {
+    }
+  }
+  f.DeviceWaitIdle(device);
+}
+
+uint64_t Context::max_binding() const {
+  const uint64_t own = physical.properties.limits.maxStorageBufferRange;
+  return options.max_binding ? std::min(own, options.max_binding) : own;
+}
+
+}  // namespace infer::vulkan

@@ -1,0 +1,53 @@
+// A logical device with its one queue, shared by the memory, the pipelines and the streams that are made from it and
+// that it outlives. Submitting is safe from any thread.
+#pragma once
+
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "backends/vulkan/instance.h"
+#include "backends/vulkan/vulkan_device.h"
+
+namespace infer::vulkan {
+
+// Whoever holds work back that was not submitted yet.
+class Submitter {
+ public:
+  virtual ~Submitter() = default;
+  virtual void flush() = 0;
+};
+
+class Context {
+ public:
+  Context(const PhysicalDevice& physical, const VulkanOptions& options);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const PhysicalDevice& physical;
+  const VulkanOptions options;
+  DeviceFunctions f;
+  VkDevice device = nullptr;
+
+  const char* name() const { return physical.name.c_str(); }
+  void check(VkResult result, const char* what) const { check_result(result, name(), what); }
+  void submit(const VkSubmitInfo& info);
+  // Waits until all work is done, that which is held back included. Never throws: what went wrong shows at the next
+  // use.
+  void settle();
+  void add(Submitter* submitter) { submitters_.insert(submitter); }
+  void remove(Submitter* submitter) { submitters_.erase(submitter); }
+  // Bytes of a buffer that one binding reaches, and the alignment of its start.
+  uint64_t max_binding() const;
+  uint64_t binding_alignment() const { return physical.properties.limits.minStorageBufferOffsetAlignment; }
+  bool subgroups() const { return physical.subgroup_arithmetic && options.subgroup_arithmetic; }
+  bool integer_dot() const { return physical.integer_dot && options.integer_dot; }
+
+ private:
+  VkQueue queue_ = nullptr;
+  std::mutex queue_mutex_;
+  std::set<Submitter*> submitters_;
+};
+
+}  // namespace infer::vulkan

@@ -1,0 +1,71 @@
+// add, mul, scale, unary, gated_activation.
+#include "backends/vulkan/vulkan_ops.h"
+
+namespace infer::vulkan {
+namespace {
+
+constexpr int kLanes = 64;  // of the shaders
+
+struct BinaryPush {
+  uint32_t n, count_at, fixed_rows, a_at, a_stride, b_at, b_stride, b_period, out_at;
+};
+
+// The second operand has the first one's shape, or is one row for all, or one value per row.
+void binary(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants) {
+  VulkanStream& stream = vulkan(s);
+  const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];
+  const Operand in_a = stream.read(a), in_b = stream.read(b), to = stream.write(out);
+  const int64_t n = a.desc->shape.row_elements();
+  const bool same = b.desc->shape == a.desc->shape && b.desc->rows == a.desc->rows;
+  const bool per_row = !same && b.desc->shape.rank == 2;
+  const auto [count_at, fixed] = row_count(*a.desc);
+  const BinaryPush push = {u32(n),
+                           count_at,
+                           fixed,
+                           in_a.at,
+                           u32(a.desc->row_stride),
+                           in_b.at,
+                           same || per_row ? u32(b.desc->row_stride) : 0,
+                           same      ? u32(n)
+                           : per_row ? 1
+                                     : u32(a.desc->shape.last()),
+                           to.at};
+  stream.dispatch(shader, constants, {stream.step(launch), in_a, in_b, to}, push, {groups(n, kLanes), rows_of(a)});
+}
+
+struct MapPush {
+  uint32_t n, count_at, fixed_rows, x_at, x_stride, out_at;
+  float factor;
+};
+
+void map(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants, float factor) {
+  VulkanStream& stream = vulkan(s);
+  const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
+  const Operand in = stream.read(x), to = stream.write(out);
+  const int64_t n = x.desc->shape.row_elements();
+  const auto [count_at, fixed] = row_count(*x.desc);
+  const MapPush push = {u32(n), count_at, fixed, in.at, u32(x.desc->row_stride), to.at, factor};
+  stream.dispatch(shader, constants, {stream.step(launch), in, to}, push, {groups(n, kLanes), rows_of(x)});
+}
+
+uint32_t kind_of(const Launch& launch) { return static_cast<uint32_t>(launch.param<UnaryParams>().kind); }
+
+}  // namespace
+
+void add(const Prepared&, const Launch& launch, Stream& stream) { binary(launch, stream, "add", {}); }
+
+void mul(const Prepared&, const Launch& launch, Stream& stream) { binary(launch, stream, "mul", {}); }
+
+void gated_activation(const Prepared&, const Launch& launch, Stream& stream) {
+  binary(launch, stream, "gated_activation", {kind_of(launch)});
+}
+
+void scale(const Prepared&, const Launch& launch, Stream& stream) {
+  map(launch, stream, "scale", {}, launch.param<ScaleParams>().factor);
+}
+
+void unary(const Prepared&, const Launch& launch, Stream& stream) {
+  map(launch, stream, "unary", {kind_of(launch)}, 0);
+}
+
+}  // namespace infer::vulkan

@@ -1,0 +1,82 @@
+// exp, tanh, erf and division with known errors, the same on every device: Vulkan allows its own functions to be off by
+// more than the results may be. The polynomials are those of the CPU backend.
+
+const uint kSignBit = 0x80000000u;
+
+// x = n ln 2 + r, a polynomial of degree 6 in r; relative error below 2e-7. 0 below -87.3 (no denormals), infinity above
+// 88.73; NaN stays NaN.
+float exp_of(float x) {
+  const float c = isnan(x) ? x : clamp(x, -88.0, 89.0);
+  // In two steps, of which the first is exact; `precise` keeps compilers from putting them together.
+  precise const float n = roundEven(c * 1.44269502), high = c - n * 0.693145752, r = high - n * 1.42860677e-06;
+  precise float p = fma(0.00139262504, r, 0.00836323295);
+  p = fma(p, r, 0.0416665524);
+  p = fma(p, r, 0.166665763);
+  p = fma(p, r, 0.5);
+  p = fma(p, r, 1.0);
+  p = fma(p, r, 1.0);
+  if (isnan(x)) return x;
+  if (x < -87.3) return 0.0;
+  if (x > 88.73) return infinity();
+  const int k = int(n), half_k = k >> 1;  // two factors: 2^128 is no float
+  return p * uintBitsToFloat(uint(half_k + 127) << 23) * uintBitsToFloat(uint(k - half_k + 127) << 23);
+}
+
+// a * b as the sum of two floats, without relying on a fused multiply-add, which Vulkan does not promise (Dekker).
+vec2 exact_product(float a, float b) {
+  precise const float p = a * b;
+  precise const float sa = a * 4097.0, sb = b * 4097.0;  // 2^12 + 1 splits 24 bits in halves
+  precise const float ah = sa - (sa - a), bh = sb - (sb - b), al = a - ah, bl = b - bh;
+  precise const float rest = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
+  return vec2(p, rest);
+}
+
+// a / b, rounded correctly but for the rarest cases: Vulkan's own division may be off by 2.5 units.
+float divide(float a, float b) {
+  const float q = a / b;
+  const vec2 product = exact_product(q, b);
+  precise const float better = q + ((a - product.x) - product.y) / b;
+  return isnan(better) || isinf(better) || isinf(q) ? q : better;
+}
+
+float tanh_of(float x) {
+  const uint sign = floatBitsToUint(x) & kSignBit;
+  const float a = abs(x), z = a * a;
+  precise float y;
+  if (z < 0.390625) {
+    precise float p = fma(-0.00604457548, z, 0.0209607966);
+    p = fma(p, z, -0.0538431033);
+    p = fma(p, z, 0.133327171);
+    p = fma(p, z, -0.333333284);
+    y = fma(p * z, a, a);
+  } else {
+    y = 1.0 - divide(2.0, 1.0 + exp_of(a + a));
+  }
+  return uintBitsToFloat(floatBitsToUint(y) | sign);
+}
+
+float erf_of(float x) {
+  const uint sign = floatBitsToUint(x) & kSignBit;
+  const float a = abs(x), z = a * a;
+  precise float y;
+  if (a < 1.0) {
+    precise float p = 7.87587487e-05;
+    p = fma(p, z, -0.00080168643);
+    p = fma(p, z, 0.00518908724);
+    p = fma(p, z, -0.0268542115);
+    p = fma(p, z, 0.112835944);
+    p = fma(p, z, -0.37612626);
+    p = fma(p, z, 1.12837911);
+    y = a * p;
+  } else {
+    const float t = divide(1.0, fma(a, 0.5, 1.0));
+    precise float q = -0.216669962;
+    q = fma(q, t, 0.598979115);
+    q = fma(q, t, -0.0245684516);
+    q = fma(q, t, 0.375881553);
+    q = fma(q, t, 0.265136689);
+    q = fma(q, t, 0.0012626939);
+    y = fma(-q, exp_of(-z), 1.0);
+  }
+  return uintBitsToFloat(floatBitsToUint(y) | sign);
+}

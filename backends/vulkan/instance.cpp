@@ -1,0 +1,142 @@
+#include "backends/vulkan/instance.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ggml-like/error.h"
+
+namespace infer::vulkan {
+namespace {
+
+// Timeline semaphores, and the properties that are asked for below, are part of it everywhere.
+constexpr uint32_t kVersion = VK_API_VERSION_1_2;
+
+int rank(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return 4;
+    default:
+      return 3;
+  }
+}
+
+bool has_extension(const InstanceFunctions& f, VkPhysicalDevice device, const char* name) {
+  uint32_t count = 0;
+  f.EnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> all(count);
+  f.EnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
+  return std::any_of(all.begin(), all.end(),
+                     [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
+}
+
+// A family that computes, preferably one that does not draw: its work does not wait for the screen's.
+bool find_queue_family(const InstanceFunctions& f, VkPhysicalDevice device, uint32_t& family) {
+  uint32_t count = 0;
+  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> all(count);
+  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, all.data());
+  bool found = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!(all[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+    const bool draws = all[i].queueFlags & VK_QUEUE_GRAPHICS_BIT;
+    if (found && draws) continue;
+    family = i;
+    found = true;
+    if (!draws) break;
+  }
+  return found;
+}
+
+bool describe(const InstanceFunctions& f, VkPhysicalDevice handle, PhysicalDevice& d) {
+  VkPhysicalDeviceProperties2 first = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
+  f.GetPhysicalDeviceProperties2(handle, &first);
+  if (first.properties.apiVersion < kVersion) return false;
+
+  const bool newer = first.properties.apiVersion >= VK_API_VERSION_1_3;
+  VkPhysicalDeviceVulkan13Properties v13 = {};
+  v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES;
+  VkPhysicalDeviceVulkan12Properties v12 = {};
+  v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
+  v12.pNext = newer ? &v13 : nullptr;
+  VkPhysicalDeviceVulkan11Properties v11 = {};
+  v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+  v11.pNext = &v12;
+  VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &v11, {}};
+  f.GetPhysicalDeviceProperties2(handle, &properties);
+
+  VkPhysicalDeviceVulkan13Features has13 = {};
+  has13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
+  VkPhysicalDeviceVulkan12Features has12 = {};
+  has12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  has12.pNext = newer ? &has13 : nullptr;
+  VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &has12, {}};
+  f.GetPhysicalDeviceFeatures2(handle, &features);
+  if (!has12.timelineSemaphore || !find_queue_family(f, handle, d.queue_family)) return false;
+
+  VkPhysicalDeviceMemoryProperties2 memory = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, nullptr, {}};
+  f.GetPhysicalDeviceMemoryProperties2(handle, &memory);
+
+  d.handle = handle;
+  d.properties = properties.properties;
+  d.memory = memory.memoryProperties;
+  d.model = d.properties.deviceName;
+  d.driver = v12.driverName;
+  d.type = d.properties.deviceType;
+  d.cache_uuid.assign(d.properties.pipelineCacheUUID, d.properties.pipelineCacheUUID + VK_UUID_SIZE);
+  d.max_allocation = v11.maxMemoryAllocationSize;
+  d.max_buffer = newer ? v13.maxBufferSize : v11.maxMemoryAllocationSize;
+  d.subgroup_size = v11.subgroupSize;
+  d.subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                          (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+  d.memory_budget = has_extension(f, handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  d.integer_dot = newer && has13.shaderIntegerDotProduct && v13.integerDotProduct4x8BitPackedSignedAccelerated;
+  return true;
+}
+
+Instance make_instance() {
+  Instance made;
+  if (!open_loader()) return made;
+  try {
+    load_global(made.functions);
+    uint32_t version = 0;
+    if (made.functions.EnumerateInstanceVersion(&version) != VK_SUCCESS || version < kVersion) return made;
+    VkApplicationInfo application = {};
+    application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+    application.pApplicationName = application.pEngineName = "infer";
+    application.apiVersion = std::min(version, static_cast<uint32_t>(VK_API_VERSION_1_3));
+    VkInstanceCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+    info.pApplicationInfo = &application;
+    if (made.functions.CreateInstance(&info, nullptr, &made.handle) != VK_SUCCESS) return made;
+    load_instance(made.functions, made.handle);
+  } catch (const Error&) {  // a loader of before Vulkan 1.2
+    return made;
+  }
+  uint32_t count = 0;
+  made.functions.EnumeratePhysicalDevices(made.handle, &count, nullptr);
+  std::vector<VkPhysicalDevice> handles(count);
+  if (made.functions.EnumeratePhysicalDevices(made.handle, &count, handles.data()) != VK_SUCCESS) return made;
+  for (const VkPhysicalDevice handle : handles) {
+    PhysicalDevice device;
+    if (describe(made.functions, handle, device)) made.devices.push_back(std::move(device));
+  }
+  std::stable_sort(made.devices.begin(), made.devices.end(),
+                   [](const PhysicalDevice& a, const PhysicalDevice& b) { return rank(a.type) < rank(b.type); });
+  for (size_t i = 0; i < made.devices.size(); ++i) made.devices[i].name = concat("vulkan", i);
+  return made;
+}
+
+}  // namespace
+
+const Instance& instance() {
+  static const Instance made = make_instance();
+  return made;
+}
+
+}  // namespace infer::vulkan

@@ -1,0 +1,40 @@
+// The Vulkan instance of the process and the devices it has, each with the properties that this backend asks about.
+// Made on first use and kept to the end of the process; reading is safe from any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/vulkan/loader.h"
+
+namespace infer::vulkan {
+
+struct PhysicalDevice {
+  VkPhysicalDevice handle = nullptr;
+  std::string name;  // "vulkan0", by which the user asks for it
+  std::string model, driver;
+  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  VkPhysicalDeviceProperties properties = {};
+  VkPhysicalDeviceMemoryProperties memory = {};
+  std::vector<uint8_t> cache_uuid;  // of compiled pipelines
+  uint32_t queue_family = 0;
+  uint64_t max_allocation = 0, max_buffer = 0;  // bytes of one allocation, of one buffer
+  uint32_t subgroup_size = 1;
+  bool subgroup_arithmetic = false;  // reductions over a subgroup in compute shaders
+  bool memory_budget = false;        // VK_EXT_memory_budget
+  bool integer_dot = false;          // dot products of four packed int8 that the device says are fast
+
+  // A processor that plays a GPU (lavapipe).
+  bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
+};
+
+struct Instance {
+  InstanceFunctions functions;
+  VkInstance handle = nullptr;
+  std::vector<PhysicalDevice> devices;  // real GPUs first: discrete, integrated, virtual, then software
+};
+
+// Without a loader, or with one too old, an instance without devices.
+const Instance& instance();
+
+}  // namespace infer::vulkan

@@ -1,0 +1,24 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#ifdef SUBGROUPS
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+// (x - mean) / sqrt(variance + eps) * weight + bias.
+
+#include "glsl/common.glsl"
+#include "glsl/norm.glsl"
+
+void main() {
+  const uint row = gl_WorkGroupID.y, which = gl_WorkGroupID.x;
+  if (row >= row_count(push.count_at, push.fixed_rows)) return;
+  const uint x_at = push.x_at + row * push.x_stride + which * push.d;
+  const uint out_at = push.out_at + (row * push.per_row + which) * push.d;
+  const float mean = sum_of(x_at, 0.0, false) / float(push.d);
+  const float factor = 1.0 / sqrt(sum_of(x_at, mean, true) / float(push.d) + push.eps);
+  for (uint i = gl_LocalInvocationID.x; i < push.d; i += kLanes) {
+    float y = (x_values[x_at + i] - mean) * factor;
+    if (kHasWeight) y *= weight_values[push.weight_at + i];
+    if (kHasBias) y += bias_values[push.bias_at + i];
+    out_values[out_at + i] = y;
+  }
+}

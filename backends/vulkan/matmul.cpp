@@ -1,0 +1,177 @@
+// matmul and matmul_experts. Few tokens go through matmul_vector, a prompt through matmul_tiled; with `deterministic`
+// everything goes through the former, whose sums do not depend on the number of tokens.
+#include <algorithm>
+
+#include "backends/vulkan/shaders.h"
+#include "backends/vulkan/vulkan_ops.h"
+#include "ggml-like/error.h"
+
+namespace infer::vulkan {
+namespace {
+
+constexpr int kVectorTokens = 8;   // most that one workgroup of matmul_vector takes; from 9 on tiles are faster
+constexpr int kRows = 2;           // of the weight in a workgroup of matmul_vector
+constexpr int kTile = 64;          // rows and tokens of a tile
+constexpr int kMaxExperts = 1024;  // of moe_group.comp
+
+struct MatMulPush {
+  uint32_t n, k, row_begin, row_end, row_bytes, weight_skip;
+  uint32_t x_at, x_stride, x_per_expert, bias_at, out_at, count_at, fixed_rows;
+  uint32_t used, ids_at, tiles_at;
+  uint32_t flags;
+};
+struct GroupPush {
+  uint32_t experts, used, count_at, fixed_rows, ids_at, tiles_at, pairs_at;
+};
+
+std::string vector_shader(const Context& context, DataType type) {
+  return concat(reduction_shader(context, "matmul_vector"), ".", traits(type).name);
+}
+std::string tiled_shader(DataType type) { return concat("matmul_tiled.", traits(type).name); }
+
+bool has_shaders(const TensorDesc& weight, const Device& device) {
+  return find_shader(vector_shader(context_of(device), weight.type)) && find_shader(tiled_shader(weight.type)) &&
+         weight.shape.last() % traits(weight.type).block_size == 0;
+}
+
+// Tokens that a workgroup of matmul_vector takes for a bucket of `rows`. Each number is a pipeline, which a processor
+// takes long to compile.
+uint32_t vector_tokens(const Context& context, int64_t rows) {
+  return rows == 1 ? 1 : rows <= 4 || context.physical.is_software() ? 4 : 8;
+}
+
+// See glsl/matmul_push.glsl.
+uint32_t flags_of(const TensorRef& bias, const Operand& x, int64_t stride, int64_t k) {
+  const bool aligned = x.at % 4 == 0 && stride % 4 == 0 && k % 16 == 0;
+  return (bias ? 1 : 0) | (aligned ? 2 : 0);
+}
+
+// What both operations share: the shader, its operands and the range of rows, for every range of the weight.
+struct Product {
+  VulkanStream& stream;
+  const Launch& launch;
+  const TensorRef &weight, &x, &bias;
+  MatMulPush push;
+  Operand step, in, added, list, out;  // list: ids or tiles of experts
+
+  template <typename Shape>
+  void run(const std::string& shader, const std::vector<uint32_t>& constants, int64_t rows, double tokens,
+           const Shape& grid_of) {
+    for (const WeightRange& range : weight_ranges(stream, weight, rows, push.k)) {
+      MatMulPush p = push;
+      p.row_begin = range.row_begin;
+      p.row_end = range.row_end;
+      p.row_bytes = range.row_bytes;
+      p.weight_skip = 4 * range.operand.at + range.operand.skip;
+      stream.dispatch(shader, constants, {step, range.operand, in, added, list, out}, p,
+                      grid_of(range.row_end - range.row_begin),
+                      2.0 * (range.row_end - range.row_begin) * push.k * tokens);
+    }
+  }
+};
+
+}  // namespace
+
+bool supports_matmul(const OpDesc& op, const Device& device) { return has_shaders(*op.inputs[1], device); }
+
+void matmul(const Prepared&, const Launch& launch, Stream& s) {
+  VulkanStream& stream = vulkan(s);
+  const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &bias = launch.inputs[2], &out = launch.outputs[0];
+  const Operand step = stream.step(launch), in = stream.read(x), to = stream.write(out);
+  const Operand added = bias ? stream.read(bias) : step;
+  const int64_t rows = x.desc->shape[0], n = w.desc->shape[0], k = w.desc->shape[1];
+  const auto [count_at, fixed] = row_count(*x.desc);
+  MatMulPush push = {};
+  push.n = u32(n);
+  push.k = u32(k);
+  push.x_at = in.at;
+  push.x_stride = u32(x.desc->row_stride);
+  push.bias_at = added.at;
+  push.out_at = to.at;
+  push.count_at = count_at;
+  push.fixed_rows = fixed;
+  push.flags = flags_of(bias, in, x.desc->row_stride, k);
+  Product product{stream, launch, w, x, bias, push, step, in, added, step, to};
+  if (rows <= kVectorTokens || stream.context().options.deterministic) {
+    const uint32_t tokens = vector_tokens(stream.context(), rows), lanes = reduction_lanes(stream.context(), 8);
+    product.run(vector_shader(stream.context(), w.desc->type), {lanes, kRows, tokens}, n, static_cast<double>(rows),
+                [&](int64_t count) {
+                  return Grid{groups(count, kRows), groups(rows, tokens)};
+                });
+  } else {
+    product.run(tiled_shader(w.desc->type), {}, n, static_cast<double>(rows), [&](int64_t count) {
+      return Grid{groups(count, kTile), groups(rows, kTile)};
+    });
+  }
+}
+
+bool supports_matmul_experts(const OpDesc& op, const Device& device) {
+  return has_shaders(*op.inputs[1], device) && op.inputs[1]->shape[0] <= kMaxExperts;
+}
+
+namespace {
+
+// Tiles that `pairs` pairs can make at most.
+int64_t most_tiles(int64_t pairs, int64_t experts) { return pairs / kTile + std::min(pairs, experts); }
+
+bool experts_in_tiles(const OpDesc& op, const Context& context) {
+  return op.inputs[2]->shape.elements() > kVectorTokens * 4 && !context.options.deterministic;
+}
+
+}  // namespace
+
+std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device) {
+  auto prepared = std::make_unique<Prepared>();
+  if (!experts_in_tiles(op, context_of(device))) return prepared;
+  const int64_t pairs = op.inputs[2]->shape.elements();
+  prepared->scratch_bytes =
+      sizeof(int32_t) * static_cast<size_t>(1 + 3 * most_tiles(pairs, op.inputs[1]->shape[0]) + pairs);
+  return prepared;
+}
+
+void matmul_experts(const Prepared& prepared, const Launch& launch, Stream& s) {
+  VulkanStream& stream = vulkan(s);
+  const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
+  const TensorRef& out = launch.outputs[0];
+  const Operand step = stream.step(launch), in = stream.read(x), to = stream.write(out), chosen = stream.read(ids);
+  const Operand added = bias ? stream.read(bias) : step;
+  const int64_t experts = w.desc->shape[0], n = w.desc->shape[1], k = w.desc->shape[2];
+  const int64_t used = ids.desc->shape[1], pairs = ids.desc->shape.elements();
+  const bool per_expert = x.desc->shape.rank == 3;
+  const auto [count_at, fixed] = row_count(*x.desc);
+  MatMulPush push = {};
+  push.n = u32(n);
+  push.k = u32(k);
+  push.x_at = in.at;
+  push.x_stride = u32(k);
+  push.x_per_expert = per_expert ? 1 : 0;
+  push.bias_at = added.at;
+  push.out_at = to.at;
+  push.count_at = count_at;
+  push.fixed_rows = fixed;
+  push.used = u32(used);
+  push.ids_at = chosen.at;
+  push.flags = flags_of(bias, in, k, k);
+  Product product{stream, launch, w, x, bias, push, step, in, added, chosen, to};
+  if (!experts_in_tiles(launch.op, stream.context())) {
+    const uint32_t lanes = reduction_lanes(stream.context(), 8);
+    product.run(vector_shader(stream.context(), w.desc->type), {lanes, kRows, 1}, experts * n,
+                static_cast<double>(pairs) / static_cast<double>(experts), [&](int64_t) {
+                  return Grid{groups(n, kRows), u32(pairs)};
+                });
+    return;
+  }
+  const int64_t tiles = most_tiles(pairs, experts);
+  const Operand list = stream.range(*launch.scratch.buffer, launch.scratch.offset, prepared.scratch_bytes, true);
+  const GroupPush group = {u32(experts), u32(used), count_at, fixed, chosen.at, list.at, list.at + u32(1 + 3 * tiles)};
+  stream.dispatch("moe_group", {}, {step, chosen, list}, group, {});
+  product.list = list;
+  product.list.written = false;
+  product.push.tiles_at = list.at;
+  product.run(tiled_shader(w.desc->type), {}, experts * n, static_cast<double>(pairs) / static_cast<double>(experts),
+              [&](int64_t) {
+                return Grid{groups(n, kTile), u32(tiles)};
+              });
+}
+
+}  // namespace infer::vulkan

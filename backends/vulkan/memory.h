@@ -1,0 +1,91 @@
+// Memory of one Vulkan device: which heap, how much of it, and buffers in it. One thread at a time.
+//
+// A buffer that is larger than the driver's largest allocation is laid in several pieces which overlap by kOverlap
+// bytes, so that every row of a weight lies in one piece; such a buffer is only ever written by uploads. Small buffers
+// share an allocation, of which drivers give a limited number.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "backends/vulkan/context.h"
+#include "ggml-like/backend.h"
+
+namespace infer::vulkan {
+
+class Memory;
+
+// Part of a VkBuffer.
+struct Piece {
+  VkBuffer buffer = nullptr;
+  VkDeviceMemory memory = nullptr;
+  uint64_t offset = 0, bytes = 0;
+  std::byte* mapped = nullptr;  // of `offset`; null where the host does not address it
+  bool counted = false;         // as the device's memory; staging buffers are not
+};
+
+class VulkanBuffer final : public Buffer {
+ public:
+  VulkanBuffer(Memory& memory, size_t bytes);
+  ~VulkanBuffer() override;
+  size_t size() const override { return bytes_; }
+  std::byte* host() const override { return pieces_.size() == 1 ? pieces_[0].mapped : nullptr; }
+
+  uint64_t id() const { return id_; }  // never used twice
+  const std::vector<Piece>& pieces() const { return pieces_; }
+  uint64_t step() const { return step_; }  // bytes from the start of a piece to that of the next
+  // The piece in which rows that start at `offset` are looked for.
+  size_t piece_at(uint64_t offset) const;
+
+ private:
+  Memory& memory_;
+  const size_t bytes_;
+  const uint64_t id_;
+  std::vector<Piece> pieces_;
+  uint64_t step_ = 0;
+};
+
+class Memory {
+ public:
+  enum class Use { kDevice, kUpload, kReadback };
+  static constexpr uint64_t kOverlap = 1 << 20;
+
+  explicit Memory(Context& context);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  // Throws Error(kOutOfMemory).
+  Piece allocate(uint64_t bytes, Use use);
+  void free(const Piece& piece);
+  DeviceMemory state() const;
+  bool unified() const { return unified_; }
+  uint64_t max_piece() const;
+  Context& context() const { return context_; }
+  int live_allocations() const { return live_; }
+
+ private:
+  // An allocation that small pieces share; `free` maps offsets to bytes.
+  struct Chunk {
+    Piece all;
+    std::map<uint64_t, uint64_t> free;
+    bool empty() const { return free.size() == 1 && free.begin()->second == all.bytes; }
+  };
+  Piece allocate_alone(uint64_t bytes, Use use);
+  void free_alone(const Piece& piece);
+  bool take_small(Chunk& chunk, uint64_t bytes, Piece& piece) const;
+  uint32_t type_for(Use use, uint32_t allowed) const;
+  uint64_t budget() const;
+
+  Context& context_;
+  const uint64_t budget_;  // pretended, 0: none
+  int fail_at_, calls_ = 0, live_ = 0;
+  uint32_t device_type_ = 0;  // index of the memory type of kDevice
+  bool unified_ = false;      // the host addresses that memory
+  uint64_t used_ = 0;         // bytes allocated from the device's heap
+  std::list<Chunk> chunks_;
+};
+
+}  // namespace infer::vulkan

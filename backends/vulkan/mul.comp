@@ -1,0 +1,7 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+// a * b; b has a's shape, or is one row for all, or one value per row.
+
+#include "glsl/common.glsl"
+float f(float a, float b) { return a * b; }
+#include "glsl/binary.glsl"

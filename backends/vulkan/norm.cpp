@@ -1,0 +1,38 @@
+// rms_norm and layer_norm over the last dimension: a workgroup per vector.
+#include "backends/vulkan/vulkan_ops.h"
+
+namespace infer::vulkan {
+namespace {
+
+struct NormPush {
+  uint32_t d, per_row, count_at, fixed_rows, x_at, x_stride, weight_at, bias_at, out_at;
+  float eps;
+};
+
+void norm(const Launch& launch, Stream& s, const char* shader, const TensorRef& bias) {
+  VulkanStream& stream = vulkan(s);
+  const TensorRef &x = launch.inputs[0], &weight = launch.inputs[1], &out = launch.outputs[0];
+  const Operand step = stream.step(launch), in = stream.read(x), to = stream.write(out);
+  const Operand factors = weight ? stream.read(weight) : step, shift = bias ? stream.read(bias) : step;
+  const int64_t d = x.desc->shape.last(), per_row = x.desc->shape.row_elements() / d;
+  const auto [count_at, fixed] = row_count(*x.desc);
+  const NormPush push = {u32(d),     u32(per_row),
+                         count_at,   fixed,
+                         in.at,      u32(x.desc->row_stride),
+                         factors.at, shift.at,
+                         to.at,      launch.param<NormParams>().eps};
+  // Short vectors, as heads are, want few lanes.
+  const uint32_t lanes = reduction_lanes(stream.context(), d > 512 ? 256 : 32);
+  stream.dispatch(reduction_shader(stream.context(), shader), {lanes, weight ? 1u : 0u, bias ? 1u : 0u},
+                  {step, in, factors, shift, to}, push, {u32(per_row), rows_of(x)});
+}
+
+}  // namespace
+
+void rms_norm(const Prepared&, const Launch& launch, Stream& stream) { norm(launch, stream, "rms_norm", {}); }
+
+void layer_norm(const Prepared&, const Launch& launch, Stream& stream) {
+  norm(launch, stream, "layer_norm", launch.inputs[2]);
+}
+
+}  // namespace infer::vulkan

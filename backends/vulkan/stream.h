@@ -1,0 +1,97 @@
+// A queue of work on a Vulkan device. Transfers and segments are submitted in order on the device's one queue; a
+// counter (a timeline semaphore) says how far it is. Memory that the host addresses is copied directly while the stream
+// is idle, everything else goes through staging buffers without waiting.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/vulkan/recording.h"
+#include "ggml-like/backend.h"
+
+namespace infer::vulkan {
+
+class VulkanStream final : public Stream, public Submitter {
+ public:
+  VulkanStream(Memory& memory, Pipelines& pipelines);
+  ~VulkanStream() override;
+
+  void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override;
+  void download(void* to, const Buffer& from, size_t offset, size_t bytes) override;
+  std::unique_ptr<Event> record() override;
+  void wait(const Event& event) override;
+  void synchronize() override;
+  void run(uint64_t segment_key, std::span<BoundNode> nodes) override;
+  void flush() override;
+
+  // ---- For the launch functions of operations, while a segment is recorded ----
+
+  Operand read(const TensorRef& tensor) { return operand(tensor, false); }
+  Operand write(const TensorRef& tensor) { return operand(tensor, true); }
+  // `bytes` from `offset` of a buffer in one piece. Throws Error(kUnsupported) when a shader cannot see so much at
+  // once.
+  Operand range(const Buffer& buffer, uint64_t offset, uint64_t bytes, bool written);
+  // The step's inputs: binding 0 of every shader.
+  Operand step(const Launch& launch) { return range(*launch.step_buffer, 0, launch.step_buffer->size(), false); }
+  template <typename Push>
+  void dispatch(const std::string& shader, const std::vector<uint32_t>& constants, std::vector<Operand> operands,
+                const Push& push, Grid grid, double work = 0) {
+    static_assert(sizeof(Push) <= kPushBytes && sizeof(Push) % 4 == 0);
+    dispatch_bytes(shader, constants, std::move(operands), &push, sizeof push, grid, work);
+  }
+  Context& context() { return context_; }
+  // Seconds that the dispatches of `launch` take, alone on the device.
+  double time(const std::function<void()>& launch);
+
+ private:
+  // A staging buffer with its fill and the counter after its last use.
+  struct Staging {
+    Piece piece;
+    uint64_t used = 0, last_use = 0;
+  };
+  // Bytes to be copied out of a staging buffer once the work is done.
+  struct Delivery {
+    void* to;
+    const std::byte* from;
+    size_t bytes;
+  };
+  struct Transfer {
+    VkCommandBuffer commands = nullptr;
+    uint64_t last_use = 0;
+  };
+
+  Operand operand(const TensorRef& tensor, bool written);
+  void dispatch_bytes(const std::string& shader, const std::vector<uint32_t>& constants, std::vector<Operand> operands,
+                      const void* push, uint32_t push_bytes, Grid grid, double work);
+  std::unique_ptr<Recording> make_recording(std::span<BoundNode> nodes);
+  void copy(const Operand& from, const Operand& to);
+  VkCommandBuffer open_transfer();
+  void submit(VkCommandBuffer commands);
+  bool idle();
+  void wait_for(uint64_t value);
+  void deliver();
+  Staging& staging_with_room(std::deque<Staging>& ring, Memory::Use use, bool downloads);
+  void drop_old_recordings();
+
+  Memory& memory_;
+  Pipelines& pipelines_;
+  Context& context_;
+  VkCommandPool pool_ = nullptr;
+  VkSemaphore timeline_ = nullptr;
+  uint64_t submitted_ = 0;
+  std::deque<Transfer> transfers_;
+  Transfer* open_ = nullptr;  // holds copies that were not submitted yet
+  Hazards open_hazards_;
+  std::deque<Staging> uploads_, downloads_;
+  std::vector<Delivery> deliveries_;
+  std::vector<Dispatch> pending_;                              // of the segment that is being recorded
+  std::map<uint64_t, std::unique_ptr<Recording>> recordings_;  // by what was recorded, see key_of()
+};
+
+inline VulkanStream& vulkan(Stream& stream) { return static_cast<VulkanStream&>(stream); }
+
+}  // namespace infer::vulkan

@@ -1,0 +1,107 @@
+#include "backends/vulkan/vulkan_device.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "backends/vulkan/vulkan_ops.h"
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace vulkan {
+namespace {
+
+constexpr std::array kRecords = {
+    OpRecord{Op::kEmbed, supports_embed, nothing_to_prepare, embed},
+    OpRecord{Op::kSelectRows, supports_any, nothing_to_prepare, select_rows},
+    OpRecord{Op::kMatMul, supports_matmul, nothing_to_prepare, matmul},
+    OpRecord{Op::kMatMulExperts, supports_matmul_experts, prepare_matmul_experts, matmul_experts},
+    OpRecord{Op::kRmsNorm, supports_any, nothing_to_prepare, rms_norm},
+    OpRecord{Op::kLayerNorm, supports_any, nothing_to_prepare, layer_norm},
+    OpRecord{Op::kAdd, supports_any, nothing_to_prepare, add},
+    OpRecord{Op::kMul, supports_any, nothing_to_prepare, mul},
+    OpRecord{Op::kScale, supports_any, nothing_to_prepare, scale},
+    OpRecord{Op::kUnary, supports_any, nothing_to_prepare, unary},
+    OpRecord{Op::kGatedActivation, supports_any, nothing_to_prepare, gated_activation},
+    OpRecord{Op::kRopeTable, supports_any, prepare_rope_table, rope_table},
+    OpRecord{Op::kRope, supports_any, nothing_to_prepare, rope},
+    OpRecord{Op::kKvStore, supports_attention, nothing_to_prepare, kv_store},
+    OpRecord{Op::kPagedAttention, supports_attention, prepare_paged_attention, paged_attention},
+    OpRecord{Op::kMoeRoute, supports_moe_route, nothing_to_prepare, moe_route},
+    OpRecord{Op::kMoeCombine, supports_any, nothing_to_prepare, moe_combine},
+    OpRecord{Op::kTopK, supports_any, nothing_to_prepare, top_k},
+};
+
+class DeviceImpl final : public VulkanDevice {
+ public:
+  DeviceImpl(const PhysicalDevice& physical, const VulkanOptions& options)
+      : context_(physical, options), memory_(context_), pipelines_(context_) {}
+
+  std::string name() const override { return context_.name(); }
+  std::string description() const override {
+    const PhysicalDevice& p = context_.physical;
+    std::string text = concat(p.model, ", ", p.driver, ", subgroups of ", p.subgroup_size);
+    if (!context_.subgroups()) text += " (not used)";
+    if (memory_.unified()) text += ", unified memory";
+    return text;
+  }
+  DeviceMemory memory() const override { return memory_.state(); }
+  bool is_host() const override { return false; }
+  std::unique_ptr<Buffer> allocate(size_t bytes) override { return std::make_unique<VulkanBuffer>(memory_, bytes); }
+  std::unique_ptr<Stream> create_stream() override { return std::make_unique<VulkanStream>(memory_, pipelines_); }
+  std::span<const OpRecord> operations() const override { return kRecords; }
+  size_t cache_block_bytes(const CacheDesc& cache) const override {
+    const size_t bytes = vulkan::cache_block_bytes(cache);
+    return bytes > 0 ? bytes : Device::cache_block_bytes(cache);  // of a type that is refused later
+  }
+  double read_bandwidth() override;
+  Context& context() const override { return context_; }
+  Memory& memory_of_device() const override { return memory_; }
+
+ private:
+  mutable Context context_;
+  mutable Memory memory_;
+  Pipelines pipelines_;
+};
+
+// The best of five passes over up to 256 MiB.
+double DeviceImpl::read_bandwidth() {
+  const uint64_t most = std::min({uint64_t{256} << 20, context_.max_binding(), memory_.max_piece(), memory().free / 4});
+  const uint64_t bytes = most / 4096 * 4096;
+  if (bytes == 0) return 0;
+  const std::unique_ptr<Buffer> data = allocate(bytes), sum = allocate(4);
+  VulkanStream stream(memory_, pipelines_);
+  double best = 0;
+  for (int pass = 0; pass < 5; ++pass) {
+    const double seconds = stream.time([&] {
+      stream.dispatch("probe_read", {}, {stream.range(*data, 0, bytes, false), stream.range(*sum, 0, 4, true)},
+                      static_cast<uint32_t>(bytes / 16),
+                      {static_cast<uint32_t>(std::min<uint64_t>(4096, bytes / 4096))});
+    });
+    best = std::max(best, static_cast<double>(bytes) / seconds);
+  }
+  return best;
+}
+
+}  // namespace
+}  // namespace vulkan
+
+std::vector<std::string> vulkan_device_names() {
+  std::vector<std::string> names;
+  for (const vulkan::PhysicalDevice& device : vulkan::instance().devices) names.push_back(device.name);
+  return names;
+}
+
+std::string first_vulkan_gpu() {
+  const auto& devices = vulkan::instance().devices;
+  return devices.empty() || devices[0].is_software() ? "" : devices[0].name;
+}
+
+std::unique_ptr<Device> create_vulkan_device(const std::string& name, const VulkanOptions& options) {
+  for (const vulkan::PhysicalDevice& device : vulkan::instance().devices) {
+    if (device.name == name) return std::make_unique<vulkan::DeviceImpl>(device, options);
+  }
+  throw Error(ErrorCode::kInvalidArgument, concat("[device] a Vulkan device of this machine, found ", name));
+}
+
+}  // namespace infer

@@ -1,0 +1,89 @@
+// What the operations of the Vulkan backend share, and their functions: one file per operation or family with the same
+// name as in ggml-like/ref; the shaders have the operations' names. vulkan_device.cpp lists them.
+//
+// A launch runs once per segment, while it is recorded. It must not look at the step's counts, only at its capacity:
+// what changes between steps is read by the shaders from the step's inputs.
+#pragma once
+
+#include "backends/vulkan/stream.h"
+#include "ggml-like/backend.h"
+
+namespace infer::vulkan {
+
+// The device as its operations see it.
+class VulkanDevice : public Device {
+ public:
+  virtual Context& context() const = 0;
+  virtual Memory& memory_of_device() const = 0;
+};
+inline Context& context_of(const Device& device) { return static_cast<const VulkanDevice&>(device).context(); }
+
+// Which rows of a tensor hold data: an index into the counts of the step's inputs, or kFixedRows and the number.
+struct RowCount {
+  uint32_t count_at, fixed_rows;
+};
+inline RowCount row_count(const TensorDesc& desc) {
+  constexpr uint32_t kFixedRows = UINT32_MAX;
+  const uint32_t rows = static_cast<uint32_t>(desc.shape[0]);
+  switch (desc.rows) {
+    case RowKind::kTokens:
+      return {0, rows};
+    case RowKind::kOutputs:
+      return {1, rows};
+    case RowKind::kLogits:
+      return {3, rows};
+    case RowKind::kFixed:
+      break;
+  }
+  return {kFixedRows, rows};
+}
+
+inline uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
+inline uint32_t groups(int64_t items, int64_t per_group) { return u32((items + per_group - 1) / per_group); }
+inline uint32_t rows_of(const TensorRef& tensor) { return u32(tensor.desc->shape[0]); }
+
+// A range of rows of a weight that a shader can see at once. Offsets in shaders have 32 bits.
+struct WeightRange {
+  Operand operand;
+  uint32_t row_begin, row_end, row_bytes;
+};
+// Cuts `rows` rows, the expert dimension counted in, into ranges.
+std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& weight, int64_t rows, int64_t row_values);
+
+// The name of a reduction's shader for this device, with or without operations on subgroups.
+std::string reduction_shader(const Context& context, const char* name);
+// Lanes that reduce together: those of a subgroup, at least `least`.
+uint32_t reduction_lanes(const Context& context, uint32_t least);
+
+std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc& op, Device& device);
+bool supports_any(const OpDesc& op, const Device& device);
+
+bool supports_embed(const OpDesc& op, const Device& device);
+void embed(const Prepared&, const Launch& launch, Stream&);
+void select_rows(const Prepared&, const Launch& launch, Stream&);
+void top_k(const Prepared&, const Launch& launch, Stream&);
+bool supports_matmul(const OpDesc& op, const Device& device);
+void matmul(const Prepared&, const Launch& launch, Stream&);
+bool supports_matmul_experts(const OpDesc& op, const Device& device);
+std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device);
+void matmul_experts(const Prepared&, const Launch& launch, Stream&);
+void rms_norm(const Prepared&, const Launch& launch, Stream&);
+void layer_norm(const Prepared&, const Launch& launch, Stream&);
+void add(const Prepared&, const Launch& launch, Stream&);
+void mul(const Prepared&, const Launch& launch, Stream&);
+void scale(const Prepared&, const Launch& launch, Stream&);
+void unary(const Prepared&, const Launch& launch, Stream&);
+void gated_activation(const Prepared&, const Launch& launch, Stream&);
+std::unique_ptr<Prepared> prepare_rope_table(const OpDesc& op, Device& device);
+void rope_table(const Prepared&, const Launch& launch, Stream&);
+void rope(const Prepared&, const Launch& launch, Stream&);
+bool supports_attention(const OpDesc& op, const Device& device);
+size_t cache_block_bytes(const CacheDesc& cache);
+void kv_store(const Prepared&, const Launch& launch, Stream&);
+std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& device);
+void paged_attention(const Prepared&, const Launch& launch, Stream&);
+bool supports_moe_route(const OpDesc& op, const Device& device);
+void moe_route(const Prepared&, const Launch& launch, Stream&);
+void moe_combine(const Prepared&, const Launch& launch, Stream&);
+
+}  // namespace infer::vulkan
