@@ -1,7 +1,7 @@
 # The menu. No logic here: every line calls a script or CMake, and CMake is the truth about the build.
 # Variables reach the scripts: MODEL=file.gguf (run, bench), ARGS="..." (run), SAN=1 (test), JOBS=N, VERBOSE=1.
 
-.PHONY: help run build test test-full test-peer check bench format fuzz gpu-check clean
+.PHONY: help run build test test-full test-peer check bench format fuzz gpu-check vulkan-validation clean
 .DEFAULT_GOAL := help
 
 help:       ## this list
@@ -34,8 +34,11 @@ format:     ## format the C++ sources in place
 fuzz:       ## build the fuzz targets with clang and run each for a while
 	@scripts/fuzz.sh
 
-gpu-check:  ## run the conformance tests on this machine's GPUs
+gpu-check:  ## tests and a table of speeds on this machine's GPU
 	@scripts/gpu_check.sh
+
+vulkan-validation:  ## the Vulkan backend under the Khronos validation layer
+	@scripts/vulkan_validation.sh
 
 clean:      ## remove the build folders
 	@cmake -E rm -rf build build-san build-arm64 build-fuzz

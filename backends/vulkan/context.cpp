@@ -15,12 +15,8 @@ Context::Context(const PhysicalDevice& p, const VulkanOptions& o) : physical(p),
   queue.queueFamilyIndex = physical.queue_family;
   queue.queueCount = 1;
   queue.pQueuePriorities = &priority;
-  VkPhysicalDeviceVulkan13Features v13 = {};
-  v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
-  v13.shaderIntegerDotProduct = VK_TRUE;
   VkPhysicalDeviceVulkan12Features v12 = {};
   v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  v12.pNext = integer_dot() ? &v13 : nullptr;
   v12.timelineSemaphore = VK_TRUE;
   std::vector<const char*> extensions;
   if (physical.memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);

@@ -42,7 +42,6 @@ class Context {
   uint64_t max_binding() const;
   uint64_t binding_alignment() const { return physical.properties.limits.minStorageBufferOffsetAlignment; }
   bool subgroups() const { return physical.subgroup_arithmetic && options.subgroup_arithmetic; }
-  bool integer_dot() const { return physical.integer_dot && options.integer_dot; }
 
  private:
   VkQueue queue_ = nullptr;

@@ -70,11 +70,8 @@ bool describe(const InstanceFunctions& f, VkPhysicalDevice handle, PhysicalDevic
   VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &v11, {}};
   f.GetPhysicalDeviceProperties2(handle, &properties);
 
-  VkPhysicalDeviceVulkan13Features has13 = {};
-  has13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
   VkPhysicalDeviceVulkan12Features has12 = {};
   has12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  has12.pNext = newer ? &has13 : nullptr;
   VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &has12, {}};
   f.GetPhysicalDeviceFeatures2(handle, &features);
   if (!has12.timelineSemaphore || !find_queue_family(f, handle, d.queue_family)) return false;
@@ -95,7 +92,6 @@ bool describe(const InstanceFunctions& f, VkPhysicalDevice handle, PhysicalDevic
   d.subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                           (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
   d.memory_budget = has_extension(f, handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-  d.integer_dot = newer && has13.shaderIntegerDotProduct && v13.integerDotProduct4x8BitPackedSignedAccelerated;
   return true;
 }
 

@@ -22,7 +22,6 @@ struct PhysicalDevice {
   uint32_t subgroup_size = 1;
   bool subgroup_arithmetic = false;  // reductions over a subgroup in compute shaders
   bool memory_budget = false;        // VK_EXT_memory_budget
-  bool integer_dot = false;          // dot products of four packed int8 that the device says are fast
 
   // A processor that plays a GPU (lavapipe).
   bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }

@@ -1,0 +1,129 @@
+"""Models on a Vulkan device compute what they compute elsewhere, with every number of layers on it.
+
+By default a few models run; INFER_TEST_FULL=1 takes all. Without a device the tests are skipped, or fail where
+INFER_REQUIRE names vulkan.
+"""
+
+import ast
+import functools
+import json
+import os
+import pathlib
+
+from harness import Failure, expect, expect_equal, main, run, skip, test, test_each
+from models import DEMO_TARGET, F32_CACHE, differences, logprobs, logprobs_text, reference_model, succeeded
+
+
+
+def listed(name):
+    """A list of golden_arch_test.py, which says what runs; importing it would run its tests."""
+    tree = ast.parse(pathlib.Path(__file__).with_name("golden_arch_test.py").read_text())
+    return next(ast.literal_eval(node.value) for node in tree.body
+                if isinstance(node, ast.Assign) and node.targets[0].id == name)
+
+
+FULL = os.environ.get("INFER_TEST_FULL") == "1"
+EXACT = 1e-3  # as in golden_arch_test.py
+FEW_F32 = ["llama-gqa", "qwen2-tied", "qwen3moe"]
+FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
+
+
+@functools.cache
+def device():
+    """The name of the first Vulkan device."""
+    names = [d["name"] for d in json.loads(succeeded(run("devices", "--json")).out)["devices"]]
+    found = [name for name in names if name.startswith("vulkan")]
+    if found:
+        return found[0]
+    if "vulkan" in os.environ.get("INFER_REQUIRE", "").split(","):
+        raise Failure("INFER_REQUIRE asks for vulkan, and no such device was found")
+    return skip("no Vulkan device")
+
+
+def layers_of(model):
+    """Every number of layers that -ngl takes: none, the repeated ones and the head, and all with the embedding."""
+    metadata = json.loads(succeeded(run("inspect", model, "--json")).out)["metadata"]
+    n_layer = next(entry["value"] for entry in metadata if entry["key"].endswith(".block_count"))
+    return [*range(int(n_layer) + 2), "all"]
+
+
+def on_device(n):
+    return ("--device", device(), "-ngl", n)
+
+
+@test_each(*(listed("F32_MODELS") if FULL else FEW_F32))
+def agrees_in_f32(name):
+    model, recorded = reference_model(name)
+    for n in layers_of(model):
+        worst = max(differences(logprobs(model, recorded["tokens"], *on_device(n), *F32_CACHE), recorded["positions"]))
+        expect(worst <= EXACT, f"-ngl {n}: largest difference {worst:.6f}")
+
+
+@test_each(*(listed("QUANTIZED_MODELS") if FULL else FEW_QUANTIZED))
+def agrees_with_expanded_weights(name):
+    """The device does not round activations, so that all of the model on it is as exact as floats are; what stays on
+    the CPU rounds them, and may be as far away as llama.cpp times 1.5."""
+    model, recorded = reference_model(name)
+    exact = [dict(entries) for entries in recorded["positions_f32"]]
+    common = [[[t, p] for t, p in entries if t in position] for entries, position in zip(recorded["positions"], exact)]
+    theirs = max(differences(exact, common))
+    for n in layers_of(model):
+        found = logprobs(model, recorded["tokens"], *on_device(n), *F32_CACHE)
+        worst = max(differences(found, recorded["positions_f32"]))
+        limit = EXACT if n == "all" else max(EXACT, 1.5 * theirs)
+        expect(worst <= limit, f"-ngl {n}: largest difference {worst:.6f}, at most {limit:.6f}")
+
+
+@test_each("llama-gqa", "quant-q4_k", "qwen3moe")
+def chunks_do_not_matter_when_deterministic(name):
+    model, recorded = reference_model(name)
+    texts = {n: logprobs_text(model, recorded["tokens"], *on_device("all"), "--deterministic", "--ubatch-size", n)
+             for n in (1, 5, 48)}
+    for n, text in texts.items():
+        expect(text == texts[48], f"the bits with --ubatch-size {n} differ from those with 48")
+
+
+@test
+def trained_model_answers():
+    prompt = ("run", "-m", DEMO_TARGET, "--temp", 0, "-n", 24, "--quiet", "-p", "What is your name?")
+    expected = succeeded(run(*prompt)).out
+    expect(len(expected) > 5, "the CPU answers")
+    expect_equal(succeeded(run(*prompt, *on_device("all"))).out, expected, "the answer of all layers on the device")
+
+
+@test
+def every_failing_allocation_is_survived():
+    """Fewer layers or a message, but no crash."""
+    model, recorded = reference_model("llama-gqa")
+    tokens = ",".join(map(str, recorded["tokens"][:4]))
+    for nth in range(1, 9):
+        result = run("logprobs", "-m", model, "--tokens", tokens, "--json", *on_device("all"),
+                     env={"INFER_VULKAN_FAIL_ALLOCATION": str(nth)})
+        expect(result.code in (0, 1), f"allocation {nth}", result)
+        if result.code == 1:
+            expect(f"[{device()}]" in result.err or "[memory]" in result.err, "a message that names the device", result)
+
+
+@test
+def a_small_budget_is_kept():
+    model, recorded = reference_model("llama-gqa")
+    tokens = ",".join(map(str, recorded["tokens"][:4]))
+    env = {"INFER_VULKAN_BUDGET_MB": "1"}
+    memory = [d["memory_total"] for d in json.loads(succeeded(run("devices", "--json", env=env)).out)["devices"]
+              if d["name"] == device()]
+    expect_equal(memory, [1 << 20], "memory of the device")
+    result = run("logprobs", "-m", model, "--tokens", tokens, "--json", *on_device("all"), env=env)
+    expect(result.code in (0, 1), "fewer layers or a message", result)
+    expect(result.code == 0 or "has" in result.err or "found" in result.err, "what was missing", result)
+
+
+@test
+def without_a_driver_the_cpu_runs():
+    env = {"VK_DRIVER_FILES": "/dev/null", "VK_ICD_FILENAMES": "/dev/null"}
+    names = [d["name"] for d in json.loads(succeeded(run("devices", "--json", env=env)).out)["devices"]]
+    expect_equal(names, ["cpu", "ref"], "devices")
+    result = run("devices", "--json", env={"INFER_VULKAN_FAIL_ALLOCATION": "x"})
+    expect(result.code in (0, 2), "a wrong value is a usage error", result)
+
+
+main()
