@@ -5,18 +5,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-command -v npm >/dev/null || { echo "The peer tests need Node.js 20 or later and npm."; exit 1; }
 scripts/build.sh infer
-
-# npm wants the tests beside the packages they import.
+scripts/install_peer.sh
 folder=build/peer
-mkdir -p "$folder"
-cp tests/peer/package.json tests/peer/*.mjs "$folder/"
-# llama.cpp's packages for every system and GPU weigh 700 MB; the one for this processor is enough.
-version=$(node -p 'require("./tests/peer/package.json").dependencies["node-llama-cpp"]')
-platform=linux-$(node -p process.arch)
-npm --prefix "$folder" install --no-package-lock --no-save --no-audit --no-fund --ignore-scripts --omit=optional \
-  --loglevel=error "@node-llama-cpp/$platform@$version"
 
 counts=(0 0 0)
 for test in "$folder"/*_test.mjs; do

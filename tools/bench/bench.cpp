@@ -146,7 +146,7 @@ void Bench::submit(const Test& test) {
 }
 
 // Tokens per second. A prompt's time is that of all its tokens, without drawing one; generation is timed from the
-// moment every sequence has its first token.
+// moment every sequence has its first token until the first of them has its last: the batch is whole all the time.
 double Bench::measure(const Test& test, const InterruptGuard& guard) {
   const RequestId first = next_id_;
   submit(test);
@@ -160,11 +160,15 @@ double Bench::measure(const Test& test, const InterruptGuard& guard) {
   if (engine_->profile()) engine_->profile()->clear();
   int64_t generated = 0;
   const double start = now();
-  while (!engine_->idle()) {
-    for (const Progress& p : engine_->step()) generated += static_cast<int64_t>(p.tokens.size());
-    stop_if_interrupted();
+  for (bool whole = true; whole && !engine_->idle(); stop_if_interrupted()) {
+    for (const Progress& p : engine_->step()) {
+      generated += static_cast<int64_t>(p.tokens.size());
+      whole = whole && !(test.decode && p.finished != FinishReason::kNone);
+    }
   }
   const double seconds = now() - start;
+  for (RequestId id = first; id < next_id_; ++id) engine_->cancel(id);
+  while (!engine_->idle()) engine_->step();
   const int64_t tokens = test.decode ? generated : int64_t{test.n_prompt} * test.batch;
   return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }

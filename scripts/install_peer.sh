@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Installs other programs of the field from npm in build/peer, beside a copy of tests/peer: npm wants what imports a
+# package beside it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+command -v npm >/dev/null || { echo "Other programs of the field need Node.js 20 or later and npm." >&2; exit 1; }
+folder=build/peer
+mkdir -p "$folder"
+cp tests/peer/package.json tests/peer/*.mjs "$folder/"
+# llama.cpp's packages for every system and GPU weigh 700 MB; the one for this processor is enough.
+version=$(node -p 'require("./tests/peer/package.json").dependencies["node-llama-cpp"]')
+platform=linux-$(node -p process.arch)
+npm --prefix "$folder" install --no-package-lock --no-save --no-audit --no-fund --ignore-scripts --omit=optional \
+  --loglevel=error "@node-llama-cpp/$platform@$version" >&2
