@@ -17,7 +17,7 @@ struct ServeOptions {
   int parallel = 8;
   int64_t kv_tokens = 0;
   int step_tokens = 512;
-  double max_itl_ms = 100;
+  double max_itl_ms = 250;
   HttpServerOptions http;
   ApiOptions api;
   std::string api_key_file;
