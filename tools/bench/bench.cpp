@@ -137,7 +137,7 @@ void Bench::submit(const Test& test) {
     for (int t = 0; t < length; ++t) {
       request.prompt.push_back(static_cast<TokenId>((request.id * 7919 + t * 31) % engine_->model().n_vocab()));
     }
-    request.max_new_tokens = test.decode ? test.n_gen + 1 : 0;
+    request.max_new_tokens = test.decode ? test.n_gen + 1 : 1;
     request.ignore_eog = true;
     request.reuse_prefix = false;
     request.sampling.temperature = 0;
@@ -145,8 +145,9 @@ void Bench::submit(const Test& test) {
   }
 }
 
-// Tokens per second. A prompt's time is that of all its tokens, without drawing one; generation is timed from the
-// moment every sequence has its first token until the first of them has its last: the batch is whole all the time.
+// Tokens per second. A prompt's time is that of all its tokens and of drawing the first behind them: without that a
+// device of its own would still be at work when the clock is read. Generation is timed from the moment every sequence
+// has its first token until the first of them has its last: the batch is whole all the time.
 double Bench::measure(const Test& test, const InterruptGuard& guard) {
   const RequestId first = next_id_;
   submit(test);
