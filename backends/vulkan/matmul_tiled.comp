@@ -50,6 +50,7 @@ void main() {
   const uint x_at = push.x_at + (has_experts() && push.x_per_expert == 0u ? x_row / push.used : x_row) * push.x_stride;
   // Multiplying: 8 rows of the weight with 4 of x.
   const uint w_first = 8u * (lane & 7u), x_first = 4u * (lane >> 3);
+  const bool idle = x_rows[x_first] == kFixedRows;
 
   float sums[32];
   for (uint i = 0u; i < 32u; ++i) sums[i] = 0.0;
@@ -77,7 +78,7 @@ void main() {
       for (uint i = 0u; i < 4u; ++i) x_tile[(to + 4u * j + i) * kRow + load_row] = x[i];
     }
     barrier();
-    [[dont_unroll]] for (uint v = 0u; v < kStep; ++v) {
+    [[dont_unroll]] for (uint v = 0u; v < kStep && !idle; ++v) {
       float w[8], x[4];
       for (uint i = 0u; i < 8u; ++i) w[i] = w_tile[v * kRow + w_first + i];
       for (uint i = 0u; i < 4u; ++i) x[i] = x_tile[v * kRow + x_first + i];
