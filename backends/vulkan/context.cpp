@@ -1,13 +1,24 @@
 #include "backends/vulkan/context.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "ggml-like/error.h"
 
 namespace infer::vulkan {
 
-Context::Context(const PhysicalDevice& p, const VulkanOptions& o) : physical(p), options(o) {
+namespace {
+
+std::string_view wanted_kernels() {
+  const char* text = std::getenv("INFER_VULKAN_KERNELS");
+  return text ? text : "";
+}
+
+}  // namespace
+
+Context::Context(const PhysicalDevice& p, const VulkanOptions& o)
+    : physical(p), options(o), products(product_features(p, o, o.kernels.empty() ? wanted_kernels() : o.kernels)) {
   const InstanceFunctions& instance_functions = instance().functions;
   const float priority = 1;
   VkDeviceQueueCreateInfo queue = {};
@@ -20,6 +31,13 @@ Context::Context(const PhysicalDevice& p, const VulkanOptions& o) : physical(p),
   v12.timelineSemaphore = VK_TRUE;
   std::vector<const char*> extensions;
   if (physical.memory_budget) extensions.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {};
+  dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
+  dot.shaderIntegerDotProduct = VK_TRUE;
+  if (products.dot) {
+    extensions.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+    v12.pNext = &dot;
+  }
   VkDeviceCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &v12;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backends/vulkan/instance.h"
+#include "backends/vulkan/kernels.h"
 #include "backends/vulkan/vulkan_device.h"
 
 namespace infer::vulkan {
@@ -27,6 +28,7 @@ class Context {
 
   const PhysicalDevice& physical;
   const VulkanOptions options;
+  const ProductFeatures products;
   DeviceFunctions f;
   VkDevice device = nullptr;
 

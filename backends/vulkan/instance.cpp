@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ggml-like/error.h"
 
@@ -64,6 +65,10 @@ bool describe(const InstanceFunctions& f, VkPhysicalDevice handle, PhysicalDevic
   VkPhysicalDeviceVulkan12Properties v12 = {};
   v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
   v12.pNext = newer ? &v13 : nullptr;
+  const bool dot = has_extension(f, handle, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+  VkPhysicalDeviceShaderIntegerDotProductProperties dot_properties = {};
+  dot_properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES;
+  if (dot) dot_properties.pNext = std::exchange(v12.pNext, &dot_properties);
   VkPhysicalDeviceVulkan11Properties v11 = {};
   v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
   v11.pNext = &v12;
@@ -72,6 +77,9 @@ bool describe(const InstanceFunctions& f, VkPhysicalDevice handle, PhysicalDevic
 
   VkPhysicalDeviceVulkan12Features has12 = {};
   has12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures has_dot = {};
+  has_dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
+  if (dot) has12.pNext = &has_dot;
   VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &has12, {}};
   f.GetPhysicalDeviceFeatures2(handle, &features);
   if (!has12.timelineSemaphore || !find_queue_family(f, handle, d.queue_family)) return false;
@@ -92,6 +100,8 @@ bool describe(const InstanceFunctions& f, VkPhysicalDevice handle, PhysicalDevic
   d.subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                           (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
   d.memory_budget = has_extension(f, handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  d.integer_dot = has_dot.shaderIntegerDotProduct;
+  d.integer_dot_fast = d.integer_dot && dot_properties.integerDotProduct4x8BitPackedSignedAccelerated;
   return true;
 }
 

@@ -22,6 +22,8 @@ struct PhysicalDevice {
   uint32_t subgroup_size = 1;
   bool subgroup_arithmetic = false;  // reductions over a subgroup in compute shaders
   bool memory_budget = false;        // VK_EXT_memory_budget
+  // Dot products of four int8 packed in a word: present (VK_KHR_shader_integer_dot_product), and in one instruction.
+  bool integer_dot = false, integer_dot_fast = false;
 
   // A processor that plays a GPU (lavapipe).
   bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }

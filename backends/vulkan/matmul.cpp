@@ -1,5 +1,6 @@
-// matmul and matmul_experts. Few tokens go through matmul_vector, a prompt through matmul_tiled; with `deterministic`
-// everything goes through the former, whose sums do not depend on the number of tokens.
+// matmul and matmul_experts. Few tokens go through matmul_vector or its form for quantized activations, matmul_dot, a
+// prompt through matmul_tiled; with `deterministic` everything goes through the former, whose sums do not depend on the
+// number of tokens.
 #include <algorithm>
 
 #include "backends/vulkan/shaders.h"
@@ -10,6 +11,7 @@ namespace infer::vulkan {
 namespace {
 
 constexpr int kVectorTokens = 8;   // most that one workgroup of matmul_vector takes; from 9 on tiles are faster
+constexpr int kVectorPairs = 32;   // of token and expert, likewise
 constexpr int kRows = 2;           // of the weight in a workgroup of matmul_vector
 constexpr int kTile = 64;          // rows and tokens of a tile
 constexpr int kMaxExperts = 1024;  // of moe_group.comp
@@ -27,7 +29,15 @@ struct GroupPush {
 std::string vector_shader(const Context& context, DataType type) {
   return concat(reduction_shader(context, "matmul_vector"), ".", traits(type).name);
 }
+std::string dot_shader(DataType type) { return concat("matmul_dot.", traits(type).name); }
 std::string tiled_shader(DataType type) { return concat("matmul_tiled.", traits(type).name); }
+
+ProductKernel kernel_of(const OpDesc& op, const Context& context) {
+  const bool experts = op.op == Op::kMatMulExperts;
+  const int64_t rows = experts ? op.inputs[2]->shape.elements() : op.inputs[0]->shape[0];
+  return product_kernel(context.products, context.options.deterministic, op.inputs[1]->type, rows,
+                        experts ? kVectorPairs : kVectorTokens);
+}
 
 bool has_shaders(const TensorDesc& weight, const Device& device) {
   return find_shader(vector_shader(context_of(device), weight.type)) && find_shader(tiled_shader(weight.type)) &&
@@ -68,11 +78,32 @@ struct Product {
                       2.0 * (range.row_end - range.row_begin) * push.k * tokens);
     }
   }
+
+  template <typename Shape>
+  void run_vector(ProductKernel kernel, uint32_t per_group, int64_t rows, double tokens, const Shape& grid_of) {
+    const DataType type = weight.desc->type;
+    std::string shader = vector_shader(stream.context(), type);
+    if (kernel == ProductKernel::kDot) {
+      shader = dot_shader(type);
+      const QuantizedRows rounded = quantize(stream, launch, x, type);
+      in = rounded.operand;
+      push.x_at = in.at;
+      push.x_stride = rounded.stride;
+    }
+    run(shader, {reduction_lanes(stream.context(), 8), kRows, per_group}, rows, tokens, grid_of);
+  }
 };
 
 }  // namespace
 
 bool supports_matmul(const OpDesc& op, const Device& device) { return has_shaders(*op.inputs[1], device); }
+
+std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
+  auto prepared = std::make_unique<Prepared>();
+  if (kernel_of(op, context_of(device)) == ProductKernel::kDot)
+    prepared->scratch_bytes = quantized_bytes(*op.inputs[0]);
+  return prepared;
+}
 
 void matmul(const Prepared&, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
@@ -92,17 +123,17 @@ void matmul(const Prepared&, const Launch& launch, Stream& s) {
   push.fixed_rows = fixed;
   push.flags = flags_of(bias, in, x.desc->row_stride, k);
   Product product{stream, launch, w, x, bias, push, step, in, added, step, to};
-  if (rows <= kVectorTokens || stream.context().options.deterministic) {
-    const uint32_t tokens = vector_tokens(stream.context(), rows), lanes = reduction_lanes(stream.context(), 8);
-    product.run(vector_shader(stream.context(), w.desc->type), {lanes, kRows, tokens}, n, static_cast<double>(rows),
-                [&](int64_t count) {
-                  return Grid{groups(count, kRows), groups(rows, tokens)};
-                });
-  } else {
+  const ProductKernel kernel = kernel_of(launch.op, stream.context());
+  if (kernel == ProductKernel::kTiled) {
     product.run(tiled_shader(w.desc->type), {}, n, static_cast<double>(rows), [&](int64_t count) {
       return Grid{groups(count, kTile), groups(rows, kTile)};
     });
+    return;
   }
+  const uint32_t tokens = vector_tokens(stream.context(), rows);
+  product.run_vector(kernel, tokens, n, static_cast<double>(rows), [&](int64_t count) {
+    return Grid{groups(count, kRows), groups(rows, tokens)};
+  });
 }
 
 bool supports_matmul_experts(const OpDesc& op, const Device& device) {
@@ -114,15 +145,13 @@ namespace {
 // Tiles that `pairs` pairs can make at most.
 int64_t most_tiles(int64_t pairs, int64_t experts) { return pairs / kTile + std::min(pairs, experts); }
 
-bool experts_in_tiles(const OpDesc& op, const Context& context) {
-  return op.inputs[2]->shape.elements() > kVectorTokens * 4 && !context.options.deterministic;
-}
-
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
-  if (!experts_in_tiles(op, context_of(device))) return prepared;
+  const ProductKernel kernel = kernel_of(op, context_of(device));
+  if (kernel == ProductKernel::kDot) prepared->scratch_bytes = quantized_bytes(*op.inputs[0]);
+  if (kernel != ProductKernel::kTiled) return prepared;
   const int64_t pairs = op.inputs[2]->shape.elements();
   prepared->scratch_bytes =
       sizeof(int32_t) * static_cast<size_t>(1 + 3 * most_tiles(pairs, op.inputs[1]->shape[0]) + pairs);
@@ -153,12 +182,11 @@ void matmul_experts(const Prepared& prepared, const Launch& launch, Stream& s) {
   push.ids_at = chosen.at;
   push.flags = flags_of(bias, in, k, k);
   Product product{stream, launch, w, x, bias, push, step, in, added, chosen, to};
-  if (!experts_in_tiles(launch.op, stream.context())) {
-    const uint32_t lanes = reduction_lanes(stream.context(), 8);
-    product.run(vector_shader(stream.context(), w.desc->type), {lanes, kRows, 1}, experts * n,
-                static_cast<double>(pairs) / static_cast<double>(experts), [&](int64_t) {
-                  return Grid{groups(n, kRows), u32(pairs)};
-                });
+  const ProductKernel kernel = kernel_of(launch.op, stream.context());
+  if (kernel != ProductKernel::kTiled) {
+    product.run_vector(kernel, 1, experts * n, static_cast<double>(pairs) / static_cast<double>(experts), [&](int64_t) {
+      return Grid{groups(n, kRows), u32(pairs)};
+    });
     return;
   }
   const int64_t tiles = most_tiles(pairs, experts);

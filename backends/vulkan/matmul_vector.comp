@@ -3,9 +3,12 @@
 #ifdef SUBGROUPS
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
+#ifdef INT8
+#extension GL_EXT_spirv_intrinsics : require
+#endif
 // Products of few tokens: a workgroup multiplies kRows rows of the weight with up to kTokens rows of x, every lane taking
 // each kLanes-th group of 16 values. The order of the additions does not depend on the number of tokens. With experts
-// there is one x row per workgroup, whose expert is looked up in `ids`.
+// there is one x row per workgroup, whose expert is looked up in `ids`. -DINT8: of quantized activations.
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint kLanes = 32;
@@ -13,32 +16,19 @@ layout(constant_id = 1) const uint kRows = 2;
 layout(constant_id = 2) const uint kTokens = 1;
 #include "glsl/common.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Weight { uint weight_words[]; };
-layout(set = 0, binding = 2, std430) readonly buffer X { float x_values[]; };
-layout(set = 0, binding = 2, std430) readonly buffer X4 { vec4 x_vectors[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Bias { float bias_values[]; };
 layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer Out { float out_values[]; };
 #include "glsl/matmul_push.glsl"
 #include "glsl/weights.glsl"
+#ifdef INT8
+#include "glsl/product_int8.glsl"
+#else
+#include "glsl/product_float.glsl"
+#endif
 
 const uint kSums = kRows * kTokens;
 shared float lane_sums[kSums * kLanes];
-
-void load_x(uint row_at, uint group, out vec4 x[4]) {
-  const uint at = row_at + 16u * group;
-  if (is_aligned()) {
-    for (uint j = 0u; j < 4u; ++j) x[j] = x_vectors[at / 4u + j];
-    return;
-  }
-  for (uint j = 0u; j < 4u; ++j) {
-#ifdef HAS_TAIL
-    for (uint i = 0u; i < 4u; ++i) x[j][i] = 16u * group + 4u * j + i < push.k ? x_values[at + 4u * j + i] : 0.0;
-#else
-    x[j] = vec4(x_values[at + 4u * j], x_values[at + 4u * j + 1u], x_values[at + 4u * j + 2u],
-                x_values[at + 4u * j + 3u]);
-#endif
-  }
-}
 
 void main() {
   const uint lane = gl_LocalInvocationID.x;
@@ -71,27 +61,11 @@ void main() {
   for (uint i = 0u; i < kSums; ++i) sums[i] = 0.0;
   const uint groups = (push.k + 15u) / 16u;
   for (uint group = lane; group < groups; group += kLanes) {
-    Group weights[kRows];
-    for (uint r = 0u; r < kRows; ++r) weights[r] = load_group(row_at[r], group, push.k);
+    Weights weights[kRows];
+    for (uint r = 0u; r < kRows; ++r) weights[r] = load_weights(row_at[r], group);
     for (uint t = 0u; t < kTokens; ++t) {
-      vec4 x[4];
-      load_x(x_at[t], group, x);
-#ifdef HAS_OFFSET
-      precise const vec4 x_sum = (x[0] + x[1]) + (x[2] + x[3]);
-      precise const float x_total = (x_sum.x + x_sum.y) + (x_sum.z + x_sum.w);
-#endif
-      for (uint r = 0u; r < kRows; ++r) {
-        precise vec4 products = weights[r].code[0] * x[0];
-        products = fma(weights[r].code[1], x[1], products);
-        products = fma(weights[r].code[2], x[2], products);
-        products = fma(weights[r].code[3], x[3], products);
-        precise const float product = (products.x + products.y) + (products.z + products.w);
-        precise float sum = fma(weights[r].scale, product, sums[r * kTokens + t]);
-#ifdef HAS_OFFSET
-        sum = fma(weights[r].offset, x_total, sum);
-#endif
-        sums[r * kTokens + t] = sum;
-      }
+      const Activations x = load_activations(x_at[t], group);
+      for (uint r = 0u; r < kRows; ++r) sums[r * kTokens + t] = add_product(weights[r], x, sums[r * kTokens + t]);
     }
   }
 

@@ -21,6 +21,10 @@ struct Operand {
   uint32_t at = 0, skip = 0;
 };
 
+inline bool overlap(const Operand& a, const Operand& b) {
+  return a.handle == b.handle && a.offset < b.offset + b.range && b.offset < a.offset + a.range;
+}
+
 struct Grid {
   uint32_t x = 1, y = 1, z = 1;  // workgroups
 };

@@ -323,6 +323,9 @@ void VulkanStream::dispatch_bytes(const std::string& shader, const std::vector<u
                 concat("[", context_.name(), "] at most ", most[0], " x ", most[1], " x ", most[2], " workgroups, ",
                        shader, " needs ", grid.x, " x ", grid.y, " x ", grid.z));
   }
+  for (const Operand& o : operands) {
+    if (o.written && (overlap(o, derived_.source) || overlap(o, derived_.copy))) derived_ = {};
+  }
   Dispatch d;
   d.pipeline = &pipelines_.get(shader, constants, static_cast<int>(operands.size()));
   d.operands = std::move(operands);
@@ -333,8 +336,20 @@ void VulkanStream::dispatch_bytes(const std::string& shader, const std::vector<u
   pending_.push_back(std::move(d));
 }
 
-std::unique_ptr<Recording> VulkanStream::make_recording(std::span<BoundNode> nodes) {
+bool VulkanStream::has(const Derived& d) const {
+  const auto same = [](const Operand& a, const Operand& b) {
+    return a.handle == b.handle && a.offset == b.offset && a.range == b.range && a.at == b.at;
+  };
+  return d.form == derived_.form && same(d.source, derived_.source) && same(d.copy, derived_.copy);
+}
+
+void VulkanStream::start_recording() {
   pending_.clear();
+  derived_ = {};
+}
+
+std::unique_ptr<Recording> VulkanStream::make_recording(std::span<BoundNode> nodes) {
+  start_recording();
   for (BoundNode& node : nodes) node.record->launch(*node.prepared, node.launch, *this);
   auto made = std::make_unique<Recording>(context_, pool_, pending_);
   pending_.clear();
@@ -342,7 +357,7 @@ std::unique_ptr<Recording> VulkanStream::make_recording(std::span<BoundNode> nod
 }
 
 double VulkanStream::time(const std::function<void()>& launch) {
-  pending_.clear();
+  start_recording();
   launch();
   Recording recording(context_, pool_, pending_);
   pending_.clear();

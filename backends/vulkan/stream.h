@@ -44,6 +44,14 @@ class VulkanStream final : public Stream, public Submitter {
     dispatch_bytes(shader, constants, std::move(operands), &push, sizeof push, grid, work);
   }
   Context& context() { return context_; }
+  // What a launch keeps in the scratch memory for launches behind it: `copy` is made of `source`, in the form that the
+  // numbers say. Forgotten when one of the two is written, and with the segment.
+  struct Derived {
+    Operand source, copy;
+    std::vector<uint32_t> form;
+  };
+  void keep(Derived derived) { derived_ = std::move(derived); }
+  bool has(const Derived& derived) const;
   // Seconds that the dispatches of `launch` take, alone on the device.
   double time(const std::function<void()>& launch);
 
@@ -67,6 +75,7 @@ class VulkanStream final : public Stream, public Submitter {
   Operand operand(const TensorRef& tensor, bool written);
   void dispatch_bytes(const std::string& shader, const std::vector<uint32_t>& constants, std::vector<Operand> operands,
                       const void* push, uint32_t push_bytes, Grid grid, double work);
+  void start_recording();
   std::unique_ptr<Recording> make_recording(std::span<BoundNode> nodes);
   void copy(const Operand& from, const Operand& to);
   VkCommandBuffer open_transfer();
@@ -89,6 +98,7 @@ class VulkanStream final : public Stream, public Submitter {
   std::deque<Staging> uploads_, downloads_;
   std::vector<Delivery> deliveries_;
   std::vector<Dispatch> pending_;                              // of the segment that is being recorded
+  Derived derived_;                                            // likewise; without a handle: none
   std::map<uint64_t, std::unique_ptr<Recording>> recordings_;  // by what was recorded, see key_of()
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kRecords = {
     OpRecord{Op::kEmbed, supports_embed, nothing_to_prepare, embed},
     OpRecord{Op::kSelectRows, supports_any, nothing_to_prepare, select_rows},
-    OpRecord{Op::kMatMul, supports_matmul, nothing_to_prepare, matmul},
+    OpRecord{Op::kMatMul, supports_matmul, prepare_matmul, matmul},
     OpRecord{Op::kMatMulExperts, supports_matmul_experts, prepare_matmul_experts, matmul_experts},
     OpRecord{Op::kRmsNorm, supports_any, nothing_to_prepare, rms_norm},
     OpRecord{Op::kLayerNorm, supports_any, nothing_to_prepare, layer_norm},
@@ -42,6 +42,7 @@ class DeviceImpl final : public VulkanDevice {
     const PhysicalDevice& p = context_.physical;
     std::string text = concat(p.model, ", ", p.driver, ", subgroups of ", p.subgroup_size);
     if (!context_.subgroups()) text += " (not used)";
+    if (context_.products.dot) text += ", int8 dot products";
     if (memory_.unified()) text += ", unified memory";
     return text;
   }

@@ -50,6 +50,15 @@ struct WeightRange {
 // Cuts `rows` rows, the expert dimension counted in, into ranges.
 std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& weight, int64_t rows, int64_t row_values);
 
+// Rows of activations as quantize.comp writes them, `stride` in words of 4 bytes, at the start of the launch's scratch
+// memory, of which prepare() has asked for quantized_bytes().
+struct QuantizedRows {
+  Operand operand;
+  uint32_t stride;
+};
+size_t quantized_bytes(const TensorDesc& x);
+QuantizedRows quantize(VulkanStream& stream, const Launch& launch, const TensorRef& x, DataType weight);
+
 // The name of a reduction's shader for this device, with or without operations on subgroups.
 std::string reduction_shader(const Context& context, const char* name);
 // Lanes that reduce together: those of a subgroup, at least `least`.
@@ -63,6 +72,7 @@ void embed(const Prepared&, const Launch& launch, Stream&);
 void select_rows(const Prepared&, const Launch& launch, Stream&);
 void top_k(const Prepared&, const Launch& launch, Stream&);
 bool supports_matmul(const OpDesc& op, const Device& device);
+std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device);
 void matmul(const Prepared&, const Launch& launch, Stream&);
 bool supports_matmul_experts(const OpDesc& op, const Device& device);
 std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device);

@@ -1,5 +1,6 @@
 // Rows of weights as they lie in the file (layouts and formulas: ggml-like/quant/blocks.h), 16 values at a time:
 //   x[i] = scale * code[i] + offset
+// load_group has the codes as floats. Of quantized types they are bytes, which load_codes has four to a word.
 // Compiled once per type, chosen by -DTYPE_...; offsets in bytes. A unit test compares the sizes here with blocks.h.
 // The includer declares `uint weight_words[]`.
 
@@ -15,6 +16,8 @@ uint load8(uint at) { return weight_words[at >> 2] >> ((at & 3u) * 8u) & 0xffu; 
 
 vec4 bytes4(uint w) { return vec4(w & 0xffu, w >> 8 & 0xffu, w >> 16 & 0xffu, w >> 24); }
 vec4 signed4(uint w) { return vec4(int(w << 24) >> 24, int(w << 16) >> 24, int(w << 8) >> 24, int(w) >> 24); }
+// Four bytes below 128 less those of `less`, signed: bit 7 keeps what is borrowed from other bytes away.
+uint minus4(uint w, uint less) { return (w | 0x80808080u) - less ^ 0x80808080u; }
 // One bit of each of four bytes, moved to bit 4.
 uint bit_of_bytes(uint w, uint bit) { return (w >> bit & 0x01010101u) << 4; }
 // Four consecutive bits of a word, each at bit 4 of a byte.
@@ -25,6 +28,13 @@ uint spread4(uint bits) {
 struct Group {
   vec4 code[4];
   float scale, offset;
+};
+struct Codes {
+  uint word[4];  // signed bytes
+  float scale, offset;
+#ifdef TYPE_MXFP4
+  float unit;  // of the codes: the scale in two factors of which none is denormal
+#endif
 };
 
 #if defined(TYPE_F32)
@@ -126,30 +136,31 @@ const uint kBlockBytes = MXFP4_BYTES, kCodes = 1u;
 
 #ifdef HAS_TABLE
 #ifdef TYPE_MXFP4
-const float kValues[16] = float[16](0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
+const int kValues[16] = int[16](0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
 #else
-const float kValues[16] = float[16](-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
+const int kValues[16] = int[16](-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
 #endif
-vec4 values4(uint w) {
-  return vec4(kValues[w & 15u], kValues[w >> 8 & 15u], kValues[w >> 16 & 15u], kValues[w >> 24 & 15u]);
+uint values4(uint w) {
+  return uint(kValues[w & 15u] & 0xff) | uint(kValues[w >> 8 & 15u] & 0xff) << 8 |
+         uint(kValues[w >> 16 & 15u] & 0xff) << 16 | uint(kValues[w >> 24 & 15u]) << 24;
 }
 #endif
 
 #ifdef HAS_NIBBLES32
-Group load_group(uint row_at, uint group, uint row_values) {
+Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 1) * kBlockBytes, high = group & 1u;
-  Group g;
-  g.offset = 0.0;
+  Codes c;
+  c.offset = 0.0;
 #ifdef TYPE_MXFP4
-  // 2^(e - 128) in two factors of which none is denormal.
+  // 2^(e - 128) is scale * unit.
   const uint e = load8(block);
-  g.scale = uintBitsToFloat((e < 128u ? e + 63u : e - 65u) << 23);
-  const float rest = e < 128u ? 5.421010862427522e-20 : 18446744073709551616.0;  // 2^-64, 2^64
+  c.scale = uintBitsToFloat((e < 128u ? e + 63u : e - 65u) << 23);
+  c.unit = e < 128u ? 5.421010862427522e-20 : 18446744073709551616.0;  // 2^-64, 2^64
 #else
-  g.scale = half_to_float(load16(block));
+  c.scale = half_to_float(load16(block));
 #endif
 #ifdef HAS_OFFSET
-  g.offset = half_to_float(load16(block + 2u));
+  c.offset = half_to_float(load16(block + 2u));
 #endif
 #if defined(TYPE_Q5_0) || defined(TYPE_Q5_1)
   const uint bits = load32(block + kCodes - 4u) >> (16u * high);
@@ -157,33 +168,31 @@ Group load_group(uint row_at, uint group, uint row_values) {
   for (uint j = 0u; j < 4u; ++j) {
     const uint w = load32(block + kCodes + 4u * j) >> (4u * high) & 0x0f0f0f0fu;
 #if defined(TYPE_Q4_0)
-    g.code[j] = bytes4(w) - 8.0;
+    c.word[j] = minus4(w, 0x08080808u);
 #elif defined(TYPE_Q4_1)
-    g.code[j] = bytes4(w);
+    c.word[j] = w;
 #elif defined(TYPE_Q5_0)
-    g.code[j] = bytes4(w | spread4(bits >> (4u * j) & 15u)) - 16.0;
+    c.word[j] = minus4(w | spread4(bits >> (4u * j) & 15u), 0x10101010u);
 #elif defined(TYPE_Q5_1)
-    g.code[j] = bytes4(w | spread4(bits >> (4u * j) & 15u));
-#elif defined(TYPE_MXFP4)
-    g.code[j] = values4(w) * rest;
+    c.word[j] = w | spread4(bits >> (4u * j) & 15u);
 #else
-    g.code[j] = values4(w);
+    c.word[j] = values4(w);
 #endif
   }
-  return g;
+  return c;
 }
 #endif
 
 #ifdef TYPE_Q8_0
 #define Q8_0_BLOCK 32
 #define Q8_0_BYTES 34
-Group load_group(uint row_at, uint group, uint row_values) {
+Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 1) * Q8_0_BYTES;
-  Group g;
-  g.scale = half_to_float(load16(block));
-  g.offset = 0.0;
-  for (uint j = 0u; j < 4u; ++j) g.code[j] = signed4(load32(block + 2u + 16u * (group & 1u) + 4u * j));
-  return g;
+  Codes c;
+  c.scale = half_to_float(load16(block));
+  c.offset = 0.0;
+  for (uint j = 0u; j < 4u; ++j) c.word[j] = load32(block + 2u + 16u * (group & 1u) + 4u * j);
+  return c;
 }
 #endif
 
@@ -193,35 +202,35 @@ Group load_group(uint row_at, uint group, uint row_values) {
 #define Q2_K_BLOCK 256
 #define Q2_K_BYTES 84
 #define HAS_OFFSET
-Group load_group(uint row_at, uint group, uint row_values) {
+Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 4) * Q2_K_BYTES, s = group & 15u;
   const uint packed = load8(block + s);
-  Group g;
-  g.scale = half_to_float(load16(block + 80u)) * float(packed & 15u);
-  g.offset = -half_to_float(load16(block + 82u)) * float(packed >> 4);
+  Codes c;
+  c.scale = half_to_float(load16(block + 80u)) * float(packed & 15u);
+  c.offset = -half_to_float(load16(block + 82u)) * float(packed >> 4);
   const uint codes = block + 16u + 32u * (s >> 3) + 16u * (s & 1u), shift = 2u * (s >> 1 & 3u);
-  for (uint j = 0u; j < 4u; ++j) g.code[j] = bytes4(load32(codes + 4u * j) >> shift & 0x03030303u);
-  return g;
+  for (uint j = 0u; j < 4u; ++j) c.word[j] = load32(codes + 4u * j) >> shift & 0x03030303u;
+  return c;
 }
 #endif
 
 #ifdef TYPE_Q3_K
 #define Q3_K_BLOCK 256
 #define Q3_K_BYTES 110
-Group load_group(uint row_at, uint group, uint row_values) {
+Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 4) * Q3_K_BYTES, s = group & 15u;
   const uint low = load8(block + 96u + (s & 7u)) >> (4u * (s >> 3)) & 15u;
   const uint high = load8(block + 104u + (s & 3u)) >> (2u * (s >> 2)) & 3u;
-  Group g;
-  g.scale = half_to_float(load16(block + 108u)) * (float(low | high << 4) - 32.0);
-  g.offset = 0.0;
+  Codes c;
+  c.scale = half_to_float(load16(block + 108u)) * (float(low | high << 4) - 32.0);
+  c.offset = 0.0;
   const uint codes = block + 32u + 32u * (s >> 3) + 16u * (s & 1u), shift = 2u * (s >> 1 & 3u);
   const uint masks = block + 16u * (s & 1u), bit = s >> 1;
   for (uint j = 0u; j < 4u; ++j) {
     const uint third = (load32(masks + 4u * j) >> bit & 0x01010101u) << 2;
-    g.code[j] = bytes4(load32(codes + 4u * j) >> shift & 0x03030303u | third) - 4.0;
+    c.word[j] = minus4(load32(codes + 4u * j) >> shift & 0x03030303u | third, 0x04040404u);
   }
-  return g;
+  return c;
 }
 #endif
 
@@ -240,81 +249,101 @@ uvec2 scales6(uint at, uint s) {
 #ifdef TYPE_Q4_K
 #define Q4_K_BLOCK 256
 #define Q4_K_BYTES 144
-Group load_group(uint row_at, uint group, uint row_values) {
+Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 4) * Q4_K_BYTES, s = group >> 1 & 7u;
   const uvec2 packed = scales6(block + 4u, s);
   const uint d = weight_words[block >> 2];
-  Group g;
-  g.scale = low_half(d) * float(packed.x);
-  g.offset = -high_half(d) * float(packed.y);
+  Codes c;
+  c.scale = low_half(d) * float(packed.x);
+  c.offset = -high_half(d) * float(packed.y);
   const uint codes = (block + 16u + 32u * (s >> 1) + 16u * (group & 1u)) >> 2, shift = 4u * (s & 1u);
-  for (uint j = 0u; j < 4u; ++j) g.code[j] = bytes4(weight_words[codes + j] >> shift & 0x0f0f0f0fu);
-  return g;
+  for (uint j = 0u; j < 4u; ++j) c.word[j] = weight_words[codes + j] >> shift & 0x0f0f0f0fu;
+  return c;
 }
 #endif
 
 #ifdef TYPE_Q5_K
 #define Q5_K_BLOCK 256
 #define Q5_K_BYTES 176
-Group load_group(uint row_at, uint group, uint row_values) {
+Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 4) * Q5_K_BYTES, s = group >> 1 & 7u;
   const uvec2 packed = scales6(block + 4u, s);
   const uint d = weight_words[block >> 2];
-  Group g;
-  g.scale = low_half(d) * float(packed.x);
-  g.offset = -high_half(d) * float(packed.y);
+  Codes c;
+  c.scale = low_half(d) * float(packed.x);
+  c.offset = -high_half(d) * float(packed.y);
   const uint codes = (block + 48u + 32u * (s >> 1) + 16u * (group & 1u)) >> 2, shift = 4u * (s & 1u);
   const uint fifths = (block + 16u + 16u * (group & 1u)) >> 2;
   for (uint j = 0u; j < 4u; ++j) {
-    g.code[j] = bytes4(weight_words[codes + j] >> shift & 0x0f0f0f0fu | bit_of_bytes(weight_words[fifths + j], s));
+    c.word[j] = weight_words[codes + j] >> shift & 0x0f0f0f0fu | bit_of_bytes(weight_words[fifths + j], s);
   }
-  return g;
+  return c;
 }
 #endif
 
 #ifdef TYPE_Q6_K
 #define Q6_K_BLOCK 256
 #define Q6_K_BYTES 210
-Group load_group(uint row_at, uint group, uint row_values) {
+Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 4) * Q6_K_BYTES, s = group & 15u, half_block = s >> 3;
-  Group g;
-  g.scale = half_to_float(load16(block + 208u)) * float(int(load8(block + 192u + s) << 24) >> 24);
-  g.offset = 0.0;
+  Codes c;
+  c.scale = half_to_float(load16(block + 208u)) * float(int(load8(block + 192u + s) << 24) >> 24);
+  c.offset = 0.0;
   const uint low = block + 64u * half_block + 16u * (s & 3u), shift = 4u * (s >> 2 & 1u);
   const uint high = block + 128u + 32u * half_block + 16u * (s & 1u), high_shift = 2u * (s >> 1 & 3u);
   for (uint j = 0u; j < 4u; ++j) {
     const uint top = (load32(high + 4u * j) >> high_shift & 0x03030303u) << 4;
-    g.code[j] = bytes4(load32(low + 4u * j) >> shift & 0x0f0f0f0fu | top) - 32.0;
+    c.word[j] = minus4(load32(low + 4u * j) >> shift & 0x0f0f0f0fu | top, 0x20202020u);
   }
-  return g;
+  return c;
 }
 #endif
 
 #ifdef TYPE_IQ4_XS
 #define IQ4_XS_BLOCK 256
 #define IQ4_XS_BYTES 136
-Group load_group(uint row_at, uint group, uint row_values) {
+Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 4) * IQ4_XS_BYTES, s = group >> 1 & 7u;
   const uint head = weight_words[block >> 2];  // the scale, then two high bits of each sub-block's
   const uint low = weight_words[(block >> 2) + 1] >> (4u * s) & 15u, high = head >> (16u + 2u * s) & 3u;
-  Group g;
-  g.scale = low_half(head) * (float(low | high << 4) - 32.0);
-  g.offset = 0.0;
+  Codes c;
+  c.scale = low_half(head) * (float(low | high << 4) - 32.0);
+  c.offset = 0.0;
   const uint codes = (block + 8u + 16u * s) >> 2, shift = 4u * (group & 1u);
-  for (uint j = 0u; j < 4u; ++j) g.code[j] = values4(weight_words[codes + j] >> shift & 0x0f0f0f0fu);
-  return g;
+  for (uint j = 0u; j < 4u; ++j) c.word[j] = values4(weight_words[codes + j] >> shift & 0x0f0f0f0fu);
+  return c;
 }
 #endif
 
 #ifdef TYPE_Q8_K
 #define Q8_K_BLOCK 256
 #define Q8_K_BYTES 292
-Group load_group(uint row_at, uint group, uint row_values) {
+Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 4) * Q8_K_BYTES;
+  Codes c;
+  c.scale = uintBitsToFloat(weight_words[block >> 2]);
+  c.offset = 0.0;
+  for (uint j = 0u; j < 4u; ++j) c.word[j] = weight_words[(block + 4u + 16u * (group & 15u)) / 4u + j];
+  return c;
+}
+#endif
+
+// Types with an offset have codes from zero on, the others signed ones.
+#ifndef HAS_TAIL
+Group load_group(uint row_at, uint group, uint row_values) {
+  const Codes c = load_codes(row_at, group);
   Group g;
-  g.scale = uintBitsToFloat(weight_words[block >> 2]);
-  g.offset = 0.0;
-  for (uint j = 0u; j < 4u; ++j) g.code[j] = signed4(weight_words[(block + 4u + 16u * (group & 15u)) / 4u + j]);
+  g.scale = c.scale;
+  g.offset = c.offset;
+  for (uint j = 0u; j < 4u; ++j) {
+#if defined(HAS_OFFSET)
+    g.code[j] = bytes4(c.word[j]);
+#elif defined(TYPE_MXFP4)
+    g.code[j] = signed4(c.word[j]) * c.unit;
+#else
+    g.code[j] = signed4(c.word[j]);
+#endif
+  }
   return g;
 }
 #endif

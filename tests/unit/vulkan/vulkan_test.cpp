@@ -12,24 +12,12 @@
 
 #include "backends/vulkan/shaders.h"
 #include "ggml-like/error.h"
-#include "ggml-like/graph.h"
-#include "ggml-like/plan.h"
-#include "ggml-like/ref/ref_device.h"
-#include "tests/support/skip.h"
+#include "tests/unit/vulkan/products.h"
 
 using namespace infer;
+using namespace infer::test;
 
 namespace {
-
-// The first device, or "" after counting a skip.
-std::string device_name(const std::string& test) {
-  const std::vector<std::string> names = vulkan_device_names();
-  if (!names.empty()) return names[0];
-  const char* required = std::getenv("INFER_REQUIRE");
-  if (required && std::string(required).find("vulkan") != std::string::npos) FAIL("no Vulkan device was found");
-  else test::skip(test, "no Vulkan device");
-  return "";
-}
 
 std::vector<std::byte> pattern(size_t bytes, uint32_t seed) {
   std::vector<std::byte> data(bytes);
@@ -39,66 +27,6 @@ std::vector<std::byte> pattern(size_t bytes, uint32_t seed) {
     b = static_cast<std::byte>(state >> 24);
   }
   return data;
-}
-
-// x [tokens, k] times a weight [n, k] on the device, on tensors of its own.
-std::vector<float> multiply(Device& device, DataType type, int64_t n, int64_t k, const std::vector<std::byte>& weight,
-                            const std::vector<float>& x, int tokens) {
-  const std::unique_ptr<Device> host = create_ref_device();
-  const std::unique_ptr<Stream> host_stream = host->create_stream(), stream = device.create_stream();
-  const auto upload = [&](const void* data, size_t bytes) {
-    std::unique_ptr<Buffer> buffer = device.allocate(bytes);
-    stream->upload(*buffer, 0, data, bytes);
-    return buffer;
-  };
-  const std::unique_ptr<Buffer> w = upload(weight.data(), weight.size()), in = upload(x.data(), x.size() * 4);
-  Weight matrix{"w", make_desc(type, {n, k}), weight.data(), 1, w.get(), 0};
-  Weight input{"x",
-               make_desc(DataType::kF32, {tokens, k}, RowKind::kTokens),
-               reinterpret_cast<const std::byte*>(x.data()),
-               1,
-               in.get(),
-               0};
-  Graph graph(tokens, 0);
-  const ValueId y = graph.matmul(graph.weight(input), matrix);
-  graph.mark_output(y);
-  PlanOptions options;
-  options.devices = {host.get(), &device};
-  options.layer_device = [](int) { return 1; };
-  options.strict = true;
-  Plan plan(std::move(graph), std::move(options));
-  const std::unique_ptr<Buffer> arena = device.allocate(plan.arena_bytes(1));
-  Buffer* const arenas[] = {nullptr, arena.get()};
-  plan.bind(arenas);
-  StepInputs step({tokens, 0, 1, 1, 1});
-  const std::vector<int32_t> table{0};
-  const std::span<const int32_t> tables[] = {table};
-  step.add_sequence(tables, tokens);
-  for (int t = 0; t < tokens; ++t) step.add_token(0, 0, t, false);
-  const std::unique_ptr<Buffer> inputs = upload(step.raw().data(), step.raw().size_bytes());
-  Stream* const streams[] = {host_stream.get(), stream.get()};
-  Buffer* const step_buffers[] = {nullptr, inputs.get()};
-  plan.run(step, streams, step_buffers);
-  std::vector<float> out(static_cast<size_t>(tokens) * n);
-  plan.read_output(y, step, streams, out.data());
-  return out;
-}
-
-struct Problem {
-  int64_t n, k;
-  std::vector<std::byte> weight;
-  std::vector<float> x;
-};
-
-Problem problem(DataType type, int64_t n, int64_t k, int tokens) {
-  Problem p{n, k, std::vector<std::byte>(row_bytes(type, k) * n), std::vector<float>(k * tokens)};
-  std::vector<float> values(static_cast<size_t>(n * k));
-  uint32_t state = 7;
-  const auto next = [&] { return static_cast<float>((state = state * 1664525 + 1013904223) >> 8) * 0x1p-24f - 0.5f; };
-  for (float& v : values) v = next();
-  for (float& v : p.x) v = next();
-  traits(type).from_float(values.data(), p.weight.data(), n * k);
-  return p;
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+// Which shaders multiply on a device, decided from its description alone: a test may pretend one.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "ggml-like/data_type.h"
+
+namespace infer {
+struct VulkanOptions;
+}
+
+namespace infer::vulkan {
+
+struct PhysicalDevice;
+
+// What products may use besides plain F32 arithmetic.
+struct ProductFeatures {
+  bool dot = false;  // packed dot products of int8, on activations quantized as the CPU does
+};
+
+// What the device has and is fast at. `wanted`, from INFER_VULKAN_KERNELS, says it instead: "plain" or "dot"; a feature
+// that the device does not have at all is an error then.
+ProductFeatures product_features(const PhysicalDevice& device, const VulkanOptions& options, std::string_view wanted);
+
+enum class ProductKernel { kVector, kDot, kTiled };
+
+// For `rows` rows of activations (or pairs of token and expert), of which up to `few` are few. `deterministic`: the same
+// for any number of rows.
+ProductKernel product_kernel(const ProductFeatures& features, bool deterministic, DataType weight, int64_t rows,
+                             int64_t few);
+
+}  // namespace infer::vulkan

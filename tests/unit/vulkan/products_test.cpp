@@ -1,0 +1,148 @@
+// The shaders of products: which are taken on which device, and what they have in common with the CPU's.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "backends/vulkan/instance.h"
+#include "backends/vulkan/kernels.h"
+#include "backends/vulkan/shaders.h"
+#include "backends/vulkan/vulkan_device.h"
+#include "ggml-like/error.h"
+#include "ggml-like/quant/activation.h"
+#include "tests/support/skip.h"
+#include "tests/unit/vulkan/products.h"
+
+using namespace infer;
+using namespace infer::test;
+using vulkan::PhysicalDevice;
+using vulkan::product_features;
+using vulkan::product_kernel;
+using vulkan::ProductKernel;
+
+namespace {
+
+// A device of the machine that can do integer dot products, by option; null after counting a skip.
+std::unique_ptr<Device> dot_device(const std::string& test, VulkanOptions options = {}) {
+  const std::string name = device_name(test);
+  if (name.empty()) return nullptr;
+  options.kernels = "dot";
+  try {
+    return create_vulkan_device(name, options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnsupported) throw;
+    test::skip(test, "a device without integer dot products");
+    return nullptr;
+  }
+}
+
+// The product as the scalar definition has it: rows of activations as int8.
+std::vector<float> by_formula(DataType type, const Problem& p, int tokens) {
+  const TypeTraits& t = traits(type);
+  std::vector<float> y;
+  for (int token = 0; token < tokens; ++token) {
+    const float* x = p.x.data() + token * p.k;
+    std::vector<Activation256> large(p.k / 256);
+    std::vector<Activation32> small(p.k / 32);
+    quantize_activations(x, large.data(), p.k / 256);
+    quantize_activations(x, small.data(), p.k / 32);
+    const void* rounded = t.activation == ActivationFormat::kInt8Per256 ? static_cast<const void*>(large.data())
+                                                                        : static_cast<const void*>(small.data());
+    for (int64_t row = 0; row < p.n; ++row) {
+      y.push_back(t.dot(p.weight.data() + row * row_bytes(type, p.k), rounded, p.k));
+    }
+  }
+  return y;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0;
+  for (size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(static_cast<double>(a[i]) - b[i]));
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("which shader multiplies follows from the device, the type and the number of rows") {
+  PhysicalDevice device;
+  device.name = "vulkan7";
+  device.subgroup_arithmetic = true;
+  const auto kernel = [&](const char* wanted, DataType type, int64_t rows, bool deterministic = false) {
+    return product_kernel(product_features(device, {}, wanted), deterministic, type, rows, 8);
+  };
+  CHECK(kernel("", DataType::kQ4_K, 1) == ProductKernel::kVector);
+  CHECK(kernel("", DataType::kQ4_K, 9) == ProductKernel::kTiled);
+  CHECK(kernel("", DataType::kQ4_K, 9, true) == ProductKernel::kVector);
+  CHECK_THROWS_WITH_AS(kernel("dot", DataType::kQ4_K, 1), doctest::Contains("vulkan7"), Error);
+  CHECK_THROWS_WITH_AS(kernel("fast", DataType::kQ4_K, 1), doctest::Contains("found fast"), Error);
+
+  device.integer_dot = true;  // present, but not in one instruction
+  CHECK(kernel("", DataType::kQ4_K, 1) == ProductKernel::kVector);
+  CHECK(kernel("dot", DataType::kQ4_K, 1) == ProductKernel::kDot);
+
+  device.integer_dot_fast = true;
+  CHECK(kernel("", DataType::kQ4_K, 1) == ProductKernel::kDot);
+  CHECK(kernel("", DataType::kQ4_K, 8) == ProductKernel::kDot);
+  CHECK(kernel("", DataType::kQ4_K, 9) == ProductKernel::kTiled);
+  CHECK(kernel("", DataType::kQ4_K, 512, true) == ProductKernel::kDot);
+  CHECK(kernel("", DataType::kF16, 1) == ProductKernel::kVector);
+  CHECK(kernel("plain", DataType::kQ4_K, 1) == ProductKernel::kVector);
+  VulkanOptions no_subgroups;
+  no_subgroups.subgroup_arithmetic = false;
+  CHECK_FALSE(product_features(device, no_subgroups, "").dot);
+}
+
+TEST_CASE("products of quantized activations are those of the CPU but for roundings of floats") {
+  for (const TypeTraits& t : all_types()) {
+    if (!t.dot || t.activation == ActivationFormat::kF32) continue;
+    CAPTURE(t.name);
+    REQUIRE(vulkan::find_shader(concat("matmul_dot.", t.name)));
+    const std::unique_ptr<Device> device = dot_device("int8 products");
+    if (!device) return;
+    const Problem p = problem(t.type, 37, 768, 5);
+    const std::vector<float> expected = by_formula(t.type, p, 5);
+    // Without the rounding to int8 the results differ by some 1e-2.
+    CHECK(largest_difference(multiply(*device, t.type, p.n, p.k, p.weight, p.x, 5), expected) < 2e-5);
+    VulkanOptions plain;
+    plain.kernels = "plain";
+    const std::unique_ptr<Device> other = create_vulkan_device(device->name(), plain);
+    CHECK(largest_difference(multiply(*other, t.type, p.n, p.k, p.weight, p.x, 5), expected) > 1e-4);
+  }
+}
+
+TEST_CASE("deterministic: with quantized activations too a row alone has the bits it has among others") {
+  VulkanOptions options;
+  options.deterministic = true;
+  const std::unique_ptr<Device> device = dot_device("deterministic int8 products", options);
+  if (!device) return;
+  for (const DataType type : {DataType::kQ4_K, DataType::kQ6_K, DataType::kQ8_0}) {
+    const Problem p = problem(type, 21, 512, 20);
+    const std::vector<float> all = multiply(*device, type, p.n, p.k, p.weight, p.x, 20);
+    for (const int count : {1, 3, 6}) {
+      const std::vector<float> some =
+          multiply(*device, type, p.n, p.k, p.weight, {p.x.begin(), p.x.begin() + count * p.k}, count);
+      CHECK(std::memcmp(some.data(), all.data(), some.size() * 4) == 0);
+    }
+  }
+}
+
+TEST_CASE("activations that take the place of others are quantized again") {
+  const std::unique_ptr<Device> device = dot_device("quantized again");
+  if (!device) return;
+  // Of two products in a row the second reads what lies where the first one's activations were.
+  const auto twice = [](Graph& g, const Weight& x, const Weight& weight) {
+    const ValueId y = g.matmul(g.scale(g.weight(x), 0.5f), weight);
+    return g.matmul(g.scale(y, 0.5f), weight);
+  };
+  const Problem p = problem(DataType::kQ8_0, 256, 256, 3);
+  Problem second = p;
+  second.x = by_formula(DataType::kQ8_0, p, 3);
+  for (float& v : second.x) v *= 0.25f;
+  const std::vector<float> expected = by_formula(DataType::kQ8_0, second, 3);
+  double size = 0;
+  for (const float v : expected) size = std::max(size, std::abs(static_cast<double>(v)));
+  const std::vector<float> found = multiply(*device, DataType::kQ8_0, p.n, p.k, p.weight, p.x, 3, twice);
+  CHECK(largest_difference(found, expected) < 0.02 * size);
+}
