@@ -66,9 +66,9 @@ std::vector<int> parse_cpu_range(const std::string& text) {
 
 void print_note(const std::string& line) { std::fprintf(stderr, "note: %s\n", line.c_str()); }
 
-// A number of layers, or "all" (also where nothing is given), or "auto" where that is allowed.
+// A number of layers, or "all", or "auto" where that is allowed.
 int parse_layers(const char* flag, const std::string& text, int all, bool allows_auto) {
-  if (text.empty() || text == "all") return all;
+  if (text == "all") return all;
   if (allows_auto && text == "auto") return kAutoLayers;
   int n = 0;
   const char* end = text.data() + text.size();
@@ -111,15 +111,18 @@ EngineOptions ModelFlags::engine_options() const {
   options.n_threads = threads;
   options.n_threads_batch = threads_batch;
   options.processors = parse_cpu_range(cpu_range);
-  options.devices = devices;
   options.deterministic = deterministic;
   options.strict_offload = strict_offload;
   options.note = print_note;
   options.profile = profile;
-  options.placement.n_gpu_layers = parse_layers("--n-gpu-layers", gpu_layers, kAllLayers, true);
+  options.placement.n_gpu_layers =
+      gpu_layers.empty() ? kAutoLayers : parse_layers("--n-gpu-layers", gpu_layers, kAllLayers, true);
+  options.devices = devices;
+  // Without layers on a GPU its driver is not opened.
+  if (devices.empty() && options.placement.n_gpu_layers == 0 && tensor_devices.empty()) options.devices = {"cpu"};
   options.placement.n_cpu_moe = cpu_moe.empty() ? 0 : parse_layers("--cpu-moe", cpu_moe, INT_MAX, false);
   options.placement.tensor_split = tensor_split;
-  check_shares(tensor_split, devices.size());
+  check_shares(tensor_split, std::max<size_t>(devices.size(), 1));
   for (const std::string& text : tensor_devices) options.placement.tensor_rules.push_back(parse_tensor_rule(text));
   if (!key_type.empty() || !value_type.empty()) {
     options.default_cache_types = false;
@@ -138,14 +141,16 @@ namespace {
 void add_offload_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option(
          "--device", flags.devices,
-         "-dev: devices of the layers that -ngl counts, in their order; infer devices lists them (default: cpu)")
+         "-dev: devices of the layers that -ngl counts, in their order; infer devices lists them (default: the first "
+         "GPU, without one the CPU; $INFER_DEVICE)")
+      ->envname("INFER_DEVICE")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(not_empty())
       ->type_name("NAME,...");
   app.add_option("--n-gpu-layers", flags.gpu_layers,
                  "-ngl: the last N layers go to --device, the rest to the CPU; the output counts as a layer, and the "
-                 "embedding after the first; auto (as many as fit) or all (default: all)")
+                 "embedding after the first; auto (as many as fit) or all (default: auto)")
       ->check(not_empty())
       ->type_name("N");
   app.add_option("--tensor-split", flags.tensor_split,

@@ -15,19 +15,19 @@ namespace infer {
 // Which model, and how it is run.
 struct ModelFlags {
   std::string model;
-  int64_t context = 0;                         // -c; 0: the model's own, at most kDefaultContext
-  int threads = 0;                             // -t; 0: physical cores
-  int threads_batch = 0;                       // -tb; 0: as -t
-  std::string cpu_range;                       // --cpu-range; "": anywhere
-  std::vector<std::string> devices = {"cpu"};  // --device
-  std::string gpu_layers;                      // -ngl; "" all
-  std::vector<double> tensor_split;            // --tensor-split; empty: by free memory
-  std::vector<std::string> tensor_devices;     // --tensor-device
-  std::string cpu_moe;                         // --cpu-moe; "" none
-  bool strict_offload = false;                 // --strict-offload
-  std::string key_type, value_type;            // -ctk, -ctv; "": the device's default
-  bool deterministic = false;                  // --deterministic
-  bool profile = false;                        // --profile, of the commands that have it
+  int64_t context = 0;                      // -c; 0: the model's own, at most kDefaultContext
+  int threads = 0;                          // -t; 0: physical cores
+  int threads_batch = 0;                    // -tb; 0: as -t
+  std::string cpu_range;                    // --cpu-range; "": anywhere
+  std::vector<std::string> devices;         // --device; none: the first GPU, else the CPU
+  std::string gpu_layers;                   // -ngl; "" auto
+  std::vector<double> tensor_split;         // --tensor-split; empty: by free memory
+  std::vector<std::string> tensor_devices;  // --tensor-device
+  std::string cpu_moe;                      // --cpu-moe; "" none
+  bool strict_offload = false;              // --strict-offload
+  std::string key_type, value_type;         // -ctk, -ctv; "": the device's default
+  bool deterministic = false;               // --deterministic
+  bool profile = false;                     // --profile, of the commands that have it
 
   EngineOptions engine_options() const;  // throws Error(kInvalidArgument)
 };

@@ -40,4 +40,15 @@ std::shared_ptr<DeviceSet> open_devices(const std::vector<std::string>& names, c
   return set;
 }
 
+std::shared_ptr<DeviceSet> open_default_devices(const std::string& gpu, const DeviceOptions& options,
+                                                const std::function<void(const std::string& line)>& note) {
+  if (gpu.empty()) return open_devices({"cpu"}, options);
+  try {
+    return open_devices({gpu}, options);
+  } catch (const Error& error) {
+    if (note) note(concat("[offload] all on the CPU, since ", gpu, " can not be used: ", error.what()));
+    return open_devices({"cpu"}, options);
+  }
+}
+
 }  // namespace infer

@@ -36,7 +36,16 @@ bool pools(const Sequence& s, int64_t position) {
   return false;
 }
 
-RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options) {
+// The line that `note` gets where auto found room for a part of the model.
+std::string partial_text(const Fit& fit, int n_layer, const DeviceSet& set) {
+  std::string names;
+  for (size_t d = 1; d < set.devices.size(); ++d) names += (d > 1 ? ", " : "") + set.devices[d]->name();
+  return concat("[offload] -ngl auto on ", names, ": ", fit.parts, " of ", placeable_parts(n_layer), " layers fit; ",
+                fit.shortage);
+}
+
+RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options,
+                             const std::function<void(const std::string& line)>& note) {
   const int64_t context = choose_context(*model, options.context);
   // Far beyond any memory, and small enough that no size computed from it overflows.
   if (context > (int64_t{1} << 40)) {
@@ -62,7 +71,9 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.capacity.groups = static_cast<int>(model->cache_groups().size());
   runner.capacity.blocks_per_sequence = static_cast<int>(std::min<int64_t>(blocks_for(context), INT32_MAX));
   if (options.placement.n_gpu_layers == kAutoLayers) {
-    runner.placement.n_gpu_layers = parts_that_fit(model, runner, options.reserved);
+    const Fit fit = fit_parts(model, runner, options.reserved);
+    runner.placement.n_gpu_layers = fit.parts;
+    if (note && !fit.shortage.empty()) note(partial_text(fit, model->n_layer(), *runner.devices));
   }
   return runner;
 }
@@ -79,12 +90,23 @@ int64_t choose_context(const Model& model, int64_t asked) {
 
 std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
   if (options.opened) return options.opened;
-  return open_devices(options.devices,
-                      {options.n_threads, options.n_threads_batch, options.processors, options.deterministic});
+  const DeviceOptions device = {options.n_threads, options.n_threads_batch, options.processors, options.deterministic};
+  if (!options.devices.empty()) return open_devices(options.devices, device);
+  const auto tell = [&](const std::string& line) {
+    if (options.strict_offload) throw Error(ErrorCode::kUnsupported, line);
+    if (options.note) options.note(line);
+  };
+  const std::string gpu = default_accelerator();
+  const int asked = options.placement.n_gpu_layers;
+  if (gpu.empty() && asked != kAutoLayers && asked != 0) {
+    tell(concat("[offload] -ngl ", asked == kAllLayers ? "all" : concat(asked),
+                ": all on the CPU, since no GPU was found (see infer devices, --device)"));
+  }
+  return open_default_devices(gpu, device, tell);
 }
 
 std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options) {
-  const RunnerOptions runner = runner_options(model, options);
+  const RunnerOptions runner = runner_options(model, options, nullptr);
   return ModelRunner(std::move(model), runner).memory_use();
 }
 
@@ -93,7 +115,7 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
       pacer_(options.max_itl_ms / 1000),
       isolate_errors_(options.isolate_errors),
       note_(options.note) {
-  RunnerOptions runner = runner_options(model, options);
+  RunnerOptions runner = runner_options(model, options, options.note);
   SchedulerConfig config;
   config.token_budget = options.step_tokens;
   config.max_sequences = options.max_sequences;

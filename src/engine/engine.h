@@ -17,7 +17,7 @@
 namespace infer {
 
 struct EngineOptions {
-  std::vector<std::string> devices = {"cpu"};  // that take layers; see open_devices()
+  std::vector<std::string> devices = {"cpu"};  // that take layers, see open_devices(); none: see default_accelerator()
   std::shared_ptr<DeviceSet> opened;           // those, where they are open already; null: opened as asked for above
   PlacementOptions placement;
   bool strict_offload = false;  // a missing kernel, or too little memory on a device, is an error

@@ -1,6 +1,7 @@
 #include "src/engine/load_runner.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "ggml-like/error.h"
 
@@ -41,24 +42,49 @@ uint64_t usable_memory(uint64_t free, uint64_t reserved) {
   return reserved < free - margin ? free - margin - reserved : 0;
 }
 
-int parts_that_fit(const std::shared_ptr<Model>& model, RunnerOptions options, std::span<const uint64_t> reserved) {
-  if (only_cpu(*options.devices)) return kAllLayers;
-  const auto fits = [&](int parts) {
-    options.placement.n_gpu_layers = parts;
-    const ModelRunner runner(model, options);
-    const std::vector<DeviceUse>& uses = runner.memory_use();
-    for (size_t d = 1; d < uses.size(); ++d) {
-      if (uses[d].needed() > usable_memory(uses[d].memory.free, d < reserved.size() ? reserved[d] : 0)) return false;
-    }
-    return true;
-  };
-  int low = 0, high = placeable_parts(model->n_layer());
-  while (low < high) {
-    const int middle = low + (high - low + 1) / 2;
-    if (fits(middle)) low = middle;
-    else high = middle - 1;
+std::string bytes_text(uint64_t bytes) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1u << 30));
+  if (bytes < 1u << 30) std::snprintf(text, sizeof(text), "%.2f MiB", static_cast<double>(bytes) / (1u << 20));
+  return text;
+}
+
+std::string shortage_of(std::span<const DeviceUse> uses, std::span<const uint64_t> reserved) {
+  for (size_t d = 1; d < uses.size(); ++d) {
+    const uint64_t others = d < reserved.size() ? reserved[d] : 0;
+    const uint64_t usable = usable_memory(uses[d].memory.free, others);
+    if (uses[d].needed() <= usable) continue;
+    return concat(bytes_text(uses[d].needed()), " of the ", bytes_text(usable), " that ", uses[d].device, " has free",
+                  others > 0 ? " beside the draft" : "", " less a margin");
   }
-  return low;
+  return "";
+}
+
+Fit fit_parts(const std::shared_ptr<Model>& model, RunnerOptions options, std::span<const uint64_t> reserved) {
+  if (only_cpu(*options.devices)) return {kAllLayers, ""};
+  const auto shortage = [&](int parts) -> std::string {
+    options.placement.n_gpu_layers = parts;
+    try {
+      const std::string found = shortage_of(ModelRunner(model, options).memory_use(), reserved);
+      return found.empty() ? "" : "one more would need " + found;
+    } catch (const Error& error) {  // planning takes a little memory of its own, for the tables of operations
+      if (error.code() != ErrorCode::kOutOfMemory) throw;
+      return concat("with one more: ", error.what());
+    }
+  };
+  Fit fit;
+  int high = placeable_parts(model->n_layer());
+  while (fit.parts < high) {
+    const int middle = fit.parts + (high - fit.parts + 1) / 2;
+    std::string found = shortage(middle);
+    if (found.empty()) {
+      fit.parts = middle;
+    } else {
+      high = middle - 1;
+      fit.shortage = std::move(found);  // in the end that of one part more than fit
+    }
+  }
+  return fit;
 }
 
 std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<Model> model, const RunnerOptions& options,

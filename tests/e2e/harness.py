@@ -29,6 +29,9 @@ import traceback
 SOURCE_DIR = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("INFER_BINARY", str(SOURCE_DIR / "build" / "infer"))
 
+# Where a test names no device it means the CPU, also on a machine with a GPU.
+os.environ.setdefault("INFER_DEVICE", "cpu")
+
 _tests = []
 
 

@@ -74,7 +74,7 @@ def every_choice_has_its_reason():
     document = plan("--shape", "llama-3.2-1b", "-ctk", "f32", "-ctv", "f32", "--parallel", 64)
     reasons = document["reasons"]
     expect_equal(list(reasons), names, "choices")
-    expect("no other device" in reasons["layers"], "layers", reasons)
+    expect("no other device is asked for" in reasons["layers"], "layers", reasons)
     expect("4096" in reasons["context"] and "131072" in reasons["context"], "context", reasons)
     expect("needed" in reasons["fits"] and "free" in reasons["fits"], "fits", reasons)
     more = document["largest_context"] + 32
@@ -90,7 +90,7 @@ def every_choice_has_its_reason():
 
 @test
 def layers_by_flag():
-    for flags, on_device, reason in (((), 2, "-ngl all"), (("-ngl", "all"), 2, "-ngl all"),
+    for flags, on_device, reason in (((), 2, "-ngl auto, they fit"), (("-ngl", "all"), 2, "-ngl all"),
                                      (("-ngl", "auto"), 2, "-ngl auto, they fit"),
                                      (("-ngl", 2), 1, "the last 1 of 2 and the output on ref: -ngl 2"),
                                      (("-ngl", 0), 0, "the last 0 of 2 on ref: -ngl 0")):

@@ -1,7 +1,6 @@
 #include "tools/plan/memory_plan.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "ggml-like/error.h"
 
@@ -105,16 +104,12 @@ class Planner {
   std::string shortage_of_parts(int parts) const {
     EngineOptions options = question_.options;
     options.placement.n_gpu_layers = parts;
-    const Uses more = ask(options);
-    for (size_t d = 1; d < more.model.size(); ++d) {
-      const uint64_t draft = more.draft.empty() ? 0 : more.draft[d].needed();
-      const uint64_t usable = usable_memory(uses_.model[d].memory.free, draft);
-      if (more.model[d].needed() <= usable) continue;
-      return concat("one more would need ", bytes_text(more.model[d].needed()), " of the ", bytes_text(usable),
-                    " that ", more.model[d].device, " has free", draft > 0 ? " beside the draft" : "",
-                    " less a margin");
-    }
-    return "one more would not have fitted";
+    Uses more = ask(options);
+    std::vector<uint64_t> draft;
+    for (const DeviceUse& use : more.draft) draft.push_back(use.needed());
+    for (size_t d = 0; d < more.model.size(); ++d) more.model[d].memory = uses_.model[d].memory;
+    const std::string shortage = shortage_of(more.model, draft);
+    return "one more would " + (shortage.empty() ? "not have fitted" : "need " + shortage);
   }
   // What n units would need of the memory that is too small for them.
   template <typename Change>
@@ -159,8 +154,11 @@ std::string where_layers(const std::vector<DeviceUse>& devices, int n_layer, int
 std::string why_layers(const PlanQuestion& question, const Planner& planner) {
   const std::vector<DeviceUse>& devices = planner.uses().model;
   const int n = question.model->n_layer(), asked = question.options.placement.n_gpu_layers;
-  if (devices.size() == 1)
-    return concat("all ", n, " on ", devices[0].device, ": no other device is asked for (--device)");
+  if (devices.size() == 1) {
+    return concat("all ", n, " on ", devices[0].device,
+                  question.options.devices.empty() ? ": no GPU was found that can be used"
+                                                   : ": no other device is asked for (--device)");
+  }
   const int moved = planner.moved_parts();
   const std::string where = where_layers(devices, n, moved);
   if (asked == kAllLayers) return where + ": -ngl all";
@@ -234,13 +232,6 @@ void add_fit(const Uses& uses, MemoryPlan& plan) {
 
 uint64_t MemoryPlan::needed(size_t device) const {
   return devices[device].needed() + (draft.empty() ? 0 : draft[device].needed());
-}
-
-std::string bytes_text(uint64_t bytes) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1u << 30));
-  if (bytes < 1u << 30) std::snprintf(text, sizeof(text), "%.2f MiB", static_cast<double>(bytes) / (1u << 20));
-  return text;
 }
 
 MemoryPlan plan_memory_of(const PlanQuestion& question) {

@@ -43,7 +43,4 @@ struct PlanQuestion {
 // Throws Error(kInvalidArgument) for a draft of another vocabulary, and what plan_memory throws.
 MemoryPlan plan_memory_of(const PlanQuestion& question);
 
-// "1.50 GiB", "12.00 MiB".
-std::string bytes_text(uint64_t bytes);
-
 }  // namespace infer

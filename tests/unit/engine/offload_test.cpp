@@ -226,12 +226,14 @@ TEST_CASE("auto places what fits, less a margin, and leaves room for others") {
     islands.states[0]->budget = budget;
     EngineOptions options = options_on(islands.open(), kAutoLayers);
     options.reserved = {0, reserved};
-    bool noted = false;
-    options.note = [&](const std::string&) { noted = true; };
+    std::string note;
+    options.note = [&](const std::string& line) { note += line; };
     Engine engine(open_model(model), options);
-    CHECK_FALSE(noted);
     const DeviceUse& use = engine.runner().memory_use()[1];
-    return use.n_layers + use.has_input + use.has_output;
+    const int n = use.n_layers + use.has_input + use.has_output;
+    const std::string start = concat("[offload] -ngl auto on island0: ", n, " of 4 layers fit; one more would need ");
+    CHECK((n == 4 ? note.empty() : note.starts_with(start) && note.find("that island0 has free") != std::string::npos));
+    return n;
   };
   for (int n = 0; n <= 4; ++n) {
     CAPTURE(n);

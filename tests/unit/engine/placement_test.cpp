@@ -102,6 +102,19 @@ TEST_CASE("devices are opened once and found by their names") {
   }
 }
 
+TEST_CASE("where no device is named: the GPU, and the CPU alone where there is none that can be opened") {
+  std::string note;
+  const auto keep = [&](const std::string& line) { note += line; };
+  CHECK(open_default_devices("", {.n_threads = 1}, keep)->names() == "cpu");
+  const auto set = open_default_devices("ref", {.n_threads = 1}, keep);
+  CHECK(set->names() == "cpu, ref");
+  CHECK(set->of_layers == std::vector<int>{1});
+  CHECK(note.empty());
+  CHECK(open_default_devices("vulkan99", {.n_threads = 1}, keep)->names() == "cpu");
+  CHECK(note.starts_with("[offload] all on the CPU, since vulkan99 can not be used: [device] one of cpu, ref"));
+  CHECK(open_default_devices("vulkan99", {.n_threads = 1}, nullptr)->names() == "cpu");
+}
+
 TEST_CASE("a margin stays free") {
   CHECK(usable_memory(0, 0) == 0);
   CHECK(usable_memory(1000, 0) == 900);
