@@ -179,6 +179,8 @@ Piece Memory::allocate(uint64_t bytes, Use use) {
   for (Chunk& chunk : chunks_) {
     if (take_small(chunk, bytes, piece)) return piece;
   }
+  // Where memory is short, what was planned fits and a chunk might not.
+  if (state().free < 16 * kChunk) return allocate_alone(bytes, use);
   Chunk chunk{allocate_alone(kChunk, use), {{0, kChunk}}};
   take_small(chunk, bytes, piece);
   chunks_.push_back(std::move(chunk));

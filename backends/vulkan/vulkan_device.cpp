@@ -65,8 +65,8 @@ class DeviceImpl final : public VulkanDevice {
   Pipelines pipelines_;
 };
 
-// The best of five passes over up to 256 MiB.
-double DeviceImpl::read_bandwidth() {
+// The best of five passes over up to 256 MiB; unknown where a model has left too little memory.
+double DeviceImpl::read_bandwidth() try {
   const uint64_t most = std::min({uint64_t{256} << 20, context_.max_binding(), memory_.max_piece(), memory().free / 4});
   const uint64_t bytes = most / 4096 * 4096;
   if (bytes == 0) return 0;
@@ -82,6 +82,9 @@ double DeviceImpl::read_bandwidth() {
     best = std::max(best, static_cast<double>(bytes) / seconds);
   }
   return best;
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::kOutOfMemory) throw;
+  return 0;
 }
 
 }  // namespace

@@ -5,14 +5,12 @@ INFER_REQUIRE names vulkan.
 """
 
 import ast
-import functools
 import json
-import os
 import pathlib
 
-from harness import Failure, expect, expect_equal, main, run, skip, test, test_each
+from harness import expect, expect_equal, main, run, test, test_each
 from models import DEMO_TARGET, F32_CACHE, differences, logprobs, logprobs_text, reference_model, succeeded
-
+from vulkan_devices import FULL, device, on_device
 
 
 def listed(name):
@@ -22,22 +20,9 @@ def listed(name):
                 if isinstance(node, ast.Assign) and node.targets[0].id == name)
 
 
-FULL = os.environ.get("INFER_TEST_FULL") == "1"
 EXACT = 1e-3  # as in golden_arch_test.py
 FEW_F32 = ["llama-gqa", "qwen2-tied", "qwen3moe"]
 FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
-
-
-@functools.cache
-def device():
-    """The name of the first Vulkan device."""
-    names = [d["name"] for d in json.loads(succeeded(run("devices", "--json")).out)["devices"]]
-    found = [name for name in names if name.startswith("vulkan")]
-    if found:
-        return found[0]
-    if "vulkan" in os.environ.get("INFER_REQUIRE", "").split(","):
-        raise Failure("INFER_REQUIRE asks for vulkan, and no such device was found")
-    return skip("no Vulkan device")
 
 
 def layers_of(model):
@@ -45,10 +30,6 @@ def layers_of(model):
     metadata = json.loads(succeeded(run("inspect", model, "--json")).out)["metadata"]
     n_layer = next(entry["value"] for entry in metadata if entry["key"].endswith(".block_count"))
     return [*range(int(n_layer) + 2), "all"]
-
-
-def on_device(n):
-    return ("--device", device(), "-ngl", n)
 
 
 @test_each(*(listed("F32_MODELS") if FULL else FEW_F32))
@@ -115,15 +96,6 @@ def a_small_budget_is_kept():
     result = run("logprobs", "-m", model, "--tokens", tokens, "--json", *on_device("all"), env=env)
     expect(result.code in (0, 1), "fewer layers or a message", result)
     expect(result.code == 0 or "has" in result.err or "found" in result.err, "what was missing", result)
-
-
-@test
-def without_a_driver_the_cpu_runs():
-    env = {"VK_DRIVER_FILES": "/dev/null", "VK_ICD_FILENAMES": "/dev/null"}
-    names = [d["name"] for d in json.loads(succeeded(run("devices", "--json", env=env)).out)["devices"]]
-    expect_equal(names, ["cpu", "ref"], "devices")
-    result = run("devices", "--json", env={"INFER_VULKAN_FAIL_ALLOCATION": "x"})
-    expect(result.code in (0, 2), "a wrong value is a usage error", result)
 
 
 main()
