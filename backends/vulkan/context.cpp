@@ -38,6 +38,15 @@ Context::Context(const PhysicalDevice& p, const VulkanOptions& o)
     extensions.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
     v12.pNext = &dot;
   }
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV matrices = {};
+  matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
+  matrices.cooperativeMatrix = VK_TRUE;
+  if (products.matrices) {
+    extensions.push_back(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    v12.shaderFloat16 = v12.vulkanMemoryModel = VK_TRUE;
+    matrices.pNext = v12.pNext;
+    v12.pNext = &matrices;
+  }
   VkDeviceCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &v12;

@@ -54,7 +54,21 @@ bool find_queue_family(const InstanceFunctions& f, VkPhysicalDevice device, uint
   return found;
 }
 
-bool describe(const InstanceFunctions& f, VkPhysicalDevice handle, PhysicalDevice& d) {
+// Of a device with VK_NV_cooperative_matrix.
+bool find_half_matrices(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice device) {
+  const auto list = reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesNV>(
+      f.GetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV"));
+  if (!list) return false;
+  uint32_t count = 0;
+  list(device, &count, nullptr);
+  VkCooperativeMatrixPropertiesNV empty = {};
+  empty.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV;
+  std::vector<VkCooperativeMatrixPropertiesNV> kinds(count, empty);
+  if (list(device, &count, kinds.data()) != VK_SUCCESS) return false;
+  return has_half_matrices(kinds);
+}
+
+bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice handle, PhysicalDevice& d) {
   VkPhysicalDeviceProperties2 first = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
   f.GetPhysicalDeviceProperties2(handle, &first);
   if (first.properties.apiVersion < kVersion) return false;
@@ -80,6 +94,11 @@ bool describe(const InstanceFunctions& f, VkPhysicalDevice handle, PhysicalDevic
   VkPhysicalDeviceShaderIntegerDotProductFeatures has_dot = {};
   has_dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
   if (dot) has12.pNext = &has_dot;
+  const bool matrices = has_extension(f, handle, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV has_matrices = {};
+  has_matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
+  has_matrices.pNext = has12.pNext;
+  if (matrices) has12.pNext = &has_matrices;
   VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &has12, {}};
   f.GetPhysicalDeviceFeatures2(handle, &features);
   if (!has12.timelineSemaphore || !find_queue_family(f, handle, d.queue_family)) return false;
@@ -102,6 +121,8 @@ bool describe(const InstanceFunctions& f, VkPhysicalDevice handle, PhysicalDevic
   d.memory_budget = has_extension(f, handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   d.integer_dot = has_dot.shaderIntegerDotProduct;
   d.integer_dot_fast = d.integer_dot && dot_properties.integerDotProduct4x8BitPackedSignedAccelerated;
+  d.half_matrices = has_matrices.cooperativeMatrix && has12.shaderFloat16 && has12.vulkanMemoryModel &&
+                    find_half_matrices(f, instance, handle);
   return true;
 }
 
@@ -130,7 +151,7 @@ Instance make_instance() {
   if (made.functions.EnumeratePhysicalDevices(made.handle, &count, handles.data()) != VK_SUCCESS) return made;
   for (const VkPhysicalDevice handle : handles) {
     PhysicalDevice device;
-    if (describe(made.functions, handle, device)) made.devices.push_back(std::move(device));
+    if (describe(made.functions, made.handle, handle, device)) made.devices.push_back(std::move(device));
   }
   std::stable_sort(made.devices.begin(), made.devices.end(),
                    [](const PhysicalDevice& a, const PhysicalDevice& b) { return rank(a.type) < rank(b.type); });
@@ -139,6 +160,14 @@ Instance make_instance() {
 }
 
 }  // namespace
+
+bool has_half_matrices(std::span<const VkCooperativeMatrixPropertiesNV> kinds) {
+  return std::any_of(kinds.begin(), kinds.end(), [](const VkCooperativeMatrixPropertiesNV& m) {
+    return m.MSize == 16 && m.NSize == 16 && m.KSize == 16 && m.AType == VK_COMPONENT_TYPE_FLOAT16_NV &&
+           m.BType == VK_COMPONENT_TYPE_FLOAT16_NV && m.CType == VK_COMPONENT_TYPE_FLOAT32_NV &&
+           m.DType == VK_COMPONENT_TYPE_FLOAT32_NV && m.scope == VK_SCOPE_SUBGROUP_NV;
+  });
+}
 
 const Instance& instance() {
   static const Instance made = make_instance();

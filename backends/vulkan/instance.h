@@ -2,6 +2,7 @@
 // Made on first use and kept to the end of the process; reading is safe from any thread.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,14 @@ struct PhysicalDevice {
   // Dot products of four int8 packed in a word: present (VK_KHR_shader_integer_dot_product), and in one instruction.
   bool integer_dot = false, integer_dot_fast = false;
 
+  bool half_matrices = false;  // VK_NV_cooperative_matrix with what has_half_matrices() asks for, and what it needs
+
   // A processor that plays a GPU (lavapipe).
   bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 };
+
+// Whether a subgroup can multiply 16 x 16 x 16 halves with F32 sums.
+bool has_half_matrices(std::span<const VkCooperativeMatrixPropertiesNV> kinds);
 
 struct Instance {
   InstanceFunctions functions;

@@ -16,17 +16,19 @@ struct PhysicalDevice;
 
 // What products may use besides plain F32 arithmetic.
 struct ProductFeatures {
-  bool dot = false;  // packed dot products of int8, on activations quantized as the CPU does
+  bool dot = false;                // packed dot products of int8, on activations quantized as the CPU does
+  bool matrices = false;           // cooperative matrices of halves with F32 sums
+  bool emulated_matrices = false;  // the same spelled out, for tests
 };
 
-// What the device has and is fast at. `wanted`, from INFER_VULKAN_KERNELS, says it instead: "plain" or "dot"; a feature
-// that the device does not have at all is an error then.
+// What the device has and is fast at. `wanted`, from INFER_VULKAN_KERNELS, says it instead: "plain", or of "dot",
+// "matrix" and "matrix-emulated" some with commas between. A feature that the device does not have is an error then.
 ProductFeatures product_features(const PhysicalDevice& device, const VulkanOptions& options, std::string_view wanted);
 
-enum class ProductKernel { kVector, kDot, kTiled };
+enum class ProductKernel { kVector, kDot, kTiled, kMatrix };
 
-// For `rows` rows of activations (or pairs of token and expert), of which up to `few` are few. `deterministic`: the same
-// for any number of rows.
+// For `rows` rows of activations (or pairs of token and expert), of which up to `few` are few. `deterministic`: the
+// same for any number of rows.
 ProductKernel product_kernel(const ProductFeatures& features, bool deterministic, DataType weight, int64_t rows,
                              int64_t few);
 

@@ -1,7 +1,8 @@
 // matmul and matmul_experts. Few tokens go through matmul_vector or its form for quantized activations, matmul_dot, a
-// prompt through matmul_tiled; with `deterministic` everything goes through the former, whose sums do not depend on the
-// number of tokens.
+// prompt through matmul_tiled or matmul_matrix; with `deterministic` everything goes through the former, whose sums do
+// not depend on the number of tokens. kernels.h chooses.
 #include <algorithm>
+#include <optional>
 
 #include "backends/vulkan/shaders.h"
 #include "backends/vulkan/vulkan_ops.h"
@@ -26,11 +27,30 @@ struct GroupPush {
   uint32_t experts, used, count_at, fixed_rows, ids_at, tiles_at, pairs_at;
 };
 
-std::string vector_shader(const Context& context, DataType type) {
-  return concat(reduction_shader(context, "matmul_vector"), ".", traits(type).name);
+std::string shader_of(const Context& context, ProductKernel kernel, DataType type) {
+  const auto named = [&](const std::string& shader) { return concat(shader, ".", traits(type).name); };
+  switch (kernel) {
+    case ProductKernel::kVector:
+      return named(reduction_shader(context, "matmul_vector"));
+    case ProductKernel::kDot:
+      return named("matmul_dot");
+    case ProductKernel::kTiled:
+      return named("matmul_tiled");
+    case ProductKernel::kMatrix:
+      return named(context.products.emulated_matrices ? "matmul_matrix_emulated" : "matmul_matrix");
+  }
+  return "";
 }
-std::string dot_shader(DataType type) { return concat("matmul_dot.", traits(type).name); }
-std::string tiled_shader(DataType type) { return concat("matmul_tiled.", traits(type).name); }
+
+// What it wants activations as; nothing for F32 as they are.
+std::optional<ActivationForm> form_of(ProductKernel kernel, DataType type) {
+  if (kernel == ProductKernel::kMatrix) return ActivationForm::kHalves;
+  if (kernel != ProductKernel::kDot) return std::nullopt;
+  const bool large = traits(type).activation == ActivationFormat::kInt8Per256;
+  return large ? ActivationForm::kInt8Per256 : ActivationForm::kInt8Per32;
+}
+
+bool in_tiles(ProductKernel kernel) { return kernel == ProductKernel::kTiled || kernel == ProductKernel::kMatrix; }
 
 ProductKernel kernel_of(const OpDesc& op, const Context& context) {
   const bool experts = op.op == Op::kMatMulExperts;
@@ -39,8 +59,15 @@ ProductKernel kernel_of(const OpDesc& op, const Context& context) {
                         experts ? kVectorPairs : kVectorTokens);
 }
 
-bool has_shaders(const TensorDesc& weight, const Device& device) {
-  return find_shader(vector_shader(context_of(device), weight.type)) && find_shader(tiled_shader(weight.type)) &&
+// Bytes of scratch memory for converted activations, a multiple of 64.
+size_t activation_bytes(const OpDesc& op, ProductKernel kernel) {
+  const std::optional<ActivationForm> form = form_of(kernel, op.inputs[1]->type);
+  return form ? (converted_bytes(*form, *op.inputs[0]) + 63) / 64 * 64 : 0;
+}
+
+bool has_shaders(const OpDesc& op, const Device& device) {
+  const TensorDesc& weight = *op.inputs[1];
+  return find_shader(shader_of(context_of(device), kernel_of(op, context_of(device)), weight.type)) &&
          weight.shape.last() % traits(weight.type).block_size == 0;
 }
 
@@ -64,44 +91,37 @@ struct Product {
   MatMulPush push;
   Operand step, in, added, list, out;  // list: ids or tiles of experts
 
+  // Of `tokens` rows of x each row of the weight meets.
   template <typename Shape>
-  void run(const std::string& shader, const std::vector<uint32_t>& constants, int64_t rows, double tokens,
+  void run(ProductKernel kernel, const std::vector<uint32_t>& constants, int64_t rows, double tokens,
            const Shape& grid_of) {
+    const DataType type = weight.desc->type;
+    if (const std::optional<ActivationForm> form = form_of(kernel, type)) {
+      const ConvertedRows converted = convert(stream, launch, x, *form);
+      in = converted.operand;
+      push.x_at = in.at;
+      push.x_stride = converted.stride;
+    }
     for (const WeightRange& range : weight_ranges(stream, weight, rows, push.k)) {
       MatMulPush p = push;
       p.row_begin = range.row_begin;
       p.row_end = range.row_end;
       p.row_bytes = range.row_bytes;
       p.weight_skip = 4 * range.operand.at + range.operand.skip;
-      stream.dispatch(shader, constants, {step, range.operand, in, added, list, out}, p,
-                      grid_of(range.row_end - range.row_begin),
+      stream.dispatch(shader_of(stream.context(), kernel, type), constants, {step, range.operand, in, added, list, out},
+                      p, grid_of(range.row_end - range.row_begin),
                       2.0 * (range.row_end - range.row_begin) * push.k * tokens);
     }
-  }
-
-  template <typename Shape>
-  void run_vector(ProductKernel kernel, uint32_t per_group, int64_t rows, double tokens, const Shape& grid_of) {
-    const DataType type = weight.desc->type;
-    std::string shader = vector_shader(stream.context(), type);
-    if (kernel == ProductKernel::kDot) {
-      shader = dot_shader(type);
-      const QuantizedRows rounded = quantize(stream, launch, x, type);
-      in = rounded.operand;
-      push.x_at = in.at;
-      push.x_stride = rounded.stride;
-    }
-    run(shader, {reduction_lanes(stream.context(), 8), kRows, per_group}, rows, tokens, grid_of);
   }
 };
 
 }  // namespace
 
-bool supports_matmul(const OpDesc& op, const Device& device) { return has_shaders(*op.inputs[1], device); }
+bool supports_matmul(const OpDesc& op, const Device& device) { return has_shaders(op, device); }
 
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
-  if (kernel_of(op, context_of(device)) == ProductKernel::kDot)
-    prepared->scratch_bytes = quantized_bytes(*op.inputs[0]);
+  prepared->scratch_bytes = activation_bytes(op, kernel_of(op, context_of(device)));
   return prepared;
 }
 
@@ -124,20 +144,20 @@ void matmul(const Prepared&, const Launch& launch, Stream& s) {
   push.flags = flags_of(bias, in, x.desc->row_stride, k);
   Product product{stream, launch, w, x, bias, push, step, in, added, step, to};
   const ProductKernel kernel = kernel_of(launch.op, stream.context());
-  if (kernel == ProductKernel::kTiled) {
-    product.run(tiled_shader(w.desc->type), {}, n, static_cast<double>(rows), [&](int64_t count) {
+  if (in_tiles(kernel)) {
+    product.run(kernel, {}, n, static_cast<double>(rows), [&](int64_t count) {
       return Grid{groups(count, kTile), groups(rows, kTile)};
     });
     return;
   }
-  const uint32_t tokens = vector_tokens(stream.context(), rows);
-  product.run_vector(kernel, tokens, n, static_cast<double>(rows), [&](int64_t count) {
+  const uint32_t tokens = vector_tokens(stream.context(), rows), lanes = reduction_lanes(stream.context(), 8);
+  product.run(kernel, {lanes, kRows, tokens}, n, static_cast<double>(rows), [&](int64_t count) {
     return Grid{groups(count, kRows), groups(rows, tokens)};
   });
 }
 
 bool supports_matmul_experts(const OpDesc& op, const Device& device) {
-  return has_shaders(*op.inputs[1], device) && op.inputs[1]->shape[0] <= kMaxExperts;
+  return has_shaders(op, device) && op.inputs[1]->shape[0] <= kMaxExperts;
 }
 
 namespace {
@@ -145,20 +165,23 @@ namespace {
 // Tiles that `pairs` pairs can make at most.
 int64_t most_tiles(int64_t pairs, int64_t experts) { return pairs / kTile + std::min(pairs, experts); }
 
+// Of what moe_group.comp writes, behind the activations.
+size_t list_bytes(const OpDesc& op) {
+  const int64_t pairs = op.inputs[2]->shape.elements();
+  return sizeof(int32_t) * static_cast<size_t>(1 + 3 * most_tiles(pairs, op.inputs[1]->shape[0]) + pairs);
+}
+
 }  // namespace
 
 std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
   const ProductKernel kernel = kernel_of(op, context_of(device));
-  if (kernel == ProductKernel::kDot) prepared->scratch_bytes = quantized_bytes(*op.inputs[0]);
-  if (kernel != ProductKernel::kTiled) return prepared;
-  const int64_t pairs = op.inputs[2]->shape.elements();
-  prepared->scratch_bytes =
-      sizeof(int32_t) * static_cast<size_t>(1 + 3 * most_tiles(pairs, op.inputs[1]->shape[0]) + pairs);
+  prepared->scratch_bytes = activation_bytes(op, kernel);
+  if (in_tiles(kernel)) prepared->scratch_bytes += list_bytes(op);
   return prepared;
 }
 
-void matmul_experts(const Prepared& prepared, const Launch& launch, Stream& s) {
+void matmul_experts(const Prepared&, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
   const TensorRef& out = launch.outputs[0];
@@ -183,23 +206,22 @@ void matmul_experts(const Prepared& prepared, const Launch& launch, Stream& s) {
   push.flags = flags_of(bias, in, k, k);
   Product product{stream, launch, w, x, bias, push, step, in, added, chosen, to};
   const ProductKernel kernel = kernel_of(launch.op, stream.context());
-  if (kernel != ProductKernel::kTiled) {
-    product.run_vector(kernel, 1, experts * n, static_cast<double>(pairs) / static_cast<double>(experts), [&](int64_t) {
+  const double tokens = static_cast<double>(pairs) / static_cast<double>(experts);
+  if (!in_tiles(kernel)) {
+    product.run(kernel, {reduction_lanes(stream.context(), 8), kRows, 1}, experts * n, tokens, [&](int64_t) {
       return Grid{groups(n, kRows), u32(pairs)};
     });
     return;
   }
   const int64_t tiles = most_tiles(pairs, experts);
-  const Operand list = stream.range(*launch.scratch.buffer, launch.scratch.offset, prepared.scratch_bytes, true);
+  const Operand list = stream.range(*launch.scratch.buffer, launch.scratch.offset + activation_bytes(launch.op, kernel),
+                                    list_bytes(launch.op), true);
   const GroupPush group = {u32(experts), u32(used), count_at, fixed, chosen.at, list.at, list.at + u32(1 + 3 * tiles)};
   stream.dispatch("moe_group", {}, {step, chosen, list}, group, {});
   product.list = list;
   product.list.written = false;
   product.push.tiles_at = list.at;
-  product.run(tiled_shader(w.desc->type), {}, experts * n, static_cast<double>(pairs) / static_cast<double>(experts),
-              [&](int64_t) {
-                return Grid{groups(n, kTile), u32(tiles)};
-              });
+  product.run(kernel, {}, experts * n, tokens, [&](int64_t) { return Grid{groups(n, kTile), u32(tiles)}; });
 }
 
 }  // namespace infer::vulkan

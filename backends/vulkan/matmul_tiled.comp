@@ -2,52 +2,31 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 // Products of many tokens: a workgroup of 128 multiplies 64 rows of the weight with 64 rows of x. In steps of 32 values
-// both are unpacked into shared memory; every lane keeps 8 x 4 sums. With experts the rows of x come from a list that
-// moe_group has made: tiles of up to 64 (token, rank) pairs that chose the same expert.
+// both are unpacked into shared memory; every lane keeps 8 x 4 sums.
 
 layout(local_size_x = 128) in;
 #include "glsl/common.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Weight { uint weight_words[]; };
 layout(set = 0, binding = 2, std430) readonly buffer X { float x_values[]; };
 layout(set = 0, binding = 2, std430) readonly buffer X4 { vec4 x_vectors[]; };
-layout(set = 0, binding = 3, std430) readonly buffer Bias { float bias_values[]; };
-layout(set = 0, binding = 4, std430) readonly buffer Tiles { int tiles[]; };
-layout(set = 0, binding = 5, std430) writeonly buffer Out { float out_values[]; };
 #include "glsl/matmul_push.glsl"
+#include "glsl/tile.glsl"
 #include "glsl/weights.glsl"
 
-const uint kTile = 64u, kStep = 32u, kRow = kTile + 4u;  // padded: lanes write columns
+const uint kStep = 32u, kRow = kTile + 4u;  // padded: lanes write columns
 shared float w_tile[kStep * kRow];  // [value][row]
 shared float x_tile[kStep * kRow];  // [value][row of x]
-shared uint x_rows[kTile];          // which rows of the output; kFixedRows where there is none
 
 void main() {
   const uint lane = gl_LocalInvocationID.x;
-  const uint rows_of_x = row_count(push.count_at, push.fixed_rows);
-  uint first_row = push.row_begin + gl_WorkGroupID.x * kTile, last_row = push.row_end, out_shift = 0u;
-  if (has_experts()) {
-    if (gl_WorkGroupID.y >= uint(tiles[push.tiles_at])) return;
-    // Of a tile: its expert, its first pair in the list, how many; behind all tiles the list.
-    const uint tile = push.tiles_at + 1u + 3u * gl_WorkGroupID.y;
-    const uint expert_row = uint(tiles[tile]) * push.n;
-    first_row = expert_row + gl_WorkGroupID.x * kTile;
-    last_row = min(expert_row + push.n, push.row_end);
-    out_shift = expert_row;
-    if (first_row + kTile <= push.row_begin || first_row >= last_row) return;
-    if (lane < kTile) x_rows[lane] = lane < uint(tiles[tile + 2u]) ? uint(tiles[uint(tiles[tile + 1u]) + lane]) : kFixedRows;
-  } else {
-    if (gl_WorkGroupID.y * kTile >= rows_of_x) return;
-    const uint row = gl_WorkGroupID.y * kTile + lane;
-    if (lane < kTile) x_rows[lane] = row < rows_of_x ? row : kFixedRows;
-  }
+  const Tile tile = find_tile(lane);
+  if (tile.empty) return;
   barrier();
 
   // Loading: a lane takes one group of 16 values of one row of each side.
   const uint load_row = lane >> 1, load_half = lane & 1u;
-  const uint row = clamp(first_row + load_row, push.row_begin, last_row - 1u);
-  const uint row_at = push.weight_skip + (row - push.row_begin) * push.row_bytes;
-  const uint x_row = x_rows[load_row];
-  const uint x_at = push.x_at + (has_experts() && push.x_per_expert == 0u ? x_row / push.used : x_row) * push.x_stride;
+  const uint row_at = weight_at(tile, tile.first_row + load_row), x_row = x_rows[load_row];
+  const uint x_at = push.x_at + x_row_of(x_row) * push.x_stride;
   // Multiplying: 8 rows of the weight with 4 of x.
   const uint w_first = 8u * (lane & 7u), x_first = 4u * (lane >> 3);
   const bool idle = x_rows[x_first] == kFixedRows;
@@ -92,12 +71,6 @@ void main() {
   for (uint j = 0u; j < 4u; ++j) {
     const uint out_row = x_rows[x_first + j];
     if (out_row == kFixedRows) continue;
-    for (uint i = 0u; i < 8u; ++i) {
-      const uint r = first_row + w_first + i;
-      if (r < push.row_begin || r >= last_row) continue;
-      float y = sums[4u * i + j];
-      if (has_bias()) y += bias_values[push.bias_at + r];
-      out_values[push.out_at + out_row * push.n + r - out_shift] = y;
-    }
+    for (uint i = 0u; i < 8u; ++i) store(tile, tile.first_row + w_first + i, out_row, sums[4u * i + j]);
   }
 }

@@ -43,6 +43,7 @@ class DeviceImpl final : public VulkanDevice {
     std::string text = concat(p.model, ", ", p.driver, ", subgroups of ", p.subgroup_size);
     if (!context_.subgroups()) text += " (not used)";
     if (context_.products.dot) text += ", int8 dot products";
+    if (context_.products.matrices) text += ", matrices of halves";
     if (memory_.unified()) text += ", unified memory";
     return text;
   }

@@ -20,7 +20,8 @@ struct VulkanOptions {
   int fail_allocation = 0;      // the N-th allocation fails, counted from 1; also INFER_VULKAN_FAIL_ALLOCATION
   bool unified_memory = true;   // false: staging buffers even where the host addresses the device's memory
   bool subgroup_arithmetic = true;
-  std::string kernels;  // of products, see kernels.h; also INFER_VULKAN_KERNELS
+  uint32_t subgroup_size = 0;  // lanes that reductions count on; drivers may take another number anyway
+  std::string kernels;         // of products, see kernels.h; also INFER_VULKAN_KERNELS
 };
 
 // Names of the devices of this machine, real GPUs first: "vulkan0", "vulkan1", ... Empty without Vulkan.

@@ -50,14 +50,15 @@ struct WeightRange {
 // Cuts `rows` rows, the expert dimension counted in, into ranges.
 std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& weight, int64_t rows, int64_t row_values);
 
-// Rows of activations as quantize.comp writes them, `stride` in words of 4 bytes, at the start of the launch's scratch
-// memory, of which prepare() has asked for quantized_bytes().
-struct QuantizedRows {
+// Rows of activations as quantize.comp or to_half.comp writes them, `stride` in words of 4 bytes, at the start of the
+// launch's scratch memory, of which prepare() has asked for converted_bytes().
+enum class ActivationForm { kInt8Per32, kInt8Per256, kHalves };
+struct ConvertedRows {
   Operand operand;
   uint32_t stride;
 };
-size_t quantized_bytes(const TensorDesc& x);
-QuantizedRows quantize(VulkanStream& stream, const Launch& launch, const TensorRef& x, DataType weight);
+size_t converted_bytes(ActivationForm form, const TensorDesc& x);
+ConvertedRows convert(VulkanStream& stream, const Launch& launch, const TensorRef& x, ActivationForm form);
 
 // The name of a reduction's shader for this device, with or without operations on subgroups.
 std::string reduction_shader(const Context& context, const char* name);

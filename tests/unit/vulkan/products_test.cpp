@@ -1,8 +1,14 @@
 // The shaders of products: which are taken on which device, and what they have in common with the CPU's.
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
+#include <array>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "backends/vulkan/instance.h"
@@ -92,6 +98,99 @@ TEST_CASE("which shader multiplies follows from the device, the type and the num
   VulkanOptions no_subgroups;
   no_subgroups.subgroup_arithmetic = false;
   CHECK_FALSE(product_features(device, no_subgroups, "").dot);
+
+  device.half_matrices = true;
+  device.subgroup_size = 64;
+  CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kTiled);
+  CHECK_THROWS_AS(kernel("matrix", DataType::kQ4_K, 512), Error);
+  device.subgroup_size = 32;
+  CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kMatrix);
+  CHECK(kernel("", DataType::kQ4_K, 8) == ProductKernel::kDot);
+  CHECK(kernel("matrix", DataType::kQ4_K, 8) == ProductKernel::kVector);
+  CHECK(kernel("dot,matrix", DataType::kQ4_K, 8) == ProductKernel::kDot);
+  CHECK(kernel("dot,matrix", DataType::kQ4_K, 9) == ProductKernel::kMatrix);
+  CHECK(kernel("plain", DataType::kQ4_K, 512) == ProductKernel::kTiled);
+  CHECK(kernel("", DataType::kQ4_K, 512, true) == ProductKernel::kDot);
+  for (const DataType wide : {DataType::kF32, DataType::kBF16, DataType::kF16, DataType::kMXFP4}) {
+    CHECK(kernel("", wide, 512) == ProductKernel::kTiled);
+  }
+}
+
+TEST_CASE("of the matrices that a device lists only 16 x 16 x 16 halves with F32 sums are taken") {
+  VkCooperativeMatrixPropertiesNV good = {};
+  good.MSize = good.NSize = good.KSize = 16;
+  good.AType = good.BType = VK_COMPONENT_TYPE_FLOAT16_NV;
+  good.CType = good.DType = VK_COMPONENT_TYPE_FLOAT32_NV;
+  good.scope = VK_SCOPE_SUBGROUP_NV;
+  VkCooperativeMatrixPropertiesNV half_sums = good, narrow = good, wide_scope = good;
+  half_sums.CType = half_sums.DType = VK_COMPONENT_TYPE_FLOAT16_NV;
+  narrow.NSize = 8;
+  wide_scope.scope = VK_SCOPE_WORKGROUP_NV;
+  CHECK_FALSE(vulkan::has_half_matrices({}));
+  CHECK_FALSE(vulkan::has_half_matrices(std::array{half_sums, narrow, wide_scope}));
+  CHECK(vulkan::has_half_matrices(std::array{half_sums, good}));
+}
+
+TEST_CASE("all shaders are valid SPIR-V, those that no device here runs too") {
+  if (std::system("spirv-val --version >/dev/null 2>&1") != 0) {
+    test::skip("valid SPIR-V", "no spirv-val (package spirv-tools)");
+    return;
+  }
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / concat("infer_shader_", getpid(), ".spv");
+  for (const vulkan::Shader& shader : vulkan::all_shaders()) {
+    CAPTURE(shader.name);
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(shader.code.data()),
+               static_cast<std::streamsize>(shader.code.size_bytes()));
+    CHECK(std::system(concat("spirv-val --target-env vulkan1.2 ", file.string()).c_str()) == 0);
+  }
+  std::filesystem::remove(file);
+}
+
+TEST_CASE("matrices of halves, spelled out: as exact as halves are, activations of any size") {
+  const std::string name = device_name("products of halves");
+  if (name.empty()) return;
+  VulkanOptions matrices, plain;
+  matrices.kernels = "matrix-emulated";
+  plain.kernels = "plain";
+  const std::unique_ptr<Device> a = create_vulkan_device(name, matrices), b = create_vulkan_device(name, plain);
+  for (const TypeTraits& t : all_types()) {
+    if (!t.dot || t.activation == ActivationFormat::kF32 || t.type == DataType::kMXFP4) continue;
+    CAPTURE(t.name);
+    REQUIRE(vulkan::find_shader(concat("matmul_matrix.", t.name)));
+    // Beyond 65504 and below 2^-24 no half is.
+    for (const float size : {1.0f, 1e6f, 1e-12f}) {
+      CAPTURE(size);
+      Problem p = problem(t.type, 70, 256, 67);
+      for (float& v : p.x) v *= size;
+      const double off = largest_difference(multiply(*a, t.type, p.n, p.k, p.weight, p.x, 67),
+                                            multiply(*b, t.type, p.n, p.k, p.weight, p.x, 67));
+      CHECK(off / size < 256 * 0.25 * 0x1p-10);  // every product is off by two roundings at most
+      CHECK(off > 0);
+    }
+  }
+}
+
+TEST_CASE("reductions add all lanes, whatever the size of a subgroup") {
+  const std::string name = device_name("sizes of subgroups");
+  if (name.empty()) return;
+  const Problem p = problem(DataType::kQ6_K, 21, 1280, 5);
+  const std::vector<float> expected =
+      multiply(*create_vulkan_device(name), DataType::kQ6_K, p.n, p.k, p.weight, p.x, 5);
+  const auto norm = [](Graph& g, const Weight& x, const Weight&) { return g.rms_norm(g.weight(x), nullptr, 1e-5f); };
+  const std::vector<float> normed = multiply(*create_vulkan_device(name), DataType::kQ6_K, p.k, p.k, {}, p.x, 5, norm);
+  for (const bool arithmetic : {true, false}) {
+    for (const uint32_t size : {1u, 4u, 8u, 16u, 32u, 64u, 128u}) {
+      CAPTURE(arithmetic);
+      CAPTURE(size);
+      VulkanOptions options;
+      options.subgroup_size = size;
+      options.subgroup_arithmetic = arithmetic;
+      const std::unique_ptr<Device> device = create_vulkan_device(name, options);
+      CHECK(largest_difference(multiply(*device, DataType::kQ6_K, p.n, p.k, p.weight, p.x, 5), expected) < 2e-5);
+      CHECK(largest_difference(multiply(*device, DataType::kQ6_K, p.k, p.k, {}, p.x, 5, norm), normed) < 2e-6);
+    }
+  }
 }
 
 TEST_CASE("products of quantized activations are those of the CPU but for roundings of floats") {

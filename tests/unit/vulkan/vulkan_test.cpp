@@ -50,6 +50,10 @@ TEST_CASE("every weight type has its shaders, and blocks of the size that blocks
     for (const char* name : {"matmul_vector.", "matmul_vector_plain.", "matmul_tiled."}) {
       CHECK(vulkan::find_shader(concat(name, t.name)));
     }
+    if (!t.quantized) continue;
+    for (const char* name : {"matmul_dot.", "matmul_matrix.", "matmul_matrix_emulated."}) {
+      CHECK(vulkan::find_shader(concat(name, t.name)));
+    }
   }
 }
 

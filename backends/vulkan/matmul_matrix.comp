@@ -1,0 +1,81 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#ifndef EMULATED
+#extension GL_NV_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#endif
+// As matmul_tiled, by cooperative matrices: a workgroup of four subgroups of 32 multiplies 64 rows of the weight with 64
+// rows of x, a subgroup 32 with 32. Both are halves in shared memory, sums are F32. Rows of x come from to_half.comp, each
+// scaled by a power of two that is taken off at the end.
+
+layout(local_size_x = 128) in;
+#include "glsl/common.glsl"
+layout(set = 0, binding = 1, std430) readonly buffer Weight { uint weight_words[]; };
+layout(set = 0, binding = 2, std430) readonly buffer X { uvec4 x_halves[]; };
+layout(set = 0, binding = 2, std430) readonly buffer Factors { float x_factors[]; };
+#include "glsl/matmul_push.glsl"
+#include "glsl/tile.glsl"
+#include "glsl/weights.glsl"
+
+const uint kRow = 5u;               // of 32 halves in words of 16 bytes, padded: columns spread over the banks
+const uint kOutRow = kTile + 4u;
+shared uvec4 w_tile[kTile * kRow];  // [row][32 values]
+shared uvec4 x_tile[kTile * kRow];  // [row of x][32 values]
+shared float out_tile[kTile * kOutRow];  // [row of x][row]
+
+#ifdef EMULATED
+#include "glsl/matrices_emulated.glsl"
+#else
+#include "glsl/matrices_nv.glsl"
+#endif
+
+uvec4 eight_halves(vec4 a, vec4 b) {
+  return uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw), packHalf2x16(b.xy), packHalf2x16(b.zw));
+}
+
+void main() {
+  const uint lane = gl_LocalInvocationID.x;
+  const Tile tile = find_tile(lane);
+  if (tile.empty) return;
+  barrier();
+
+  // Loading: a lane takes one group of 16 values of one row of each side.
+  const uint load_row = lane >> 1, load_half = lane & 1u, load_to = load_row * kRow + 2u * load_half;
+  const uint row_at = weight_at(tile, tile.first_row + load_row), x_row = x_rows[load_row];
+  const uint x_at = (push.x_at + x_row_of(x_row) * push.x_stride) / 4u;
+  // Multiplying: which rows of the tiles.
+  const uint w_first = 32u * (subgroup_index() & 1u), x_first = 32u * (subgroup_index() >> 1);
+
+  Sums sums[4];  // [16 rows][16 rows of x]
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) sums[i] = no_sums();
+  const uint groups = push.k / 16u;
+  for (uint start = 0u; start < groups; start += 2u) {
+    const uint group = start + load_half;
+    const Group g = load_group(row_at, group, push.k);
+    vec4 w[4];
+    for (uint j = 0u; j < 4u; ++j) w[j] = fma(vec4(g.scale), g.code[j], vec4(g.offset));
+    w_tile[load_to] = eight_halves(w[0], w[1]);
+    w_tile[load_to + 1u] = eight_halves(w[2], w[3]);
+    const bool present = x_row != kFixedRows;
+    x_tile[load_to] = present ? x_halves[x_at + 2u * group] : uvec4(0u);
+    x_tile[load_to + 1u] = present ? x_halves[x_at + 2u * group + 1u] : uvec4(0u);
+    barrier();
+    [[unroll]] for (uint v = 0u; v < 2u; ++v) multiply_add(sums, w_first * kRow + 2u * v, x_first * kRow + 2u * v);
+    barrier();
+  }
+
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    [[unroll]] for (uint j = 0u; j < 2u; ++j) {
+      put_sums(sums[2u * i + j], (x_first + 16u * j) * kOutRow + w_first + 16u * i);
+    }
+  }
+  barrier();
+  for (uint i = lane; i < kTile * kTile; i += 128u) {
+    const uint row = i % kTile, out_row = x_rows[i / kTile];
+    if (out_row == kFixedRows) continue;
+    const float factor = x_factors[push.x_at + x_row_of(out_row) * push.x_stride + push.k / 2u];
+    store(tile, tile.first_row + row, out_row, out_tile[i / kTile * kOutRow + row] * factor);
+  }
+}
