@@ -2,25 +2,14 @@
 
 import json
 
+from completions import PROMPTS, expect_recorded_text, expect_recorded_tokens, recorded
 from harness import expect, expect_equal, main, run, shared, skip, test, test_each
-from models import cpu_levels, logprobs, succeeded
-
-RECORDED = "tinystories-656k-f32"
-PROMPTS = range(4)
-# Where the recording's two best logits lie closer than this, rounding may decide between them.
-SURE_GAP = 0.004
+from models import cpu_levels, succeeded
 
 
 def ways_to_run():
     """(flags, environment): the definitions, and the CPU on every level."""
     return [(("--device", "ref"), {})] + [((), {"INFER_CPU": level}) for level in cpu_levels()]
-
-
-def recorded(index):
-    """(model, one recorded completion)."""
-    completions = json.loads(shared("goldens", "generate", f"{RECORDED}.json").read_text())
-    expect_equal(len(completions), len(PROMPTS), "recorded prompts")
-    return shared("models", f"{RECORDED}.gguf"), completions[index]
 
 
 @test_each(*PROMPTS)
@@ -32,28 +21,14 @@ def prompt_has_the_recorded_tokens(index):
 
 @test_each(*PROMPTS)
 def recorded_tokens_are_the_likeliest(index):
-    """Each recorded token, given those before it, so that one tie does not end the comparison."""
-    model, completion = recorded(index)
-    prompt, tokens = completion["prompt_tokens"], completion["tokens"]
-    limit = SURE_GAP if completion["smallest_logit_gap"] < SURE_GAP else 0
     for flags, env in ways_to_run():
-        positions = logprobs(model, prompt + tokens, *flags, top=10, env=env)
-        for i, token in enumerate(tokens):
-            after = positions[len(prompt) - 1 + i]
-            gap = max(after.values()) - after.get(token, float("-inf"))
-            expect(gap <= limit, f"{flags} {env}: token {i} of the text is {gap:.4f} below the best, at most {limit}")
+        expect_recorded_tokens(*recorded(index), flags, env)
 
 
 @test_each(*PROMPTS)
 def greedy_text_is_the_recorded_text(index):
-    """Up to the first step that was nearly tied; that is the whole text for most prompts."""
-    model, completion = recorded(index)
     for flags, env in ways_to_run():
-        result = succeeded(run("-m", model, "-p", completion["prompt"], "--temp", 0, "-n", len(completion["tokens"]),
-                               "--quiet", *flags, env=env))
-        sure = completion["sure_text"]
-        expect(result.out.startswith(sure), f"{flags} {env}: expected {sure!r}", result)
-        expect(abs(len(result.out) - len(completion["text"])) < 100, "as many tokens as recorded", result)
+        expect_recorded_text(*recorded(index), flags, env)
 
 
 @test

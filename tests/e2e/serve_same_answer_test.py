@@ -1,16 +1,18 @@
 """What `infer serve` answers to many at once is, to the letter, what `infer run` answers alone."""
 
 import concurrent.futures
+import json
 import random
 import time
 
 from harness import expect, expect_equal, main, run, test
 from models import DEMO_TARGET, succeeded
 from serving import Server, text_of
+from vulkan_devices import on_device
 
 REQUESTS, CONCURRENCY = 200, 32
 # Little room: sequences are preempted and prompts are cut into chunks.
-SMALL = ("-c", 512, "--parallel", 16, "--kv-tokens", 640, "--ubatch-size", 40, "--max-queue", 200)
+SMALL = ("-c", 512, "--parallel", 16, "--ubatch-size", 40, "--max-queue", 200, "--kv-tokens")
 
 STORY = ("Once upon a time there was a small duck named Donny. He lived by the river near the old mill of Lindale, and "
          "every morning he swam to the bridge to see who was crossing it. ")
@@ -28,14 +30,15 @@ def cases(chance):
                 yield prefix + ending, fields, chance.randrange(20, 120), n
 
 
-def expected_texts(prompt, fields, max_tokens, n):
+def expected_texts(model, prompt, fields, max_tokens, n):
+    """`model`: the file, and more flags."""
     flags = [f"--{name.replace('temperature', 'temp').replace('_', '-')}={value}"
              for name, value in fields.items() if name != "seed"]
     texts = []
     for i in range(n):
         seed = [f"--seed={fields['seed'] + i}"] if "seed" in fields else []
-        texts.append(succeeded(run("run", "-m", DEMO_TARGET, "--raw", "--quiet", "--ignore-eos", "-t", 1, "-p", prompt,
-                                   "-n", max_tokens, *flags, *seed)).out)
+        texts.append(succeeded(run("run", "--raw", "--quiet", "--ignore-eos", "-t", 1, "-p", prompt, "-n", max_tokens,
+                                   *flags, *seed, "-m", *model)).out)
     return texts
 
 
@@ -49,17 +52,14 @@ def served_texts(server, case, stream, delay):
     return [c["text"] for c in server.answer("/v1/completions", body)["choices"]]
 
 
-@test
-def two_hundred_requests_at_once_answer_as_one_alone():
-    chance = random.Random(5)
-    all_cases = list(cases(chance))
+def answer_at_once_as_alone(model, kv_tokens, all_cases, n_requests, chance):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        expected = list(pool.map(lambda case: expected_texts(*case), all_cases))
+        expected = list(pool.map(lambda case: expected_texts(model, *case), all_cases))
     expect(len({tuple(texts) for texts in expected}) > len(all_cases) // 2, "the answers differ", expected)
-    with Server(DEMO_TARGET, *SMALL, "-t", 2) as server, \
+    with Server(*model, "-t", 2, *SMALL, kv_tokens) as server, \
             concurrent.futures.ThreadPoolExecutor(CONCURRENCY) as pool:
         asked = [(chance.randrange(len(all_cases)), chance.random() < 0.5, chance.random() * 0.05)
-                 for _ in range(REQUESTS)]
+                 for _ in range(n_requests)]
         answers = pool.map(lambda ask: served_texts(server, all_cases[ask[0]], *ask[1:]), asked)
         for (which, stream, _), texts in zip(asked, answers):
             expect_equal(texts, expected[which], f"answer to {all_cases[which]}, stream {stream}")
@@ -68,6 +68,42 @@ def two_hundred_requests_at_once_answer_as_one_alone():
         expect(metrics["infer_prefix_hit_tokens_total"] > 0, "some prefix was found", metrics)
         expect_equal(metrics["infer_kv_blocks_used"], 0, "blocks in use when all is said")
     expect_equal(server.code, 0, "exit code")
+
+
+@test
+def two_hundred_requests_at_once_answer_as_one_alone():
+    chance = random.Random(5)
+    answer_at_once_as_alone([DEMO_TARGET], 640, list(cases(chance)), REQUESTS, chance)
+
+
+@test
+def with_half_of_the_layers_on_a_vulkan_device_too():
+    """Fewer requests, in less room, since processors may play the GPU."""
+    chance = random.Random(6)
+    some = [(prompt, fields, min(max_tokens, 60), n) for prompt, fields, max_tokens, n in cases(chance)][::7]
+    answer_at_once_as_alone([DEMO_TARGET, *half_on_vulkan(), "--deterministic"], 256, some, 14, chance)
+
+
+def half_on_vulkan():
+    n_layer = json.loads(succeeded(run("plan", "-m", DEMO_TARGET, "--json")).out)["devices"][0]["layers"]
+    return on_device(n_layer // 2 + 1)  # the output counts as a layer
+
+
+@test
+def log_probabilities_on_a_vulkan_device_do_not_depend_on_the_neighbours():
+    """Which a text hardly shows. Nothing of the first round is found in the second one's cache."""
+    with Server(DEMO_TARGET, *half_on_vulkan(), "--deterministic", "-t", 2, "-c", 512, "--parallel", 8,
+                "--ubatch-size", 40) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        def choices(prompt, salt):
+            body = {"prompt": prompt, "max_tokens": 12, "temperature": 0, "logprobs": 5, "ignore_eos": True}
+            return server.answer("/v1/completions", {**body, "cache_salt": salt})["choices"]
+
+        prompts = [(STORY * 2)[:30 + 35 * i] for i in range(8)]
+        alone = [choices(prompt, "alone") for prompt in prompts]
+        at_once = list(pool.map(lambda prompt: choices(prompt, "at once"), prompts))
+        sizes = server.metrics()
+        expect(sizes["infer_step_batch_size_sum"] > 1.5 * sizes["infer_step_batch_size_count"], "batches", sizes)
+        expect_equal(at_once, alone, "choices")
 
 
 @test

@@ -1,11 +1,13 @@
-// A Vulkan layer for tests, between the program and the driver: drivers that fail, and a lavapipe that says it is a GPU.
-// Loaded by VK_LAYER_PATH=FOLDER VK_INSTANCE_LAYERS=VK_LAYER_INFER_faults, told by the environment:
+// A Vulkan layer for tests, between the program and the driver: drivers that fail, and a lavapipe that says it is a
+// GPU. Loaded by VK_LAYER_PATH=FOLDER VK_INSTANCE_LAYERS=VK_LAYER_INFER_faults, told by the environment:
 //
 //   INFER_FAULTS_TYPE=discrete|integrated|software   the type that devices report
 //   INFER_FAULTS_MEMORY=N    the N-th call that a driver may answer so finds no memory (VK_ERROR_OUT_OF_DEVICE_MEMORY)
-//   INFER_FAULTS_LOST=N      the device is lost with the N-th submission: that call and all later ones on the queue fail
+//   INFER_FAULTS_LOST=N      the device is lost with the N-th submission: that call and all later ones on the queue
+//   fail
 //
-// What was done is said on standard error. One instance and one kind of device per process, and one thread that submits.
+// What was done is said on standard error. One instance and one kind of device per process, and one thread that
+// submits.
 #include <vulkan/vk_layer.h>
 
 #include <array>
