@@ -1,34 +1,35 @@
 #!/usr/bin/env python3
 """Prompt and generation speed of a model with none, half and all of its layers on a device.
 
-    gpu_table.py DEVICE MODEL.gguf
+    gpu_table.py DEVICE MODEL.gguf|SHAPE:TYPE [--prompt 512] [--tokens 64] [--repetitions 3]
 
-The share of the limit is of the device's (with no layers there: the CPU's) own read bandwidth, measured in the same run.
-What a token takes at half beyond the mean of none and all is the time lost at the border between the devices.
+SHAPE:TYPE is a well-known shape with random weights (infer bench --help lists them): tinyllama-1.1b:Q4_K_M. The shares are
+of the limits of the devices that take part, measured in the same run; GB/s are those of the weights read. At half, the
+time lost at the border is what a token takes beyond the time that the bytes on either side take with none and with all.
 """
 
+import argparse
 import json
+import os
 import pathlib
 import subprocess
-import sys
 
 INFER = str(pathlib.Path(__file__).resolve().parents[1] / "build" / "infer")
 
 
 def infer(*arguments):
-    done = subprocess.run([INFER, *map(str, arguments)], stdout=subprocess.PIPE, text=True, check=True)
+    command = [INFER, *map(str, arguments), "--json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False,
+                          env={**os.environ, "INFER_DEVICE": ""})
+    if not done.stdout:
+        raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}")
     return json.loads(done.stdout)
 
 
-def layers(model):
-    metadata = infer("inspect", model, "--json")["metadata"]
-    return int(next(entry["value"] for entry in metadata if entry["key"].endswith(".block_count")))
-
-
-def measure(device, model, n):
-    flags = ("-ngl", n, "--device", device) if n else ()
-    results = infer("bench", "-m", model, "-p", 512, "-n", 64, "--json", *flags)["results"]
-    return {result["test"]: result for result in results}
+def measure(options, model, flags):
+    document = infer("bench", *model, *flags, "-p", options.prompt, "-n", options.tokens, "-r", options.repetitions)
+    results = {result["test"]: result for result in document["results"]}
+    return results, document["machine"]["read_bandwidth"]
 
 
 def share(result):
@@ -36,21 +37,38 @@ def share(result):
     return f"{fraction:6.1%}" if fraction else "     -"
 
 
+def gigabytes(result, bandwidth):
+    fraction = result.get("fraction_of_limit")
+    return f"{fraction * bandwidth / 1e9:6.1f}" if fraction and bandwidth else "     -"
+
+
 def main():
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    device, model = sys.argv[1:]
-    n_layer = layers(model)
-    rows = [(n, measure(device, model, n)) for n in (0, (n_layer + 1) // 2, "all")]
-    print(f"{pathlib.Path(model).name} on {device}, {n_layer} layers")
-    print(f"{'-ngl':>5} {'prompt t/s':>11} {'limit':>6} {'decode t/s':>11} {'limit':>6} {'ms/token':>9}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("device")
+    parser.add_argument("model")
+    parser.add_argument("--prompt", type=int, default=512)
+    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--repetitions", type=int, default=3)
+    options = parser.parse_args()
+    shape, _, kind = options.model.partition(":")
+    model = ("-m", options.model) if options.model.endswith(".gguf") else ("--shape", shape, "--type", kind or "Q4_K_M")
+
+    n_layer = infer("plan", *model, "-ngl", 0)["devices"][0]["layers"]
+    half = n_layer // 2 + 1  # and the output, which counts as a layer
+    print(f"{pathlib.Path(options.model).name} on {options.device}: {n_layer} layers, prompts of {options.prompt} tokens")
+    print(f"{'-ngl':>5} {'prompt t/s':>11} {'limit':>6} {'decode t/s':>11} {'limit':>6} {'GB/s':>6} {'ms/token':>9}", flush=True)
     times = []
-    for n, found in rows:
-        decode = found["decode"]["tokens_per_second"]
-        times.append(1000 / decode)
-        print(f"{n:>5} {found['prefill']['tokens_per_second']:11.1f} {share(found['prefill'])} "
-              f"{decode:11.1f} {share(found['decode'])} {times[-1]:9.2f}")
-    print(f"lost at the border at half: {times[1] - (times[0] + times[2]) / 2:.2f} ms per token")
+    for n in (0, half, "all"):
+        flags = ("-ngl", n, "--device", options.device) if n else ("--device", "cpu")
+        found, bandwidth = measure(options, model, flags)
+        decode, prefill = found["decode"], found["prefill"]
+        times.append(1000 / decode["tokens_per_second"])
+        print(f"{n:>5} {prefill['tokens_per_second']:11.1f} {share(prefill)} {decode['tokens_per_second']:11.1f} "
+              f"{share(decode)} {gigabytes(decode, bandwidth)} {times[-1]:9.2f}", flush=True)
+    weights = [d["weights"] for d in infer("plan", *model, "-ngl", half, "--device", options.device)["devices"]]
+    moved = weights[1] / sum(weights)
+    lost = times[1] - times[0] * (1 - moved) - times[2] * moved
+    print(f"lost at the border at {half} ({moved:.0%} of the weights on {options.device}): {lost:.2f} ms per token")
 
 
 main()

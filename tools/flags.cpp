@@ -142,7 +142,7 @@ void add_offload_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option(
          "--device", flags.devices,
          "-dev: devices of the layers that -ngl counts, in their order; infer devices lists them (default: the first "
-         "GPU, without one the CPU; $INFER_DEVICE)")
+         "GPU, without one the CPU)")
       ->envname("INFER_DEVICE")
       ->delimiter(',')
       ->allow_extra_args(false)
