@@ -4,6 +4,7 @@
 #ifndef EMULATED
 #extension GL_NV_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #endif
 // As matmul_tiled, by cooperative matrices: a workgroup of four subgroups of 32 multiplies 64 rows of the weight with 64

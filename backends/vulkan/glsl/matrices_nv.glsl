@@ -3,7 +3,7 @@
 #define Sums fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
 #define Halves fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
 
-uint subgroup_index() { return gl_LocalInvocationID.x / 32u; }
+uint subgroup_index() { return gl_SubgroupID; }
 Sums no_sums() { return Sums(0.0); }
 
 // sums[2i + j] += the i-th 16 rows from w_at times the j-th 16 rows of x from x_at, both [row][16 values].
