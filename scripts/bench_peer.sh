@@ -7,6 +7,8 @@
 set -euo pipefail
 here=$PWD
 cd "$(dirname "$0")/.."
+# Both on the CPU, also beside a GPU.
+export INFER_DEVICE=cpu
 
 [ -n "${INFER_BINARY:-}" ] || scripts/build.sh infer >&2
 scripts/install_peer.sh

@@ -4,6 +4,8 @@
 # tests ran and none failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# The other programs compute on the CPU; so does this one, also beside a GPU.
+export INFER_DEVICE=cpu
 
 scripts/build.sh infer
 scripts/install_peer.sh

@@ -110,7 +110,7 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
   const DeviceFunctions& f = context_.f;
   const auto fail = [&](const std::string& why) {
     return Error(ErrorCode::kOutOfMemory,
-                 concat("[", context_.name(), "] ", bytes >> 20, " MiB of memory, found ", why));
+                 concat("[", context_.name(), "] ", (bytes + (1 << 20) - 1) >> 20, " MiB of memory, found ", why));
   };
   if (++calls_ == fail_at_) throw fail("a failure that was asked for");
   if (use == Use::kDevice && budget_ && used_ + bytes > budget_) {
