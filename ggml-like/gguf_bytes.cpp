@@ -9,16 +9,20 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <future>
+#include <thread>
 #include <utility>
 
+#include "ggml-like/backend.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 
 namespace infer {
 namespace {
 
-constexpr size_t kPage = 4096;
-constexpr uint64_t kMaxRead = 1 << 30;  // Linux moves at most 2 GiB in one call
+constexpr size_t kPage = 4096, kHugePage = size_t{2} << 20;
+constexpr uint64_t kMaxRead = 1 << 30;   // Linux moves at most 2 GiB in one call
+constexpr uint64_t kMinPart = 64 << 20;  // bytes that are worth a thread
 
 [[noreturn]] void fail(const std::filesystem::path& path, ErrorCode code, const std::string& what) {
   throw Error(code, concat("[gguf] ", printable(path.string(), 4096), ": ", what));
@@ -68,24 +72,43 @@ bool FileBytes::map() {
 
 void FileBytes::load() {
   if (size_ == 0) return;
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kPage, (size_ + kPage - 1) / kPage * kPage));
+  // The system promises memory that it does not have, and ends the program when it is touched.
+  if (const uint64_t free = host_memory().free; size_ > free) {
+    fail(path_, ErrorCode::kOutOfMemory, concat("expected ", size_, " bytes of memory to read it into, found ", free));
+  }
+  // Reading weights runs through memory page by page; with huge ones, translating addresses holds it up far less.
+  const size_t page = size_ >= kHugePage ? kHugePage : kPage;
+  const size_t rounded = (size_ + page - 1) / page * page;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(page, rounded));
   if (!memory) fail(path_, ErrorCode::kOutOfMemory, concat("no memory for its ", size_, " bytes"));
+  if (page == kHugePage) ::madvise(memory, rounded, MADV_HUGEPAGE);
   data_ = memory;
-  read_into(memory, size_);
+  // Most of the time goes into the system's preparing of the pages, which several threads share.
+  const uint64_t parts =
+      std::clamp<uint64_t>(std::min<uint64_t>(std::thread::hardware_concurrency(), size_ / kMinPart), 1, 8);
+  const uint64_t part = (rounded / page + parts - 1) / parts * page;
+  std::vector<std::future<void>> readers;
+  for (uint64_t begin = 0; begin < size_; begin += part) {
+    readers.push_back(
+        std::async(std::launch::async, [=, this] { read_into(memory + begin, begin, std::min(part, size_ - begin)); }));
+  }
+  for (std::future<void>& reader : readers) reader.get();
 }
 
 std::vector<std::byte> FileBytes::read_start(uint64_t n) const {
   std::vector<std::byte> bytes(n);
-  read_into(bytes.data(), n);
+  read_into(bytes.data(), 0, n);
   return bytes;
 }
 
-void FileBytes::read_into(std::byte* target, uint64_t n) const {
+void FileBytes::read_into(std::byte* target, uint64_t begin, uint64_t n) const {
   for (uint64_t done = 0; done < n;) {
-    const ssize_t got = ::pread(descriptor_, target + done, std::min(n - done, kMaxRead), static_cast<off_t>(done));
+    const ssize_t got =
+        ::pread(descriptor_, target + done, std::min(n - done, kMaxRead), static_cast<off_t>(begin + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path_, ErrorCode::kIo, concat("cannot read: ", std::strerror(errno)));
-    if (got == 0) fail(path_, ErrorCode::kIo, concat("ended at byte ", done, " while it was read, had ", size_));
+    if (got == 0)
+      fail(path_, ErrorCode::kIo, concat("ended at byte ", begin + done, " while it was read, had ", size_));
     done += static_cast<uint64_t>(got);
   }
 }

@@ -23,7 +23,7 @@ class FileBytes {
 
   // Maps the whole file read-only; false when the system refuses.
   bool map();
-  // Reads the whole file into memory aligned to a page.
+  // Reads the whole file into memory aligned to a page; in huge pages where the system gives them.
   void load();
   // What map() or load() brought.
   std::span<const std::byte> bytes() const { return {data_, data_ ? size_ : 0}; }
@@ -34,7 +34,8 @@ class FileBytes {
   void close_descriptor();
 
  private:
-  void read_into(std::byte* target, uint64_t n) const;
+  // Bytes [begin, begin + n) of the file.
+  void read_into(std::byte* target, uint64_t begin, uint64_t n) const;
 
   std::filesystem::path path_;
   int descriptor_ = -1;

@@ -182,6 +182,10 @@ void add_offload_flags(CLI::App& app, ModelFlags& flags) {
 void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
   add_model_file_flag(app, flags.model);
   app.get_option("--model")->required(required);
+  app.add_flag(
+      "--no-mmap", flags.no_mmap,
+      "Read the model file into memory of our own, in huge pages where the system gives them, instead of mapping "
+      "it: a slower start and the file's size of memory, for faster generation");
   app.add_option("-c,--ctx-size", flags.context, "Context in tokens (default: the model's own, at most 4096)")
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->type_name("N");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ggml-like/gguf.h"
 #include "src/engine/engine.h"
 #include "src/text/sampler_params.h"
 
@@ -15,6 +16,7 @@ namespace infer {
 // Which model, and how it is run.
 struct ModelFlags {
   std::string model;
+  bool no_mmap = false;                     // --no-mmap
   int64_t context = 0;                      // -c; 0: the model's own, at most kDefaultContext
   int threads = 0;                          // -t; 0: physical cores
   int threads_batch = 0;                    // -tb; 0: as -t
@@ -30,6 +32,7 @@ struct ModelFlags {
   bool profile = false;                     // --profile, of the commands that have it
 
   EngineOptions engine_options() const;  // throws Error(kInvalidArgument)
+  GgufOpenOptions open_options() const { return {.use_mmap = !no_mmap}; }
 };
 void add_model_file_flag(CLI::App& app, std::string& model);
 // `required`: -m must be given.

@@ -37,7 +37,7 @@ int run_logprobs(const LogprobsOptions& options) {
   if (options.has_prompt == !options.tokens.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "[logprobs] either --tokens or -p, found both or neither");
   }
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model));
+  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options()));
   const Tokenizer tokenizer(model->vocabulary());
   Request request;
   request.id = 1;

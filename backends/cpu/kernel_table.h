@@ -3,6 +3,7 @@
 // threads and call these.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ggml-like/op.h"
@@ -13,7 +14,7 @@ namespace infer::cpu {
 // Rows [row_begin, row_end) of a weight matrix times n_tokens activations: out[t * out_stride + row].
 // Quantized types: `x` is Activation256 x[k / 256][x_stride] or Activation32 x[k / 32][x_stride], as the type wants,
 // with x_stride the number of tokens rounded up to kTokenPadding; blocks of padding tokens are readable. Float types:
-// `x` is const float* const*, a row of k values per token. `scratch` has product_scratch_bytes(n_tokens), 64-byte
+// `x` is const float* const*, a row of k values per token. `scratch` has product_scratch_bytes(n_tokens, k), 64-byte
 // aligned. Weights are prefetched in order up to `stream_end`, where this thread's part ends, and from `next` on.
 struct ProductArgs {
   const uint8_t* weight;
@@ -32,8 +33,12 @@ using ProductKernel = void (*)(const ProductArgs&);
 inline constexpr int kTokenPadding = 4;
 inline constexpr int kProductRows = 48;  // rows to give to a thread are a multiple of this where there are enough
 inline int64_t padded_tokens(int64_t n) { return (n + kTokenPadding - 1) / kTokenPadding * kTokenPadding; }
-inline size_t product_scratch_bytes(int64_t n_tokens) {
-  return static_cast<size_t>(padded_tokens(n_tokens)) * kProductRows * sizeof(float) + 16 * 512;
+inline constexpr int kStreamedTokens = 4;  // most that products_streamed.h takes
+inline size_t product_scratch_bytes(int64_t n_tokens, int64_t k) {
+  const int64_t panels = padded_tokens(n_tokens) * kProductRows * static_cast<int64_t>(sizeof(float)) + 16 * 512;
+  // StreamInputs: of each block, at most 8 vectors of pairs, 16 values and 256 codes.
+  const int64_t streams = n_tokens > kStreamedTokens ? 0 : kStreamedTokens * (k / 256 * (8 * 64 + 64 + 256) + 64);
+  return static_cast<size_t>(std::max(panels, streams));
 }
 
 // One (token, head group) unit of attention: the queries of `n_queries` tokens with consecutive positions that share a

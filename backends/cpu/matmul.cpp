@@ -25,7 +25,7 @@ int threads_of(Device& device) { return static_cast<CpuDevice&>(device).n_thread
 struct ScratchLayout {
   size_t activations, per_thread;
   ScratchLayout(DataType type, int64_t k, int64_t n_tokens)
-      : activations(activation_bytes(type, k, n_tokens)), per_thread(aligned(product_scratch_bytes(n_tokens))) {}
+      : activations(activation_bytes(type, k, n_tokens)), per_thread(aligned(product_scratch_bytes(n_tokens, k))) {}
 };
 
 // How the rows of a matrix are dealt out: few, large pieces of whole row groups; enough of them that a slow thread does

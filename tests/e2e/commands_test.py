@@ -123,6 +123,12 @@ def seeds():
 
 
 @test
+def weights_in_memory_say_the_same():
+    mapped, read = (text_of("-p", "once", "-n", 20, *GREEDY, *flags) for flags in ((), ("--no-mmap",)))
+    expect_equal(read, mapped, "text with --no-mmap")
+
+
+@test
 def greedy_needs_no_seed():
     expect_equal(len({text_of("-p", "once", "-n", 20, *GREEDY, "--seed", seed) for seed in (1, 2, 3)}), 1, "texts")
     expect_equal(text_of("-p", "once", "-n", 20, "--top-k", 1, "--seed", 5, "--ignore-eos"),

@@ -249,7 +249,7 @@ int run_bench(const BenchOptions& options) {
   if (!some(options.prompts) && !some(options.generations)) {
     throw Error(ErrorCode::kInvalidArgument, "[bench] something to measure: -p or -n above 0, found neither");
   }
-  const auto file = options.shape.empty() ? GgufFile::open(options.model.model)
+  const auto file = options.shape.empty() ? GgufFile::open(options.model.model, options.model.open_options())
                                           : open_shape(options.shape, options.type, RandomWeights::kFill);
   Bench bench(load_model(file), options);
   if (!bench.run()) return 130;

@@ -100,7 +100,8 @@ int run_imatrix(const ImatrixOptions& options) {
   }
   if (!options.file.empty() && options.model.model.empty())
     throw Error(ErrorCode::kInvalidArgument, "[imatrix] -m: a model that reads the text, found none");
-  const auto model = options.model.model.empty() ? nullptr : GgufFile::open(options.model.model);
+  const auto model =
+      options.model.model.empty() ? nullptr : GgufFile::open(options.model.model, options.model.open_options());
   ImportanceSums total = read_files(options, model.get());
   if (!options.file.empty() && !read_text(options, model, total)) return 130;
   total.write(options.out);

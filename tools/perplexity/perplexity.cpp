@@ -96,7 +96,7 @@ int run_perplexity(const PerplexityOptions& options) {
   if (!base && options.file.empty()) throw Error(ErrorCode::kInvalidArgument, "[perplexity] a text (-f), found none");
   std::string text;
   if (!base) text = read_text_file(options.file);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model));
+  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options()));
   if (base && base->n_vocab() != model->n_vocab()) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("[perplexity] --kl-divergence: distributions over ", model->n_vocab(),

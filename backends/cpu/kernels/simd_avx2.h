@@ -138,32 +138,45 @@ template <int N>
 INFER_SIMD I i_shr_second(I a) {
   return {{a.v[0], _mm256_srli_epi32(a.v[1], N)}};
 }
-// Byte A of x, zero-extended, in lanes 0..7 and byte A + 1 in lanes 8..15.
-template <int A>
-INFER_SIMD I i_spread_halves(int32_t x) {
-  INFER_EACH(I, _mm256_shuffle_epi8(_mm256_set1_epi32(x), _mm256_set1_epi32(static_cast<int>(0xffffff00u) + A + h)));
+// lanes[i] is lane i of a, then of b.
+INFER_SIMD void i_store_pairs(int32_t (*lanes)[2], I a, I b) {
+  alignas(32) int32_t t[2][16];
+  i_store(t[0], a), i_store(t[1], b);
+  for (int i = 0; i < 16; ++i) lanes[i][0] = t[0][i], lanes[i][1] = t[1][i];
 }
-// Byte i of x, sign-extended to 16 bits, in the lower halves of lanes 4 i .. 4 i + 3; the upper halves are zero.
-INFER_SIMD I i_spread_quarters(int32_t x) {
-  const auto order = [](int byte) { return static_cast<int>(0xffff00ffu) + byte * 256; };
-  INFER_EACH(I, _mm256_srai_epi16(_mm256_shuffle_epi8(_mm256_set1_epi32(x),
-                                                      _mm256_set_epi32(order(2 * h + 1), order(2 * h + 1),
-                                                                       order(2 * h + 1), order(2 * h + 1), order(2 * h),
-                                                                       order(2 * h), order(2 * h), order(2 * h))),
-                                  8));
-}
-// Lane i is the sum of the lanes of a[i].
-INFER_SIMD I i_sum_each(const I* a) {
-  const auto sum8 = [](const I* b) INFER_LAMBDA {
-    __m256i s4[4];
-    for (int i = 0; i < 4; ++i) {
-      const __m256i x = _mm256_add_epi32(b[2 * i].v[0], b[2 * i].v[1]);
-      s4[i] = _mm256_hadd_epi32(x, _mm256_add_epi32(b[2 * i + 1].v[0], b[2 * i + 1].v[1]));
-    }
-    const __m256i low = _mm256_hadd_epi32(s4[0], s4[1]), high = _mm256_hadd_epi32(s4[2], s4[3]);
-    return _mm256_add_epi32(_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
+// Values of 16 bits, with saturation: of every quarter, the four lanes of a, then those of b.
+INFER_SIMD I i_pack16(I a, I b) { INFER_EACH(I, _mm256_packs_epi32(a.v[h], b.v[h])); }
+// The unsigned bytes of x as values of 16 bits, each in four: bytes 0, 1 in quarters 0 and 1, bytes 2, 3 in 2 and 3.
+INFER_SIMD I i_spread_four(int32_t x) {
+  const auto order = [](int byte) INFER_LAMBDA { return static_cast<int>(0xff00ff00u) + byte * 0x10001; };
+  const auto pick = [&](int h) INFER_LAMBDA {
+    return _mm256_setr_epi32(order(2 * h), order(2 * h), order(2 * h + 1), order(2 * h + 1), order(2 * h), order(2 * h),
+                             order(2 * h + 1), order(2 * h + 1));
   };
-  return {{sum8(a), sum8(a + 8)}};
+  INFER_EACH(I, _mm256_shuffle_epi8(_mm256_set1_epi32(x), pick(h)));
+}
+// Eight signed bytes as values of 16 bits, each in four: bytes i and 4 + i in quarter i.
+INFER_SIMD I i_spread_eight(const uint8_t* p) {
+  const auto order = [](int byte) INFER_LAMBDA { return 0x00ff00ff + byte * 0x1000100; };
+  const auto pick = [&](int h) INFER_LAMBDA {
+    return _mm256_setr_epi32(order(2 * h), order(2 * h), order(2 * h + 4), order(2 * h + 4), order(2 * h + 1),
+                             order(2 * h + 1), order(2 * h + 5), order(2 * h + 5));
+  };
+  int64_t bytes;
+  __builtin_memcpy(&bytes, p, 8);
+  INFER_EACH(I, _mm256_srai_epi16(_mm256_shuffle_epi8(_mm256_set1_epi64x(bytes), pick(h)), 8));
+}
+// Lane i of a quarter is the sum of that quarter's lanes of a[i].
+INFER_SIMD I i_sum_four(const I* a) {
+  INFER_EACH(I, _mm256_hadd_epi32(_mm256_hadd_epi32(a[0].v[h], a[1].v[h]), _mm256_hadd_epi32(a[2].v[h], a[3].v[h])));
+}
+// Quarter i is the sum of the quarters of a[i].
+INFER_SIMD I i_sum_quarters(const I* a) {
+  const auto sum2 = [](const I& x, const I& y) INFER_LAMBDA {
+    const __m256i p = _mm256_add_epi32(x.v[0], x.v[1]), q = _mm256_add_epi32(y.v[0], y.v[1]);
+    return _mm256_add_epi32(_mm256_permute2x128_si256(p, q, 0x20), _mm256_permute2x128_si256(p, q, 0x31));
+  };
+  return {{sum2(a[0], a[1]), sum2(a[2], a[3])}};
 }
 INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(a.v[h], b.v[h]))); }
 

@@ -106,35 +106,45 @@ template <int N>
 INFER_SIMD I i_shr_second(I a) {
   return {_mm512_srlv_epi32(a.v, _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi32(N), 1))};
 }
-// Byte A of x, zero-extended, in lanes 0..7 and byte A + 1 in lanes 8..15.
-template <int A>
-INFER_SIMD I i_spread_halves(int32_t x) {
-  const __m512i order = _mm512_inserti64x4(_mm512_set1_epi32(static_cast<int>(0xffffff00u) + A),
-                                           _mm256_set1_epi32(static_cast<int>(0xffffff01u) + A), 1);
-  return {_mm512_shuffle_epi8(_mm512_set1_epi32(x), order)};
+// lanes[i] is lane i of a, then of b.
+INFER_SIMD void i_store_pairs(int32_t (*lanes)[2], I a, I b) {
+  const __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  _mm512_storeu_si512(lanes, _mm512_permutex2var_epi32(a.v, first, b.v));
+  _mm512_storeu_si512(lanes + 8, _mm512_permutex2var_epi32(a.v, _mm512_or_si512(first, _mm512_set1_epi32(8)), b.v));
 }
-// Byte i of x, sign-extended to 16 bits, in the lower halves of lanes 4 i .. 4 i + 3; the upper halves are zero.
-INFER_SIMD I i_spread_quarters(int32_t x) {
-  const __m512i order = _mm512_set_epi32(-0xfc01, -0xfc01, -0xfc01, -0xfc01, -0xfd01, -0xfd01, -0xfd01, -0xfd01,
-                                         -0xfe01, -0xfe01, -0xfe01, -0xfe01, -0xff01, -0xff01, -0xff01, -0xff01);
-  return {_mm512_srai_epi16(_mm512_shuffle_epi8(_mm512_set1_epi32(x), order), 8)};
+// Values of 16 bits, with saturation: of every quarter, the four lanes of a, then those of b.
+INFER_SIMD I i_pack16(I a, I b) { return {_mm512_packs_epi32(a.v, b.v)}; }
+// The unsigned bytes of x as values of 16 bits, each in four: bytes 0, 1 in quarters 0 and 1, bytes 2, 3 in 2 and 3.
+INFER_SIMD I i_spread_four(int32_t x) {
+  const auto order = [](int byte) INFER_LAMBDA { return static_cast<int>(0xff00ff00u) + byte * 0x10001; };
+  const __m512i pick =
+      _mm512_setr_epi32(order(0), order(0), order(1), order(1), order(0), order(0), order(1), order(1), order(2),
+                        order(2), order(3), order(3), order(2), order(2), order(3), order(3));
+  return {_mm512_shuffle_epi8(_mm512_set1_epi32(x), pick)};
 }
-// Lane i is the sum of the lanes of a[i].
-INFER_SIMD I i_sum_each(const I* a) {
-  __m512i s8[8], s4[4];
-  for (int i = 0; i < 8; ++i) {
-    s8[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(a[i].v, a[i + 8].v), _mm512_unpackhi_epi32(a[i].v, a[i + 8].v));
-  }
-  for (int i = 0; i < 4; ++i) {
-    s4[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(s8[i], s8[i + 4]), _mm512_unpackhi_epi32(s8[i], s8[i + 4]));
-  }
-  // Every 128 bits of s4[i] are partial sums of vectors i, i + 4, i + 8, i + 12.
-  const __m512i x =
-      _mm512_add_epi32(_mm512_shuffle_i32x4(s4[0], s4[1], 0x88), _mm512_shuffle_i32x4(s4[0], s4[1], 0xdd));
-  const __m512i y =
-      _mm512_add_epi32(_mm512_shuffle_i32x4(s4[2], s4[3], 0x88), _mm512_shuffle_i32x4(s4[2], s4[3], 0xdd));
-  const __m512i z = _mm512_add_epi32(_mm512_shuffle_i32x4(x, y, 0x88), _mm512_shuffle_i32x4(x, y, 0xdd));
-  return {_mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), z)};
+// Eight signed bytes as values of 16 bits, each in four: bytes i and 4 + i in quarter i.
+INFER_SIMD I i_spread_eight(const uint8_t* p) {
+  const auto order = [](int byte) INFER_LAMBDA { return 0x00ff00ff + byte * 0x1000100; };
+  const __m512i pick =
+      _mm512_setr_epi32(order(0), order(0), order(4), order(4), order(1), order(1), order(5), order(5), order(2),
+                        order(2), order(6), order(6), order(3), order(3), order(7), order(7));
+  int64_t bytes;
+  __builtin_memcpy(&bytes, p, 8);
+  return {_mm512_srai_epi16(_mm512_shuffle_epi8(_mm512_set1_epi64(bytes), pick), 8)};
+}
+// Lane i of a quarter is the sum of that quarter's lanes of a[i].
+INFER_SIMD I i_sum_four(const I* a) {
+  const auto add = [](__m512i x, __m512i y) INFER_LAMBDA {
+    return _mm512_add_epi32(_mm512_unpacklo_epi32(x, y), _mm512_unpackhi_epi32(x, y));
+  };
+  return {add(add(a[0].v, a[2].v), add(a[1].v, a[3].v))};
+}
+// Quarter i is the sum of the quarters of a[i].
+INFER_SIMD I i_sum_quarters(const I* a) {
+  const auto add = [](__m512i x, __m512i y) INFER_LAMBDA {
+    return _mm512_add_epi32(_mm512_shuffle_i32x4(x, y, 0x88), _mm512_shuffle_i32x4(x, y, 0xdd));
+  };
+  return {add(add(a[0].v, a[1].v), add(a[2].v, a[3].v))};
 }
 
 #ifdef __AVX512VNNI__
@@ -176,14 +186,12 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
 // The low 16 bits of every lane as halves.
 INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
 // The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
-constexpr int kStreamsTo = 2, kStreamsQ6To = 4;
+constexpr int kStreamsFrom = 1, kStreamsTo = 2, kStreamsQ6To = 4;
 #ifdef __AVX512VNNI__
-constexpr int kStreamsFrom = 2;
 constexpr bool kPairSums = false;
 #else
 // No product of bytes into 32 bits: two products of unsigned by signed bytes add up in 16.
 constexpr bool kPairSums = true;
-constexpr int kStreamsFrom = 1;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { return {_mm512_maddubs_epi16(w.v, x.v)}; }
 INFER_SIMD I i_add16(I a, I b) { return {_mm512_add_epi16(a.v, b.v)}; }

@@ -178,19 +178,32 @@ INFER_SIMD I i_shr_second(I a) {
   for (int h = 2; h < 4; ++h) a.v[h] = vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a.v[h]), N));
   return a;
 }
-// Byte A of x, zero-extended, in lanes 0..7 and byte A + 1 in lanes 8..15.
-template <int A>
-INFER_SIMD I i_spread_halves(int32_t x) {
-  INFER_EACH(I, vdupq_n_s32(x >> 8 * (A + h / 2) & 255));
+// lanes[i] is lane i of a, then of b.
+INFER_SIMD void i_store_pairs(int32_t (*lanes)[2], I a, I b) {
+  for (int h = 0; h < 4; ++h) vst2q_s32(&lanes[4 * h][0], {{a.v[h], b.v[h]}});
 }
-// Byte i of x, sign-extended to 16 bits, in the lower halves of lanes 4 i .. 4 i + 3; the upper halves are zero.
-INFER_SIMD I i_spread_quarters(int32_t x) { INFER_EACH(I, vdupq_n_s32(static_cast<int8_t>(x >> 8 * h) & 0xffff)); }
-// Lane i is the sum of the lanes of a[i].
-INFER_SIMD I i_sum_each(const I* a) {
-  const auto sum4 = [](const I& b)
-                        INFER_LAMBDA { return vaddq_s32(vaddq_s32(b.v[0], b.v[1]), vaddq_s32(b.v[2], b.v[3])); };
-  INFER_EACH(I, vpaddq_s32(vpaddq_s32(sum4(a[4 * h]), sum4(a[4 * h + 1])),
-                           vpaddq_s32(sum4(a[4 * h + 2]), sum4(a[4 * h + 3]))));
+// Values of 16 bits, with saturation: of every quarter, the four lanes of a, then those of b.
+INFER_SIMD I i_pack16(I a, I b) {
+  INFER_EACH(I, vreinterpretq_s32_s16(vcombine_s16(vqmovn_s32(a.v[h]), vqmovn_s32(b.v[h]))));
+}
+INFER_SIMD int32x4_t four_and_four(int a, int b) {
+  return vreinterpretq_s32_s16(vcombine_s16(vdup_n_s16(static_cast<int16_t>(a)), vdup_n_s16(static_cast<int16_t>(b))));
+}
+// The unsigned bytes of x as values of 16 bits, each in four: bytes 0, 1 in quarters 0 and 1, bytes 2, 3 in 2 and 3.
+INFER_SIMD I i_spread_four(int32_t x) {
+  INFER_EACH(I, four_and_four(x >> 16 * (h / 2) & 255, x >> (16 * (h / 2) + 8) & 255));
+}
+// Eight signed bytes as values of 16 bits, each in four: bytes i and 4 + i in quarter i.
+INFER_SIMD I i_spread_eight(const uint8_t* p) {
+  INFER_EACH(I, four_and_four(static_cast<int8_t>(p[h]), static_cast<int8_t>(p[4 + h])));
+}
+// Lane i of a quarter is the sum of that quarter's lanes of a[i].
+INFER_SIMD I i_sum_four(const I* a) {
+  INFER_EACH(I, vpaddq_s32(vpaddq_s32(a[0].v[h], a[1].v[h]), vpaddq_s32(a[2].v[h], a[3].v[h])));
+}
+// Quarter i is the sum of the quarters of a[i].
+INFER_SIMD I i_sum_quarters(const I* a) {
+  INFER_EACH(I, vaddq_s32(vaddq_s32(a[h].v[0], a[h].v[1]), vaddq_s32(a[h].v[2], a[h].v[3])));
 }
 #undef INFER_EACH
 

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <vector>
 
 #include "tests/unit/ggml-like/gguf_raw.h"
 
@@ -178,6 +181,27 @@ TEST_CASE("gguf: mapped, read and metadata only agree") {
       if (has_data) CHECK(reinterpret_cast<uintptr_t>(tensor.data) % 32 == 0);
     }
   }
+}
+
+TEST_CASE("gguf: a large file is read by several threads") {
+  const TemporaryFolder folder;
+  constexpr uint64_t kElements = 50'000'003, kTensor = 4 * kElements;  // three threads' worth, no whole page
+  Raw raw;
+  raw.header(1, 0).tensor("t", {kElements}, 0, 0).pad(32);
+  const uint64_t start = raw.bytes.size();
+  const auto path = folder.write("large.gguf", raw.bytes);
+  std::filesystem::resize_file(path, start + kTensor);  // zeros that take no disk
+  std::vector<uint64_t> marks;                          // places that are not zero
+  std::fstream out(path, std::ios::in | std::ios::out | std::ios::binary);
+  for (uint64_t at = 0; at < kTensor; at += 1'048'573) marks.push_back(at);
+  marks.push_back(kTensor - 1);
+  for (const uint64_t at : marks)
+    out.seekp(static_cast<std::streamoff>(start + at)).put(static_cast<char>(at % 251 + 1));
+  out.close();
+  const auto loaded = GgufFile::open(path, {.use_mmap = false}), mapped = GgufFile::open(path);
+  const GgufTensor& tensor = loaded->tensors()[0];
+  for (const uint64_t at : marks) CHECK(tensor.data[at] == std::byte(at % 251 + 1));
+  CHECK(std::memcmp(tensor.data, mapped->tensors()[0].data, kTensor) == 0);
 }
 
 TEST_CASE("gguf: a header longer than the first read is read whole without a mapping") {
