@@ -52,6 +52,7 @@ must_report() {
 }
 must_report SYNC-HAZARD "control: a race*"
 must_report VUID- "control: a binding*"
+must_report VUID-vkDestroyDevice "control: memory*"
 
 mapfile -t operations < <("$folder/bin/conformance" -ltc --no-colors | grep -xE '[a-z_]+')
 for operation in "${@:-${operations[@]}}"; do
@@ -75,6 +76,11 @@ if [ $# = 0 ]; then
   VK_INSTANCE_LAYERS+=:VK_LAYER_INFER_faults
   checked "own memory" "$folder/infer" run -m "$demo" --raw -p "Once upon a time" -n 4 --temp 0
   checked "own memory, half" "$folder/infer" run -m "$demo" --raw -p "Once upon a time" -n 4 --temp 0 -ngl 4
+  # Where a call finds no memory, what was made before must be given back.
+  for call in $(seq 2 10 152); do
+    INFER_FAULTS_MEMORY=$call checked "call $call finds no memory" \
+      bash -c '"$@" || [ $? = 1 ]' - "$folder/infer" run -m tests/data/spm.gguf -p "once upon" -n 3 --temp 0
+  done
 fi
 [ "$status" = 0 ] || exit 1
 echo "validation: nothing reported"

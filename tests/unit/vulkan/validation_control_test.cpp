@@ -34,6 +34,13 @@ TEST_CASE("control: a race between two dispatches" * doctest::skip()) {
   dispatch_twice([](vulkan::Operand& operand) { operand.written = false; });  // so that no barrier comes between
 }
 
+TEST_CASE("control: memory that is never given back" * doctest::skip()) {
+  const std::vector<std::string> names = vulkan_device_names();
+  REQUIRE(!names.empty());
+  const std::unique_ptr<Device> device = create_vulkan_device(names[0]);
+  device->allocate(2 << 20).release();
+}
+
 TEST_CASE("control: a binding that reaches beyond its buffer" * doctest::skip()) {
   dispatch_twice([](vulkan::Operand& operand) { operand.range += uint64_t{1} << 30; });
 }
