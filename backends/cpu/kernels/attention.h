@@ -19,6 +19,16 @@ INFER_SIMD const uint8_t* cache_at(const AttentionArgs& a, int position, int64_t
   return a.cache + a.table[position / kBlockTokens] * a.block_bytes + offset;
 }
 
+// Memory to prefetch little by little: `step` bytes at each of many steps. None: step is zero.
+struct Ahead {
+  const uint8_t* at;
+  int64_t step;
+  INFER_SIMD void fetch() {
+    for (int64_t i = 0; i < step; i += 64) __builtin_prefetch(at + i, 0, 2);
+    at += step;
+  }
+};
+
 template <typename T>
 INFER_SIMD I load_bytes(const T* p) {
   int32_t lanes[16];
@@ -80,10 +90,10 @@ INFER_SIMD F lane_numbers() {
 }
 
 // Scores of R rows with the 32 tokens from `position` on, masked, to their place in scores[r][256]; `queries` is
-// [key_dim][R].
+// [key_dim][R]. `ahead` is fetched from in as many steps as keys have dimensions.
 template <typename K, int R>
 INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,
-                                float* scores) {
+                                float* scores, Ahead ahead) {
   const uint8_t* head = cache_at(a, position, a.head_key_offset);
   F acc[R][2];
   for (int r = 0; r < R; ++r) acc[r][0] = acc[r][1] = f_zero();
@@ -92,6 +102,7 @@ INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows
     const int count = a.key_dim - first < 32 ? a.key_dim - first : 32;
     for (int d = 0; d < count; ++d) {
       const F k0 = keys.load(d, 0), k1 = keys.load(d, 1);
+      ahead.fetch();
       for (int r = 0; r < R; ++r) {
         const F q = f_set1(queries[(first + d) * R + r]);
         acc[r][0] = f_fma(k0, q, acc[r][0]);
@@ -154,10 +165,12 @@ struct QuantizedValues {
   }
 };
 
-// o[r] += sum over positions [from, to) of weight[r][p] * value[p], for C vectors of 16 dimensions from `dim` on.
+// o[r] += sum over positions [from, to) of weight[r][p] * value[p], for C vectors of 16 dimensions from `dim` on. With
+// `fetch`, a part of the next cut's keys is prefetched as large as that of the dimensions.
 template <typename V, int R, int C>
 INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int from, int to, int dim, int count, float* o,
-                           int o_stride) {
+                           int o_stride, bool fetch) {
+  const int64_t key_step = a.key_bytes / kBlockTokens * 16 * C / ((a.value_dim + 15) / 16 * 16);
   const int64_t row_bytes = V::row_bytes(a.value_dim);
   F acc[R][C];
   for (int r = 0; r < R; ++r) {
@@ -166,7 +179,13 @@ INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int fro
   for (int p = from; p < to;) {
     const uint8_t* block = cache_at(a, p, a.head_value_offset);
     const int stop = (p / kBlockTokens + 1) * kBlockTokens < to ? (p / kBlockTokens + 1) * kBlockTokens : to;
+    Ahead ahead = {nullptr, 0};
+    if (fetch && p + kAttentionSplit < a.sequence_length) {
+      const int64_t part = key_step * kBlockTokens / (16 * C) * dim;  // what the dimensions before have fetched
+      ahead = {cache_at(a, p + kAttentionSplit, a.head_key_offset + part), key_step};
+    }
     for (; p < stop; ++p) {
+      ahead.fetch();
       F v[C];
       V::template load<C>(block + p % kBlockTokens * row_bytes, dim, count, v);
       for (int r = 0; r < R; ++r) {
@@ -182,11 +201,11 @@ INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int fro
 
 template <typename V, int R>
 INFER_OUTLINE void add_all_values(const AttentionArgs& a, const float* weights, int from, int to, float* o,
-                                  int o_stride) {
+                                  int o_stride, bool fetch) {
   int dim = 0;
-  for (; dim + 32 <= a.value_dim; dim += 32) add_values<V, R, 2>(a, weights, from, to, dim, 16, o, o_stride);
+  for (; dim + 32 <= a.value_dim; dim += 32) add_values<V, R, 2>(a, weights, from, to, dim, 16, o, o_stride, fetch);
   for (; dim < a.value_dim; dim += 16) {
-    add_values<V, R, 1>(a, weights, from, to, dim, a.value_dim - dim < 16 ? a.value_dim - dim : 16, o, o_stride);
+    add_values<V, R, 1>(a, weights, from, to, dim, a.value_dim - dim < 16 ? a.value_dim - dim : 16, o, o_stride, fetch);
   }
 }
 
@@ -216,8 +235,9 @@ INFER_SIMD void merge_cut(AttentionRow& row, float m, float l, const float* o, f
 
 // The parts that depend on the type of keys or values.
 using ScoresFunction = void (*)(const AttentionArgs&, const AttentionRow*, const float* queries, int position,
-                                float* scores);
-using ValuesFunction = void (*)(const AttentionArgs&, const float* weights, int from, int to, float* o, int o_stride);
+                                float* scores, Ahead ahead);
+using ValuesFunction = void (*)(const AttentionArgs&, const float* weights, int from, int to, float* o, int o_stride,
+                                bool fetch);
 template <int R>
 ScoresFunction scores_function(DataType type) {
   return type == DataType::kF16    ? block_scores<FloatKeys<LoadF16>, R>
@@ -270,13 +290,16 @@ INFER_OUTLINE void attend_cut(const AttentionArgs& a, const AttentionScratch& sc
     end = rows[r].end > end ? rows[r].end : end;
   }
   const int stop = start + kAttentionSplit < end ? start + kAttentionSplit : end;
-  for (int p = begin > start ? begin / kBlockTokens * kBlockTokens : start; p < stop; p += kBlockTokens) {
-    // The first rows to come here fetch for all: the keys that are next, and the values that follow after all keys.
-    if (first == 0) {
-      if (p + kBlockTokens < end) prefetch_block(a, p + kBlockTokens, a.head_key_offset, a.key_bytes);
-      prefetch_block(a, p, a.head_value_offset, a.value_bytes);
+  // The first rows to come here fetch for all: the values of the cut during its scores, the keys of the next cut while
+  // values are added. Nobody has fetched the keys of the first cut.
+  const bool fetch = first == 0;
+  const int from_block = begin > start ? begin / kBlockTokens * kBlockTokens : start;
+  for (int p = from_block; p < stop; p += kBlockTokens) {
+    if (fetch && start <= begin && p + kBlockTokens < stop) {
+      prefetch_block(a, p + kBlockTokens, a.head_key_offset, a.key_bytes);
     }
-    scores(a, rows, queries, p, weights);
+    const Ahead ahead = {fetch ? cache_at(a, p, a.head_value_offset) : nullptr, fetch ? a.value_bytes / a.key_dim : 0};
+    scores(a, rows, queries, p, weights, ahead);
   }
 
   // The positions all rows see, and the ones only some do, on both sides.
@@ -300,10 +323,10 @@ INFER_OUTLINE void attend_cut(const AttentionArgs& a, const AttentionScratch& sc
   }
   if (common_to < common_from) common_to = common_from;
   const auto single = [&](int r, int p, int q) {
-    if (p < q) one_value(a, weights + r * kAttentionSplit, p, q, cut + r * padded_dim, padded_dim);
+    if (p < q) one_value(a, weights + r * kAttentionSplit, p, q, cut + r * padded_dim, padded_dim, false);
   };
   for (int r = 0; r < R; ++r) single(r, from[r], to[r] < common_from ? to[r] : common_from);
-  if (common_from < common_to) all_values(a, weights, common_from, common_to, cut, padded_dim);
+  if (common_from < common_to) all_values(a, weights, common_from, common_to, cut, padded_dim, fetch);
   for (int r = 0; r < R; ++r) single(r, from[r] > common_to ? from[r] : common_to, to[r]);
   for (int r = 0; r < R; ++r) {
     if (from[r] < to[r]) merge_cut(rows[r], m[r], l[r], cut + r * padded_dim, merged + r * padded_dim, padded_dim);
