@@ -28,7 +28,7 @@ class Context {
 
   const PhysicalDevice& physical;
   const VulkanOptions options;
-  const ProductFeatures products;
+  ProductFeatures products;  // constant once the device is made
   DeviceFunctions f;
   VkDevice device = nullptr;
 

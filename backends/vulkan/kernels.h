@@ -19,6 +19,7 @@ struct ProductFeatures {
   bool dot = false;                // packed dot products of int8, on activations quantized as the CPU does
   bool matrices = false;           // cooperative matrices of halves with F32 sums
   bool emulated_matrices = false;  // the same spelled out, for tests
+  bool wrong_matrices = false;     // the device has them, and they failed matrices_are_right()
 };
 
 // What the device has and is fast at. `wanted`, from INFER_VULKAN_KERNELS, says it instead: "plain", or of "dot",

@@ -35,7 +35,13 @@ constexpr std::array kRecords = {
 class DeviceImpl final : public VulkanDevice {
  public:
   DeviceImpl(const PhysicalDevice& physical, const VulkanOptions& options)
-      : context_(physical, options), memory_(context_), pipelines_(context_) {}
+      : context_(physical, options), memory_(context_), pipelines_(context_) {
+    ProductFeatures& products = context_.products;
+    if ((products.matrices || products.emulated_matrices) && !options.deterministic && !matrices_are_right(*this)) {
+      products.matrices = products.emulated_matrices = false;
+      products.wrong_matrices = true;
+    }
+  }
 
   std::string name() const override { return context_.name(); }
   std::string description() const override {
@@ -44,6 +50,7 @@ class DeviceImpl final : public VulkanDevice {
     if (!context_.subgroups()) text += " (not used)";
     if (context_.products.dot) text += ", int8 dot products";
     if (context_.products.matrices) text += ", matrices of halves";
+    if (context_.products.wrong_matrices) text += ", matrices of halves that multiply wrong (not used)";
     if (memory_.unified()) text += ", unified memory";
     return text;
   }

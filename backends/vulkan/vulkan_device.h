@@ -21,6 +21,7 @@ struct VulkanOptions {
   bool unified_memory = true;   // false: staging buffers even where the host addresses the device's memory
   bool subgroup_arithmetic = true;
   uint32_t subgroup_size = 0;  // lanes that reductions count on; drivers may take another number anyway
+  bool fail_matrices = false;  // products by cooperative matrices seem wrong
   std::string kernels;         // of products, see kernels.h; also INFER_VULKAN_KERNELS
 };
 

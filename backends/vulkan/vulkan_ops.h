@@ -60,6 +60,9 @@ struct ConvertedRows {
 size_t converted_bytes(ActivationForm form, const TensorDesc& x);
 ConvertedRows convert(VulkanStream& stream, const Launch& launch, const TensorRef& x, ActivationForm form);
 
+// Whether products by cooperative matrices come out right. REQUIRES a device that would use them.
+bool matrices_are_right(VulkanDevice& device);
+
 // The name of a reduction's shader for this device, with or without operations on subgroups.
 std::string reduction_shader(const Context& context, const char* name);
 // Lanes that reduce together: those of a subgroup, at least `least`.

@@ -154,6 +154,7 @@ TEST_CASE("matrices of halves, spelled out: as exact as halves are, activations 
   matrices.kernels = "matrix-emulated";
   plain.kernels = "plain";
   const std::unique_ptr<Device> a = create_vulkan_device(name, matrices), b = create_vulkan_device(name, plain);
+  CHECK(a->description().find("multiply wrong") == std::string::npos);
   for (const TypeTraits& t : all_types()) {
     if (!t.dot || t.activation == ActivationFormat::kF32 || t.type == DataType::kMXFP4) continue;
     CAPTURE(t.name);
@@ -169,6 +170,20 @@ TEST_CASE("matrices of halves, spelled out: as exact as halves are, activations 
       CHECK(off > 0);
     }
   }
+}
+
+TEST_CASE("a device whose matrices multiply wrong says so and multiplies without them") {
+  const std::string name = device_name("wrong matrices");
+  if (name.empty()) return;
+  VulkanOptions wrong, plain;
+  wrong.kernels = "matrix-emulated";
+  wrong.fail_matrices = true;
+  plain.kernels = "plain";
+  const std::unique_ptr<Device> a = create_vulkan_device(name, wrong), b = create_vulkan_device(name, plain);
+  CHECK(a->description().find("multiply wrong") != std::string::npos);
+  const Problem p = problem(DataType::kQ4_K, 20, 256, 40);
+  CHECK(multiply(*a, DataType::kQ4_K, p.n, p.k, p.weight, p.x, 40) ==
+        multiply(*b, DataType::kQ4_K, p.n, p.k, p.weight, p.x, 40));
 }
 
 TEST_CASE("reductions add all lanes, whatever the size of a subgroup") {
