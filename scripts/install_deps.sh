@@ -44,6 +44,7 @@ header doctest/doctest.h doctest-dev
 program python3 python3
 probe jinja2 python3-jinja2
 probe vulkan_driver mesa-vulkan-drivers
+program spirv-val spirv-tools
 ROWS
       ;;
     vulkan) cat <<'ROWS'

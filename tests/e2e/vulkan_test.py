@@ -43,14 +43,14 @@ def agrees_in_f32(name):
 
 @test_each(*(listed("QUANTIZED_MODELS") if FULL else FEW_QUANTIZED))
 def agrees_with_expanded_weights(name):
-    """The device does not round activations, so that all of the model on it is as exact as floats are; what stays on
-    the CPU rounds them, and may be as far away as llama.cpp times 1.5."""
+    """The plain kernels do not round activations, so that all of the model on the device is as exact as floats are; what
+    stays on the CPU rounds them, and may be as far away as llama.cpp times 1.5."""
     model, recorded = reference_model(name)
     exact = [dict(entries) for entries in recorded["positions_f32"]]
     common = [[[t, p] for t, p in entries if t in position] for entries, position in zip(recorded["positions"], exact)]
     theirs = max(differences(exact, common))
     for n in layers_of(model):
-        found = logprobs(model, recorded["tokens"], *on_device(n), *F32_CACHE)
+        found = logprobs(model, recorded["tokens"], *on_device(n), *F32_CACHE, env={"INFER_VULKAN_KERNELS": "plain"})
         worst = max(differences(found, recorded["positions_f32"]))
         limit = EXACT if n == "all" else max(EXACT, 1.5 * theirs)
         expect(worst <= limit, f"-ngl {n}: largest difference {worst:.6f}, at most {limit:.6f}")
