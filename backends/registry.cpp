@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#ifdef INFER_BLAS
+#include "backends/blas/blas_device.h"
+#endif
 #include "backends/cpu/cpu_device.h"
 #include "ggml-like/error.h"
 #include "ggml-like/ref/ref_device.h"
@@ -10,6 +13,29 @@
 #endif
 
 namespace infer {
+namespace {
+
+#ifdef INFER_BLAS
+std::unique_ptr<Device> with_blas(std::unique_ptr<Device> cpu, const DeviceOptions& options) {
+  // Measured in docs/performance.md, "OpenBLAS": our AVX-512 kernels are slower for large products of F32 weights only,
+  // those of AVX2 for all.
+  const bool avx512 = cpu_levels().back().starts_with("avx512");
+  BlasOptions blas;
+  blas.min_rows_f32 = avx512 ? 256 : 64;
+  blas.min_rows_converted = avx512 ? kNeverBlas : 64;
+  if (options.blas_min_rows > 0) blas.min_rows_f32 = blas.min_rows_converted = options.blas_min_rows;
+  // Large products are those of prompts, so the threads are too.
+  blas.n_threads = options.n_threads_batch > 0 ? options.n_threads_batch : options.n_threads;
+  if (blas.n_threads <= 0) blas.n_threads = physical_cores();
+  return create_blas_device(std::move(cpu), blas);
+}
+#else
+std::unique_ptr<Device> with_blas(std::unique_ptr<Device>, const DeviceOptions&) {
+  throw Error(ErrorCode::kUnsupported, "[blas] a program built with INFER_BLAS, found one built without");
+}
+#endif
+
+}  // namespace
 
 std::vector<std::string> device_names() {
   std::vector<std::string> names = {"cpu", "ref"};
@@ -28,7 +54,10 @@ std::string default_accelerator() {
 }
 
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options) {
-  if (name == "cpu") return create_cpu_device({options.n_threads, "", options.n_threads_batch, options.processors});
+  if (name == "cpu") {
+    auto cpu = create_cpu_device({options.n_threads, "", options.n_threads_batch, options.processors});
+    return options.blas ? with_blas(std::move(cpu), options) : std::move(cpu);
+  }
   if (name == "ref") return create_ref_device();
   const std::vector<std::string> names = device_names();
 #ifdef INFER_VULKAN
@@ -41,6 +70,14 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   std::string known;
   for (const std::string& n : names) known += (known.empty() ? "" : ", ") + n;
   throw Error(ErrorCode::kInvalidArgument, concat("[device] one of ", known, ", found ", name));
+}
+
+std::string blas_description() {
+#ifdef INFER_BLAS
+  return openblas_description();
+#else
+  return "";
+#endif
 }
 
 std::vector<std::string> cpu_level_names() { return cpu_levels(); }

@@ -43,6 +43,7 @@ ROWS
 header doctest/doctest.h doctest-dev
 program python3 python3
 probe jinja2 python3-jinja2
+probe openblas libopenblas0-openmp
 probe vulkan_driver mesa-vulkan-drivers
 program spirv-val spirv-tools
 ROWS
@@ -92,7 +93,7 @@ probe_libfuzzer() {
   command -v clang++ >/dev/null && clang++ -fsanitize=fuzzer,address -x c++ - -o /dev/null <<<"$program" 2>/dev/null
 }
 
-# PyTorch works with the reference BLAS too, but several times slower.
+# For --blas; PyTorch works with the reference BLAS too, but several times slower.
 probe_openblas() { compgen -G "/usr/lib/*/libopenblas.so.0" >/dev/null; }
 
 # Jinja2 for the comparison in tests/e2e/template_test.py, in the Python of the PATH or in the system's.

@@ -38,7 +38,10 @@ int run_devices(const DevicesOptions& options) {
                           {"description", device->description()},
                           {"memory_total", memory.total},
                           {"memory_free", memory.free}};
-    if (name == "cpu") entry["levels"] = cpu_level_names();
+    if (name == "cpu") {
+      entry["levels"] = cpu_level_names();
+      if (const std::string blas = blas_description(); !blas.empty()) entry["blas"] = blas;
+    }
     if (options.ops) {
       ordered_json ops = ordered_json::object();
       for (const OpInfo& op : all_ops()) ops[std::string(op.name)] = device->find(op.op) != nullptr;
@@ -61,6 +64,7 @@ int run_devices(const DevicesOptions& options) {
       for (const auto& level : d["levels"]) std::cout << ' ' << level.get<std::string>();
       std::cout << " (INFER_CPU=NAME chooses one)\n";
     }
+    if (d.contains("blas")) std::cout << "        --blas: " << d["blas"].get<std::string>() << '\n';
     if (!d.contains("operations")) continue;
     std::cout << "        operations:";
     for (const auto& [op, supported] : d["operations"].items()) {

@@ -112,6 +112,8 @@ EngineOptions ModelFlags::engine_options() const {
   options.n_threads_batch = threads_batch;
   options.processors = parse_cpu_range(cpu_range);
   options.deterministic = deterministic;
+  options.blas = blas;
+  options.blas_min_rows = blas_min_rows;
   options.strict_offload = strict_offload;
   options.note = print_note;
   options.profile = profile;
@@ -173,8 +175,18 @@ void add_offload_flags(CLI::App& app, ModelFlags& flags) {
   app.add_flag("--strict-offload", flags.strict_offload,
                "An error where an operation has no kernel on its device or a device has too little memory; otherwise "
                "operations and layers move to the CPU, with a note");
-  app.add_flag("--deterministic", flags.deterministic,
-               "On a GPU too, the same bits for a token whatever else is computed beside it (the CPU always does)");
+  auto* deterministic = app.add_flag(
+      "--deterministic", flags.deterministic,
+      "On a GPU too, the same bits for a token whatever else is computed beside it (the CPU does, without --blas)");
+  auto* blas = app.add_flag("--blas", flags.blas,
+                            "On the CPU, OpenBLAS for prompts through F32, F16 and BF16 weights where it is faster: a "
+                            "result then depends in its last bits on what is computed beside it and on the threads");
+  blas->excludes(deterministic);
+  app.add_option("--blas-min-rows", flags.blas_min_rows,
+                 "Products of at least N tokens are left to OpenBLAS (default: where it was measured to be faster)")
+      ->check(CLI::Range(int64_t{1}, INT64_MAX))
+      ->type_name("N")
+      ->needs(blas);
 }
 
 }  // namespace

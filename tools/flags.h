@@ -29,6 +29,8 @@ struct ModelFlags {
   bool strict_offload = false;              // --strict-offload
   std::string key_type, value_type;         // -ctk, -ctv; "": the device's default
   bool deterministic = false;               // --deterministic
+  bool blas = false;                        // --blas
+  int64_t blas_min_rows = 0;                // --blas-min-rows; 0: where it was measured to win
   bool profile = false;                     // --profile, of the commands that have it
 
   EngineOptions engine_options() const;  // throws Error(kInvalidArgument)

@@ -90,7 +90,8 @@ int64_t choose_context(const Model& model, int64_t asked) {
 
 std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
   if (options.opened) return options.opened;
-  const DeviceOptions device = {options.n_threads, options.n_threads_batch, options.processors, options.deterministic};
+  const DeviceOptions device = {options.n_threads, options.n_threads_batch, options.processors, options.deterministic,
+                                options.blas,      options.blas_min_rows};
   if (!options.devices.empty()) return open_devices(options.devices, device);
   const auto tell = [&](const std::string& line) {
     if (options.strict_offload) throw Error(ErrorCode::kUnsupported, line);

@@ -26,7 +26,8 @@ struct EngineOptions {
   std::function<void(const std::string& line)> note;
   int n_threads = 0, n_threads_batch = 0;  // see DeviceOptions, as the next
   std::vector<int> processors;
-  bool deterministic = false;
+  bool deterministic = false, blas = false;
+  int64_t blas_min_rows = 0;
   int64_t context = 0;             // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
   int max_sequences = 1;           // computed side by side
   int max_waiting = 1024;          // requests in the queue

@@ -133,6 +133,10 @@ TEST_CASE("every operation has cases, in the subset too, and a name is used once
   CHECK_MESSAGE(found, "INFER_CASE names no case of the list: " << filter);
 }
 
+TEST_CASE("OpenBLAS is there") {
+  if (is_listed("blas") && blas_description().empty()) test::skip("conformance with OpenBLAS", "no such library");
+}
+
 TEST_CASE("accelerators that INFER_REQUIRE names are there") {
   const std::string required = concat(",", environment("INFER_REQUIRE"), ",");
   for (const std::string kind : {"cuda", "vulkan"}) {

@@ -29,6 +29,13 @@ std::vector<TestDevice>& test_devices() {
             create_cpu_device({.n_threads = threads, .level = level}));
       }
     }
+    if (!blas_description().empty()) {
+      DeviceOptions options;
+      options.n_threads = 2;
+      options.blas = true;
+      options.blas_min_rows = 2;  // few cases have as many rows as are worth it
+      add("blas", "", 1, open_device("cpu", options));
+    }
     for (const std::string& name : device_names()) {
       if (name == "cpu" || name == "ref") continue;
       try {

@@ -1,0 +1,28 @@
+// What the operations of this backend share. One is computed here, matmul; the others are the wrapped device's.
+#pragma once
+
+#include "backends/blas/blas_device.h"
+#include "backends/blas/openblas.h"
+
+namespace infer::blas {
+
+class BlasDevice : public Device {
+ public:
+  virtual Device& wrapped() const = 0;
+  virtual const OpenBlas& library() const = 0;
+  virtual const BlasOptions& options() const = 0;
+};
+
+// A node as the wrapped device prepared it.
+struct WrappedNode : Prepared {
+  const OpRecord* record = nullptr;
+  std::unique_ptr<Prepared> prepared;
+};
+// REQUIRES that the wrapped device supports the operation.
+void prepare_wrapped(const OpDesc& op, const BlasDevice& device, WrappedNode& node);
+void launch_wrapped(const Prepared& node, const Launch& launch, Stream& stream);
+
+std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device);
+void matmul(const Prepared& prepared, const Launch& launch, Stream& stream);
+
+}  // namespace infer::blas
