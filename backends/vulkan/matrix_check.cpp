@@ -1,5 +1,5 @@
-// Drivers get cooperative matrices wrong now and then: before a device uses them, it multiplies small whole numbers, which
-// halves hold and F32 sums exactly.
+// Drivers get cooperative matrices wrong now and then: before a device uses them, it multiplies small whole numbers,
+// which halves hold and F32 sums exactly.
 #include "backends/vulkan/vulkan_ops.h"
 #include "ggml-like/quant/blocks.h"
 

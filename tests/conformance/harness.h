@@ -25,8 +25,8 @@ struct TestDevice {
   bool is_cpu() const { return !level.empty(); }
 };
 
-// ref first, then the CPU at every level that runs here with one and with three threads, then the CPU with OpenBLAS, then
-// accelerators.
+// ref first, then the CPU at every level that runs here with one and with three threads, then the CPU with OpenBLAS,
+// then accelerators.
 std::vector<TestDevice>& test_devices();
 
 // Memory whose last byte is the last of its page, followed by a page that cannot be touched; what lies before it on its
