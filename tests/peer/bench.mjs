@@ -2,8 +2,8 @@
 //
 // Ours is `infer bench`, one process per round, with its own warm-up. llama.cpp is loaded once and waits, without
 // using the processor, while ours runs. Both get the same token ids, F16 keys and values, the file mapped from the page
-// cache, and are timed by the wall clock round whole evaluations:
-//   prefill  a prompt into an empty context, in one batch, no logits
+// cache or read into memory, and are timed by the wall clock round whole evaluations:
+//   prefill  a prompt into an empty context, in one batch; llama.cpp without logits, ours with its first token
 //   decode   tokens one by one behind a context of --depth tokens
 //   streams  the same for several sequences side by side, one token of each per step; tokens per second of all together
 // Each generated token is drawn greedily by ours; llama.cpp computes its logits, and nothing is drawn. llama.cpp is
@@ -36,6 +36,7 @@ const {values: flags, positionals: files} = parseArgs({
     only: {type: "string", default: TESTS.join()},
     "flash-attention": {type: "string", default: "both"},  // llama.cpp's: on, off, or both in turns (the better counts)
     patience: {type: "string", default: "60"},             // seconds to wait for a machine without other work
+    "no-mmap": {type: "boolean", default: false},          // both read the file into memory of their own
     json: {type: "boolean", default: false},
   },
 });
@@ -120,7 +121,8 @@ async function seconds(work) {
 async function measureOurs(file, tests) {
   const one = tests.includes("streams") ? {batch: options.streams, tokens: options.streamTokens}
                                         : {batch: 1, tokens: options.tokens};
-  const parameters = ["bench", "-m", file, "-t", options.threads, "-r", 1, "--json", "-b", one.batch,
+  const parameters = ["bench", "-m", file, ...(flags["no-mmap"] ? ["--no-mmap"] : []), "-t", options.threads,
+                      "-r", 1, "--json", "-b", one.batch,
                       "-p", tests.includes("prefill") ? options.prompt : 0,
                       "-n", tests.some((test) => test !== "prefill") ? one.tokens : 0, "-d", options.depth];
   const {stdout} = await promisify(execFile)(process.env.INFER_BINARY, parameters.map(String));
@@ -209,7 +211,7 @@ function peerVersion(llama) {
 // In turns
 
 async function measure(llama, file) {
-  const model = await llama.loadModel({modelPath: file, gpuLayers: 0, useMmap: true});
+  const model = await llama.loadModel({modelPath: file, gpuLayers: 0, useMmap: !flags["no-mmap"]});
   const peers = [];
   for (const flashAttention of options.attention) peers.push(await Peer.create(model, flashAttention));
   const ours = Object.fromEntries(options.tests.map((test) => [test, []]));
@@ -267,8 +269,8 @@ function printTable({file, machine, disturbed: nDisturbed, results}, version) {
   console.log(`${file}, ${machine.device}; read bandwidth ${(machine.read_bandwidth / 1e9).toFixed(1)} GB/s, ` +
               `int8 ${(machine.int8_operations_per_second / 1e9).toFixed(0)} Gop/s (medians)`);
   console.log(`llama.cpp ${version.release} with ${version.kernels}, ${options.threads} threads, batch and ubatch ` +
-              `${BATCH}, mmap\n${options.rounds} rounds in turns: median (quartiles) of tokens/s; ratio of the ` +
-              "medians (quartiles of the rounds' ratios)\n");
+              `${BATCH}, ${flags["no-mmap"] ? "no mmap" : "mmap"}\n${options.rounds} rounds in turns: median ` +
+              "(quartiles) of tokens/s; ratio of the medians (quartiles of the rounds' ratios)\n");
   const rows = [["test", "infer", "llama.cpp", "flash attention", "ratio"]];
   const what = {prefill: `prompt of ${options.prompt}`, decode: `${options.tokens} tokens at ${options.depth}`,
                 streams: `${options.streams} streams, ${options.streamTokens} each at ${options.depth}`};
