@@ -8,6 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
@@ -155,8 +156,11 @@ double Bench::measure(const Test& test, const InterruptGuard& guard) {
     if (!guard.interrupted()) return;
     for (RequestId id = first; id < next_id_; ++id) engine_->cancel(id);
   };
-  for (int waiting = test.decode ? test.batch : 0; waiting > 0 && !engine_->idle(); stop_if_interrupted()) {
-    for (const Progress& p : engine_->step()) waiting -= p.tokens.empty() ? 0 : 1;
+  const size_t awaited = test.decode ? static_cast<size_t>(test.batch) : 0;
+  for (std::set<RequestId> begun; begun.size() < awaited && !engine_->idle(); stop_if_interrupted()) {
+    for (const Progress& p : engine_->step()) {
+      if (!p.tokens.empty()) begun.insert(p.id);
+    }
   }
   if (engine_->profile()) engine_->profile()->clear();
   int64_t generated = 0;
