@@ -26,6 +26,12 @@ shared uvec4 w_tile[kTile * kRow];  // [row][32 values]
 shared uvec4 x_tile[kTile * kRow];  // [row of x][32 values]
 shared float out_tile[kTile * kOutRow];  // [row of x][row]
 
+// Weights that may be beyond halves stay out of the tile of their step. Where there are any, which real models do not
+// have, a tile of those alone follows, times 2^-14: with halves as scales and codes of 8 bits none is beyond 2^29.
+const float kLargest = 65504.0, kLargeFactor = 0.00006103515625;
+shared uint any_large;
+bool is_large(Group g) { return fma(abs(g.scale), 128.0, abs(g.offset)) > kLargest; }
+
 #ifdef EMULATED
 #include "glsl/matrices_emulated.glsl"
 #else
@@ -35,11 +41,18 @@ shared float out_tile[kTile * kOutRow];  // [row of x][row]
 uvec4 eight_halves(vec4 a, vec4 b) {
   return uvec4(packHalf2x16(a.xy), packHalf2x16(a.zw), packHalf2x16(b.xy), packHalf2x16(b.zw));
 }
+void put_weights(uint to, Group g, float factor) {
+  const vec4 scale = vec4(g.scale * factor), offset = vec4(g.offset * factor);
+  w_tile[to] = eight_halves(fma(scale, g.code[0], offset), fma(scale, g.code[1], offset));
+  w_tile[to + 1u] = eight_halves(fma(scale, g.code[2], offset), fma(scale, g.code[3], offset));
+}
+void put_no_weights(uint to) { w_tile[to] = w_tile[to + 1u] = uvec4(0u); }
 
 void main() {
   const uint lane = gl_LocalInvocationID.x;
   const Tile tile = find_tile(lane);
   if (tile.empty) return;
+  if (lane == 0u) any_large = 0u;
   barrier();
 
   // Loading: a lane takes one group of 16 values of one row of each side.
@@ -55,15 +68,28 @@ void main() {
   for (uint start = 0u; start < groups; start += 2u) {
     const uint group = start + load_half;
     const Group g = load_group(row_at, group, push.k);
-    vec4 w[4];
-    for (uint j = 0u; j < 4u; ++j) w[j] = fma(vec4(g.scale), g.code[j], vec4(g.offset));
-    w_tile[load_to] = eight_halves(w[0], w[1]);
-    w_tile[load_to + 1u] = eight_halves(w[2], w[3]);
+    if (is_large(g)) {
+      put_no_weights(load_to);
+      atomicOr(any_large, 1u);
+    } else {
+      put_weights(load_to, g, 1.0);
+    }
     const bool present = x_row != kFixedRows;
     x_tile[load_to] = present ? x_halves[x_at + 2u * group] : uvec4(0u);
     x_tile[load_to + 1u] = present ? x_halves[x_at + 2u * group + 1u] : uvec4(0u);
     barrier();
     [[unroll]] for (uint v = 0u; v < 2u; ++v) multiply_add(sums, w_first * kRow + 2u * v, x_first * kRow + 2u * v);
+    const bool large = any_large != 0u;  // for all lanes
+    barrier();
+    if (!large) continue;
+    const Group again = load_group(row_at, group, push.k);
+    if (is_large(again)) put_weights(load_to, again, kLargeFactor);
+    else put_no_weights(load_to);
+    if (lane == 0u) any_large = 0u;
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) sums[i] = scaled_sums(sums[i], kLargeFactor);
+    barrier();
+    [[unroll]] for (uint v = 0u; v < 2u; ++v) multiply_add(sums, w_first * kRow + 2u * v, x_first * kRow + 2u * v);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) sums[i] = scaled_sums(sums[i], 1.0 / kLargeFactor);
     barrier();
   }
 

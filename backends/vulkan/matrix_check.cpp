@@ -1,5 +1,8 @@
 // Drivers get cooperative matrices wrong now and then: before a device uses them, it multiplies small whole numbers,
-// which halves hold and F32 sums exactly.
+// which halves hold and F32 sums exactly. They are multiplied by powers of two that make halves denormal or are beyond
+// them, as the smallest and the largest scales of weights do.
+#include <cmath>
+
 #include "backends/vulkan/vulkan_ops.h"
 #include "ggml-like/quant/blocks.h"
 
@@ -12,13 +15,20 @@ constexpr int64_t kRows = 83, kTokens = 70, kColumns = 96;
 int code_at(int64_t row, int64_t i) { return static_cast<int>((row * 5 + i * 3 + row * i) % 15) - 7; }
 int activation_at(int64_t token, int64_t i) { return static_cast<int>((token * 7 + i * 11 + token * i) % 9) - 4; }
 
+// The power of two of a block of 32 weights: those of a row are the same, but in every fourth row they alternate.
+int power_at(int64_t row, int64_t block) {
+  constexpr int kPowers[] = {0, -24, 15};
+  return row % 4 < 3 ? kPowers[row % 4] : block % 2 == 0 ? 0 : 10;
+}
+uint16_t half_of(int power) { return static_cast<uint16_t>(power < -14 ? 1 << (power + 24) : (power + 15) << 10); }
+
 }  // namespace
 
 bool matrices_are_right(VulkanDevice& device) {
-  std::vector<BlockQ8_0> weight;  // [kRows, kColumns], all scales 1
+  std::vector<BlockQ8_0> weight;  // [kRows, kColumns]
   for (int64_t row = 0; row < kRows; ++row) {
     for (int64_t i = 0; i < kColumns; ++i) {
-      if (i % 32 == 0) weight.push_back({0x3c00, {}});
+      if (i % 32 == 0) weight.push_back({half_of(power_at(row, i / 32)), {}});
       weight.back().qs[i % 32] = static_cast<int8_t>(code_at(row, i));
     }
   }
@@ -26,8 +36,10 @@ bool matrices_are_right(VulkanDevice& device) {
   for (int64_t token = 0; token < kTokens; ++token) {
     for (int64_t i = 0; i < kColumns; ++i) x.push_back(static_cast<float>(activation_at(token, i)));
     for (int64_t row = 0; row < kRows; ++row) {
-      int sum = 0;
-      for (int64_t i = 0; i < kColumns; ++i) sum += code_at(row, i) * activation_at(token, i);
+      double sum = 0;
+      for (int64_t i = 0; i < kColumns; ++i) {
+        sum += std::ldexp(code_at(row, i) * activation_at(token, i), power_at(row, i / 32));
+      }
       expected.push_back(static_cast<float>(sum));
     }
   }

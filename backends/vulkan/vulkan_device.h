@@ -22,7 +22,7 @@ struct VulkanOptions {
   bool subgroup_arithmetic = true;
   uint32_t subgroup_size = 0;  // lanes that reductions count on; drivers may take another number anyway
   bool fail_matrices = false;  // products by cooperative matrices seem wrong
-  std::string kernels;         // of products, see kernels.h; also INFER_VULKAN_KERNELS
+  std::string kernels = {};    // of products, see kernels.h; also INFER_VULKAN_KERNELS
 };
 
 // Names of the devices of this machine, real GPUs first: "vulkan0", "vulkan1", ... Empty without Vulkan.

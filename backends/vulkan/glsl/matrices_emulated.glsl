@@ -11,6 +11,11 @@ Sums no_sums() {
   return s;
 }
 
+Sums scaled_sums(Sums sums, float factor) {
+  for (uint i = 0u; i < 8u; ++i) sums.column[i] *= factor;
+  return sums;
+}
+
 void unpack(uvec4 halves, out float values[8]) {
   for (uint i = 0u; i < 4u; ++i) {
     values[2u * i] = low_half(halves[i]);

@@ -5,6 +5,7 @@
 
 uint subgroup_index() { return gl_SubgroupID; }
 Sums no_sums() { return Sums(0.0); }
+Sums scaled_sums(Sums sums, float factor) { return sums * factor; }
 
 // sums[2i + j] += the i-th 16 rows from w_at times the j-th 16 rows of x from x_at, both [row][16 values].
 void multiply_add(inout Sums sums[4], uint w_at, uint x_at) {

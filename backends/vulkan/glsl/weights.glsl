@@ -234,7 +234,19 @@ Codes load_codes(uint row_at, uint group) {
 }
 #endif
 
-#if defined(TYPE_Q4_K) || defined(TYPE_Q5_K)
+#if defined(TYPE_Q4_K)
+#define Q4_K_BLOCK 256
+#define Q4_K_BYTES 144
+#define HAS_SCALES6
+const uint kBlockBytes = Q4_K_BYTES, kCodes = 16u;
+#elif defined(TYPE_Q5_K)
+#define Q5_K_BLOCK 256
+#define Q5_K_BYTES 176
+#define HAS_SCALES6
+const uint kBlockBytes = Q5_K_BYTES, kCodes = 48u, kFifthBits = 16u;
+#endif
+
+#ifdef HAS_SCALES6
 #define HAS_OFFSET
 // Scale and minimum of sub-block `s` of 32, six bits each, from the 12 bytes at `at`, a multiple of 4.
 uvec2 scales6(uint at, uint s) {
@@ -244,39 +256,19 @@ uvec2 scales6(uint at, uint s) {
   const uint c = weight_words[w + 2] >> shift;
   return uvec2(c & 15u | (a >> 6 & 3u) << 4, c >> 4 & 15u | (b >> 6 & 3u) << 4);
 }
-#endif
-
-#ifdef TYPE_Q4_K
-#define Q4_K_BLOCK 256
-#define Q4_K_BYTES 144
 Codes load_codes(uint row_at, uint group) {
-  const uint block = row_at + (group >> 4) * Q4_K_BYTES, s = group >> 1 & 7u;
+  const uint block = row_at + (group >> 4) * kBlockBytes, s = group >> 1 & 7u;
   const uvec2 packed = scales6(block + 4u, s);
   const uint d = weight_words[block >> 2];
   Codes c;
   c.scale = low_half(d) * float(packed.x);
   c.offset = -high_half(d) * float(packed.y);
-  const uint codes = (block + 16u + 32u * (s >> 1) + 16u * (group & 1u)) >> 2, shift = 4u * (s & 1u);
+  const uint codes = (block + kCodes + 32u * (s >> 1) + 16u * (group & 1u)) >> 2, shift = 4u * (s & 1u);
   for (uint j = 0u; j < 4u; ++j) c.word[j] = weight_words[codes + j] >> shift & 0x0f0f0f0fu;
-  return c;
-}
-#endif
-
 #ifdef TYPE_Q5_K
-#define Q5_K_BLOCK 256
-#define Q5_K_BYTES 176
-Codes load_codes(uint row_at, uint group) {
-  const uint block = row_at + (group >> 4) * Q5_K_BYTES, s = group >> 1 & 7u;
-  const uvec2 packed = scales6(block + 4u, s);
-  const uint d = weight_words[block >> 2];
-  Codes c;
-  c.scale = low_half(d) * float(packed.x);
-  c.offset = -high_half(d) * float(packed.y);
-  const uint codes = (block + 48u + 32u * (s >> 1) + 16u * (group & 1u)) >> 2, shift = 4u * (s & 1u);
-  const uint fifths = (block + 16u + 16u * (group & 1u)) >> 2;
-  for (uint j = 0u; j < 4u; ++j) {
-    c.word[j] = weight_words[codes + j] >> shift & 0x0f0f0f0fu | bit_of_bytes(weight_words[fifths + j], s);
-  }
+  const uint fifths = (block + kFifthBits + 16u * (group & 1u)) >> 2;
+  for (uint j = 0u; j < 4u; ++j) c.word[j] |= bit_of_bytes(weight_words[fifths + j], s);
+#endif
   return c;
 }
 #endif

@@ -37,8 +37,8 @@ std::string unescape(std::string_view literal, std::string& problem) {
     const char c = literal[i + 1];
     i += 2;
     constexpr std::string_view kLetters = "abfnrtv\\'\"", kMeanings = "\a\b\f\n\r\t\v\\'\"";
-    if (const size_t k = kLetters.find(c); k != std::string_view::npos) {
-      out += kMeanings[k];
+    if (const size_t letter = kLetters.find(c); letter != std::string_view::npos) {
+      out += kMeanings[letter];
     } else if (c == '\n') {
       // A line break in the source that is none in the text.
     } else if (c >= '0' && c <= '7') {

@@ -61,7 +61,9 @@ TEST_CASE("cpu levels: scalar always runs, names are unique, the table says its 
 TEST_CASE("cpu levels: the one INFER_CPU names is what a device runs") {
   for (const std::string& name : cpu_levels()) {
     const ForcedLevel forced(name.c_str());
-    const std::unique_ptr<Device> device = create_cpu_device({.n_threads = 2});
+    CpuOptions options;
+    options.n_threads = 2;
+    const std::unique_ptr<Device> device = create_cpu_device(options);
     const std::unique_ptr<Stream> stream = device->create_stream();
     CHECK(static_cast<cpu::CpuDevice&>(*device).kernels().level == name);
     CHECK(cpu::cpu(*stream).kernels().level == name);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "backends/vulkan/vulkan_device.h"
 #include "ggml-like/plan.h"
@@ -71,6 +72,18 @@ Problem problem(DataType type, int64_t n, int64_t k, int tokens) {
   for (float& v : p.x) v = next();
   traits(type).from_float(values.data(), p.weight.data(), n * k);
   return p;
+}
+
+void check_rows_alone(Device& device, DataType type) {
+  CAPTURE(traits(type).name);
+  const Problem p = problem(type, 21, 512, 20);
+  const std::vector<float> all = multiply(device, type, p.n, p.k, p.weight, p.x, 20);
+  for (const int count : {1, 3, 6}) {
+    CAPTURE(count);
+    const std::vector<float> some =
+        multiply(device, type, p.n, p.k, p.weight, {p.x.begin(), p.x.begin() + count * p.k}, count);
+    CHECK(std::memcmp(some.data(), all.data(), some.size() * 4) == 0);
+  }
 }
 
 }  // namespace infer::test

@@ -29,4 +29,7 @@ inline ValueId one_product(Graph& graph, const Weight& x, const Weight& weight) 
 std::vector<float> multiply(Device& device, DataType type, int64_t n, int64_t k, const std::vector<std::byte>& weight,
                             const std::vector<float>& x, int tokens, BuildProduct build = one_product);
 
+// That the first 1, 3 and 6 of 20 rows have the bits alone that they have among the others.
+void check_rows_alone(Device& device, DataType type);
+
 }  // namespace infer::test

@@ -95,9 +95,7 @@ TEST_CASE("which shader multiplies follows from the device, the type and the num
   CHECK(kernel("", DataType::kQ4_K, 512, true) == ProductKernel::kDot);
   CHECK(kernel("", DataType::kF16, 1) == ProductKernel::kVector);
   CHECK(kernel("plain", DataType::kQ4_K, 1) == ProductKernel::kVector);
-  VulkanOptions no_subgroups;
-  no_subgroups.subgroup_arithmetic = false;
-  CHECK_FALSE(product_features(device, no_subgroups, "").dot);
+  CHECK_FALSE(product_features(device, {.subgroup_arithmetic = false}, "").dot);
 
   device.half_matrices = true;
   device.subgroup_size = 64;
@@ -150,10 +148,8 @@ TEST_CASE("all shaders are valid SPIR-V, those that no device here runs too") {
 TEST_CASE("matrices of halves, spelled out: as exact as halves are, activations of any size") {
   const std::string name = device_name("products of halves");
   if (name.empty()) return;
-  VulkanOptions matrices, plain;
-  matrices.kernels = "matrix-emulated";
-  plain.kernels = "plain";
-  const std::unique_ptr<Device> a = create_vulkan_device(name, matrices), b = create_vulkan_device(name, plain);
+  const std::unique_ptr<Device> a = create_vulkan_device(name, {.kernels = "matrix-emulated"}),
+                                b = create_vulkan_device(name, {.kernels = "plain"});
   CHECK(a->description().find("multiply wrong") == std::string::npos);
   for (const TypeTraits& t : all_types()) {
     if (!t.dot || t.activation == ActivationFormat::kF32 || t.type == DataType::kMXFP4) continue;
@@ -175,11 +171,8 @@ TEST_CASE("matrices of halves, spelled out: as exact as halves are, activations 
 TEST_CASE("a device whose matrices multiply wrong says so and multiplies without them") {
   const std::string name = device_name("wrong matrices");
   if (name.empty()) return;
-  VulkanOptions wrong, plain;
-  wrong.kernels = "matrix-emulated";
-  wrong.fail_matrices = true;
-  plain.kernels = "plain";
-  const std::unique_ptr<Device> a = create_vulkan_device(name, wrong), b = create_vulkan_device(name, plain);
+  const std::unique_ptr<Device> a = create_vulkan_device(name, {.fail_matrices = true, .kernels = "matrix-emulated"}),
+                                b = create_vulkan_device(name, {.kernels = "plain"});
   CHECK(a->description().find("multiply wrong") != std::string::npos);
   const Problem p = problem(DataType::kQ4_K, 20, 256, 40);
   CHECK(multiply(*a, DataType::kQ4_K, p.n, p.k, p.weight, p.x, 40) ==
@@ -198,10 +191,8 @@ TEST_CASE("reductions add all lanes, whatever the size of a subgroup") {
     for (const uint32_t size : {1u, 4u, 8u, 16u, 32u, 64u, 128u}) {
       CAPTURE(arithmetic);
       CAPTURE(size);
-      VulkanOptions options;
-      options.subgroup_size = size;
-      options.subgroup_arithmetic = arithmetic;
-      const std::unique_ptr<Device> device = create_vulkan_device(name, options);
+      const std::unique_ptr<Device> device =
+          create_vulkan_device(name, {.subgroup_arithmetic = arithmetic, .subgroup_size = size});
       CHECK(largest_difference(multiply(*device, DataType::kQ6_K, p.n, p.k, p.weight, p.x, 5), expected) < 2e-5);
       CHECK(largest_difference(multiply(*device, DataType::kQ6_K, p.k, p.k, {}, p.x, 5, norm), normed) < 2e-6);
     }
@@ -219,27 +210,15 @@ TEST_CASE("products of quantized activations are those of the CPU but for roundi
     const std::vector<float> expected = by_formula(t.type, p, 5);
     // Without the rounding to int8 the results differ by some 1e-2.
     CHECK(largest_difference(multiply(*device, t.type, p.n, p.k, p.weight, p.x, 5), expected) < 2e-5);
-    VulkanOptions plain;
-    plain.kernels = "plain";
-    const std::unique_ptr<Device> other = create_vulkan_device(device->name(), plain);
+    const std::unique_ptr<Device> other = create_vulkan_device(device->name(), {.kernels = "plain"});
     CHECK(largest_difference(multiply(*other, t.type, p.n, p.k, p.weight, p.x, 5), expected) > 1e-4);
   }
 }
 
 TEST_CASE("deterministic: with quantized activations too a row alone has the bits it has among others") {
-  VulkanOptions options;
-  options.deterministic = true;
-  const std::unique_ptr<Device> device = dot_device("deterministic int8 products", options);
+  const std::unique_ptr<Device> device = dot_device("deterministic int8 products", {.deterministic = true});
   if (!device) return;
-  for (const DataType type : {DataType::kQ4_K, DataType::kQ6_K, DataType::kQ8_0}) {
-    const Problem p = problem(type, 21, 512, 20);
-    const std::vector<float> all = multiply(*device, type, p.n, p.k, p.weight, p.x, 20);
-    for (const int count : {1, 3, 6}) {
-      const std::vector<float> some =
-          multiply(*device, type, p.n, p.k, p.weight, {p.x.begin(), p.x.begin() + count * p.k}, count);
-      CHECK(std::memcmp(some.data(), all.data(), some.size() * 4) == 0);
-    }
-  }
+  for (const DataType type : {DataType::kQ4_K, DataType::kQ6_K, DataType::kQ8_0}) check_rows_alone(*device, type);
 }
 
 TEST_CASE("activations that take the place of others are quantized again") {

@@ -64,10 +64,8 @@ TEST_CASE("what is uploaded comes back, through shared memory, staging buffers a
     for (const uint64_t largest : {uint64_t{0}, uint64_t{4} << 20}) {
       CAPTURE(unified);
       CAPTURE(largest);
-      VulkanOptions options;
-      options.unified_memory = unified;
-      options.max_allocation = largest;
-      const std::unique_ptr<Device> device = create_vulkan_device(name, options);
+      const std::unique_ptr<Device> device =
+          create_vulkan_device(name, {.max_allocation = largest, .unified_memory = unified});
       const std::unique_ptr<Stream> stream = device->create_stream();
       const std::vector<std::byte> data = pattern((13 << 20) + 5, 1), patch = pattern(3 << 20, 2);
       const std::unique_ptr<Buffer> buffer = device->allocate(data.size());
@@ -93,10 +91,8 @@ TEST_CASE("a weight in ranges of rows and in pieces gives the bits it gives in o
       for (const auto& [binding, allocation] : {std::pair<uint64_t, uint64_t>{0, 0}, {1 << 20, 0}, {0, 5 << 19}}) {
         CAPTURE(binding);
         CAPTURE(allocation);
-        VulkanOptions options;
-        options.max_binding = binding;
-        options.max_allocation = allocation;
-        const std::unique_ptr<Device> device = create_vulkan_device(name, options);
+        const std::unique_ptr<Device> device =
+            create_vulkan_device(name, {.max_allocation = allocation, .max_binding = binding});
         const std::vector<float> found = multiply(*device, type, p.n, p.k, p.weight, p.x, tokens);
         if (expected.empty()) expected = found;
         CHECK(std::memcmp(found.data(), expected.data(), found.size() * 4) == 0);
@@ -135,29 +131,17 @@ TEST_CASE("without operations on subgroups the sums are nearly the same") {
   const std::string name = device_name("plain reductions");
   if (name.empty()) return;
   const Problem p = problem(DataType::kQ4_K, 70, 1024, 3);
-  VulkanOptions plain;
-  plain.subgroup_arithmetic = false;
   const std::vector<float> a = multiply(*create_vulkan_device(name), DataType::kQ4_K, p.n, p.k, p.weight, p.x, 3);
-  const std::vector<float> b =
-      multiply(*create_vulkan_device(name, plain), DataType::kQ4_K, p.n, p.k, p.weight, p.x, 3);
+  const std::vector<float> b = multiply(*create_vulkan_device(name, {.subgroup_arithmetic = false}), DataType::kQ4_K,
+                                        p.n, p.k, p.weight, p.x, 3);
   for (size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
 }
 
 TEST_CASE("deterministic: a row alone has the bits it has among others") {
   const std::string name = device_name("deterministic products");
   if (name.empty()) return;
-  VulkanOptions options;
-  options.deterministic = true;
-  const std::unique_ptr<Device> device = create_vulkan_device(name, options);
-  for (const DataType type : {DataType::kQ4_K, DataType::kQ8_0, DataType::kF32}) {
-    const Problem p = problem(type, 21, 512, 20);
-    const std::vector<float> all = multiply(*device, type, p.n, p.k, p.weight, p.x, 20);
-    for (const int count : {1, 3, 6}) {
-      const std::vector<float> some =
-          multiply(*device, type, p.n, p.k, p.weight, {p.x.begin(), p.x.begin() + count * p.k}, count);
-      CHECK(std::memcmp(some.data(), all.data(), some.size() * 4) == 0);
-    }
-  }
+  const std::unique_ptr<Device> device = create_vulkan_device(name, {.deterministic = true});
+  for (const DataType type : {DataType::kQ4_K, DataType::kQ8_0, DataType::kF32}) check_rows_alone(*device, type);
 }
 
 TEST_CASE("an allocation that fails is an error, whichever it is, and the device goes on") {
@@ -192,9 +176,7 @@ TEST_CASE("an allocation that fails is an error, whichever it is, and the device
 TEST_CASE("a pretended budget is what the device has") {
   const std::string name = device_name("budget");
   if (name.empty()) return;
-  VulkanOptions options;
-  options.budget = 20 << 20;
-  const std::unique_ptr<Device> device = create_vulkan_device(name, options);
+  const std::unique_ptr<Device> device = create_vulkan_device(name, {.budget = 20 << 20});
   CHECK(device->memory().total == 20 << 20);
   const std::unique_ptr<Buffer> first = device->allocate(15 << 20);
   CHECK(device->memory().free <= 5 << 20);
