@@ -80,7 +80,7 @@ def two_hundred_requests_at_once_answer_as_one_alone():
 def with_half_of_the_layers_on_a_vulkan_device_too():
     """Fewer requests, in less room, since processors may play the GPU."""
     chance = random.Random(6)
-    some = [(prompt, fields, min(max_tokens, 60), n) for prompt, fields, max_tokens, n in cases(chance)][::7]
+    some = [(prompt, fields, min(max_tokens, 40), n) for prompt, fields, max_tokens, n in cases(chance)][::7]
     answer_at_once_as_alone([DEMO_TARGET, *half_on_vulkan(), "--deterministic"], 256, some, 14, chance)
 
 

@@ -4,11 +4,11 @@ import http.client
 import json
 import re
 import socket
-import time
+import threading
 
-from harness import Background, Failure, expect_equal
+from harness import Background, Failure, expect_equal, pauses
 
-SECONDS = 120  # that any one answer may take
+SECONDS = 120  # without a byte, or, where a whole answer is waited for, without a step of the server
 
 
 class Reply:
@@ -74,9 +74,47 @@ class Server(Background):
     def post(self, path, body, **how):
         return self.ask("POST", path, body, **how)
 
+    def patiently(self, connection, receive):
+        """What receive() returns of a request that was sent. It may take as long as the server goes on computing steps:
+        on a busy machine an answer that waits for many others may take minutes."""
+        one, ended, stuck = connection.sock, threading.Event(), []
+
+        def watch():
+            before = None
+            while not ended.wait(SECONDS):
+                try:
+                    steps = self.metrics()["infer_steps_total"]
+                except (OSError, http.client.HTTPException):
+                    steps = before
+                if steps == before:
+                    stuck.append(steps)
+                    one.shutdown(socket.SHUT_RDWR)
+                    return
+                before = steps
+
+        one.settimeout(None)
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            return receive()
+        except (OSError, http.client.HTTPException) as error:
+            if stuck:
+                raise Failure(f"no answer, and no step for {SECONDS} s after {stuck[0]}: {self.log()[-2000:]}") from error
+            raise
+        finally:
+            ended.set()
+            watcher.join()
+            if one.fileno() >= 0:  # what else is read of it
+                one.settimeout(SECONDS)
+
     def answer(self, path, body):
         """The JSON of a request that succeeds."""
-        reply = self.post(path, body)
+        connection = self.connect()
+        try:
+            connection.request("POST", path, json.dumps(body).encode(), self.headers)
+            reply = self.patiently(connection, lambda: Reply(connection.getresponse()))
+        finally:
+            connection.close()
         if reply.status != 200:
             raise Failure(f"{path} {body}: {reply}")
         return reply.json
@@ -91,7 +129,7 @@ class Server(Background):
         """(connection, response) of a streamed request whose head has arrived."""
         connection = self.connect()
         connection.request("POST", path, json.dumps({**body, "stream": True}).encode(), self.headers)
-        response = connection.getresponse()
+        response = self.patiently(connection, connection.getresponse)
         if response.status != 200:
             raise Failure(f"{path} {body}: {Reply(response)}")
         return connection, response
@@ -101,7 +139,7 @@ class Server(Background):
         connection, response = self.open_stream(path, body)
         try:
             expect_equal(response.getheader("content-type"), "text/event-stream", "content type")
-            events = response.read().decode("utf-8").split("\n\n")
+            events = self.patiently(connection, response.read).decode("utf-8").split("\n\n")
         finally:
             connection.close()
         expect_equal(events[-2:], ["data: [DONE]", ""], "end of the stream")
@@ -126,11 +164,10 @@ class Server(Background):
 
     def wait_for_metric(self, name, wanted, timeout=30):
         """Polls until `wanted(value)` holds."""
-        deadline = time.monotonic() + timeout
-        while not wanted(value := self.metrics()[name]):
-            if time.monotonic() > deadline:
-                raise Failure(f"{name} is {value} after {timeout} s\n{self.log()[-2000:]}")
-            time.sleep(0.02)
+        for _ in pauses(timeout, 0.02):
+            if wanted(value := self.metrics()[name]):
+                return
+        raise Failure(f"{name} is {value} after {timeout} s\n{self.log()[-2000:]}")
 
 
 def text_of(chunks, index=0):
