@@ -18,6 +18,28 @@ void append_escape(std::string& out, const char* format, unsigned value) {
   out += buffer;
 }
 
+std::string escaped(std::string_view text, size_t max_bytes, std::string_view backslash) {
+  std::string out;
+  size_t pos = 0;
+  while (pos < text.size()) {
+    char32_t c = 0;
+    const size_t length = utf8_character(text.substr(pos), c);
+    if (pos + (length == 0 ? 1 : length) > max_bytes) return out + "...";
+    if (length == 0) {
+      append_escape(out, "\\x%02X", static_cast<uint8_t>(text[pos++]));
+      continue;
+    }
+    if (c == '\n') out += "\\n";
+    else if (c == '\t') out += "\\t";
+    else if (c == '\r') out += "\\r";
+    else if (c == '\\') out += backslash;
+    else if (is_unsafe(c)) append_escape(out, c < 0x80 ? "\\x%02X" : "\\u{%04X}", static_cast<unsigned>(c));
+    else out += text.substr(pos, length);
+    pos += length;
+  }
+  return out;
+}
+
 }  // namespace
 
 size_t utf8_character(std::string_view text, char32_t& code_point) {
@@ -41,26 +63,8 @@ size_t utf8_character(std::string_view text, char32_t& code_point) {
   return length;
 }
 
-std::string printable(std::string_view text, size_t max_bytes) {
-  std::string out;
-  size_t pos = 0;
-  while (pos < text.size()) {
-    char32_t c = 0;
-    const size_t length = utf8_character(text.substr(pos), c);
-    if (pos + (length == 0 ? 1 : length) > max_bytes) return out + "...";
-    if (length == 0) {
-      append_escape(out, "\\x%02X", static_cast<uint8_t>(text[pos++]));
-      continue;
-    }
-    if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (c == '\r') out += "\\r";
-    else if (c == '\\') out += "\\\\";
-    else if (is_unsafe(c)) append_escape(out, c < 0x80 ? "\\x%02X" : "\\u{%04X}", static_cast<unsigned>(c));
-    else out += text.substr(pos, length);
-    pos += length;
-  }
-  return out;
-}
+std::string printable(std::string_view text, size_t max_bytes) { return escaped(text, max_bytes, "\\\\"); }
+
+std::string printable_message(std::string_view text, size_t max_bytes) { return escaped(text, max_bytes, "\\"); }
 
 }  // namespace infer

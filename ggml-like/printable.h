@@ -12,6 +12,8 @@ namespace infer {
 // UTF-8 become \n \t \r \xNN or \u{NNNN}, and a backslash becomes two. Longer than `max_bytes` of input: cut at a
 // character, "..." added.
 std::string printable(std::string_view text, size_t max_bytes = 256);
+// The same for a whole message, whose untrusted parts are printable already: backslashes stay as they are.
+std::string printable_message(std::string_view text, size_t max_bytes);
 
 // Length of the UTF-8 character at the start of `text`, 0 when the bytes there are none (overlong forms, surrogates
 // and code points above U+10FFFF are none). The code point goes to `code_point`.

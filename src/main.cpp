@@ -38,7 +38,9 @@ void print_help(std::FILE* out) {
 }
 
 // First line of a message, safe for a terminal.
-std::string one_line(const std::string& text) { return infer::printable(text.substr(0, text.find('\n')), 2000); }
+std::string one_line(const std::string& text) {
+  return infer::printable_message(text.substr(0, text.find('\n')), 2000);
+}
 
 int run_command(const infer::Command& command, const std::vector<std::string>& arguments) {
   const std::string who = "infer " + std::string(command.name);

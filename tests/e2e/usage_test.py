@@ -111,6 +111,7 @@ def unknown_names():
     refused(WRONG_USAGE, ["--frobnicate", "--help"], *with_model("--frobnicate"))
     refused(WRONG_USAGE, ["extra"], *with_model("extra"))
     refused(WRONG_USAGE, ["bad\\n\\x1B[31m"], "bad\n\x1b[31m")
+    refused(FAILED, ["[gguf] no\\\\file: cannot open"], "-m", "no\\file", "-p", "a")  # one backslash becomes two
 
 
 @test

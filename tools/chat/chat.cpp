@@ -161,7 +161,7 @@ class Chat {
       body();
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kIo && std::ferror(stdout)) throw;
-      write_note(printable(error.what(), 2000), Style::kBold);
+      write_note(printable_message(error.what(), 2000), Style::kBold);
     } catch (const std::bad_alloc&) {
       write_note("[memory] not enough memory", Style::kBold);
     }

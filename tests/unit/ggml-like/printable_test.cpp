@@ -14,6 +14,12 @@ TEST_CASE("printable: readable text stays, control characters become escapes") {
   CHECK(printable("a\\b") == "a\\\\b");
 }
 
+TEST_CASE("printable: a message of printable parts is not escaped again") {
+  CHECK(infer::printable_message("[flags] found " + printable("a\\b\n"), 100) == "[flags] found a\\\\b\\n");
+  CHECK(infer::printable_message("\x1B[2J", 100) == "\\x1B[2J");
+  CHECK(infer::printable_message("abcdefg", 6) == "abcdef...");
+}
+
 TEST_CASE("printable: terminal controls beyond ASCII and direction marks become escapes") {
   CHECK(printable("\xC2\x9B"
                   "2J") == "\\u{009B}2J");  // C1 CSI
