@@ -1,7 +1,7 @@
 # The menu. No logic here: every line calls a script or CMake, and CMake is the truth about the build.
 # Variables reach the scripts: MODEL=file.gguf (run, bench), ARGS="..." (run), SAN=1 (test), JOBS=N, VERBOSE=1.
 
-.PHONY: help run build test test-full test-peer check bench format fuzz gpu-check vulkan-validation clean
+.PHONY: help run build test test-full test-peer check bench format fuzz gpu-check vulkan-validation vulkan-sanitize clean
 .DEFAULT_GOAL := help
 
 help:       ## this list
@@ -39,6 +39,9 @@ gpu-check:  ## tests and a table of speeds on this machine's GPU
 
 vulkan-validation:  ## the Vulkan backend under the Khronos validation layer
 	@scripts/vulkan_validation.sh
+
+vulkan-sanitize:    ## the whole program on Vulkan under the address and undefined-behaviour sanitizers
+	@scripts/vulkan_sanitize.sh
 
 clean:      ## remove the build folders
 	@cmake -E rm -rf build build-san build-arm64 build-fuzz

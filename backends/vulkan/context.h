@@ -43,7 +43,7 @@ class Context {
   // Bytes of a buffer that one binding reaches, and the alignment of its start.
   uint64_t max_binding() const;
   uint64_t binding_alignment() const { return physical.properties.limits.minStorageBufferOffsetAlignment; }
-  bool subgroups() const { return physical.subgroup_arithmetic && options.subgroup_arithmetic; }
+  bool subgroups() const { return uses_subgroups(physical, options); }
 
  private:
   VkQueue queue_ = nullptr;

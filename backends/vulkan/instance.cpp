@@ -83,6 +83,10 @@ bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice 
   VkPhysicalDeviceShaderIntegerDotProductProperties dot_properties = {};
   dot_properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES;
   if (dot) dot_properties.pNext = std::exchange(v12.pNext, &dot_properties);
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes = {};
+  sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
+  const bool has_sizes = newer || has_extension(f, handle, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  if (has_sizes) sizes.pNext = std::exchange(v12.pNext, &sizes);
   VkPhysicalDeviceVulkan11Properties v11 = {};
   v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
   v11.pNext = &v12;
@@ -118,6 +122,7 @@ bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice 
   d.subgroup_size = v11.subgroupSize;
   d.subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                           (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+  d.subgroup_fixed = has_sizes && sizes.minSubgroupSize == sizes.maxSubgroupSize;
   d.memory_budget = has_extension(f, handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   d.integer_dot = has_dot.shaderIntegerDotProduct;
   d.integer_dot_fast = d.integer_dot && dot_properties.integerDotProduct4x8BitPackedSignedAccelerated;

@@ -22,6 +22,7 @@ struct PhysicalDevice {
   uint64_t max_allocation = 0, max_buffer = 0;  // bytes of one allocation, of one buffer
   uint32_t subgroup_size = 1;
   bool subgroup_arithmetic = false;  // reductions over a subgroup in compute shaders
+  bool subgroup_fixed = false;       // every shader runs with that size; else a driver chooses for each
   bool memory_budget = false;        // VK_EXT_memory_budget
   // Dot products of four int8 packed in a word: present (VK_KHR_shader_integer_dot_product), and in one instruction.
   bool integer_dot = false, integer_dot_fast = false;

@@ -22,9 +22,13 @@ bool fits_halves(const TypeTraits& weight) {
 
 }  // namespace
 
+bool uses_subgroups(const PhysicalDevice& device, const VulkanOptions& options) {
+  return device.subgroup_arithmetic && options.subgroup_arithmetic && (device.subgroup_fixed || !options.deterministic);
+}
+
 ProductFeatures product_features(const PhysicalDevice& device, const VulkanOptions& options, std::string_view wanted) {
   constexpr uint32_t kMatrixSubgroup = 32;  // of matmul_matrix.comp
-  const bool can_dot = device.integer_dot && device.subgroup_arithmetic && options.subgroup_arithmetic;
+  const bool can_dot = device.integer_dot && uses_subgroups(device, options);
   const bool can_matrices = device.half_matrices && device.subgroup_size == kMatrixSubgroup;
   ProductFeatures features;
   if (wanted.empty()) {

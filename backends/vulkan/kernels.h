@@ -14,6 +14,11 @@ namespace infer::vulkan {
 
 struct PhysicalDevice;
 
+// Whether reductions go over subgroups. With `deterministic` they do only where all shaders have subgroups of one size:
+// the pipelines for one and for many rows would add in different orders else (Intel's driver takes 8, 16 or 32 lanes
+// for a shader, AMD's 32 or 64).
+bool uses_subgroups(const PhysicalDevice& device, const VulkanOptions& options);
+
 // What products may use besides plain F32 arithmetic.
 struct ProductFeatures {
   bool dot = false;                // packed dot products of int8, on activations quantized as the CPU does

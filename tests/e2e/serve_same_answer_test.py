@@ -104,6 +104,7 @@ def log_probabilities_on_a_vulkan_device_do_not_depend_on_the_neighbours():
         sizes = server.metrics()
         expect(sizes["infer_step_batch_size_sum"] > 1.5 * sizes["infer_step_batch_size_count"], "batches", sizes)
         expect_equal(at_once, alone, "choices")
+    expect_equal(server.code, 0, "exit code")
 
 
 @test

@@ -73,7 +73,7 @@ bool convert(const QuantizePlan& plan, int n_threads, bool measure, Summary& sum
       total_bytes += plan.conversions[i].tensor->n_bytes;
     }
   }
-  Progress progress(total_bytes);
+  ProgressLine progress(total_bytes);
   const InterruptGuard guard;
   OrderedWork<Slice> work(n_threads, tasks.size(), [&](size_t task, Slice& slice) {
     convert_slice(parts, plan.conversions[tasks[task].conversion], tasks[task].start, measure, slice);

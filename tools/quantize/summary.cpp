@@ -76,13 +76,13 @@ void Summary::print(std::ostream& out, bool with_errors) const {
                 bits_per_weight(all.n_bytes, all.n_parameters));
 }
 
-Progress::Progress(uint64_t total_bytes) : on_(::isatty(STDERR_FILENO) != 0), total_(total_bytes) {}
+ProgressLine::ProgressLine(uint64_t total_bytes) : on_(::isatty(STDERR_FILENO) != 0), total_(total_bytes) {}
 
-Progress::~Progress() {
+ProgressLine::~ProgressLine() {
   if (on_ && last_ != Clock::time_point{}) std::fputs("\r\033[K", stderr);
 }
 
-void Progress::show(const std::string& tensor, uint64_t done_bytes) {
+void ProgressLine::show(const std::string& tensor, uint64_t done_bytes) {
   const Clock::time_point now = Clock::now();
   if (!on_ || now - last_ < std::chrono::milliseconds(200)) return;
   last_ = now;

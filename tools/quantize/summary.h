@@ -32,10 +32,10 @@ class Summary {
 };
 
 // A line on standard error that keeps itself up to date, if that is a terminal.
-class Progress {
+class ProgressLine {
  public:
-  explicit Progress(uint64_t total_bytes);
-  ~Progress();  // removes the line
+  explicit ProgressLine(uint64_t total_bytes);
+  ~ProgressLine();  // removes the line
 
   void show(const std::string& tensor, uint64_t done_bytes);
 

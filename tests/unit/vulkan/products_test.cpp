@@ -97,6 +97,15 @@ TEST_CASE("which shader multiplies follows from the device, the type and the num
   CHECK(kernel("plain", DataType::kQ4_K, 1) == ProductKernel::kVector);
   CHECK_FALSE(product_features(device, {.subgroup_arithmetic = false}, "").dot);
 
+  // Where a driver chooses the size of subgroups for each shader, sums over them are not the same in all.
+  CHECK(vulkan::uses_subgroups(device, {}));
+  CHECK_FALSE(vulkan::uses_subgroups(device, {.deterministic = true}));
+  CHECK_FALSE(product_features(device, {.deterministic = true}, "").dot);
+  CHECK_THROWS_AS(product_features(device, {.deterministic = true}, "dot"), Error);
+  device.subgroup_fixed = true;
+  CHECK(vulkan::uses_subgroups(device, {.deterministic = true}));
+  CHECK(product_features(device, {.deterministic = true}, "").dot);
+
   device.half_matrices = true;
   device.subgroup_size = 64;
   CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kTiled);
