@@ -10,15 +10,7 @@ BUILD_DIR=$folder scripts/build.sh infer -DINFER_SANITIZE=address,undefined
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# What is not ours to free: the driver of a device that stays open to the end of the process, and the compiler in it.
-cat >"$work/suppressions" <<ROWS
-leak:libvulkan_lvp.so
-leak:libLLVM
-leak:libvulkan.so
-ROWS
-# Leaks are found by where they were allocated, so a driver must not be unloaded before the end.
-export LSAN_OPTIONS=suppressions=$work/suppressions:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1
-export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 INFER_BINARY=$folder/infer
+export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 INFER_BINARY=$folder/infer
 
 status=0
 # clean COMMAND...: one line on a run; what the sanitizers said behind it.
