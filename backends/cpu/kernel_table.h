@@ -34,11 +34,14 @@ inline constexpr int kTokenPadding = 4;
 inline constexpr int kProductRows = 48;  // rows to give to a thread are a multiple of this where there are enough
 inline int64_t padded_tokens(int64_t n) { return (n + kTokenPadding - 1) / kTokenPadding * kTokenPadding; }
 inline constexpr int kStreamedTokens = 4;  // most that products_streamed.h takes
+inline constexpr int kLaneTokens = 8;      // most that products_token_lanes.h takes
 inline size_t product_scratch_bytes(int64_t n_tokens, int64_t k) {
   const int64_t panels = padded_tokens(n_tokens) * kProductRows * static_cast<int64_t>(sizeof(float)) + 16 * 512;
   // StreamInputs: of each block, at most 8 vectors of pairs, 16 values and 256 codes.
   const int64_t streams = n_tokens > kStreamedTokens ? 0 : kStreamedTokens * (k / 256 * (8 * 64 + 64 + 256) + 64);
-  return static_cast<size_t>(std::max(panels, streams));
+  // LaneInputs: of each block, 256 codes for a token, and at most 16 vectors.
+  const int64_t lanes = n_tokens > kLaneTokens ? 0 : k / 256 * (kLaneTokens * 256 + 16 * 64);
+  return static_cast<size_t>(std::max({panels, streams, lanes}));
 }
 
 // One (token, head group) unit of attention: the queries of `n_queries` tokens with consecutive positions that share a

@@ -202,6 +202,7 @@ void add_matmul_cases(std::vector<Entry>& list) {
     if (!floats) {
       add_matmul(list, t, {.n = 17, .k = 256, .t = 6, .data = WeightData::kBits, .x = "spiky"}, true);
       add_matmul(list, t, {.n = 17, .k = 256, .t = 2, .data = WeightData::kLargest}, true);
+      add_matmul(list, t, {.n = 19, .k = 512, .t = 7, .data = WeightData::kLargest}, true);
       add_matmul(list, t, {.n = 21, .k = 512, .t = 11, .data = WeightData::kLargest}, true);
       add_matmul(list, t, {.n = 5, .k = 256, .t = 4, .data = WeightData::kDenormal}, true);
       add_matmul(list, t, {.n = 16, .k = 256, .t = 7, .data = WeightData::kZero}, true);

@@ -10,6 +10,8 @@
 
 #include "backends/cpu/kernels/products_streamed.h"
 
+#include "backends/cpu/kernels/products_token_lanes.h"
+
 #include "backends/cpu/kernels/products_float.h"
 
 #include "backends/cpu/kernels/floats.h"

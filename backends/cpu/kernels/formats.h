@@ -3,13 +3,14 @@
 // namespace after a SIMD header.
 //
 // A super-block format has
-//   kBytes, kSub (values per sub-block), kOffset (taken off unsigned codes; kSignedOffset for signed ones), kMin
+//   kBytes, kBits (of a code), kSub (values per sub-block), kMin
+//   kOffset: taken off unsigned codes; kSignedOffset for signed ones
 //   Head: head.d, head.dmin, head.scale(s) as int32 lanes, head.mins(p): minima of sub-blocks 2p, 2p + 1 as int16 pairs
 //   unpack(p, stride, sink): calls sink(s, w) for every sub-block s, w[kSub / 4]
 //   kNarrow: sums of a sub-block fit 16 bits once the offset is off, so that one 16-bit multiply-add scales them; the
 //     upper halves of scale(s) are zero, since those of a negative sum are not
 // A format of 32 has
-//   kBytes, kOffset, kMin; block(p, stride, w[8], d, m)
+//   kBytes, kOffset, kBits (of a code), kMin; block(p, stride, w[8], d, m)
 
 // The 16-bit word at p + row * stride of every row, zero-extended.
 INFER_SIMD I gather16(const uint8_t* p, size_t stride) {
@@ -316,7 +317,7 @@ INFER_SIMD void add_fifth_bits(I x, I* w) {
 }
 
 struct Q40 {
-  static constexpr int kBytes = 18, kOffset = 8;
+  static constexpr int kBytes = 18, kOffset = 8, kBits = 4;
   static constexpr bool kMin = false, kSigned = false;
   static INFER_SIMD void block(const uint8_t* p, size_t stride, I* w, F& d, F&) {
     d = f_from_f16_lanes(gather16(p, stride));
@@ -324,7 +325,7 @@ struct Q40 {
   }
 };
 struct Q41 {
-  static constexpr int kBytes = 20, kOffset = 0;
+  static constexpr int kBytes = 20, kOffset = 0, kBits = 4;
   static constexpr bool kMin = true, kSigned = false;
   static INFER_SIMD void block(const uint8_t* p, size_t stride, I* w, F& d, F& m) {
     const I x = gather32(p, stride);
@@ -333,7 +334,7 @@ struct Q41 {
   }
 };
 struct Q50 {
-  static constexpr int kBytes = 22, kOffset = 16;
+  static constexpr int kBytes = 22, kOffset = 16, kBits = 5;
   static constexpr bool kMin = false, kSigned = false;
   static INFER_SIMD void block(const uint8_t* p, size_t stride, I* w, F& d, F&) {
     d = f_from_f16_lanes(gather16(p, stride));
@@ -342,7 +343,7 @@ struct Q50 {
   }
 };
 struct Q51 {
-  static constexpr int kBytes = 24, kOffset = 0;
+  static constexpr int kBytes = 24, kOffset = 0, kBits = 5;
   static constexpr bool kMin = true, kSigned = false;
   static INFER_SIMD void block(const uint8_t* p, size_t stride, I* w, F& d, F& m) {
     const I x = gather32(p, stride);
@@ -352,7 +353,7 @@ struct Q51 {
   }
 };
 struct Q80 {
-  static constexpr int kBytes = 34, kOffset = kSignedOffset;
+  static constexpr int kBytes = 34, kOffset = kSignedOffset, kBits = 8;
   static constexpr bool kMin = false, kSigned = true;
   static INFER_SIMD void block(const uint8_t* p, size_t stride, I* w, F& d, F&) {
     d = f_from_f16_lanes(gather16(p, stride));
@@ -362,7 +363,7 @@ struct Q80 {
   }
 };
 struct IQ4NL {
-  static constexpr int kBytes = 18, kOffset = kSignedOffset;
+  static constexpr int kBytes = 18, kOffset = kSignedOffset, kBits = 8;
   static constexpr bool kMin = false, kSigned = true;
   static INFER_SIMD void block(const uint8_t* p, size_t stride, I* w, F& d, F&) {
     d = f_from_f16_lanes(gather16(p, stride));
@@ -371,7 +372,7 @@ struct IQ4NL {
   }
 };
 struct MXFP4 {
-  static constexpr int kBytes = 17, kOffset = kSignedOffset;
+  static constexpr int kBytes = 17, kOffset = kSignedOffset, kBits = 8;
   static constexpr bool kMin = false, kSigned = true;
   static INFER_SIMD void block(const uint8_t* p, size_t stride, I* w, F& d, F&) {
     // 2^(e - 128): exponent field e - 1, and denormals for e = 0 and 1.

@@ -56,8 +56,10 @@ struct SuperSink {
   template <int S>
   INFER_SIMD void operator()(const I* w) const {
     const I scale = head.template scale<S>();
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       I s = offset_of<W::kSub, W::kOffset, S>(x[t]);
+#pragma GCC unroll 8
       for (int c = 0; c < W::kSub / 4; ++c) s = dot4<W>(s, w[c], i_set1(load_int(x[t].q + W::kSub * S + 4 * c)));
       sum[t] = W::kNarrow ? i_madd16(sum[t], s, scale) : i_add(sum[t], i_mul(s, scale));
     }
@@ -81,11 +83,13 @@ template <typename W, int T>
 INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* x, F* acc) {
   const typename W::Head head(p, stride);
   I sum[T];
+#pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
     if constexpr (kRestores<W>) sum[t] = restore_offset<W>(head, x[t], i_zero());
     else sum[t] = i_zero();
   }
   W::unpack(p, stride, SuperSink<W, T>{x, head, sum});
+#pragma GCC unroll 8
   for (int t = 0; t < T; ++t) acc[t] = finish_super<W>(head, x[t], sum[t], acc[t]);
 }
 
@@ -95,8 +99,10 @@ INFER_SIMD void add_small(const uint8_t* p, size_t stride, const Activation32* x
   I w[8];
   F d, m;
   W::block(p, stride, w, d, m);
+#pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
     I s = W::kOffset ? i_set1(-W::kOffset * x[t].sum32) : i_zero();
+#pragma GCC unroll 8
     for (int c = 0; c < 8; ++c) s = dot4<W>(s, w[c], i_set1(load_int(x[t].q + 4 * c)));
     F v = f_mul(f_from_int(s), d);
     if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), m, v);
@@ -152,6 +158,7 @@ INFER_OUTLINE void few_tokens(const ProductArgs& a, int64_t first_token) {
   for (int64_t row = a.row_begin; row < a.row_end; row += 16) {
     const RowGroup g = row_group(a, row);
     F acc[T];
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) acc[t] = f_zero();
     if (g.count == 16) {
       for (int64_t b = 0; b < blocks; ++b) {
@@ -172,17 +179,32 @@ INFER_OUTLINE void few_tokens(const ProductArgs& a, int64_t first_token) {
 // ---- Many tokens ----
 
 // Levels whose only product of bytes has sums of two in 16 bits: codes below 2^kBits leave room for kSteps such sums
-// before they are scaled, by the scale in both halves of a lane.
+// before they are added in 32 bits, or scaled by a scale in both halves of a lane. Signed codes are taken as two: 16
+// times the upper half, which has 8 added to it, and the lower half.
 template <typename W>
-constexpr int kSums16 = !kPairSums || !W::kMin ? 0
-                        : W::kBits == 4        ? 8
-                                               : 4;
+constexpr int kSums16 = !kPairSums                    ? 0
+                        : W::kSigned || W::kBits == 4 ? 8
+                        : W::kBits == 6               ? 2
+                                                      : 4;
+template <typename W>
+constexpr bool kHalves = kSums16<W> != 0 && W::kSigned;
+INFER_SIMD void split_halves(I w, I& low, I& high) {
+  low = i_and(w, byte_mask(15));
+  high = i_xor(shift_mask<4>(w, byte_mask(15)), byte_mask(8));
+}
+INFER_SIMD I both_halves(I scale) { return i_or(i_and(scale, i_set1(0xffff)), i_shl<16>(scale)); }
+
+// What is taken off codes in the sums of kSums16: known for pairs of sub-blocks, so that two are multiplied at once.
+template <typename W>
+constexpr int kSumOffset = kSums16<W> == 0 || W::kMin ? 0
+                           : W::kSigned               ? 128
+                                                      : W::kOffset;
 
 template <typename W>
 struct SuperPanel {
-  I codes[64];
+  I codes[kHalves<W> ? 128 : 64];
   I scale[256 / W::kSub];
-  I pair[kRestores<W> ? 4 : 1];
+  I pair[kRestores<W> ? 4 : kSumOffset<W> ? 128 / W::kSub : 1];
   I mins[W::kMin ? 128 / W::kSub : 1];
   F d, dmin;
 };
@@ -192,9 +214,14 @@ struct SuperPanelSink {
   const typename W::Head& head;
   template <int S>
   INFER_SIMD void operator()(const I* w) const {
-    for (int c = 0; c < W::kSub / 4; ++c) panel.codes[W::kSub / 4 * S + c] = w[c];
+#pragma GCC unroll 8
+    for (int c = 0; c < W::kSub / 4; ++c) {
+      const int at = W::kSub / 4 * S + c;
+      if constexpr (kHalves<W>) split_halves(w[c], panel.codes[at], panel.codes[64 + at]);
+      else panel.codes[at] = w[c];
+    }
     const I scale = head.template scale<S>();
-    panel.scale[S] = kSums16<W> ? i_or(scale, i_shl<16>(scale)) : scale;
+    panel.scale[S] = kSums16<W> && !kHalves<W> ? both_halves(scale) : scale;
     if constexpr (W::kMin && S % 2 == 0) panel.mins[S / 2] = head.template mins<S / 2>();
     if constexpr (kRestores<W> && S % 2 == 0) panel.pair[S / 2] = head.template scale_pair<S / 2>();
   }
@@ -205,43 +232,87 @@ INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, SuperPanel<W>& panel
   panel.d = head.d;
   if constexpr (W::kMin) panel.dmin = head.dmin;
   W::unpack(p, stride, SuperPanelSink<W>{panel, head});
+  if constexpr (kSumOffset<W> != 0) {
+    for (int i = 0; i < 128 / W::kSub; ++i) {
+      panel.pair[i] = i_or(i_and(panel.scale[2 * i], i_set1(0xffff)), i_shl<16>(panel.scale[2 * i + 1]));
+    }
+  }
+}
+
+// Sums of kSums16 products of two, from vector `first` of the panel on: of codes, or of their lower and upper halves.
+template <typename W, int R, int T, typename Panel, typename Activation>
+INFER_SIMD void sums16(const Panel* panel, int first, const Activation* x, int at, I (*low)[T], I (*high)[T]) {
+#pragma GCC unroll 8
+  for (int k = 0; k < kSums16<W>; ++k) {
+    I b[T];
+#pragma GCC unroll 4
+    for (int t = 0; t < T; ++t) b[t] = i_set1(load_int(x[t].q + at + 4 * k));
+    const auto add = [&](const I* codes, I(*sum)[T]) INFER_LAMBDA {
+#pragma GCC unroll 3
+      for (int r = 0; r < R; ++r) {
+        I w = codes[r * (sizeof(Panel) / sizeof(I))];
+        keep_in_register(w);  // not read again for every token
+#pragma GCC unroll 4
+        for (int t = 0; t < T; ++t) {
+          const I two = i_pair_sums(w, b[t]);
+          sum[r][t] = k == 0 ? two : i_add16(sum[r][t], two);
+        }
+      }
+    };
+    add(panel->codes + first + k, low);
+    if constexpr (kHalves<W>) add(panel->codes + 64 + first + k, high);
+  }
 }
 
 template <typename W, int R, int T>
 INFER_SIMD void super_tile16(const SuperPanel<W>* panel, const Activation256* x, float* c) {
   constexpr int kVectors = W::kSub / 4, kSteps = kSums16<W>;
+  static_assert(kVectors % kSteps == 0);
   I sum[R][T];
-  for (int r = 0; r < R; ++r) {
-    for (int t = 0; t < T; ++t) sum[r][t] = i_zero();
+#pragma GCC unroll 4
+  for (int t = 0; t < T; ++t) {
+    const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      sum[r][t] = i_zero();
+      if constexpr (kSumOffset<W> != 0) {
+        for (int i = 0; i < 128 / W::kSub; ++i) {
+          sum[r][t] = i_madd16(sum[r][t], panel[r].pair[i], i_set1(load_int(sums + 2 * i)));
+        }
+        sum[r][t] = i_mul(sum[r][t], i_set1(-kSumOffset<W>));
+      }
+    }
   }
   for (int s = 0; s < 256 / W::kSub; ++s) {
 #pragma GCC unroll 2
     for (int first = 0; first < kVectors; first += kSteps) {
-      I part[R][T];
-#pragma GCC unroll 8
-      for (int k = first; k < first + kSteps; ++k) {
+      I low[R][T], high[R][T];
+      sums16<W, R, T>(panel, kVectors * s + first, x, W::kSub * s + 4 * first, low, high);
 #pragma GCC unroll 4
-        for (int t = 0; t < T; ++t) {
-          const I b = i_set1(load_int(x[t].q + W::kSub * s + 4 * k));
-#pragma GCC unroll 3
-          for (int r = 0; r < R; ++r) {
-            const I two = i_pair_sums(panel[r].codes[kVectors * s + k], b);
-            part[r][t] = k == first ? two : i_add16(part[r][t], two);
+      for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) {
+          if constexpr (kHalves<W>) {
+            const I part = i_madd16(i_madd16(i_zero(), low[r][t], i_set1(0x10001)), high[r][t], i_set1(0x100010));
+            sum[r][t] = i_add(sum[r][t], i_mul(part, panel[r].scale[s]));
+          } else {
+            sum[r][t] = i_madd16(sum[r][t], low[r][t], panel[r].scale[s]);
           }
         }
       }
-      for (int t = 0; t < T; ++t) {
-        for (int r = 0; r < R; ++r) sum[r][t] = i_madd16(sum[r][t], part[r][t], panel[r].scale[s]);
-      }
     }
   }
+#pragma GCC unroll 4
   for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       F v = f_mul(f_from_int(sum[r][t]), panel[r].d);
-      const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
-      I m = i_zero();
-      for (int p = 0; p < 128 / W::kSub; ++p) m = i_madd16(m, panel[r].mins[p], i_set1(load_int(sums + 2 * p)));
-      v = f_fnma(f_from_int(m), panel[r].dmin, v);
+      if constexpr (W::kMin) {
+        const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
+        I m = i_zero();
+        for (int p = 0; p < 128 / W::kSub; ++p) m = i_madd16(m, panel[r].mins[p], i_set1(load_int(sums + 2 * p)));
+        v = f_fnma(f_from_int(m), panel[r].dmin, v);
+      }
       float* at = c + t * 16 * R + 16 * r;
       f_store(at, f_fma(v, f_set1(x[t].d), f_load(at)));
     }
@@ -253,25 +324,33 @@ template <typename W, int R, int T>
 INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, float* c) {
   constexpr int kVectors = W::kSub / 4;
   I sum[R][T];
+#pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) sum[r][t] = i_zero();
   }
   if constexpr (kRestores<W>) {
     for (int i = 0; i < 4; ++i) {
+#pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
         const I b = i_set1(load_int(x[t].sum32 + 2 * i));
+#pragma GCC unroll 4
         for (int r = 0; r < R; ++r) sum[r][t] = i_madd16(sum[r][t], panel[r].pair[i], b);
       }
     }
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
       for (int t = 0; t < T; ++t) sum[r][t] = i_shl<3>(sum[r][t]);
     }
   }
   for (int s = 0; s < 256 / W::kSub; ++s) {
     I part[R][T];
     const int16_t* sums = W::kSub == 16 ? x[0].sum16 : x[0].sum32;
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const I start = W::kOffset ? i_set1(-W::kOffset * (sums + t * (sizeof(Activation256) / 2))[s]) : i_zero();
+#pragma GCC unroll 4
       for (int r = 0; r < R; ++r) part[r][t] = start;
     }
 #pragma GCC unroll 8
@@ -283,14 +362,18 @@ INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, f
         for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[kVectors * s + k], b);
       }
     }
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
         sum[r][t] = W::kNarrow ? i_madd16(sum[r][t], part[r][t], panel[r].scale[s])
                                : i_add(sum[r][t], i_mul(part[r][t], panel[r].scale[s]));
       }
     }
   }
+#pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       F v = f_mul(f_from_int(sum[r][t]), panel[r].d);
       if constexpr (W::kMin) {
@@ -308,7 +391,7 @@ INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, f
 // Up to eight blocks of 32.
 template <typename W>
 struct SmallPanel {
-  I codes[64];
+  I codes[kHalves<W> ? 128 : 64];
   F d[8], m[W::kMin ? 8 : 1];
 };
 template <typename W>
@@ -316,17 +399,60 @@ INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, int j, SmallPanel<W>
   F m;
   W::block(p, stride, panel.codes + 8 * j, panel.d[j], m);
   if constexpr (W::kMin) panel.m[j] = m;
+  if constexpr (kHalves<W>) {
+    for (int i = 8 * j; i < 8 * j + 8; ++i) split_halves(panel.codes[i], panel.codes[i], panel.codes[64 + i]);
+  }
+}
+template <typename W, int R, int T>
+INFER_SIMD void small_tile16(const SmallPanel<W>* panel, int blocks, const Activation32* x, int64_t x_stride,
+                             float* c) {
+  for (int j = 0; j < blocks; ++j, x += x_stride) {
+    I sum[R][T];
+#pragma GCC unroll 4
+    for (int t = 0; t < T; ++t) {
+      constexpr int kOffset = kHalves<W> ? 128 : W::kOffset;
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) sum[r][t] = kOffset ? i_set1(-kOffset * x[t].sum32) : i_zero();
+    }
+#pragma GCC unroll 2
+    for (int first = 0; first < 8; first += kSums16<W>) {
+      I low[R][T], high[R][T];
+      sums16<W, R, T>(panel, 8 * j + first, x, 4 * first, low, high);
+#pragma GCC unroll 4
+      for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) {
+          sum[r][t] = i_madd16(sum[r][t], low[r][t], i_set1(0x10001));
+          if constexpr (kHalves<W>) sum[r][t] = i_madd16(sum[r][t], high[r][t], i_set1(0x100010));
+        }
+      }
+    }
+#pragma GCC unroll 4
+    for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        F v = f_mul(f_from_int(sum[r][t]), panel[r].d[j]);
+        if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), panel[r].m[j], v);
+        float* at = c + t * 16 * R + 16 * r;
+        f_store(at, f_fma(v, f_set1(x[t].d), f_load(at)));
+      }
+    }
+  }
 }
 template <typename W, int R, int T>
 INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activation32* x, int64_t x_stride, float* c) {
   F acc[R][T];
+#pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) acc[r][t] = f_load(c + t * 16 * R + 16 * r);
   }
   for (int j = 0; j < blocks; ++j, x += x_stride) {
     I part[R][T];
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const I start = W::kOffset ? i_set1(-W::kOffset * x[t].sum32) : i_zero();
+#pragma GCC unroll 4
       for (int r = 0; r < R; ++r) part[r][t] = start;
     }
 #pragma GCC unroll 8
@@ -338,8 +464,10 @@ INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activat
         for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[8 * j + k], b);
       }
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const F dx = f_set1(x[t].d);
+#pragma GCC unroll 4
       for (int r = 0; r < R; ++r) {
         F v = f_mul(f_from_int(part[r][t]), panel[r].d[j]);
         if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), panel[r].m[j], v);
@@ -347,7 +475,9 @@ INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activat
       }
     }
   }
+#pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) f_store(c + t * 16 * R + 16 * r, acc[r][t]);
   }
 }
@@ -371,7 +501,8 @@ struct SmallMany : SmallWalk<W> {
   static INFER_SIMD void fill(const uint8_t* p, size_t stride, int j, Panel& panel) { fill_panel(p, stride, j, panel); }
   template <int R>
   static INFER_SIMD void tile(const Panel* p, int blocks, const Activation32* x, int64_t x_stride, float* c) {
-    small_tile<W, R, kTokenTile>(p, blocks, x, x_stride, c);
+    if constexpr (kSums16<W> != 0) small_tile16<W, R, kTokenTile>(p, blocks, x, x_stride, c);
+    else small_tile<W, R, kTokenTile>(p, blocks, x, x_stride, c);
   }
 };
 
@@ -385,6 +516,7 @@ INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename 
   alignas(64) uint8_t copy[16 * kBytes + 64];
   for (int64_t b = 0; b < blocks; b += Many::kPanel) {
     const int count = blocks - b < Many::kPanel ? static_cast<int>(blocks - b) : Many::kPanel;
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const RowGroup g = row_group(a, row + 16 * r);
       for (int j = 0; j < count; ++j) {
@@ -402,6 +534,7 @@ INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename 
     }
   }
   for (int64_t t = 0; t < a.n_tokens; ++t) {
+#pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const int64_t left = a.row_end - (row + 16 * r);
       f_store_first(a.out[t] + row + 16 * r, f_load(a.scratch + t * 16 * R + 16 * r),

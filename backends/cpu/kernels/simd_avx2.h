@@ -178,6 +178,43 @@ INFER_SIMD I i_sum_quarters(const I* a) {
   };
   return {{sum2(a[0], a[1]), sum2(a[2], a[3])}};
 }
+// The same 8 bytes over and over.
+INFER_SIMD I i_repeat8(const void* p) {
+  int64_t bytes;
+  __builtin_memcpy(&bytes, p, 8);
+  INFER_EACH(I, _mm256_set1_epi64x(bytes));
+}
+// The low halves of lanes of a; b, whose low halves are zero.
+INFER_SIMD I i_join16(I a, I b) { INFER_EACH(I, _mm256_blend_epi16(a.v[h], b.v[h], 0xaa)); }
+// The upper bytes of 16-bit values, as signed 16-bit values.
+INFER_SIMD I i_widen_upper(I a) { INFER_EACH(I, _mm256_srai_epi16(a.v[h], 8)); }
+// Eight vectors of eight 8-byte elements, transposed.
+INFER_SIMD void i_interleave(I* a) {
+  I b[8];
+  for (int h = 0; h < 2; ++h) {
+    for (int i = 0; i < 8; i += 4) {
+      const __m256i l01 = _mm256_unpacklo_epi64(a[i].v[h], a[i + 1].v[h]);
+      const __m256i h01 = _mm256_unpackhi_epi64(a[i].v[h], a[i + 1].v[h]);
+      const __m256i l23 = _mm256_unpacklo_epi64(a[i + 2].v[h], a[i + 3].v[h]);
+      const __m256i h23 = _mm256_unpackhi_epi64(a[i + 2].v[h], a[i + 3].v[h]);
+      b[4 * h].v[i / 4] = _mm256_permute2x128_si256(l01, l23, 0x20);
+      b[4 * h + 1].v[i / 4] = _mm256_permute2x128_si256(h01, h23, 0x20);
+      b[4 * h + 2].v[i / 4] = _mm256_permute2x128_si256(l01, l23, 0x31);
+      b[4 * h + 3].v[i / 4] = _mm256_permute2x128_si256(h01, h23, 0x31);
+    }
+  }
+  for (int i = 0; i < 8; ++i) a[i] = b[i];
+}
+// a[i], i < 8, is of a[2 i] and a[2 i + 1] the sums of neighbouring lanes, in turns.
+INFER_SIMD void i_sum_pairs(I* a) {
+  for (int i = 0; i < 8; ++i) {
+    for (int h = 0; h < 2; ++h) {
+      const __m256i x = a[2 * i].v[h], y = a[2 * i + 1].v[h];
+      a[i].v[h] = _mm256_add_epi32(_mm256_blend_epi32(x, _mm256_slli_epi64(y, 32), 0xaa),
+                                   _mm256_blend_epi32(_mm256_srli_epi64(x, 32), y, 0xaa));
+    }
+  }
+}
 INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(a.v[h], b.v[h]))); }
 
 #ifdef __AVXVNNI__
@@ -229,9 +266,11 @@ INFER_SIMD F f_from_f16_lanes(I a) {
 constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
 #ifdef __AVXVNNI__
 constexpr bool kPairSums = false;
+constexpr bool kLanesOfTokens = false;
 #else
 // No product of bytes into 32 bits: two products of unsigned by signed bytes add up in 16.
 constexpr bool kPairSums = true;
+constexpr bool kLanesOfTokens = false;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { INFER_EACH(I, _mm256_maddubs_epi16(w.v[h], x.v[h])); }
 INFER_SIMD I i_add16(I a, I b) { INFER_EACH(I, _mm256_add_epi16(a.v[h], b.v[h])); }

@@ -146,6 +146,39 @@ INFER_SIMD I i_sum_quarters(const I* a) {
   };
   return {add(add(a[0].v, a[1].v), add(a[2].v, a[3].v))};
 }
+// The same 8 bytes over and over.
+INFER_SIMD I i_repeat8(const void* p) {
+  int64_t bytes;
+  __builtin_memcpy(&bytes, p, 8);
+  return {_mm512_set1_epi64(bytes)};
+}
+// The low halves of lanes of a; b, whose low halves are zero.
+INFER_SIMD I i_join16(I a, I b) { return {_mm512_ternarylogic_epi32(a.v, _mm512_set1_epi32(0xffff), b.v, 0xea)}; }
+// The upper bytes of 16-bit values, as signed 16-bit values.
+INFER_SIMD I i_widen_upper(I a) { return {_mm512_srai_epi16(a.v, 8)}; }
+// Eight vectors of eight 8-byte elements, transposed.
+INFER_SIMD void i_interleave(I* a) {
+  __m512i pairs[8];
+  for (int i = 0; i < 8; i += 2) {
+    pairs[i] = _mm512_unpacklo_epi64(a[i].v, a[i + 1].v), pairs[i + 1] = _mm512_unpackhi_epi64(a[i].v, a[i + 1].v);
+  }
+  for (int odd = 0; odd < 2; ++odd) {
+    const __m512i even02 = _mm512_shuffle_i32x4(pairs[odd], pairs[2 + odd], 0x88);
+    const __m512i odd13 = _mm512_shuffle_i32x4(pairs[odd], pairs[2 + odd], 0xdd);
+    const __m512i even46 = _mm512_shuffle_i32x4(pairs[4 + odd], pairs[6 + odd], 0x88);
+    const __m512i odd57 = _mm512_shuffle_i32x4(pairs[4 + odd], pairs[6 + odd], 0xdd);
+    a[odd].v = _mm512_shuffle_i32x4(even02, even46, 0x88), a[4 + odd].v = _mm512_shuffle_i32x4(even02, even46, 0xdd);
+    a[2 + odd].v = _mm512_shuffle_i32x4(odd13, odd57, 0x88), a[6 + odd].v = _mm512_shuffle_i32x4(odd13, odd57, 0xdd);
+  }
+}
+// a[i], i < 8, is of a[2 i] and a[2 i + 1] the sums of neighbouring lanes, in turns.
+INFER_SIMD void i_sum_pairs(I* a) {
+  for (int i = 0; i < 8; ++i) {
+    const __m512i x = a[2 * i].v, y = a[2 * i + 1].v;
+    a[i].v = _mm512_add_epi32(_mm512_mask_shuffle_epi32(x, 0xaaaa, y, _MM_PERM_CCAA),
+                              _mm512_mask_shuffle_epi32(y, 0x5555, x, _MM_PERM_DDBB));
+  }
+}
 
 #ifdef __AVX512VNNI__
 constexpr int kSignedOffset = 128;
@@ -189,9 +222,11 @@ INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi
 constexpr int kStreamsFrom = 1, kStreamsTo = 2, kStreamsQ6To = 4;
 #ifdef __AVX512VNNI__
 constexpr bool kPairSums = false;
+constexpr bool kLanesOfTokens = true;
 #else
 // No product of bytes into 32 bits: two products of unsigned by signed bytes add up in 16.
 constexpr bool kPairSums = true;
+constexpr bool kLanesOfTokens = false;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { return {_mm512_maddubs_epi16(w.v, x.v)}; }
 INFER_SIMD I i_add16(I a, I b) { return {_mm512_add_epi16(a.v, b.v)}; }

@@ -201,6 +201,34 @@ INFER_SIMD I i_spread_eight(const uint8_t* p) {
 INFER_SIMD I i_sum_four(const I* a) {
   INFER_EACH(I, vpaddq_s32(vpaddq_s32(a[0].v[h], a[1].v[h]), vpaddq_s32(a[2].v[h], a[3].v[h])));
 }
+// The same 8 bytes over and over.
+INFER_SIMD I i_repeat8(const void* p) {
+  INFER_EACH(I, vreinterpretq_s32_u8(
+                    vcombine_u8(vld1_u8(static_cast<const uint8_t*>(p)), vld1_u8(static_cast<const uint8_t*>(p)))));
+}
+// The low halves of lanes of a; b, whose low halves are zero.
+INFER_SIMD I i_join16(I a, I b) { INFER_EACH(I, vbslq_s32(vdupq_n_u32(0xffff), a.v[h], b.v[h])); }
+// The upper bytes of 16-bit values, as signed 16-bit values.
+INFER_SIMD I i_widen_upper(I a) { INFER_EACH(I, vreinterpretq_s32_s16(vshrq_n_s16(vreinterpretq_s16_s32(a.v[h]), 8))); }
+// Eight vectors of eight 8-byte elements, transposed.
+INFER_SIMD void i_interleave(I* a) {
+  I b[8];
+  for (int h = 0; h < 4; ++h) {
+    for (int i = 0; i < 8; i += 2) {
+      const int64x2_t x = vreinterpretq_s64_s32(a[i].v[h]), y = vreinterpretq_s64_s32(a[i + 1].v[h]);
+      b[2 * h].v[i / 2] = vreinterpretq_s32_s64(vzip1q_s64(x, y));
+      b[2 * h + 1].v[i / 2] = vreinterpretq_s32_s64(vzip2q_s64(x, y));
+    }
+  }
+  for (int i = 0; i < 8; ++i) a[i] = b[i];
+}
+// a[i], i < 8, is of a[2 i] and a[2 i + 1] the sums of neighbouring lanes, in turns.
+INFER_SIMD void i_sum_pairs(I* a) {
+  for (int i = 0; i < 8; ++i) {
+    const I x = a[2 * i], y = a[2 * i + 1];
+    for (int h = 0; h < 4; ++h) a[i].v[h] = vaddq_s32(vtrn1q_s32(x.v[h], y.v[h]), vtrn2q_s32(x.v[h], y.v[h]));
+  }
+}
 // Quarter i is the sum of the quarters of a[i].
 INFER_SIMD I i_sum_quarters(const I* a) {
   INFER_EACH(I, vaddq_s32(vaddq_s32(a[h].v[0], a[h].v[1]), vaddq_s32(a[h].v[2], a[h].v[3])));
@@ -209,6 +237,7 @@ INFER_SIMD I i_sum_quarters(const I* a) {
 
 // The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
 constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
+constexpr bool kLanesOfTokens = false;
 constexpr bool kPairSums = false;
 constexpr int kRowTile = 1;
 constexpr int kTokenTile = 4;
