@@ -178,6 +178,20 @@ INFER_SIMD void stream_chunk(const uint8_t* p, const uint8_t* ahead, const Strea
   }
 }
 
+// What 16 rows come to: values[row][blocks] times the d of the activations x, blocks in ascending order.
+template <typename Activation>
+INFER_SIMD F sum_of_values(const float* values, int64_t blocks, const Activation* x, int64_t x_stride) {
+  F acc = f_zero();
+  for (int64_t b = 0; b < blocks; b += 4) {
+    I columns[4];
+    i_transpose(reinterpret_cast<const uint8_t*>(values + b), static_cast<size_t>(4 * blocks), columns);
+    for (int64_t i = 0; i < 4 && b + i < blocks; ++i) {
+      acc = f_fma(f_from_bits(columns[i]), f_set1(x[(b + i) * x_stride].d), acc);
+    }
+  }
+  return acc;
+}
+
 // Tokens [0, T), of which n_tokens exist.
 template <typename W, int T>
 INFER_OUTLINE void streamed_tokens(const ProductArgs& a) {
@@ -200,16 +214,8 @@ INFER_OUTLINE void streamed_tokens(const ProductArgs& a) {
     }
 #pragma GCC unroll 4
     for (int t = 0; t < T; ++t) {
-      const float* values = in.values + t * in.value_stride();
-      F acc = f_zero();
-      for (int64_t b = 0; b < in.blocks; b += 4) {
-        I columns[4];
-        i_transpose(reinterpret_cast<const uint8_t*>(values + b), static_cast<size_t>(4 * in.blocks), columns);
-        for (int64_t i = 0; i < 4 && b + i < in.blocks; ++i) {
-          acc = f_fma(f_from_bits(columns[i]), f_set1(x[(b + i) * a.x_stride + t].d), acc);
-        }
-      }
-      if (t < a.n_tokens) f_store_first(a.out[t] + row, acc, rows);
+      const F sum = sum_of_values(in.values + t * in.value_stride(), in.blocks, x + t, a.x_stride);
+      if (t < a.n_tokens) f_store_first(a.out[t] + row, sum, rows);
     }
   }
 }
@@ -226,4 +232,64 @@ void product_streamed(const ProductArgs& a) {
     if (a.n_tokens == 2) return streamed_tokens<W, 2>(a);
   }
   if constexpr (kTo > 2) streamed_tokens<W, 4>(a);
+}
+
+// ---- Q8_0, one token: blocks of 32 in their order, two in a vector ----
+
+// The sums of the products of 16 blocks from p on with the codes at x.
+INFER_SIMD I q80_chunk(const uint8_t* p, const int8_t* x) {
+  constexpr int kBytes = Q80::kBytes;
+  I fours[2];
+#pragma GCC unroll 2
+  for (int h = 0; h < 2; ++h) {
+    I sums[4];
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      const int i = 8 * h + j;
+      const I w = i_load_two(p + i * kBytes + 2, p + (i + 4) * kBytes + 2);
+      sums[j] = i_dot_s8(i_zero(), i_prepare_s8(w), i_load_two(x + 32 * i, x + 32 * (i + 4)));
+    }
+    fours[h] = i_sum_four(sums);
+  }
+  return i_sum_halves(fours[0], fours[1]);
+}
+
+INFER_OUTLINE void streamed_q80(const ProductArgs& a) {
+  constexpr int kBytes = Q80::kBytes;
+  const auto* x = static_cast<const Activation32*>(a.x);
+  const int64_t blocks = a.k / 32;
+  // Blocks are counted on from row to row in sixteens, so what belongs to them goes on after a row's end.
+  auto* codes = reinterpret_cast<int8_t*>(a.scratch);                      // [blocks + 16][32]
+  auto* offsets = reinterpret_cast<int32_t*>(codes + (blocks + 16) * 32);  // [blocks + 16]
+  float* values = reinterpret_cast<float*>(offsets + blocks + 16);         // [16 blocks + 16]
+  for (int64_t i = 0; i < blocks + 16; ++i) {
+    const Activation32& block = x[i % blocks * a.x_stride];
+    __builtin_memcpy(codes + 32 * i, block.q, 32);
+    offsets[i] = kSignedOffset * block.sum32;
+  }
+  alignas(64) uint8_t copy[16 * kBytes + 64];
+  for (int64_t row = a.row_begin; row < a.row_end; row += 16) {
+    const int rows = a.row_end - row < 16 ? static_cast<int>(a.row_end - row) : 16;
+    const uint8_t* p = a.weight + row * a.row_bytes;
+    int64_t first = 0;
+    for (int64_t c = 0; 16 * c < rows * blocks; ++c, p += 16 * kBytes) {
+      const uint8_t* from = p;
+      if (const int64_t left = rows * blocks - 16 * c; left < 16) {
+        __builtin_memset(copy, 0, sizeof(copy));
+        __builtin_memcpy(copy, p, static_cast<size_t>(left) * kBytes);
+        from = copy;
+      }
+      const uint8_t* ahead = in_stream(a, p + kStreamDistance);
+      for (int at = 0; at < 16 * kBytes; at += 64) __builtin_prefetch(ahead + at, 0, 2);
+      const I sum = i_sub(q80_chunk(from, codes + 32 * first), i_load(offsets + first));
+      f_store(values + 16 * c, f_mul(f_from_int(sum), f_from_f16_lanes(gather16(from, kBytes))));
+      first = (first + 16) % blocks;
+    }
+    f_store_first(a.out[0] + row, sum_of_values(values, blocks, x, a.x_stride), rows);
+  }
+}
+
+inline void product_q80(const ProductArgs& a) {
+  if (a.n_tokens == 1) streamed_q80(a);
+  else product_32<Q80>(a);
 }

@@ -178,6 +178,18 @@ INFER_SIMD I i_sum_quarters(const I* a) {
   };
   return {{sum2(a[0], a[1]), sum2(a[2], a[3])}};
 }
+// 32 bytes from p on, then 32 from q on.
+INFER_SIMD I i_load_two(const void* p, const void* q) {
+  return {{_mm256_loadu_si256(static_cast<const __m256i*>(p)), _mm256_loadu_si256(static_cast<const __m256i*>(q))}};
+}
+// Quarters 0 + 1 and 2 + 3 of a, then those of b.
+INFER_SIMD I i_sum_halves(I a, I b) {
+  const auto sum = [](const I& x) INFER_LAMBDA {
+    return _mm256_add_epi32(_mm256_permute2x128_si256(x.v[0], x.v[1], 0x20),
+                            _mm256_permute2x128_si256(x.v[0], x.v[1], 0x31));
+  };
+  return {{sum(a), sum(b)}};
+}
 // The same 8 bytes over and over.
 INFER_SIMD I i_repeat8(const void* p) {
   int64_t bytes;

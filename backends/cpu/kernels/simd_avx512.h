@@ -146,6 +146,15 @@ INFER_SIMD I i_sum_quarters(const I* a) {
   };
   return {add(add(a[0].v, a[1].v), add(a[2].v, a[3].v))};
 }
+// 32 bytes from p on, then 32 from q on.
+INFER_SIMD I i_load_two(const void* p, const void* q) {
+  return {_mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(static_cast<const __m256i*>(p))),
+                             _mm256_loadu_si256(static_cast<const __m256i*>(q)), 1)};
+}
+// Quarters 0 + 1 and 2 + 3 of a, then those of b.
+INFER_SIMD I i_sum_halves(I a, I b) {
+  return {_mm512_add_epi32(_mm512_shuffle_i32x4(a.v, b.v, 0x88), _mm512_shuffle_i32x4(a.v, b.v, 0xdd))};
+}
 // The same 8 bytes over and over.
 INFER_SIMD I i_repeat8(const void* p) {
   int64_t bytes;

@@ -201,6 +201,16 @@ INFER_SIMD I i_spread_eight(const uint8_t* p) {
 INFER_SIMD I i_sum_four(const I* a) {
   INFER_EACH(I, vpaddq_s32(vpaddq_s32(a[0].v[h], a[1].v[h]), vpaddq_s32(a[2].v[h], a[3].v[h])));
 }
+// 32 bytes from p on, then 32 from q on.
+INFER_SIMD I i_load_two(const void* p, const void* q) {
+  const auto *a = static_cast<const uint8_t*>(p), *b = static_cast<const uint8_t*>(q);
+  return {{vreinterpretq_s32_u8(vld1q_u8(a)), vreinterpretq_s32_u8(vld1q_u8(a + 16)), vreinterpretq_s32_u8(vld1q_u8(b)),
+           vreinterpretq_s32_u8(vld1q_u8(b + 16))}};
+}
+// Quarters 0 + 1 and 2 + 3 of a, then those of b.
+INFER_SIMD I i_sum_halves(I a, I b) {
+  return {{vaddq_s32(a.v[0], a.v[1]), vaddq_s32(a.v[2], a.v[3]), vaddq_s32(b.v[0], b.v[1]), vaddq_s32(b.v[2], b.v[3])}};
+}
 // The same 8 bytes over and over.
 INFER_SIMD I i_repeat8(const void* p) {
   INFER_EACH(I, vreinterpretq_s32_u8(
