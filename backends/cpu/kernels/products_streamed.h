@@ -234,7 +234,7 @@ void product_streamed(const ProductArgs& a) {
   if constexpr (kTo > 2) streamed_tokens<W, 4>(a);
 }
 
-// ---- Q8_0, one token: blocks of 32 in their order, two in a vector ----
+// ---- Q8_0, one token, where kStreamsQ8: blocks of 32 in their order, two in a vector ----
 
 // The sums of the products of 16 blocks from p on with the codes at x.
 INFER_SIMD I q80_chunk(const uint8_t* p, const int8_t* x) {
@@ -254,8 +254,9 @@ INFER_SIMD I q80_chunk(const uint8_t* p, const int8_t* x) {
   return i_sum_halves(fours[0], fours[1]);
 }
 
+template <typename W>
 INFER_OUTLINE void streamed_q80(const ProductArgs& a) {
-  constexpr int kBytes = Q80::kBytes;
+  constexpr int kBytes = W::kBytes;
   const auto* x = static_cast<const Activation32*>(a.x);
   const int64_t blocks = a.k / 32;
   // Blocks are counted on from row to row in sixteens, so what belongs to them goes on after a row's end.
@@ -289,7 +290,10 @@ INFER_OUTLINE void streamed_q80(const ProductArgs& a) {
   }
 }
 
-inline void product_q80(const ProductArgs& a) {
-  if (a.n_tokens == 1) streamed_q80(a);
-  else product_32<Q80>(a);
+template <typename W>
+void product_q80(const ProductArgs& a) {
+  if constexpr (kStreamsQ8) {
+    if (a.n_tokens == 1) return streamed_q80<W>(a);
+  }
+  product_32<W>(a);
 }

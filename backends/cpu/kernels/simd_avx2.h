@@ -276,6 +276,7 @@ INFER_SIMD F f_from_f16_lanes(I a) {
 }
 // The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
 constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
+constexpr bool kStreamsQ8 = true;
 #ifdef __AVXVNNI__
 constexpr bool kPairSums = false;
 constexpr bool kLanesOfTokens = false;

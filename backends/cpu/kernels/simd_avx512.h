@@ -229,6 +229,7 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
 INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
 // The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
 constexpr int kStreamsFrom = 1, kStreamsTo = 2, kStreamsQ6To = 4;
+constexpr bool kStreamsQ8 = false;
 #ifdef __AVX512VNNI__
 constexpr bool kPairSums = false;
 constexpr bool kLanesOfTokens = true;

@@ -247,6 +247,7 @@ INFER_SIMD I i_sum_quarters(const I* a) {
 
 // The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
 constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
+constexpr bool kStreamsQ8 = false;
 constexpr bool kLanesOfTokens = false;
 constexpr bool kPairSums = false;
 constexpr int kRowTile = 1;
