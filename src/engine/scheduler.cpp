@@ -207,6 +207,12 @@ void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
   plan.sequences.push_back(scheduled);
 }
 
+int64_t Scheduler::growing(size_t group) const {
+  return std::count_if(running_.begin(), running_.end(), [&](const Sequence* s) {
+    return static_cast<int64_t>(s->tables_[group].blocks.size()) < blocks_for(s->max_known_);
+  });
+}
+
 bool Scheduler::start(Sequence& s, StepPlan& plan) {
   // At least one known token is left to compute, so that there are logits to go on from.
   const bool look_up = s.request_.takes_cached_blocks();
@@ -227,8 +233,7 @@ bool Scheduler::start(Sequence& s, StepPlan& plan) {
     hits[g].resize(n_hit);
     int64_t available = pools_[g].available();
     for (const BlockId block : hits[g]) available -= pools_[g].references(block) == 0;
-    // Every running sequence keeps the prospect of one more block, or this one would soon be preempted again.
-    if (available < blocks_for(s.n_known_) - n_hit + static_cast<int64_t>(running_.size())) return false;
+    if (available < blocks_for(s.n_known_) - n_hit + growing(g)) return false;
   }
   for (size_t g = 0; g < pools_.size(); ++g) {
     for (const BlockId block : hits[g]) pools_[g].retain(block);
@@ -258,7 +263,7 @@ bool Scheduler::start_from_held(Sequence& s, std::vector<Held>::iterator held, i
     const auto& blocks = held->tables[g].blocks;
     int64_t available = pools_[g].available();
     for (size_t i = n_kept; i < blocks.size(); ++i) available += pools_[g].references(blocks[i]) == 1;
-    int64_t needed = blocks_for(s.n_known_) - static_cast<int64_t>(n_kept) + static_cast<int64_t>(running_.size());
+    int64_t needed = blocks_for(s.n_known_) - static_cast<int64_t>(n_kept) + growing(g);
     if (first < n_kept && pools_[g].references(blocks[first]) > 1) ++needed;  // a copy
     if (available < needed) return false;
   }

@@ -156,6 +156,9 @@ class Scheduler {
 
   void add_chunk(Sequence& s, StepPlan& plan);
   bool start(Sequence& s, StepPlan& plan);
+  // Running sequences that may yet need a further block of this group. Admission leaves each of them one, or the one
+  // admitted would soon be preempted again.
+  int64_t growing(size_t group) const;
   // As start(), from the first n_held tokens of what the sequence's conversation left.
   bool start_from_held(Sequence& s, std::vector<Held>::iterator held, int64_t n_held, StepPlan& plan);
   // The sequence of fork() and of a choice. `n_running` sequences keep their places.

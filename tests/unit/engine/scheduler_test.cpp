@@ -218,10 +218,18 @@ TEST_CASE("the_youngest_is_preempted_and_resumes_with_the_same_text") {
 
 TEST_CASE("admission_leaves_each_running_sequence_one_more_block") {
   World w(4);
-  w.add(request(1, text(40), 20));  // 2 blocks
-  w.add(request(2, text(40, 50), 20));
+  w.add(request(1, text(40), 30));  // 2 blocks, 3 at the end
+  w.add(request(2, text(40, 50), 30));
   w.step();
   CHECK(w.scheduler.running().size() == 1);  // 2 blocks are free, but 2 + 1 are asked for
+  w.drain();
+  CHECK(w.scheduler.stats().preemptions == 0);
+}
+
+TEST_CASE("admission_leaves_no_block_to_sequences_that_need_none") {
+  World w(4);
+  for (RequestId id = 1; id <= 4; ++id) w.add(request(id, text(1, 10 * static_cast<int>(id)), 31));
+  CHECK(w.step().sequences.size() == 4);
   w.drain();
   CHECK(w.scheduler.stats().preemptions == 0);
 }
