@@ -47,14 +47,16 @@ INFER_SIMD F finish_super(const Head& head, const Activation256& x, I isum, F ac
 
 // ---- Few tokens ----
 
-// One super-block of 16 rows against T tokens, added to acc.
+// One super-block of 16 rows against T tokens, added to acc. As many bytes are prefetched from `ahead` on, unless null.
 template <typename W, int T>
 struct SuperSink {
   const Activation256* x;
   const typename W::Head& head;
+  const uint8_t* ahead;
   I* sum;
   template <int S>
   INFER_SIMD void operator()(const I* w) const {
+    if (ahead) prefetch_part<S, 256 / W::kSub, 16 * W::kBytes>(ahead);
     const I scale = head.template scale<S>();
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
@@ -80,7 +82,7 @@ template <typename W>
 constexpr bool kRestores = W::kMin&& W::kOffset != 0;
 
 template <typename W, int T>
-INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* x, F* acc) {
+INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* x, const uint8_t* ahead, F* acc) {
   const typename W::Head head(p, stride);
   I sum[T];
 #pragma GCC unroll 8
@@ -88,14 +90,15 @@ INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* 
     if constexpr (kRestores<W>) sum[t] = restore_offset<W>(head, x[t], i_zero());
     else sum[t] = i_zero();
   }
-  W::unpack(p, stride, SuperSink<W, T>{x, head, sum});
+  W::unpack(p, stride, SuperSink<W, T>{x, head, ahead, sum});
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) acc[t] = finish_super<W>(head, x[t], sum[t], acc[t]);
 }
 
 // One block of 32 against T tokens.
 template <typename W, int T>
-INFER_SIMD void add_small(const uint8_t* p, size_t stride, const Activation32* x, F* acc) {
+INFER_SIMD void add_small(const uint8_t* p, size_t stride, const Activation32* x, const uint8_t* ahead, F* acc) {
+  if (ahead) prefetch_part<0, 1, 16 * W::kBytes>(ahead);
   I w[8];
   F d, m;
   W::block(p, stride, w, d, m);
@@ -117,8 +120,8 @@ struct SuperWalk {
   using Activation = Activation256;
   static constexpr int kValues = 256, kBytes = W::kBytes;
   template <int T>
-  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, F* acc) {
-    add_super<W, T>(p, stride, x, acc);
+  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, const uint8_t* ahead, F* acc) {
+    add_super<W, T>(p, stride, x, ahead, acc);
   }
 };
 template <typename W>
@@ -127,8 +130,8 @@ struct SmallWalk {
   using Activation = Activation32;
   static constexpr int kValues = 32, kBytes = W::kBytes;
   template <int T>
-  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, F* acc) {
-    add_small<W, T>(p, stride, x, acc);
+  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, const uint8_t* ahead, F* acc) {
+    add_small<W, T>(p, stride, x, ahead, acc);
   }
 };
 
@@ -162,14 +165,14 @@ INFER_OUTLINE void few_tokens(const ProductArgs& a, int64_t first_token) {
     for (int t = 0; t < T; ++t) acc[t] = f_zero();
     if (g.count == 16) {
       for (int64_t b = 0; b < blocks; ++b) {
-        prefetch_ahead(a, g.base + kPrefetchDistance + b * 16 * Walk::kBytes, 16 * Walk::kBytes);
-        Walk::template add<T>(g.base + b * Walk::kBytes, g.stride, x + b * a.x_stride, acc);
+        const uint8_t* ahead = in_stream(a, g.base + kPrefetchDistance + b * 16 * Walk::kBytes);
+        Walk::template add<T>(g.base + b * Walk::kBytes, g.stride, x + b * a.x_stride, ahead, acc);
       }
     } else {
       alignas(64) uint8_t copy[16 * Walk::kBytes + 64];
       for (int64_t b = 0; b < blocks; ++b) {
         copy_rows<Walk::kBytes>(g, b * Walk::kBytes, copy);
-        Walk::template add<T>(copy, Walk::kBytes, x + b * a.x_stride, acc);
+        Walk::template add<T>(copy, Walk::kBytes, x + b * a.x_stride, nullptr, acc);
       }
     }
     for (int t = 0; t < valid; ++t) f_store_first(a.out[first_token + t] + row, acc[t], g.count);
@@ -528,8 +531,10 @@ INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename 
         }
       }
     }
-    prefetch_ahead(a, a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * kBytes, count * 16 * R * kBytes);
-    for (int64_t t = 0; t < tokens; t += kTokenTile) {
+    const uint8_t* ahead = in_stream(a, a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * kBytes);
+    const int64_t lines = (count * 16 * R * kBytes + 63) / 64;
+    for (int64_t t = 0, line = 0; t < tokens; t += kTokenTile) {
+      for (; line < lines * (t + kTokenTile) / tokens; ++line) __builtin_prefetch(ahead + 64 * line, 0, 2);
       Many::template tile<R>(panel, count, x + b * a.x_stride + t, a.x_stride, a.scratch + t * 16 * R);
     }
   }

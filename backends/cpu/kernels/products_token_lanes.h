@@ -77,11 +77,13 @@ struct LaneInputs {
 };
 
 // Four rows, of which `forms` are what codes() reads, against one block of activations at x: adds sub-blocks 2 J and
-// 2 J + 1, then those behind them. pairs[16 J + row] has their scales.
+// 2 J + 1, then those behind them. pairs[16 J + row] has their scales. As many bytes are prefetched from `ahead` on,
+// unless null.
 template <typename W, int J = 0>
 INFER_SIMD void lane_sums(const uint8_t* const* forms, const int8_t* x, const I* starts, const int32_t* pairs,
-                          I* sums) {
+                          const uint8_t* ahead, I* sums) {
   if constexpr (J < 128 / W::kSub) {
+    if (ahead) prefetch_part<J, 128 / W::kSub, 4 * W::kBytes>(ahead);
     constexpr int kChunks = W::kSub / 8;
     I a[4], b[4];
     for (int r = 0; r < 4; ++r) {
@@ -105,7 +107,7 @@ INFER_SIMD void lane_sums(const uint8_t* const* forms, const int8_t* x, const I*
     for (int r = 0; r < 4; ++r) {
       sums[r] = i_madd16(sums[r], i_join16(a[r], i_shl<W::kShift>(b[r])), i_set1(pairs[16 * J + r]));
     }
-    lane_sums<W, J + 1>(forms, x, starts, pairs, sums);
+    lane_sums<W, J + 1>(forms, x, starts, pairs, ahead, sums);
   }
 }
 template <typename W, typename Head, int J = 0>
@@ -119,7 +121,7 @@ INFER_SIMD void store_scale_pairs(const Head& head, int32_t (*pairs)[16]) {
 // One super-block of 16 rows against 8 tokens, added to acc, whose lanes are rows.
 template <typename W>
 INFER_SIMD void add_lanes(const uint8_t* p, size_t stride, const int8_t* x, const I* starts,
-                          const Activation256* const* tokens, F* acc) {
+                          const Activation256* const* tokens, const uint8_t* ahead, F* acc) {
   const typename W::Head head(p, stride);
   alignas(64) int32_t pairs[128 / W::kSub][16];
   alignas(64) uint8_t buffer[4][W::kBufferBytes ? W::kBufferBytes : 64];
@@ -136,7 +138,7 @@ INFER_SIMD void add_lanes(const uint8_t* p, size_t stride, const int8_t* x, cons
     // Nothing of the activations is to be kept over this loop (there are more of them than registers), and expanded
     // codes are to be read from memory, not taken out of the registers that they came from.
     asm volatile("" : "+r"(x), "+r"(starts) : : "memory");
-    lane_sums<W>(forms, x, starts, &pairs[0][first], four);
+    lane_sums<W>(forms, x, starts, &pairs[0][first], ahead ? ahead + first * W::kBytes : nullptr, four);
     for (int r = 0; r < 4; ++r) sums[first + r] = four[r];
   }
   i_sum_pairs(sums);
@@ -157,15 +159,15 @@ INFER_OUTLINE void lanes_of_tokens(const ProductArgs& a) {
     F acc[kLaneTokens];
     for (int t = 0; t < kLaneTokens; ++t) acc[t] = f_zero(), tokens[t] = first[t];
     for (int64_t b = 0; b < in.blocks; ++b) {
-      const uint8_t* p = g.base + b * W::kBytes;
+      const uint8_t *p = g.base + b * W::kBytes, *ahead = nullptr;
       size_t stride = g.stride;
       if (g.count < 16) {
         copy_rows<W::kBytes>(g, b * W::kBytes, copy);
         p = copy, stride = W::kBytes;
       } else {
-        prefetch_ahead(a, g.base + kPrefetchDistance + b * 16 * W::kBytes, 16 * W::kBytes);
+        ahead = in_stream(a, g.base + kPrefetchDistance + b * 16 * W::kBytes);
       }
-      add_lanes<W>(p, stride, in.codes_of(b), in.starts + b * in.kSubs, tokens, acc);
+      add_lanes<W>(p, stride, in.codes_of(b), in.starts + b * in.kSubs, tokens, ahead, acc);
       for (int t = 0; t < kLaneTokens; ++t) tokens[t] += a.x_stride;
     }
     for (int t = 0; t < a.n_tokens; ++t) f_store_first(a.out[t] + row, acc[t], g.count);

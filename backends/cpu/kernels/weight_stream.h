@@ -8,7 +8,12 @@ constexpr int64_t kPrefetchDistance = 61440;  // bytes
 INFER_SIMD const uint8_t* in_stream(const ProductArgs& a, const uint8_t* p) {
   return p < a.stream_end ? p : a.next + (p - a.stream_end);
 }
-INFER_SIMD void prefetch_ahead(const ProductArgs& a, const uint8_t* p, int64_t bytes) {
-  const uint8_t* from = in_stream(a, p);
-  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i, 0, 2);
+
+// Part I of N of the kBytes from p on, p already in the stream. Spread over the work on a block, prefetches leave room
+// among a core's outstanding misses for the loads of that work; in one burst they do not.
+template <int I, int N, int kBytes>
+INFER_SIMD void prefetch_part(const uint8_t* p) {
+  constexpr int kLines = (kBytes + 63) / 64;
+#pragma GCC unroll 64
+  for (int i = I * kLines / N; i < (I + 1) * kLines / N; ++i) __builtin_prefetch(p + 64 * i, 0, 2);
 }
