@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "ggml-like/error.h"
@@ -34,9 +35,20 @@ Context::Context(const PhysicalDevice& p, const VulkanOptions& o)
   VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {};
   dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
   dot.shaderIntegerDotProduct = VK_TRUE;
+  // What became part of 1.3 need not be listed any more.
+  const auto enable = [&](const char* name) {
+    if (physical.extensions.contains(name)) extensions.push_back(name);
+  };
   if (products.dot) {
-    extensions.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+    enable(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
     v12.pNext = &dot;
+  }
+  VkPhysicalDeviceSubgroupSizeControlFeatures sizes = {};
+  sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+  sizes.subgroupSizeControl = sizes.computeFullSubgroups = VK_TRUE;
+  if (physical.subgroup_control != 0) {
+    enable(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+    sizes.pNext = std::exchange(v12.pNext, &sizes);
   }
   VkPhysicalDeviceCooperativeMatrixFeaturesNV matrices = {};
   matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
@@ -61,12 +73,13 @@ Context::Context(const PhysicalDevice& p, const VulkanOptions& o)
 
 Context::~Context() {
   if (!device) return;
-  f.DeviceWaitIdle(device);
+  wait();
   f.DestroyDevice(device, nullptr);
 }
 
 void Context::submit(const VkSubmitInfo& info) {
   const std::lock_guard lock(queue_mutex_);
+  submitted_ = true;
   check(f.QueueSubmit(queue_, 1, &info, nullptr), "submitting work");
 }
 
@@ -77,7 +90,12 @@ void Context::settle() {
     } catch (const Error&) {
     }
   }
-  f.DeviceWaitIdle(device);
+  wait();
+}
+
+// Drivers without hardware, which only compile, cannot wait.
+void Context::wait() {
+  if (submitted_) f.DeviceWaitIdle(device);
 }
 
 uint64_t Context::max_binding() const {

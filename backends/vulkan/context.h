@@ -44,9 +44,17 @@ class Context {
   uint64_t max_binding() const;
   uint64_t binding_alignment() const { return physical.properties.limits.minStorageBufferOffsetAlignment; }
   bool subgroups() const { return uses_subgroups(physical, options); }
+  // Lanes of the subgroups that reductions count on.
+  uint32_t subgroup_size() const {
+    const uint32_t asked = reduction_subgroup(physical, options);
+    return asked ? asked : physical.subgroup_size;
+  }
 
  private:
+  void wait();
+
   VkQueue queue_ = nullptr;
+  bool submitted_ = false;
   std::mutex queue_mutex_;
   std::set<Submitter*> submitters_;
 };

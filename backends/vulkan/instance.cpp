@@ -1,7 +1,6 @@
 #include "backends/vulkan/instance.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "ggml-like/error.h"
@@ -27,13 +26,14 @@ int rank(VkPhysicalDeviceType type) {
   }
 }
 
-bool has_extension(const InstanceFunctions& f, VkPhysicalDevice device, const char* name) {
+std::set<std::string> list_extensions(const InstanceFunctions& f, VkPhysicalDevice device) {
   uint32_t count = 0;
   f.EnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
   std::vector<VkExtensionProperties> all(count);
   f.EnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
-  return std::any_of(all.begin(), all.end(),
-                     [&](const VkExtensionProperties& e) { return std::strcmp(e.extensionName, name) == 0; });
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < count; ++i) names.insert(all[i].extensionName);
+  return names;
 }
 
 // A family that computes, preferably one that does not draw: its work does not wait for the screen's.
@@ -74,18 +74,21 @@ bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice 
   if (first.properties.apiVersion < kVersion) return false;
 
   const bool newer = first.properties.apiVersion >= VK_API_VERSION_1_3;
+  d.extensions = list_extensions(f, handle);
+  const auto has_extension = [&](const char* name) { return d.extensions.contains(name); };
   VkPhysicalDeviceVulkan13Properties v13 = {};
   v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES;
   VkPhysicalDeviceVulkan12Properties v12 = {};
   v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
   v12.pNext = newer ? &v13 : nullptr;
-  const bool dot = has_extension(f, handle, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+  // What became part of 1.3 need not be listed any more.
+  const bool dot = newer || has_extension(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
   VkPhysicalDeviceShaderIntegerDotProductProperties dot_properties = {};
   dot_properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES;
   if (dot) dot_properties.pNext = std::exchange(v12.pNext, &dot_properties);
   VkPhysicalDeviceSubgroupSizeControlProperties sizes = {};
   sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
-  const bool has_sizes = newer || has_extension(f, handle, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  const bool has_sizes = newer || has_extension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
   if (has_sizes) sizes.pNext = std::exchange(v12.pNext, &sizes);
   VkPhysicalDeviceVulkan11Properties v11 = {};
   v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
@@ -98,7 +101,10 @@ bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice 
   VkPhysicalDeviceShaderIntegerDotProductFeatures has_dot = {};
   has_dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
   if (dot) has12.pNext = &has_dot;
-  const bool matrices = has_extension(f, handle, VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
+  VkPhysicalDeviceSubgroupSizeControlFeatures has_control = {};
+  has_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+  if (has_sizes) has_control.pNext = std::exchange(has12.pNext, &has_control);
+  const bool matrices = has_extension(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
   VkPhysicalDeviceCooperativeMatrixFeaturesNV has_matrices = {};
   has_matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
   has_matrices.pNext = has12.pNext;
@@ -122,8 +128,13 @@ bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice 
   d.subgroup_size = v11.subgroupSize;
   d.subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                           (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
-  d.subgroup_fixed = has_sizes && sizes.minSubgroupSize == sizes.maxSubgroupSize;
-  d.memory_budget = has_extension(f, handle, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  d.subgroup_least = sizes.minSubgroupSize;
+  d.subgroup_most = sizes.maxSubgroupSize;
+  if (has_control.subgroupSizeControl && has_control.computeFullSubgroups &&
+      (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
+    d.subgroup_control = sizes.maxComputeWorkgroupSubgroups;
+  }
+  d.memory_budget = has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   d.integer_dot = has_dot.shaderIntegerDotProduct;
   d.integer_dot_fast = d.integer_dot && dot_properties.integerDotProduct4x8BitPackedSignedAccelerated;
   d.half_matrices = has_matrices.cooperativeMatrix && has12.shaderFloat16 && has12.vulkanMemoryModel &&

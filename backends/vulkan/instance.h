@@ -2,6 +2,7 @@
 // Made on first use and kept to the end of the process; reading is safe from any thread.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,10 +21,16 @@ struct PhysicalDevice {
   std::vector<uint8_t> cache_uuid;  // of compiled pipelines
   uint32_t queue_family = 0;
   uint64_t max_allocation = 0, max_buffer = 0;  // bytes of one allocation, of one buffer
+  std::set<std::string> extensions;             // that the driver lists
   uint32_t subgroup_size = 1;
   bool subgroup_arithmetic = false;  // reductions over a subgroup in compute shaders
-  bool subgroup_fixed = false;       // every shader runs with that size; else a driver chooses for each
-  bool memory_budget = false;        // VK_EXT_memory_budget
+  // Between which sizes the driver chooses for each shader (Intel 8 to 32, AMD 32 or 64); equal: there is one size.
+  // 0: unknown.
+  uint32_t subgroup_least = 0, subgroup_most = 0;
+  // A compute shader may ask for one of them, all lanes of its subgroups in use (VK_EXT_subgroup_size_control), with up
+  // to so many subgroups in a workgroup. 0: it may not.
+  uint32_t subgroup_control = 0;
+  bool memory_budget = false;  // VK_EXT_memory_budget
   // Dot products of four int8 packed in a word: present (VK_KHR_shader_integer_dot_product), and in one instruction.
   bool integer_dot = false, integer_dot_fast = false;
 

@@ -20,16 +20,48 @@ bool fits_halves(const TypeTraits& weight) {
   return weight.activation != ActivationFormat::kF32 && weight.type != DataType::kMXFP4;
 }
 
+constexpr uint32_t kMatrixSubgroup = 32, kMatrixLanes = 128;  // of matmul_matrix.comp
+constexpr uint32_t kMostReductionLanes = 256;                 // of a workgroup that reduces
+
+bool has_one_size(const PhysicalDevice& device, const VulkanOptions& options) {
+  return device.subgroup_least != 0 && device.subgroup_least == device.subgroup_most && !options.subgroups_vary;
+}
+
+// Whether a workgroup of up to `lanes` may ask for subgroups of `size`.
+bool can_ask_for(const PhysicalDevice& device, uint32_t size, uint32_t lanes) {
+  return size >= device.subgroup_least && size <= device.subgroup_most && lanes / size <= device.subgroup_control;
+}
+
+// Of what the driver chooses from: 16 on Intel, where 32 need more registers than there are, 32 on AMD.
+uint32_t asked_size(const PhysicalDevice& device) {
+  const uint32_t size = std::min(std::max(16u, device.subgroup_least), device.subgroup_most);
+  return size != 0 && can_ask_for(device, size, kMostReductionLanes) ? size : 0;
+}
+
+bool can_have_matrices(const PhysicalDevice& device) {
+  return device.half_matrices &&
+         (can_ask_for(device, kMatrixSubgroup, kMatrixLanes) ||
+          (device.subgroup_least == kMatrixSubgroup && device.subgroup_most == kMatrixSubgroup));
+}
+
 }  // namespace
 
 bool uses_subgroups(const PhysicalDevice& device, const VulkanOptions& options) {
-  return device.subgroup_arithmetic && options.subgroup_arithmetic && (device.subgroup_fixed || !options.deterministic);
+  if (!device.subgroup_arithmetic || !options.subgroup_arithmetic) return false;
+  return !options.deterministic || has_one_size(device, options) || asked_size(device) != 0;
+}
+
+uint32_t reduction_subgroup(const PhysicalDevice& device, const VulkanOptions& options) {
+  return options.deterministic && !has_one_size(device, options) ? asked_size(device) : 0;
+}
+
+uint32_t matrix_subgroup(const PhysicalDevice& device) {
+  return can_ask_for(device, kMatrixSubgroup, kMatrixLanes) ? kMatrixSubgroup : 0;
 }
 
 ProductFeatures product_features(const PhysicalDevice& device, const VulkanOptions& options, std::string_view wanted) {
-  constexpr uint32_t kMatrixSubgroup = 32;  // of matmul_matrix.comp
   const bool can_dot = device.integer_dot && uses_subgroups(device, options);
-  const bool can_matrices = device.half_matrices && device.subgroup_size == kMatrixSubgroup;
+  const bool can_matrices = can_have_matrices(device);
   ProductFeatures features;
   if (wanted.empty()) {
     features.dot = can_dot && device.integer_dot_fast;

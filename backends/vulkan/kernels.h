@@ -14,10 +14,15 @@ namespace infer::vulkan {
 
 struct PhysicalDevice;
 
-// Whether reductions go over subgroups. With `deterministic` they do only where all shaders have subgroups of one size:
-// the pipelines for one and for many rows would add in different orders else (Intel's driver takes 8, 16 or 32 lanes
-// for a shader, AMD's 32 or 64).
+// Whether reductions go over subgroups. With `deterministic` they do only where all shaders have subgroups of one size,
+// of themselves or because they can ask for it: the pipelines for one and for many rows would add in different orders
+// else (Intel's driver takes 8, 16 or 32 lanes for a shader, AMD's 32 or 64).
 bool uses_subgroups(const PhysicalDevice& device, const VulkanOptions& options);
+
+// The size of subgroups that shaders with reductions must ask for; 0: whichever the driver takes.
+uint32_t reduction_subgroup(const PhysicalDevice& device, const VulkanOptions& options);
+// That shaders with cooperative matrices must ask for, 0 where they have it anyway. REQUIRES a device that uses them.
+uint32_t matrix_subgroup(const PhysicalDevice& device);
 
 // What products may use besides plain F32 arithmetic.
 struct ProductFeatures {

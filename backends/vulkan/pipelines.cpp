@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "backends/vulkan/shaders.h"
+#include "backends/vulkan/spirv.h"
 #include "ggml-like/error.h"
 
 namespace infer::vulkan {
@@ -36,6 +37,12 @@ std::vector<char> read_cache_file(const std::string& path) {
   std::vector<char> data(header.bytes);
   if (!file.read(data.data(), static_cast<std::streamsize>(data.size())) || sum_of(data) != header.sum) return {};
   return data;
+}
+
+// The size of subgroups that the shader must ask for, or 0.
+uint32_t subgroup_of(const Shader& shader, const Context& context) {
+  if (has_capability(shader.code, kCooperativeMatrixNV)) return matrix_subgroup(context.physical);
+  return has_capability(shader.code, kGroupNonUniform) ? reduction_subgroup(context.physical, context.options) : 0;
 }
 
 }  // namespace
@@ -164,7 +171,14 @@ const Pipeline& Pipelines::get(const std::string& name, const std::vector<uint32
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = &special;
   info.layout = form.pipeline;
-  Pipeline made{nullptr, form.pipeline, form.set, n_bindings};
+  Pipeline made{nullptr, form.pipeline, form.set, n_bindings, subgroup_of(*shader, context_)};
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {};
+  size.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
+  size.requiredSubgroupSize = made.subgroup_size;
+  if (made.subgroup_size != 0) {
+    info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    info.stage.pNext = &size;
+  }
   const VkResult result = f.CreateComputePipelines(context_.device, cache_, 1, &info, nullptr, &made.handle);
   f.DestroyShaderModule(context_.device, module, nullptr);
   context_.check(result, concat("compiling the shader ", name).c_str());

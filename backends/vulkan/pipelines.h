@@ -21,6 +21,7 @@ struct Pipeline {
   VkPipelineLayout layout = nullptr;
   VkDescriptorSetLayout set_layout = nullptr;
   int n_bindings = 0;
+  uint32_t subgroup_size = 0;  // that was asked for; 0: whichever the driver takes
 };
 
 class Pipelines {

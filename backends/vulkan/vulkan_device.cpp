@@ -46,7 +46,7 @@ class DeviceImpl final : public VulkanDevice {
   std::string name() const override { return context_.name(); }
   std::string description() const override {
     const PhysicalDevice& p = context_.physical;
-    std::string text = concat(p.model, ", ", p.driver, ", subgroups of ", p.subgroup_size);
+    std::string text = concat(p.model, ", ", p.driver, ", subgroups of ", context_.subgroup_size());
     if (!context_.subgroups()) text += " (not used)";
     if (context_.products.dot) text += ", int8 dot products";
     if (context_.products.matrices) text += ", matrices of halves";

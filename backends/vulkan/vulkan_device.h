@@ -20,9 +20,10 @@ struct VulkanOptions {
   int fail_allocation = 0;      // the N-th allocation fails, counted from 1; also INFER_VULKAN_FAIL_ALLOCATION
   bool unified_memory = true;   // false: staging buffers even where the host addresses the device's memory
   bool subgroup_arithmetic = true;
-  uint32_t subgroup_size = 0;  // lanes that reductions count on; drivers may take another number anyway
-  bool fail_matrices = false;  // products by cooperative matrices seem wrong
-  std::string kernels = {};    // of products, see kernels.h; also INFER_VULKAN_KERNELS
+  bool subgroups_vary = false;  // the driver chooses their size for each shader
+  uint32_t subgroup_size = 0;   // lanes that reductions count on; drivers may take another number anyway
+  bool fail_matrices = false;   // products by cooperative matrices seem wrong
+  std::string kernels = {};     // of products, see kernels.h; also INFER_VULKAN_KERNELS
 };
 
 // Names of the devices of this machine, real GPUs first: "vulkan0", "vulkan1", ... Empty without Vulkan.

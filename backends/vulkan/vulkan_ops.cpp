@@ -35,7 +35,7 @@ std::string reduction_shader(const Context& context, const char* name) {
 
 uint32_t reduction_lanes(const Context& context, uint32_t least) {
   const uint32_t pretended = context.options.subgroup_size;
-  const uint32_t size = pretended ? pretended : context.subgroups() ? context.physical.subgroup_size : 32;
+  const uint32_t size = pretended ? pretended : context.subgroups() ? context.subgroup_size() : 32;
   const uint32_t lanes = std::max(least, std::clamp(size, 8u, 64u));
   uint32_t power = 1;  // trees need one
   while (power < lanes) power *= 2;

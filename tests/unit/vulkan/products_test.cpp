@@ -102,15 +102,18 @@ TEST_CASE("which shader multiplies follows from the device, the type and the num
   CHECK_FALSE(vulkan::uses_subgroups(device, {.deterministic = true}));
   CHECK_FALSE(product_features(device, {.deterministic = true}, "").dot);
   CHECK_THROWS_AS(product_features(device, {.deterministic = true}, "dot"), Error);
-  device.subgroup_fixed = true;
+  device.subgroup_least = device.subgroup_most = 64;
   CHECK(vulkan::uses_subgroups(device, {.deterministic = true}));
+  CHECK(vulkan::reduction_subgroup(device, {.deterministic = true}) == 0);
   CHECK(product_features(device, {.deterministic = true}, "").dot);
 
   device.half_matrices = true;
-  device.subgroup_size = 64;
   CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kTiled);
   CHECK_THROWS_AS(kernel("matrix", DataType::kQ4_K, 512), Error);
-  device.subgroup_size = 32;
+  device.subgroup_least = 32;  // 32 or 64, and a shader may not say which
+  CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kTiled);
+  device.subgroup_most = 32;
+  CHECK(vulkan::matrix_subgroup(device) == 0);
   CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kMatrix);
   CHECK(kernel("", DataType::kQ4_K, 8) == ProductKernel::kDot);
   CHECK(kernel("matrix", DataType::kQ4_K, 8) == ProductKernel::kVector);
@@ -121,6 +124,50 @@ TEST_CASE("which shader multiplies follows from the device, the type and the num
   for (const DataType wide : {DataType::kF32, DataType::kBF16, DataType::kF16, DataType::kMXFP4}) {
     CHECK(kernel("", wide, 512) == ProductKernel::kTiled);
   }
+}
+
+TEST_CASE("shaders ask for the size of subgroups where a driver would choose it") {
+  PhysicalDevice device;
+  device.subgroup_arithmetic = device.integer_dot = device.integer_dot_fast = device.half_matrices = true;
+  struct Case {
+    uint32_t least, most, control, asked;
+    bool matrices;
+  };
+  for (const Case& c : {Case{8, 32, 64, 16, true},     // Intel before Xe2
+                        Case{16, 32, 64, 16, true},    // Xe2
+                        Case{32, 64, 1024, 32, true},  // AMD since RDNA
+                        Case{64, 64, 1024, 0, false},  // AMD before
+                        Case{32, 32, 1024, 0, true},   // NVIDIA
+                        Case{4, 8, 32, 8, false},      // a small one
+                        Case{4, 8, 16, 0, false},      // 256 lanes are more than 16 subgroups
+                        Case{8, 32, 0, 0, false}}) {   // it chooses, and cannot be asked
+    CAPTURE(c.least);
+    CAPTURE(c.most);
+    CAPTURE(c.control);
+    device.subgroup_least = c.least;
+    device.subgroup_most = c.most;
+    device.subgroup_control = c.control;
+    const bool sure = c.asked != 0 || c.least == c.most;
+    CHECK(vulkan::uses_subgroups(device, {}));
+    CHECK(vulkan::reduction_subgroup(device, {}) == 0);  // the driver knows best
+    CHECK(vulkan::reduction_subgroup(device, {.deterministic = true}) == c.asked);
+    CHECK(vulkan::uses_subgroups(device, {.deterministic = true}) == sure);
+    CHECK(product_features(device, {.deterministic = true}, "").dot == sure);
+    CHECK(product_features(device, {}, "").matrices == c.matrices);
+    if (c.matrices) CHECK(vulkan::matrix_subgroup(device) == 32);
+  }
+}
+
+TEST_CASE("deterministic: sums over subgroups of a size that was asked for do not depend on the other rows") {
+  const std::string test = "subgroups of a size that was asked for", name = device_name(test);
+  if (name.empty()) return;
+  // As if the driver chose: then shaders ask, where they may.
+  const VulkanOptions options = {.deterministic = true, .subgroups_vary = true};
+  const std::unique_ptr<Device> device = create_vulkan_device(name, options);
+  if (device->description().find("(not used)") != std::string::npos) return test::skip(test, "a device without them");
+  for (const DataType type : {DataType::kQ4_K, DataType::kF32}) check_rows_alone(*device, type);
+  const std::unique_ptr<Device> dot = dot_device(test, options);
+  if (dot) check_rows_alone(*dot, DataType::kQ6_K);
 }
 
 TEST_CASE("of the matrices that a device lists only 16 x 16 x 16 halves with F32 sums are taken") {

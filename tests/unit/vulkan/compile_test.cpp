@@ -1,0 +1,83 @@
+// What drivers compile. Some do so without hardware: with RADV_FORCE_FAMILY=navi21 in the environment Mesa's driver for
+// AMD lists that GPU on any machine, with its limits and its compiler and without memory, so that nothing runs.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "backends/vulkan/pipelines.h"
+#include "backends/vulkan/shaders.h"
+#include "backends/vulkan/spirv.h"
+#include "ggml-like/error.h"
+#include "tests/support/skip.h"
+
+using namespace infer;
+using namespace infer::test;
+using vulkan::PhysicalDevice;
+
+namespace {
+
+// Of a machine with GPUs, real or only listed, the GPUs.
+std::vector<PhysicalDevice> compilers() {
+  std::vector<PhysicalDevice> devices = vulkan::instance().devices;
+  const auto software = std::find_if(devices.begin(), devices.end(), [](auto& d) { return d.is_software(); });
+  if (software != devices.begin()) devices.erase(software, devices.end());
+  return devices;
+}
+
+bool can_compile(const vulkan::Shader& shader, const vulkan::Context& context) {
+  if (vulkan::has_capability(shader.code, vulkan::kCooperativeMatrixNV)) return context.products.matrices;
+  return context.products.dot || !vulkan::has_capability(shader.code, vulkan::kDotProduct);
+}
+
+}  // namespace
+
+TEST_CASE("every shader compiles, with every driver of the machine") {
+  if (compilers().empty()) return test::skip("compiling shaders", "no Vulkan device");
+  for (const PhysicalDevice& physical : compilers()) {
+    for (const bool deterministic : {false, true}) {
+      CAPTURE(physical.model);
+      CAPTURE(deterministic);
+      const VulkanOptions options = {.deterministic = deterministic};
+      const bool dot = physical.integer_dot, matrices = vulkan::product_features(physical, options, "").matrices;
+      const std::string kernels = concat(dot ? "dot" : "plain", dot && matrices ? ",matrix" : "");
+      vulkan::Context context(physical, {.deterministic = deterministic, .kernels = kernels});
+      vulkan::Pipelines pipelines(context);
+      int count = 0;
+      for (const vulkan::Shader& shader : vulkan::all_shaders()) {
+        if (!can_compile(shader, context)) continue;
+        // Software compiles for long: of the shaders for each weight type it takes one.
+        if (physical.is_software() && shader.name.find('.') != std::string::npos && !shader.name.ends_with("Q8_0")) {
+          continue;
+        }
+        CAPTURE(shader.name);
+        CHECK(pipelines.get(std::string(shader.name), {}, vulkan::count_bindings(shader.code)).handle != nullptr);
+        ++count;
+      }
+      CHECK(count > 25);
+      std::printf("%s, %s%s: %d shaders\n", physical.model.c_str(), physical.driver.c_str(),
+                  deterministic ? ", deterministic" : "", count);
+    }
+  }
+}
+
+TEST_CASE("deterministic: pipelines with reductions ask for one size of subgroups where the driver would choose") {
+  for (const PhysicalDevice& physical : compilers()) {
+    CAPTURE(physical.model);
+    if (physical.subgroup_control == 0) {
+      test::skip("sizes that are asked for", "a device without them");
+      continue;
+    }
+    const VulkanOptions options = {.deterministic = true, .subgroups_vary = true};
+    vulkan::Context context(physical, options);
+    vulkan::Pipelines pipelines(context);
+    const uint32_t asked = vulkan::reduction_subgroup(physical, options);
+    CHECK(asked >= physical.subgroup_least);
+    CHECK(asked <= physical.subgroup_most);
+    CHECK(pipelines.get("rms_norm", {asked}, 5).subgroup_size == asked);
+    CHECK(pipelines.get("matmul_vector.Q4_K", {asked, 2, 4}, 6).subgroup_size == asked);
+    CHECK(pipelines.get("matmul_tiled.Q4_K", {}, 6).subgroup_size == 0);
+  }
+}
