@@ -84,6 +84,7 @@ struct AttentionPush {
   uint32_t window, alibi_power;
   float scale, softcap, alibi_max_bias;
   uint32_t key_dim, value_dim, chunks, flags;
+  uint32_t first_token, last_token;
 };
 struct MergePush {
   uint32_t heads, parts_at, sinks_at, out_at, value_dim, has_sinks;
@@ -168,39 +169,49 @@ void paged_attention(const Prepared& prepared, const Launch& launch, Stream& s) 
   const uint32_t heads = u32(q.desc->shape[1]), kv_heads = u32(c.n_kv_head);
   uint32_t power = 1;
   while (power * 2 <= heads) power *= 2;
-  const AttentionPush push = {heads,
-                              kv_heads,
-                              u32(tile.heads),
-                              u32(tile.tokens),
-                              queries.at,
-                              u32(q.desc->row_stride),
-                              sink.at,
-                              cache.at,
-                              parts.at,
-                              u32(static_cast<int64_t>(step.positions_offset())),
-                              u32(static_cast<int64_t>(step.sequences_offset())),
-                              u32(static_cast<int64_t>(step.lengths_offset())),
-                              table_at(launch),
-                              u32(step.capacity().blocks_per_sequence),
-                              u32(params.window),
-                              power,
-                              params.scale,
-                              params.softcap,
-                              params.alibi_max_bias,
-                              u32(c.key_dim),
-                              u32(c.value_dim),
-                              chunks,
-                              (params.causal ? 1u : 0u) | (sinks ? 2u : 0u) | u32(cache_type(c.key_type)) << 8 |
-                                  u32(cache_type(c.value_type)) << 16};
+  AttentionPush push = {heads,
+                        kv_heads,
+                        u32(tile.heads),
+                        u32(tile.tokens),
+                        queries.at,
+                        u32(q.desc->row_stride),
+                        sink.at,
+                        cache.at,
+                        parts.at,
+                        u32(static_cast<int64_t>(step.positions_offset())),
+                        u32(static_cast<int64_t>(step.sequences_offset())),
+                        u32(static_cast<int64_t>(step.lengths_offset())),
+                        table_at(launch),
+                        u32(step.capacity().blocks_per_sequence),
+                        u32(params.window),
+                        power,
+                        params.scale,
+                        params.softcap,
+                        params.alibi_max_bias,
+                        u32(c.key_dim),
+                        u32(c.value_dim),
+                        chunks,
+                        (params.causal ? 1u : 0u) | (sinks ? 2u : 0u) | u32(cache_type(c.key_type)) << 8 |
+                            u32(cache_type(c.value_type)) << 16,
+                        0,
+                        0};
   const uint32_t head_tiles = groups(heads / kv_heads, tile.heads);
   // A lane takes every 128th dimension of the value.
   const uint32_t dims = groups(stream.context().physical.is_software() ? std::max(256, c.value_dim) : c.value_dim, 128);
-  stream.dispatch("paged_attention",
-                  {u32(tile.rows), fixed_type(stream.context(), c.key_type), fixed_type(stream.context(), c.value_type),
-                   u32(most_key_dim(launch.op, stream.context())), dims},
-                  {inputs, queries, sink, cache, parts}, push,
-                  {chunks, kv_heads * head_tiles, groups(rows_of(q), tile.tokens)},
-                  4.0 * step.capacity().blocks_per_sequence * kBlockTokens * heads * rows_of(q) * c.key_dim / 8);
+  // As if the context were full. What is too much for a submission is cut into ranges of tokens.
+  const double work = 4.0 * step.capacity().blocks_per_sequence * kBlockTokens * heads * c.key_dim;  // of a token
+  const double fit = std::min(stream.context().max_work() / work, 1e9);
+  const uint32_t rows = rows_of(q), whole = std::max(u32(static_cast<int64_t>(fit)) / tile.tokens, 1u) * tile.tokens;
+  for (uint32_t first = 0; first < rows; first += whole) {
+    const uint32_t count = std::min(whole, rows - first);
+    push.first_token = first;
+    push.last_token = first + count;
+    stream.dispatch("paged_attention",
+                    {u32(tile.rows), fixed_type(stream.context(), c.key_type),
+                     fixed_type(stream.context(), c.value_type), u32(most_key_dim(launch.op, stream.context())), dims},
+                    {inputs, queries, sink, cache, parts}, push,
+                    {chunks, kv_heads * head_tiles, groups(count, tile.tokens)}, work * count);
+  }
   if (chunks == 1) return;
   Operand left = parts;
   left.written = false;

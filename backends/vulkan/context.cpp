@@ -16,10 +16,30 @@ std::string_view wanted_kernels() {
   return text ? text : "";
 }
 
+// A GPU of 1 Tflop/s takes 17 ms for 17 Gflop; those that share the memory of a processor may be ten times as slow,
+// and shaders do not reach what a GPU can do at best.
+double work_of(const PhysicalDevice& physical) {
+  const bool slow = physical.type != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU && !physical.is_software();
+  return slow ? 4e9 : 17e9;
+}
+
 }  // namespace
+
+uint64_t environment_number(const char* name) {
+  const char* text = std::getenv(name);
+  if (!text || !*text) return 0;
+  char* end = nullptr;
+  const unsigned long long value = std::strtoull(text, &end, 10);
+  if (*end || value == 0 || value > (uint64_t{1} << 40)) {
+    throw Error(ErrorCode::kInvalidArgument, concat("[", name, "] a positive whole number, found ", text));
+  }
+  return value;
+}
 
 Context::Context(const PhysicalDevice& p, const VulkanOptions& o)
     : physical(p), options(o), products(product_features(p, o, o.kernels.empty() ? wanted_kernels() : o.kernels)) {
+  const double asked = 1e6 * static_cast<double>(environment_number("INFER_VULKAN_SUBMISSION_MFLOP"));
+  max_work_ = asked > 0 ? asked : work_of(physical);
   const InstanceFunctions& instance_functions = instance().functions;
   const float priority = 1;
   VkDeviceQueueCreateInfo queue = {};

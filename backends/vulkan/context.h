@@ -12,6 +12,9 @@
 
 namespace infer::vulkan {
 
+// A positive whole number from the environment, 0 where the variable is not set. Throws Error(kInvalidArgument).
+uint64_t environment_number(const char* name);
+
 // Whoever holds work back that was not submitted yet.
 class Submitter {
  public:
@@ -43,6 +46,9 @@ class Context {
   // Bytes of a buffer that one binding reaches, and the alignment of its start.
   uint64_t max_binding() const;
   uint64_t binding_alignment() const { return physical.properties.limits.minStorageBufferOffsetAlignment; }
+  // Multiplications and additions in one submission, at most: drivers end what runs for seconds (2 on Windows and on
+  // recent Linux for AMD), and a screen waits for it. A single dispatch is cut where it would be more.
+  double max_work() const { return max_work_; }
   bool subgroups() const { return uses_subgroups(physical, options); }
   // Lanes of the subgroups that reductions count on.
   uint32_t subgroup_size() const {
@@ -54,6 +60,7 @@ class Context {
   void wait();
 
   VkQueue queue_ = nullptr;
+  double max_work_ = 0;
   bool submitted_ = false;
   std::mutex queue_mutex_;
   std::set<Submitter*> submitters_;

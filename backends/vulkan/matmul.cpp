@@ -91,10 +91,19 @@ struct Product {
   MatMulPush push;
   Operand step, in, added, list, out;  // list: ids or tiles of experts
 
-  // Of `tokens` rows of x each row of the weight meets.
+  // Rows of the weight in a dispatch: what its groups and the work in a submission allow, in whole tiles.
+  int64_t most_rows(ProductKernel kernel, double tokens) const {
+    const Context& context = stream.context();
+    const int64_t groups = context.physical.properties.limits.maxComputeWorkGroupCount[0];
+    const int64_t counted = groups * (in_tiles(kernel) ? kTile : kRows);
+    const double worked = std::min(context.max_work() / (2.0 * push.k * tokens), 1e12);
+    return std::max(std::min(counted, static_cast<int64_t>(worked)) / kTile * kTile, int64_t{kTile});
+  }
+
+  // Of `tokens` rows of x each row of the weight meets, up to `most_tokens` where experts are not chosen evenly.
   template <typename Shape>
   void run(ProductKernel kernel, const std::vector<uint32_t>& constants, int64_t rows, double tokens,
-           const Shape& grid_of) {
+           double most_tokens, const Shape& grid_of) {
     const DataType type = weight.desc->type;
     if (const std::optional<ActivationForm> form = form_of(kernel, type)) {
       const ConvertedRows converted = convert(stream, launch, x, *form);
@@ -102,7 +111,9 @@ struct Product {
       push.x_at = in.at;
       push.x_stride = converted.stride;
     }
-    for (const WeightRange& range : weight_ranges(stream, weight, rows, push.k)) {
+    // All tokens may choose one expert: then a dispatch may take eight times what it should.
+    const double bound = std::max(tokens, most_tokens / 8);
+    for (const WeightRange& range : weight_ranges(stream, weight, rows, push.k, most_rows(kernel, bound))) {
       MatMulPush p = push;
       p.row_begin = range.row_begin;
       p.row_end = range.row_end;
@@ -144,15 +155,16 @@ void matmul(const Prepared&, const Launch& launch, Stream& s) {
   push.flags = flags_of(bias, in, x.desc->row_stride, k);
   Product product{stream, launch, w, x, bias, push, step, in, added, step, to};
   const ProductKernel kernel = kernel_of(launch.op, stream.context());
+  const double tokens = static_cast<double>(rows);
   if (in_tiles(kernel)) {
-    product.run(kernel, {}, n, static_cast<double>(rows), [&](int64_t count) {
+    product.run(kernel, {}, n, tokens, tokens, [&](int64_t count) {
       return Grid{groups(count, kTile), groups(rows, kTile)};
     });
     return;
   }
-  const uint32_t tokens = vector_tokens(stream.context(), rows), lanes = reduction_lanes(stream.context(), 8);
-  product.run(kernel, {lanes, kRows, tokens}, n, static_cast<double>(rows), [&](int64_t count) {
-    return Grid{groups(count, kRows), groups(rows, tokens)};
+  const uint32_t per_group = vector_tokens(stream.context(), rows), lanes = reduction_lanes(stream.context(), 8);
+  product.run(kernel, {lanes, kRows, per_group}, n, tokens, tokens, [&](int64_t count) {
+    return Grid{groups(count, kRows), groups(rows, per_group)};
   });
 }
 
@@ -206,11 +218,12 @@ void matmul_experts(const Prepared&, const Launch& launch, Stream& s) {
   push.flags = flags_of(bias, in, k, k);
   Product product{stream, launch, w, x, bias, push, step, in, added, chosen, to};
   const ProductKernel kernel = kernel_of(launch.op, stream.context());
-  const double tokens = static_cast<double>(pairs) / static_cast<double>(experts);
+  const double most_tokens = static_cast<double>(pairs), tokens = most_tokens / static_cast<double>(experts);
   if (!in_tiles(kernel)) {
-    product.run(kernel, {reduction_lanes(stream.context(), 8), kRows, 1}, experts * n, tokens, [&](int64_t) {
-      return Grid{groups(n, kRows), u32(pairs)};
-    });
+    product.run(kernel, {reduction_lanes(stream.context(), 8), kRows, 1}, experts * n, tokens, most_tokens,
+                [&](int64_t) {
+                  return Grid{groups(n, kRows), u32(pairs)};
+                });
     return;
   }
   const int64_t tiles = most_tiles(pairs, experts);
@@ -221,7 +234,9 @@ void matmul_experts(const Prepared&, const Launch& launch, Stream& s) {
   product.list = list;
   product.list.written = false;
   product.push.tiles_at = list.at;
-  product.run(kernel, {}, experts * n, tokens, [&](int64_t) { return Grid{groups(n, kTile), u32(tiles)}; });
+  product.run(kernel, {}, experts * n, tokens, most_tokens, [&](int64_t) {
+    return Grid{groups(n, kTile), u32(tiles)};
+  });
 }
 
 }  // namespace infer::vulkan

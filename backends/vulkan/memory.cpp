@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 
 #include "ggml-like/error.h"
 
@@ -13,17 +12,6 @@ constexpr uint64_t kChunk = 8 << 20, kSmall = 1 << 20;
 constexpr uint64_t kMemoryAlignment = 256;  // the largest minStorageBufferOffsetAlignment that Vulkan allows
 
 uint64_t aligned(uint64_t bytes) { return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment; }
-
-uint64_t environment_number(const char* name) {
-  const char* text = std::getenv(name);
-  if (!text || !*text) return 0;
-  char* end = nullptr;
-  const unsigned long long value = std::strtoull(text, &end, 10);
-  if (*end || value == 0 || value > (uint64_t{1} << 40)) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[", name, "] a positive whole number, found ", text));
-  }
-  return value;
-}
 
 constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
                                 kVisible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,

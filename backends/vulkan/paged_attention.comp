@@ -28,6 +28,7 @@ layout(push_constant) uniform Push {
   float scale, softcap, alibi_max_bias;
   uint key_dim, value_dim, chunks;
   uint flags;  // 1: causal, 2: sinks; type of keys times 256, of values times 65536
+  uint first_token, last_token;  // of this launch: up to the last one
 } push;
 bool is_causal() { return (push.flags & 1u) != 0u; }
 bool has_sinks() { return (push.flags & 2u) != 0u; }
@@ -271,7 +272,8 @@ void attend(uint token, uint count, uint kv_head, uint first_head) {
 void main() {
   const uint head_tiles = (push.heads / push.kv_heads + push.tile_heads - 1u) / push.tile_heads;
   const uint kv_head = gl_WorkGroupID.y / head_tiles, first_head = gl_WorkGroupID.y % head_tiles * push.tile_heads;
-  const uint begin = gl_WorkGroupID.z * push.tile_tokens, end = min(begin + push.tile_tokens, n_tokens());
+  const uint begin = push.first_token + gl_WorkGroupID.z * push.tile_tokens;
+  const uint end = min(begin + push.tile_tokens, min(n_tokens(), push.last_token));
   for (uint token = begin; token < end;) {
     uint next = token + 1u;
     while (next < end && step_words[push.sequences_at + next] == step_words[push.sequences_at + token]) ++next;

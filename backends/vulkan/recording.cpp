@@ -5,9 +5,6 @@
 namespace infer::vulkan {
 namespace {
 
-// At most so much in one submission: drivers end what runs for seconds, and a screen waits for it. A GPU of 1 Tflop/s
-// takes 35 ms.
-constexpr double kWorkPerSubmission = 17e9;
 constexpr int kDispatchesPerSubmission = 512;
 
 }  // namespace
@@ -50,7 +47,7 @@ Recording::Recording(Context& context, VkCommandPool pool, std::span<const Dispa
     begin();
     for (size_t i = 0; i < dispatches.size(); ++i) {
       const Dispatch& d = dispatches[i];
-      if (count > 0 && (work + d.work > kWorkPerSubmission || count == kDispatchesPerSubmission)) {
+      if (count > 0 && (work + d.work > context.max_work() || count == kDispatchesPerSubmission)) {
         end();
         begin();
         hazards.clear();

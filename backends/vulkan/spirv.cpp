@@ -31,7 +31,8 @@ bool has_capability(std::span<const uint32_t> code, uint32_t capability) {
 int count_bindings(std::span<const uint32_t> code) {
   int count = 0;
   for_each_instruction(code, [&](uint32_t opcode, std::span<const uint32_t> words) {
-    if (opcode == kOpDecorate && words[2] == kDecorationBinding) count = std::max(count, static_cast<int>(words[3]) + 1);
+    if (opcode == kOpDecorate && words[2] == kDecorationBinding)
+      count = std::max(count, static_cast<int>(words[3]) + 1);
   });
   return count;
 }

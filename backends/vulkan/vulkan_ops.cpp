@@ -6,8 +6,8 @@
 
 namespace infer::vulkan {
 
-std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& weight, int64_t rows,
-                                       int64_t row_values) {
+std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& weight, int64_t rows, int64_t row_values,
+                                       int64_t most_rows) {
   const VulkanBuffer& buffer = static_cast<VulkanBuffer&>(*weight.buffer);
   const uint64_t row = row_bytes(weight.desc->type, row_values);
   const uint64_t most = stream.context().max_binding() - stream.context().binding_alignment() - 4;
@@ -21,7 +21,7 @@ std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& we
       throw Error(ErrorCode::kUnsupported, concat("[", stream.context().name(), "] weights with rows of at most ",
                                                   std::min(most, Memory::kOverlap), " bytes, found ", row));
     }
-    const int64_t count = std::min(rows - first, fit);
+    const int64_t count = std::min({rows - first, fit, most_rows});
     ranges.push_back({stream.range(buffer, offset, static_cast<uint64_t>(count) * row, false), u32(first),
                       u32(first + count), u32(static_cast<int64_t>(row))});
     first += count;

@@ -47,8 +47,9 @@ struct WeightRange {
   Operand operand;
   uint32_t row_begin, row_end, row_bytes;
 };
-// Cuts `rows` rows, the expert dimension counted in, into ranges.
-std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& weight, int64_t rows, int64_t row_values);
+// Cuts `rows` rows, the expert dimension counted in, into ranges of at most `most_rows`.
+std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& weight, int64_t rows, int64_t row_values,
+                                       int64_t most_rows = INT64_MAX);
 
 // Rows of activations as quantize.comp or to_half.comp writes them, `stride` in words of 4 bytes, at the start of the
 // launch's scratch memory, of which prepare() has asked for converted_bytes().

@@ -142,6 +142,18 @@ def a_lost_device_is_one_clear_line():
 
 
 @test
+def work_is_cut_into_submissions_that_no_driver_ends():
+    """The layer counts: with little work in each, the 50th submission loses the device, else there are not so many."""
+    command = ("run", "-m", SPM, "-p", "once upon a time there was a " * 12, "-n", 1, "--temp", 0)
+    whole = succeeded(run(*command, env=driver(lost=50)))
+    expect(SAID not in whole.err, "few submissions", whole)
+    little = {"INFER_VULKAN_SUBMISSION_MFLOP": "1"}
+    cut = run(*command, env={**driver(lost=50), **little})
+    expect(cut.code == FAILED and "the device was lost" in cut.err, "many submissions", cut)
+    expect_equal(succeeded(run(*command, env={**driver(), **little})).out, whole.out, "the answer")
+
+
+@test
 def a_server_whose_device_is_lost_tells_its_clients_and_ends():
     server = Server(SPM, "-t", 1, env=driver(lost=12))
     with server:
@@ -172,7 +184,7 @@ def without_a_loader_or_a_driver_the_same_program_runs_on_the_cpu():
 
 @test
 def variables_with_wrong_values_are_refused():
-    for name in ("INFER_VULKAN_BUDGET_MB", "INFER_VULKAN_FAIL_ALLOCATION"):
+    for name in ("INFER_VULKAN_BUDGET_MB", "INFER_VULKAN_FAIL_ALLOCATION", "INFER_VULKAN_SUBMISSION_MFLOP"):
         result = run(*QUESTION, "--device", device(), env={name: "x"})
         expect(result.code == WRONG_USAGE and name in result.err and not result.out, name, result)
 

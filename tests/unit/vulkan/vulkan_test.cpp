@@ -127,6 +127,17 @@ TEST_CASE("a weight beyond what the driver binds at once: 137 MB, where lavapipe
   for (const int64_t r : marked) CHECK(y[static_cast<size_t>(r)] != 0);
 }
 
+TEST_CASE("more rows than workgroups in a dispatch: a vocabulary of 140,000, where most drivers allow 65,535 groups") {
+  const std::string name = device_name("many rows");
+  if (name.empty()) return;
+  const Problem p = problem(DataType::kQ8_0, 140000, 32, 9);
+  const std::vector<float> all = multiply(*create_vulkan_device(name), DataType::kQ8_0, p.n, p.k, p.weight, p.x, 1);
+  const int64_t last = p.n - 100;  // and these alone
+  const std::vector<std::byte> end(p.weight.begin() + last * row_bytes(DataType::kQ8_0, p.k), p.weight.end());
+  const std::vector<float> few = multiply(*create_vulkan_device(name), DataType::kQ8_0, 100, p.k, end, p.x, 1);
+  CHECK(std::memcmp(all.data() + last, few.data(), few.size() * 4) == 0);
+}
+
 TEST_CASE("without operations on subgroups the sums are nearly the same") {
   const std::string name = device_name("plain reductions");
   if (name.empty()) return;
