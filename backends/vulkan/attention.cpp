@@ -55,7 +55,7 @@ struct Tile {
 Tile tile_of(const OpDesc& op, const Context& context) {
   const int64_t tokens = op.inputs[0]->shape[0];
   const int group = static_cast<int>(op.inputs[0]->shape[1]) / op.cache->n_kv_head;
-  const uint32_t shared = context.physical.properties.limits.maxComputeSharedMemorySize;
+  const uint32_t shared = context.max_shared();
   int most = context.physical.is_software() ? 4 : 8;  // a processor compiles one pipeline, for 4
   while (most > 1 && shared_bytes(most, most_key_dim(op, context)) > shared) most /= 2;
   Tile tile{std::min(group, most), 1, most};
@@ -115,8 +115,7 @@ size_t cache_block_bytes(const CacheDesc& c) {
 bool supports_attention(const OpDesc& op, const Device& device) {
   const CacheDesc& c = *op.cache;
   return can_store(c.key_type, c.key_dim) && can_store(c.value_type, c.value_dim) &&
-         shared_bytes(1, most_key_dim(op, context_of(device))) <=
-             context_of(device).physical.properties.limits.maxComputeSharedMemorySize;
+         shared_bytes(1, most_key_dim(op, context_of(device))) <= context_of(device).max_shared();
 }
 
 void kv_store(const Prepared&, const Launch& launch, Stream& s) {

@@ -38,6 +38,7 @@ uint64_t environment_number(const char* name) {
 
 Context::Context(const PhysicalDevice& p, const VulkanOptions& o)
     : physical(p), options(o), products(product_features(p, o, o.kernels.empty() ? wanted_kernels() : o.kernels)) {
+  check_limits(physical);
   const double asked = 1e6 * static_cast<double>(environment_number("INFER_VULKAN_SUBMISSION_MFLOP"));
   max_work_ = asked > 0 ? asked : work_of(physical);
   const InstanceFunctions& instance_functions = instance().functions;

@@ -46,6 +46,7 @@ class Context {
   // Bytes of a buffer that one binding reaches, and the alignment of its start.
   uint64_t max_binding() const;
   uint64_t binding_alignment() const { return physical.properties.limits.minStorageBufferOffsetAlignment; }
+  uint32_t max_shared() const { return most_shared(physical, options); }
   // Multiplications and additions in one submission, at most: drivers end what runs for seconds (2 on Windows and on
   // recent Linux for AMD), and a screen waits for it. A single dispatch is cut where it would be more.
   double max_work() const { return max_work_; }

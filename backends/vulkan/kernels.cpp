@@ -27,6 +27,9 @@ bool has_one_size(const PhysicalDevice& device, const VulkanOptions& options) {
   return device.subgroup_least != 0 && device.subgroup_least == device.subgroup_most && !options.subgroups_vary;
 }
 
+// What the shaders share, in bytes: the matrices of weights and activations, lists, and what is stored from them.
+constexpr uint32_t kTiledShared = 17664, kMatrixShared = 27908;
+
 // Whether a workgroup of up to `lanes` may ask for subgroups of `size`.
 bool can_ask_for(const PhysicalDevice& device, uint32_t size, uint32_t lanes) {
   return size >= device.subgroup_least && size <= device.subgroup_most && lanes / size <= device.subgroup_control;
@@ -38,13 +41,30 @@ uint32_t asked_size(const PhysicalDevice& device) {
   return size != 0 && can_ask_for(device, size, kMostReductionLanes) ? size : 0;
 }
 
-bool can_have_matrices(const PhysicalDevice& device) {
-  return device.half_matrices &&
+bool can_have_matrices(const PhysicalDevice& device, const VulkanOptions& options) {
+  return device.half_matrices && most_shared(device, options) >= kMatrixShared &&
          (can_ask_for(device, kMatrixSubgroup, kMatrixLanes) ||
           (device.subgroup_least == kMatrixSubgroup && device.subgroup_most == kMatrixSubgroup));
 }
 
 }  // namespace
+
+void check_limits(const PhysicalDevice& device) {
+  constexpr uint32_t kLanes = 256, kBindings = 6;  // of the shaders that have most
+  const VkPhysicalDeviceLimits& limits = device.properties.limits;
+  const uint32_t lanes = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+  const uint32_t bindings = std::min(
+      {limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers, limits.maxPerStageResources});
+  if (lanes >= kLanes && bindings >= kBindings) return;
+  throw Error(ErrorCode::kUnsupported,
+              concat("[", device.name, "] workgroups of ", kLanes, " lanes and ", kBindings,
+                     " storage buffers for a shader, found ", lanes, " and ", bindings, " (", device.model, ")"));
+}
+
+uint32_t most_shared(const PhysicalDevice& device, const VulkanOptions& options) {
+  const uint32_t own = device.properties.limits.maxComputeSharedMemorySize;
+  return options.max_shared ? std::min(own, options.max_shared) : own;
+}
 
 bool uses_subgroups(const PhysicalDevice& device, const VulkanOptions& options) {
   if (!device.subgroup_arithmetic || !options.subgroup_arithmetic) return false;
@@ -61,8 +81,9 @@ uint32_t matrix_subgroup(const PhysicalDevice& device) {
 
 ProductFeatures product_features(const PhysicalDevice& device, const VulkanOptions& options, std::string_view wanted) {
   const bool can_dot = device.integer_dot && uses_subgroups(device, options);
-  const bool can_matrices = can_have_matrices(device);
+  const bool can_matrices = can_have_matrices(device, options);
   ProductFeatures features;
+  features.tiles = most_shared(device, options) >= kTiledShared;
   if (wanted.empty()) {
     features.dot = can_dot && device.integer_dot_fast;
     features.matrices = can_matrices;
@@ -80,6 +101,7 @@ ProductFeatures product_features(const PhysicalDevice& device, const VulkanOptio
       require(can_matrices, device, "VK_NV_cooperative_matrix, 16 x 16 x 16 halves, and subgroups of 32");
       features.matrices = true;
     } else if (name == "matrix-emulated") {
+      require(most_shared(device, options) >= kMatrixShared, device, "28 KiB of memory for a workgroup");
       features.emulated_matrices = true;
     } else {
       throw Error(ErrorCode::kInvalidArgument,
@@ -94,7 +116,8 @@ ProductKernel product_kernel(const ProductFeatures& features, bool deterministic
   const TypeTraits& type = traits(weight);
   if (rows > few && !deterministic) {
     const bool matrices = features.matrices || features.emulated_matrices;
-    return matrices && fits_halves(type) ? ProductKernel::kMatrix : ProductKernel::kTiled;
+    if (matrices && fits_halves(type)) return ProductKernel::kMatrix;
+    if (features.tiles) return ProductKernel::kTiled;
   }
   return features.dot && type.activation != ActivationFormat::kF32 ? ProductKernel::kDot : ProductKernel::kVector;
 }

@@ -14,6 +14,11 @@ namespace infer::vulkan {
 
 struct PhysicalDevice;
 
+// Throws Error(kUnsupported) where the device allows fewer lanes or bindings than the shaders have.
+void check_limits(const PhysicalDevice& device);
+// Bytes of memory that a workgroup shares, at most.
+uint32_t most_shared(const PhysicalDevice& device, const VulkanOptions& options);
+
 // Whether reductions go over subgroups. With `deterministic` they do only where all shaders have subgroups of one size,
 // of themselves or because they can ask for it: the pipelines for one and for many rows would add in different orders
 // else (Intel's driver takes 8, 16 or 32 lanes for a shader, AMD's 32 or 64).
@@ -26,6 +31,7 @@ uint32_t matrix_subgroup(const PhysicalDevice& device);
 
 // What products may use besides plain F32 arithmetic.
 struct ProductFeatures {
+  bool tiles = true;               // what matmul_tiled keeps in shared memory fits
   bool dot = false;                // packed dot products of int8, on activations quantized as the CPU does
   bool matrices = false;           // cooperative matrices of halves with F32 sums
   bool emulated_matrices = false;  // the same spelled out, for tests

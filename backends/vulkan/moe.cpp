@@ -1,10 +1,17 @@
 // moe_route and moe_combine.
+#include <algorithm>
+#include <bit>
+
 #include "backends/vulkan/vulkan_ops.h"
 
 namespace infer::vulkan {
 namespace {
 
-constexpr int kMaxExperts = 1024;  // of moe_route.comp
+constexpr uint32_t kMaxExperts = 1024;  // of moe_route.comp
+
+// Room for the experts of a model in the shader, a power of two; and what the lanes share then, in bytes.
+uint32_t room_for(const TensorDesc& logits) { return std::bit_ceil(std::max(u32(logits.shape[1]), 64u)); }
+uint32_t shared_bytes(uint32_t experts) { return 20 * experts + 512; }
 
 struct RoutePush {
   uint32_t experts, used, groups, groups_used, count_at, fixed_rows, logits_at, logits_stride, bias_at, ids_at,
@@ -17,7 +24,10 @@ struct CombinePush {
 
 }  // namespace
 
-bool supports_moe_route(const OpDesc& op, const Device&) { return op.inputs[0]->shape[1] <= kMaxExperts; }
+bool supports_moe_route(const OpDesc& op, const Device& device) {
+  return op.inputs[0]->shape[1] <= kMaxExperts &&
+         shared_bytes(room_for(*op.inputs[0])) <= context_of(device).max_shared();
+}
 
 void moe_route(const Prepared&, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
@@ -39,7 +49,8 @@ void moe_route(const Prepared&, const Launch& launch, Stream& s) {
                           ids.at,
                           weights.at,
                           params.scale};
-  stream.dispatch("moe_route", {static_cast<uint32_t>(params.gating), bias ? 1u : 0u, params.normalize ? 1u : 0u},
+  stream.dispatch("moe_route",
+                  {static_cast<uint32_t>(params.gating), bias ? 1u : 0u, params.normalize ? 1u : 0u, room_for(*x.desc)},
                   {step, in, shift, ids, weights}, push, {rows_of(x)});
 }
 

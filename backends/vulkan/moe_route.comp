@@ -7,6 +7,7 @@ layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kGating = 0;  // Gating of ggml-like/op.h: softmax, sigmoid, softmax of the selected
 layout(constant_id = 1) const bool kHasBias = false;
 layout(constant_id = 2) const bool kNormalize = false;
+layout(constant_id = 3) const uint kMostExperts = 1024;  // that there is room for
 #include "glsl/common.glsl"
 #include "glsl/math.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Logits { float logits[]; };
@@ -18,14 +19,14 @@ layout(push_constant) uniform Push {
   float scale;
 } push;
 
-const uint kMaxExperts = 1024u, kLanes = 64u;
-shared float probability[kMaxExperts];
-shared float score[kMaxExperts];
-shared bool taken[kMaxExperts];
-shared float group_score[kMaxExperts];
+const uint kLanes = 64u;
+shared float probability[kMostExperts];
+shared float score[kMostExperts];
+shared bool taken[kMostExperts];
+shared float group_score[kMostExperts];
 shared float best_value[kLanes];
 shared uint best_index[kLanes];
-shared float chosen_weight[kMaxExperts];
+shared float chosen_weight[kMostExperts];
 
 // The largest of `score` that is not taken, the first among equals; on all lanes.
 uint best_left() {

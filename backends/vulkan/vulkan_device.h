@@ -17,6 +17,7 @@ struct VulkanOptions {
   uint64_t budget = 0;          // bytes of memory; also INFER_VULKAN_BUDGET_MB
   uint64_t max_allocation = 0;  // bytes of one allocation
   uint64_t max_binding = 0;     // bytes that a shader sees of one buffer
+  uint32_t max_shared = 0;      // bytes that a workgroup shares
   int fail_allocation = 0;      // the N-th allocation fails, counted from 1; also INFER_VULKAN_FAIL_ALLOCATION
   bool unified_memory = true;   // false: staging buffers even where the host addresses the device's memory
   bool subgroup_arithmetic = true;

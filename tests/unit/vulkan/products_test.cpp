@@ -14,6 +14,7 @@
 #include "backends/vulkan/instance.h"
 #include "backends/vulkan/kernels.h"
 #include "backends/vulkan/shaders.h"
+#include "backends/vulkan/spirv.h"
 #include "backends/vulkan/vulkan_device.h"
 #include "ggml-like/error.h"
 #include "ggml-like/quant/activation.h"
@@ -73,6 +74,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 
 TEST_CASE("which shader multiplies follows from the device, the type and the number of rows") {
   PhysicalDevice device;
+  device.properties.limits.maxComputeSharedMemorySize = 32 << 10;
   device.name = "vulkan7";
   device.subgroup_arithmetic = true;
   const auto kernel = [&](const char* wanted, DataType type, int64_t rows, bool deterministic = false) {
@@ -121,13 +123,51 @@ TEST_CASE("which shader multiplies follows from the device, the type and the num
   CHECK(kernel("dot,matrix", DataType::kQ4_K, 9) == ProductKernel::kMatrix);
   CHECK(kernel("plain", DataType::kQ4_K, 512) == ProductKernel::kTiled);
   CHECK(kernel("", DataType::kQ4_K, 512, true) == ProductKernel::kDot);
+  // Of memory for a workgroup Vulkan promises 16 KiB.
+  device.properties.limits.maxComputeSharedMemorySize = 16 << 10;
+  CHECK(kernel("plain", DataType::kQ4_K, 512) == ProductKernel::kVector);
+  CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kDot);
+  CHECK_THROWS_AS(kernel("matrix", DataType::kQ4_K, 512), Error);
+  CHECK_THROWS_AS(kernel("matrix-emulated", DataType::kQ4_K, 512), Error);
+  device.properties.limits.maxComputeSharedMemorySize = 24 << 10;
+  CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kTiled);
+  device.properties.limits.maxComputeSharedMemorySize = 32 << 10;
   for (const DataType wide : {DataType::kF32, DataType::kBF16, DataType::kF16, DataType::kMXFP4}) {
     CHECK(kernel("", wide, 512) == ProductKernel::kTiled);
   }
 }
 
+TEST_CASE("a device with too few lanes or bindings is refused in one line") {
+  PhysicalDevice device;
+  device.name = "vulkan7";
+  VkPhysicalDeviceLimits& limits = device.properties.limits;
+  limits.maxComputeWorkGroupInvocations = limits.maxComputeWorkGroupSize[0] = 256;
+  limits.maxPerStageDescriptorStorageBuffers = limits.maxDescriptorSetStorageBuffers = limits.maxPerStageResources = 8;
+  vulkan::check_limits(device);
+  limits.maxPerStageDescriptorStorageBuffers = 4;  // what Vulkan promises
+  CHECK_THROWS_WITH_AS(vulkan::check_limits(device), doctest::Contains("found 256 and 4"), Error);
+  limits.maxPerStageDescriptorStorageBuffers = 8;
+  limits.maxComputeWorkGroupInvocations = 128;
+  CHECK_THROWS_WITH_AS(vulkan::check_limits(device), doctest::Contains("found 128 and 8"), Error);
+  for (const vulkan::Shader& shader : vulkan::all_shaders()) {
+    CAPTURE(shader.name);
+    CHECK(vulkan::count_bindings(shader.code) <= 6);
+  }
+}
+
+TEST_CASE("with the 16 KiB for a workgroup that Vulkan promises products come from other shaders") {
+  const std::string name = device_name("little shared memory");
+  if (name.empty()) return;
+  const Problem p = problem(DataType::kQ4_K, 70, 512, 40);
+  const std::unique_ptr<Device> small = create_vulkan_device(name, {.max_shared = 16 << 10}),
+                                plain = create_vulkan_device(name, {.kernels = "plain"});
+  const std::vector<float> few = multiply(*small, DataType::kQ4_K, p.n, p.k, p.weight, p.x, 40);
+  CHECK(largest_difference(few, multiply(*plain, DataType::kQ4_K, p.n, p.k, p.weight, p.x, 40)) < 2e-5);
+}
+
 TEST_CASE("shaders ask for the size of subgroups where a driver would choose it") {
   PhysicalDevice device;
+  device.properties.limits.maxComputeSharedMemorySize = 32 << 10;
   device.subgroup_arithmetic = device.integer_dot = device.integer_dot_fast = device.half_matrices = true;
   struct Case {
     uint32_t least, most, control, asked;
