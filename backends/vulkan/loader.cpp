@@ -80,6 +80,7 @@ DeviceFunctions load_device(const InstanceFunctions& instance, VkDevice device) 
   load(get, device, f.FreeMemory, "vkFreeMemory");
   load(get, device, f.BindBufferMemory, "vkBindBufferMemory");
   load(get, device, f.MapMemory, "vkMapMemory");
+  load(get, device, f.InvalidateMappedMemoryRanges, "vkInvalidateMappedMemoryRanges");
   load(get, device, f.CreateShaderModule, "vkCreateShaderModule");
   load(get, device, f.DestroyShaderModule, "vkDestroyShaderModule");
   load(get, device, f.CreateDescriptorSetLayout, "vkCreateDescriptorSetLayout");

@@ -35,6 +35,7 @@ struct DeviceFunctions {
   PFN_vkFreeMemory FreeMemory = nullptr;
   PFN_vkBindBufferMemory BindBufferMemory = nullptr;
   PFN_vkMapMemory MapMemory = nullptr;
+  PFN_vkInvalidateMappedMemoryRanges InvalidateMappedMemoryRanges = nullptr;
   PFN_vkCreateShaderModule CreateShaderModule = nullptr;
   PFN_vkDestroyShaderModule DestroyShaderModule = nullptr;
   PFN_vkCreateDescriptorSetLayout CreateDescriptorSetLayout = nullptr;

@@ -14,21 +14,59 @@ constexpr uint64_t kMemoryAlignment = 256;  // the largest minStorageBufferOffse
 uint64_t aligned(uint64_t bytes) { return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment; }
 
 constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
-                                kVisible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                                kMappable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+                                kVisible = kMappable | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
                                 kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-constexpr uint32_t kNoType = UINT32_MAX;
+// What needs a feature of its own, or is slow.
+constexpr VkMemoryPropertyFlags kSpecial = VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |
+                                           VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD |
+                                           VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD |
+                                           VK_MEMORY_PROPERTY_RDMA_CAPABLE_BIT_NV;
 
-// The first type with all of `wanted` and none of `unwanted`.
+uint64_t heap_of(const VkPhysicalDeviceMemoryProperties& memory, uint32_t type) {
+  return type == kNoMemoryType ? 0 : memory.memoryHeaps[memory.memoryTypes[type].heapIndex].size;
+}
+
+// Of the types with all of `wanted` and none of `unwanted` the first one in the largest heap.
 uint32_t find_type(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed, VkMemoryPropertyFlags wanted,
                    VkMemoryPropertyFlags unwanted) {
+  uint32_t found = kNoMemoryType;
   for (uint32_t i = 0; i < memory.memoryTypeCount; ++i) {
     const VkMemoryPropertyFlags flags = memory.memoryTypes[i].propertyFlags;
-    if ((allowed >> i & 1) && (flags & wanted) == wanted && !(flags & unwanted)) return i;
+    if (!(allowed >> i & 1) || (flags & wanted) != wanted || (flags & (unwanted | kSpecial))) continue;
+    if (heap_of(memory, i) > heap_of(memory, found)) found = i;
   }
-  return kNoType;
+  return found;
 }
 
 }  // namespace
+
+DeviceMemoryType device_memory_type(const VkPhysicalDeviceMemoryProperties& memory, bool integrated, bool unified) {
+  const uint32_t both = integrated && unified ? find_type(memory, ~0u, kLocal | kVisible | kCached, 0) : kNoMemoryType;
+  uint32_t own = find_type(memory, ~0u, kLocal, kMappable);
+  if (own == kNoMemoryType) own = find_type(memory, ~0u, kLocal, 0);
+  if (integrated) {
+    // Firmware may set aside a little as the GPU's own; it reaches the rest as well. Uncached: what is cached by the
+    // host is slower for some.
+    const uint32_t rest = find_type(memory, ~0u, kVisible, kCached), local = find_type(memory, ~0u, kLocal, 0);
+    const uint64_t most = std::max(heap_of(memory, both), heap_of(memory, local));
+    if (heap_of(memory, rest) / 2 > most) return {rest, false};
+    if (heap_of(memory, local) / 2 > heap_of(memory, both)) return {local, false};
+  }
+  // Uncached memory is not worth it: the host would read results from it at a crawl.
+  return both != kNoMemoryType ? DeviceMemoryType{both, true} : DeviceMemoryType{own, false};
+}
+
+uint32_t upload_memory_type(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed) {
+  const uint32_t type = find_type(memory, allowed, kVisible, kLocal);
+  return type != kNoMemoryType ? type : find_type(memory, allowed, kVisible, 0);
+}
+
+uint32_t readback_memory_type(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed) {
+  uint32_t type = find_type(memory, allowed, kVisible | kCached, 0);
+  if (type == kNoMemoryType) type = find_type(memory, allowed, kMappable | kCached, 0);
+  return type != kNoMemoryType ? type : upload_memory_type(memory, allowed);
+}
 
 Memory::Memory(Context& context)
     : context_(context),
@@ -38,15 +76,10 @@ Memory::Memory(Context& context)
   const VkPhysicalDeviceMemoryProperties& memory = context.physical.memory;
   const bool shared = context.physical.type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ||
                       context.physical.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-  device_type_ = kNoType;
-  if (shared && context.options.unified_memory) {
-    // Uncached memory is not worth it: the host would read results from it at a crawl.
-    device_type_ = find_type(memory, ~0u, kLocal | kVisible | kCached, 0);
-    unified_ = device_type_ != kNoType;
-  }
-  if (device_type_ == kNoType) device_type_ = find_type(memory, ~0u, kLocal, kVisible);
-  if (device_type_ == kNoType) device_type_ = find_type(memory, ~0u, kLocal, 0);
-  if (device_type_ == kNoType) {
+  const DeviceMemoryType type = device_memory_type(memory, shared, context.options.unified_memory);
+  device_type_ = type.index;
+  unified_ = type.unified;
+  if (device_type_ == kNoMemoryType) {
     throw Error(ErrorCode::kUnsupported, concat("[", context.name(), "] memory of the device, found none"));
   }
 }
@@ -87,11 +120,18 @@ DeviceMemory Memory::state() const {
 
 uint32_t Memory::type_for(Use use, uint32_t allowed) const {
   const VkPhysicalDeviceMemoryProperties& memory = context_.physical.memory;
-  if (use == Use::kDevice) return allowed >> device_type_ & 1 ? device_type_ : find_type(memory, allowed, kLocal, 0);
-  uint32_t type = kNoType;
-  if (use == Use::kReadback) type = find_type(memory, allowed, kVisible | kCached, 0);
-  if (type == kNoType) type = find_type(memory, allowed, kVisible, kLocal);
-  return type != kNoType ? type : find_type(memory, allowed, kVisible, 0);
+  if (use == Use::kUpload) return upload_memory_type(memory, allowed);
+  if (use == Use::kReadback) return readback_memory_type(memory, allowed);
+  return allowed >> device_type_ & 1 ? device_type_ : find_type(memory, allowed, kLocal, 0);
+}
+
+void Memory::see(const Piece& piece) const {
+  if (piece.coherent) return;
+  VkMappedMemoryRange range = {};
+  range.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE;
+  range.memory = piece.memory;
+  range.size = VK_WHOLE_SIZE;
+  context_.check(context_.f.InvalidateMappedMemoryRanges(context_.device, 1, &range), "reading what the device wrote");
 }
 
 Piece Memory::allocate_alone(uint64_t bytes, Use use) {
@@ -118,7 +158,7 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
   allocation.allocationSize = needs.size;
   allocation.memoryTypeIndex = type_for(use, needs.memoryTypeBits);
   VkResult result = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  if (allocation.memoryTypeIndex != kNoType) {
+  if (allocation.memoryTypeIndex != kNoMemoryType) {
     result = f.AllocateMemory(context_.device, &allocation, nullptr, &piece.memory);
   }
   if (result == VK_SUCCESS) result = f.BindBufferMemory(context_.device, piece.buffer, piece.memory, 0);
@@ -133,6 +173,8 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
     throw fail(concat("too little: ", state().free >> 20, " MiB free of ", state().total >> 20));
   }
   piece.counted = use == Use::kDevice;
+  const VkMemoryPropertyFlags flags = context_.physical.memory.memoryTypes[allocation.memoryTypeIndex].propertyFlags;
+  piece.coherent = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) && context_.options.coherent_memory;
   if (piece.counted) used_ += bytes;
   ++live_;
   return piece;

@@ -24,7 +24,20 @@ struct Piece {
   uint64_t offset = 0, bytes = 0;
   std::byte* mapped = nullptr;  // of `offset`; null where the host does not address it
   bool counted = false;         // as the device's memory; staging buffers are not
+  bool coherent = true;         // else what the device wrote is seen after Memory::see()
 };
+
+// Which of the memory types a device lists are taken, by their index; kNoMemoryType where there is none.
+inline constexpr uint32_t kNoMemoryType = UINT32_MAX;
+struct DeviceMemoryType {
+  uint32_t index = kNoMemoryType;
+  bool unified = false;  // the host addresses it, through its caches
+};
+// For tensors. `integrated`: the device shares the host's memory; `unified`: it may be addressed by the host.
+DeviceMemoryType device_memory_type(const VkPhysicalDeviceMemoryProperties& memory, bool integrated, bool unified);
+// For staging buffers, of those in the mask `allowed`.
+uint32_t upload_memory_type(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed);
+uint32_t readback_memory_type(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed);
 
 class VulkanBuffer final : public Buffer {
  public:
@@ -60,6 +73,8 @@ class Memory {
   // Throws Error(kOutOfMemory).
   Piece allocate(uint64_t bytes, Use use);
   void free(const Piece& piece);
+  // Makes what the device wrote to a staging buffer visible to the host.
+  void see(const Piece& piece) const;
   DeviceMemory state() const;
   bool unified() const { return unified_; }
   uint64_t max_piece() const;

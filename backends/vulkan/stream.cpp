@@ -251,6 +251,9 @@ void VulkanStream::download(void* to, const Buffer& from, size_t offset, size_t 
 }
 
 void VulkanStream::deliver() {
+  if (!deliveries_.empty()) {
+    for (const Staging& staging : downloads_) memory_.see(staging.piece);
+  }
   for (const Delivery& d : deliveries_) std::memcpy(d.to, d.from, d.bytes);
   deliveries_.clear();
   for (std::deque<Staging>* ring : {&uploads_, &downloads_}) {

@@ -64,8 +64,8 @@ TEST_CASE("what is uploaded comes back, through shared memory, staging buffers a
     for (const uint64_t largest : {uint64_t{0}, uint64_t{4} << 20}) {
       CAPTURE(unified);
       CAPTURE(largest);
-      const std::unique_ptr<Device> device =
-          create_vulkan_device(name, {.max_allocation = largest, .unified_memory = unified});
+      const std::unique_ptr<Device> device = create_vulkan_device(
+          name, {.max_allocation = largest, .unified_memory = unified, .coherent_memory = unified});
       const std::unique_ptr<Stream> stream = device->create_stream();
       const std::vector<std::byte> data = pattern((13 << 20) + 5, 1), patch = pattern(3 << 20, 2);
       const std::unique_ptr<Buffer> buffer = device->allocate(data.size());
