@@ -134,6 +134,7 @@ bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice 
       (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
     d.subgroup_control = sizes.maxComputeWorkgroupSubgroups;
   }
+  d.keeps_inf_nan = v12.shaderSignedZeroInfNanPreserveFloat32;
   d.memory_budget = has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   d.integer_dot = has_dot.shaderIntegerDotProduct;
   d.integer_dot_fast = d.integer_dot && dot_properties.integerDotProduct4x8BitPackedSignedAccelerated;

@@ -30,6 +30,7 @@ struct PhysicalDevice {
   // A compute shader may ask for one of them, all lanes of its subgroups in use (VK_EXT_subgroup_size_control), with up
   // to so many subgroups in a workgroup. 0: it may not.
   uint32_t subgroup_control = 0;
+  bool keeps_inf_nan = false;  // shaders may ask that infinities and NaNs of 32 bits are what they should be
   bool memory_budget = false;  // VK_EXT_memory_budget
   // Dot products of four int8 packed in a word: present (VK_KHR_shader_integer_dot_product), and in one instruction.
   bool integer_dot = false, integer_dot_fast = false;

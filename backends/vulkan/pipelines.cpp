@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -47,6 +48,15 @@ uint32_t subgroup_of(const Shader& shader, const Context& context) {
 
 }  // namespace
 
+bool is_cache_of(const std::vector<char>& data, const PhysicalDevice& device) {
+  VkPipelineCacheHeaderVersionOne header = {};
+  if (data.size() < sizeof header) return false;
+  std::memcpy(&header, data.data(), sizeof header);
+  return header.headerSize >= sizeof header && header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+         header.vendorID == device.properties.vendorID && header.deviceID == device.properties.deviceID &&
+         std::equal(device.cache_uuid.begin(), device.cache_uuid.end(), header.pipelineCacheUUID);
+}
+
 Pipelines::Pipelines(Context& context) : context_(context) { read_cache(); }
 
 Pipelines::~Pipelines() {
@@ -79,6 +89,7 @@ void Pipelines::read_cache() {
   const std::string path = cache_file();
   std::vector<char> data;
   if (!path.empty()) data = read_cache_file(path);
+  if (!is_cache_of(data, context_.physical)) data.clear();
   read_bytes_ = data.size();
   VkPipelineCacheCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
@@ -154,8 +165,12 @@ const Pipeline& Pipelines::get(const std::string& name, const std::vector<uint32
 
   VkShaderModuleCreateInfo module_info = {};
   module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-  module_info.codeSize = shader->code.size_bytes();
-  module_info.pCode = shader->code.data();
+  const bool keeps_inf_nan = context_.physical.keeps_inf_nan && context_.options.keeps_inf_nan;
+  const std::vector<uint32_t> reduced =
+      keeps_inf_nan ? std::vector<uint32_t>{} : without_inf_nan_preserve(shader->code);
+  const std::span<const uint32_t> code = keeps_inf_nan ? shader->code : std::span<const uint32_t>(reduced);
+  module_info.codeSize = code.size_bytes();
+  module_info.pCode = code.data();
   VkShaderModule module = nullptr;
   context_.check(f.CreateShaderModule(context_.device, &module_info, nullptr, &module), "loading a shader");
 

@@ -24,6 +24,10 @@ struct Pipeline {
   uint32_t subgroup_size = 0;  // that was asked for; 0: whichever the driver takes
 };
 
+// Whether a driver's data begin as Vulkan says those of this device do: vendor, device and the driver's identifier.
+// Drivers have crashed on others'.
+bool is_cache_of(const std::vector<char>& data, const PhysicalDevice& device);
+
 class Pipelines {
  public:
   explicit Pipelines(Context& context);

@@ -28,6 +28,17 @@ bool has_capability(std::span<const uint32_t> code, uint32_t capability) {
   return found;
 }
 
+std::vector<uint32_t> without_inf_nan_preserve(std::span<const uint32_t> code) {
+  constexpr uint32_t kOpExecutionMode = 16, kCapability = 4466, kMode = 4461;
+  std::vector<uint32_t> kept(code.begin(), code.begin() + kHeaderWords);
+  for_each_instruction(code, [&](uint32_t opcode, std::span<const uint32_t> words) {
+    if (opcode == kOpCapability && words[1] == kCapability) return;
+    if (opcode == kOpExecutionMode && words[2] == kMode) return;
+    kept.insert(kept.end(), words.begin(), words.end());
+  });
+  return kept;
+}
+
 int count_bindings(std::span<const uint32_t> code) {
   int count = 0;
   for_each_instruction(code, [&](uint32_t opcode, std::span<const uint32_t> words) {

@@ -21,6 +21,7 @@ struct VulkanOptions {
   int fail_allocation = 0;      // the N-th allocation fails, counted from 1; also INFER_VULKAN_FAIL_ALLOCATION
   bool unified_memory = true;   // false: staging buffers even where the host addresses the device's memory
   bool coherent_memory = true;  // false: what the device writes is made visible to the host each time
+  bool keeps_inf_nan = true;    // compilers can be told that there are infinities and NaNs
   bool subgroup_arithmetic = true;
   bool subgroups_vary = false;  // the driver chooses their size for each shader
   uint32_t subgroup_size = 0;   // lanes that reductions count on; drivers may take another number anyway

@@ -1,6 +1,11 @@
 // What all shaders share: the inputs of the step at binding 0, and how many rows of a tensor hold data. Lengths, offsets
 // and strides count elements of 4 bytes.
 
+// SignedZeroInfNanPreserve for 32 bits: else compilers may take it that there are no infinities and NaNs, which masks of
+// attention, orders of logits and broken inputs are told by. Removed when loaded where a device cannot promise it.
+#extension GL_EXT_spirv_intrinsics : require
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
+
 layout(set = 0, binding = 0, std430) readonly buffer Step { int step_words[]; };
 
 const uint kFixedRows = 0xffffffffu;

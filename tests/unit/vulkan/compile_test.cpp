@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -79,5 +80,50 @@ TEST_CASE("deterministic: pipelines with reductions ask for one size of subgroup
     CHECK(pipelines.get("rms_norm", {asked}, 5).subgroup_size == asked);
     CHECK(pipelines.get("matmul_vector.Q4_K", {asked, 2, 4}, 6).subgroup_size == asked);
     CHECK(pipelines.get("matmul_tiled.Q4_K", {}, 6).subgroup_size == 0);
+  }
+}
+
+TEST_CASE("compiled shaders of another device or driver are not given to this one") {
+  PhysicalDevice device;
+  device.properties.vendorID = 0x10de;
+  device.properties.deviceID = 0x2204;
+  for (uint8_t i = 0; i < VK_UUID_SIZE; ++i) device.cache_uuid.push_back(i);
+  VkPipelineCacheHeaderVersionOne header = {sizeof header, VK_PIPELINE_CACHE_HEADER_VERSION_ONE, 0x10de, 0x2204, {}};
+  std::copy(device.cache_uuid.begin(), device.cache_uuid.end(), header.pipelineCacheUUID);
+  const auto accepted = [&](const VkPipelineCacheHeaderVersionOne& h, size_t bytes) {
+    std::vector<char> data(std::max(sizeof h, bytes));
+    std::memcpy(data.data(), &h, sizeof h);
+    data.resize(bytes);
+    return vulkan::is_cache_of(data, device);
+  };
+  CHECK(accepted(header, sizeof header));
+  CHECK(accepted(header, 1000));
+  CHECK_FALSE(accepted(header, sizeof header - 1));
+  CHECK_FALSE(accepted(header, 0));
+  VkPipelineCacheHeaderVersionOne other = header;
+  other.vendorID = 0x1002;
+  CHECK_FALSE(accepted(other, 1000));
+  other = header;
+  other.deviceID = 1;
+  CHECK_FALSE(accepted(other, 1000));
+  other = header;
+  other.pipelineCacheUUID[15] ^= 1;
+  CHECK_FALSE(accepted(other, 1000));
+}
+
+TEST_CASE("shaders say that there are infinities and NaNs, but to drivers that cannot promise them") {
+  constexpr uint32_t kSignedZeroInfNanPreserve = 4466;
+  for (const vulkan::Shader& shader : vulkan::all_shaders()) {
+    CAPTURE(shader.name);
+    CHECK(vulkan::has_capability(shader.code, kSignedZeroInfNanPreserve));
+    const std::vector<uint32_t> without = vulkan::without_inf_nan_preserve(shader.code);
+    CHECK_FALSE(vulkan::has_capability(without, kSignedZeroInfNanPreserve));
+    CHECK(without.size() == shader.code.size() - 2 - 4);  // the capability and the mode
+  }
+  if (compilers().empty()) return test::skip("compiling shaders", "no Vulkan device");
+  vulkan::Context context(compilers().front(), {.keeps_inf_nan = false});
+  vulkan::Pipelines pipelines(context);
+  for (const char* name : {"paged_attention", "top_k"}) {
+    CHECK(pipelines.get(name, {}, vulkan::count_bindings(vulkan::find_shader(name)->code)).handle != nullptr);
   }
 }

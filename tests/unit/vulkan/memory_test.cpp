@@ -37,8 +37,8 @@ VkPhysicalDeviceMemoryProperties listed(const std::vector<Type>& types, const st
 
 TEST_CASE("memory of discrete GPUs: their own that the host does not see, and the host's cached memory to read from") {
   // NVIDIA, with a window for the host over all of it: types without a use come first there.
-  const auto nvidia = listed({{0, 1}, {kLocal, 0}, {kVisible, 1}, {kVisible | kCached, 1}, {kLocal | kVisible, 2}},
-                             {24, 32, 0.24});
+  const auto nvidia =
+      listed({{0, 1}, {kLocal, 0}, {kVisible, 1}, {kVisible | kCached, 1}, {kLocal | kVisible, 2}}, {24, 32, 0.24});
   CHECK(device_memory_type(nvidia, false, true).index == 1);
   CHECK_FALSE(device_memory_type(nvidia, false, true).unified);
   CHECK(upload_memory_type(nvidia, ~0u) == 2);
