@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/registry.h"
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
 namespace infer {
@@ -56,9 +57,9 @@ int run_devices(const DevicesOptions& options) {
   }
   std::cout << std::fixed << std::setprecision(1);
   for (const ordered_json& d : list) {
-    const auto gib = [&](const char* key) { return d[key].get<double>() / (1u << 30); };
+    const auto size = [&](const char* key) { return bytes_text(d[key].get<uint64_t>()); };
     std::cout << std::left << std::setw(8) << d["name"].get<std::string>() << d["description"].get<std::string>()
-              << ", " << gib("memory_free") << " of " << gib("memory_total") << " GiB free\n";
+              << ", " << size("memory_free") << " of " << size("memory_total") << " free\n";
     if (d.contains("levels")) {
       std::cout << "        levels:";
       for (const auto& level : d["levels"]) std::cout << ' ' << level.get<std::string>();

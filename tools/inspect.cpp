@@ -10,6 +10,7 @@
 #include <ostream>
 #include <thread>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 
@@ -59,7 +60,6 @@ std::string scaled(uint64_t number, double step, std::initializer_list<const cha
   return format(unit == units.begin() ? "%.0f " : "%.2f ", value) + *unit;
 }
 
-std::string size_text(uint64_t bytes) { return scaled(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
 std::string count_text(uint64_t count) {
   std::string text = scaled(count, 1000, {"", "K", "M", "B", "T"});
   if (text.back() == ' ') text.pop_back();
@@ -99,10 +99,10 @@ std::string type_text(const GgufValue& value) {
 void print_text(const GgufFile& file, const Totals& totals, bool list_tensors, std::ostream& out) {
   for (const auto& part : file.parts()) out << "file        " << printable(part.string(), 4096) << "\n";
   out << "format      GGUF version " << file.version() << ", alignment " << file.alignment() << ", "
-      << size_text(file.total_file_bytes()) << "\n";
+      << bytes_text(file.total_file_bytes()) << "\n";
   out << "tensors     " << totals.all.n_tensors << "\n";
   out << "parameters  " << totals.all.n_parameters << " (" << count_text(totals.all.n_parameters) << ")\n";
-  out << "data        " << size_text(totals.all.n_bytes)
+  out << "data        " << bytes_text(totals.all.n_bytes)
       << format(", %.3f bits per weight\n", bits_per_weight(totals.all));
 
   out << "\nmetadata: " << file.metadata().size() << " keys\n";
@@ -119,7 +119,7 @@ void print_text(const GgufFile& file, const Totals& totals, bool list_tensors, s
   if (!totals.by_type.empty()) out << "\ntype      tensors  parameters        size  bits/weight\n";
   for (const auto& [type, total] : totals.by_type) {
     out << padded(std::string(traits(type).name), 8) << right(std::to_string(total.n_tensors), 9)
-        << right(count_text(total.n_parameters), 12) << right(size_text(total.n_bytes), 12)
+        << right(count_text(total.n_parameters), 12) << right(bytes_text(total.n_bytes), 12)
         << right(format("%.3f", bits_per_weight(total)), 13) << "\n";
   }
   if (!list_tensors) return;
@@ -133,7 +133,7 @@ void print_text(const GgufFile& file, const Totals& totals, bool list_tensors, s
   for (const GgufTensor& tensor : file.tensors()) {
     out << "  " << padded(printable(tensor.name), name_width) << "  "
         << padded(std::string(traits(tensor.type).name), 8) << "  " << padded(tensor.shape_string(), shape_width)
-        << right(size_text(tensor.n_bytes), 12) << "\n";
+        << right(bytes_text(tensor.n_bytes), 12) << "\n";
   }
 }
 

@@ -87,8 +87,10 @@ ProductFeatures product_features(const PhysicalDevice& device, const VulkanOptio
   if (wanted.empty()) {
     features.dot = can_dot && device.integer_dot_fast;
     features.matrices = can_matrices;
+    features.emulated_matrices = options.emulated_matrices;
     return features;
   }
+  features.asked_for = true;
   if (wanted == "plain") return features;
   for (size_t at = 0; at <= wanted.size();) {
     const size_t end = std::min(wanted.find(',', at), wanted.size());

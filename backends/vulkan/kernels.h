@@ -35,6 +35,7 @@ struct ProductFeatures {
   bool dot = false;                // packed dot products of int8, on activations quantized as the CPU does
   bool matrices = false;           // cooperative matrices of halves with F32 sums
   bool emulated_matrices = false;  // the same spelled out, for tests
+  bool asked_for = false;          // by name: what cannot be used is an error
   bool wrong_matrices = false;     // the device has them, and they failed matrices_are_right()
 };
 

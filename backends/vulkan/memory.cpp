@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
 namespace infer::vulkan {
@@ -138,11 +139,11 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
   const DeviceFunctions& f = context_.f;
   const auto fail = [&](const std::string& why) {
     return Error(ErrorCode::kOutOfMemory,
-                 concat("[", context_.name(), "] ", (bytes + (1 << 20) - 1) >> 20, " MiB of memory, found ", why));
+                 concat("[", context_.name(), "] ", bytes_text(bytes), " of memory, found ", why));
   };
   if (++calls_ == fail_at_) throw fail("a failure that was asked for");
   if (use == Use::kDevice && budget_ && used_ + bytes > budget_) {
-    throw fail(concat((budget_ - std::min(budget_, used_)) >> 20, " MiB left of ", budget_ >> 20));
+    throw fail(concat(bytes_text(budget_ - std::min(budget_, used_)), " left of ", bytes_text(budget_)));
   }
   Piece piece;
   piece.bytes = bytes;
@@ -170,7 +171,7 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
   if (result != VK_SUCCESS) {
     f.DestroyBuffer(context_.device, piece.buffer, nullptr);
     if (piece.memory) f.FreeMemory(context_.device, piece.memory, nullptr);
-    throw fail(concat("too little: ", state().free >> 20, " MiB free of ", state().total >> 20));
+    throw fail(concat("too little: ", bytes_text(state().free), " free of ", bytes_text(state().total)));
   }
   piece.counted = use == Use::kDevice;
   const VkMemoryPropertyFlags flags = context_.physical.memory.memoryTypes[allocation.memoryTypeIndex].propertyFlags;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
 namespace infer::vulkan {
@@ -298,8 +299,8 @@ Operand VulkanStream::range(const Buffer& b, uint64_t offset, uint64_t bytes, bo
   const uint64_t length = (start - begin + std::max<uint64_t>(bytes, 4) + 3) / 4 * 4;
   if (length > context_.max_binding()) {
     throw Error(ErrorCode::kUnsupported,
-                concat("[", context_.name(), "] tensors of at most ", context_.max_binding() >> 20,
-                       " MiB besides weights, found ", bytes >> 20, " MiB; a smaller batch or context may help"));
+                concat("[", context_.name(), "] tensors of at most ", bytes_text(context_.max_binding()),
+                       " besides weights, found ", bytes_text(bytes), "; a smaller batch or context may help"));
   }
   return {piece.buffer,
           begin,

@@ -38,6 +38,10 @@ class DeviceImpl final : public VulkanDevice {
       : context_(physical, options), memory_(context_), pipelines_(context_) {
     ProductFeatures& products = context_.products;
     if ((products.matrices || products.emulated_matrices) && !options.deterministic && !matrices_are_right(*this)) {
+      if (products.asked_for) {
+        throw Error(ErrorCode::kIo, concat("[INFER_VULKAN_KERNELS] matrices that multiply right, found ", physical.name,
+                                           " (", physical.model, ")"));
+      }
       products.matrices = products.emulated_matrices = false;
       products.wrong_matrices = true;
     }

@@ -23,10 +23,11 @@ struct VulkanOptions {
   bool coherent_memory = true;  // false: what the device writes is made visible to the host each time
   bool keeps_inf_nan = true;    // compilers can be told that there are infinities and NaNs
   bool subgroup_arithmetic = true;
-  bool subgroups_vary = false;  // the driver chooses their size for each shader
-  uint32_t subgroup_size = 0;   // lanes that reductions count on; drivers may take another number anyway
-  bool fail_matrices = false;   // products by cooperative matrices seem wrong
-  std::string kernels = {};     // of products, see kernels.h; also INFER_VULKAN_KERNELS
+  bool subgroups_vary = false;     // the driver chooses their size for each shader
+  uint32_t subgroup_size = 0;      // lanes that reductions count on; drivers may take another number anyway
+  bool emulated_matrices = false;  // products by matrices spelled out where `kernels` says nothing
+  bool fail_matrices = false;      // products by cooperative matrices seem wrong
+  std::string kernels = {};        // of products, see kernels.h; also INFER_VULKAN_KERNELS
 };
 
 // Names of the devices of this machine, real GPUs first: "vulkan0", "vulkan1", ... Empty without Vulkan.

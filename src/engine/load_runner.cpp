@@ -1,8 +1,8 @@
 #include "src/engine/load_runner.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
 namespace infer {
@@ -40,13 +40,6 @@ std::unique_ptr<ModelRunner> try_to_load(const std::shared_ptr<Model>& model, co
 uint64_t usable_memory(uint64_t free, uint64_t reserved) {
   const uint64_t margin = std::min(free / 10, uint64_t{512} << 20);
   return reserved < free - margin ? free - margin - reserved : 0;
-}
-
-std::string bytes_text(uint64_t bytes) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1u << 30));
-  if (bytes < 1u << 30) std::snprintf(text, sizeof(text), "%.2f MiB", static_cast<double>(bytes) / (1u << 20));
-  return text;
 }
 
 std::string shortage_of(std::span<const DeviceUse> uses, std::span<const uint64_t> reserved) {

@@ -32,9 +32,6 @@ Fit fit_parts(const std::shared_ptr<Model>& model, RunnerOptions options, std::s
 std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<Model> model, const RunnerOptions& options,
                                          const std::function<void(const std::string& line)>& note);
 
-// "12.50 MiB", "3.00 GiB".
-std::string bytes_text(uint64_t bytes);
-
 // One line on an operation that runs on the CPU for want of a kernel.
 std::string fallback_text(const Fallback& fallback);
 

@@ -3,20 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
 namespace infer {
-namespace {
-
-std::string gib(uint64_t bytes) {
-  std::ostringstream out;
-  out.precision(3);
-  out << static_cast<double>(bytes) / (1u << 30) << " GiB";
-  return out.str();
-}
-
-}  // namespace
-
 ModelRunner::ModelRunner(std::shared_ptr<Model> model, const RunnerOptions& options)
     : model_(std::move(model)), options_(options), devices_(options.devices->list()) {
   place();
@@ -194,9 +184,9 @@ void ModelRunner::allocate_cache() {
   for (const DeviceUse& use : use_) {
     if (use.cache > use.memory.free) {
       fails_on_host_ = use.is_host;
-      throw Error(ErrorCode::kOutOfMemory,
-                  concat("[memory] a context of ", options_.n_blocks * kBlockTokens, " tokens needs ", gib(use.cache),
-                         " of KV cache, ", use.device, " has ", gib(use.memory.free), " free; choose a smaller -c"));
+      throw Error(ErrorCode::kOutOfMemory, concat("[memory] a context of ", options_.n_blocks * kBlockTokens,
+                                                  " tokens needs ", bytes_text(use.cache), " of KV cache, ", use.device,
+                                                  " has ", bytes_text(use.memory.free), " free; choose a smaller -c"));
     }
   }
   for (int layer = 0; layer < model_->n_layer(); ++layer) {
@@ -255,8 +245,9 @@ ModelRunner::Entry& ModelRunner::keep(const Bucket& bucket, Entry made) {
     const uint64_t free = devices_[d]->memory().free;
     if (needed > free) {
       fails_on_host_ = devices_[d]->is_host();
-      throw Error(ErrorCode::kOutOfMemory, concat("[memory] a step of ", bucket.tokens, " tokens needs ", gib(needed),
-                                                  ", ", devices_[d]->name(), " has ", gib(free), " free"));
+      throw Error(ErrorCode::kOutOfMemory,
+                  concat("[memory] a step of ", bucket.tokens, " tokens needs ", bytes_text(needed), ", ",
+                         devices_[d]->name(), " has ", bytes_text(free), " free"));
     }
     larger[d] = allocate(d, needed);
     grown = true;

@@ -349,7 +349,7 @@ def forced_level_is_the_one_in_use():
 @test
 def devices_for_people():
     result = succeeded(run("devices", "--ops"))
-    for needle in ("cpu", "ref", "GiB free", "INFER_CPU", "paged_attention", "Q4_K"):
+    for needle in ("cpu", "ref", "iB free", "INFER_CPU", "paged_attention", "Q4_K"):
         expect(needle in result.out, f"names {needle}", result)
     expect(result.out.replace("\n", "").isprintable(), "printable", result)
 

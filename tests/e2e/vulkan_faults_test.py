@@ -80,7 +80,7 @@ def a_small_budget_takes_what_fits_and_says_why():
         if gpu["embedding"]:
             expect("they fit" in reason and not notes(result), "nothing to note", result)
         else:
-            shortage = re.search(r"one more would need .* MiB of the .* MiB that \w+ has free less a margin", reason)
+            shortage = re.search(r"one more would need .* [KM]iB of the .* [KM]iB that \w+ has free less a margin", reason)
             expect(shortage, "why no more", reason)
             expect_equal(notes(result), [f"note: [offload] -ngl auto on {device()}: {parts} of "
                                          f"{document_parts(document)} layers fit; {shortage[0]}"], "the note")

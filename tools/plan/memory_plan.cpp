@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
 namespace infer {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "src/engine/engine.h"
 #include "tools/plan/memory_plan.h"
@@ -121,7 +122,7 @@ std::string ranges_text(const DeviceUse& use) {
 void print_device(const MemoryPlan& plan, size_t d) {
   const DeviceUse& use = plan.devices[d];
   std::cout << '\n'
-            << use.device << ": " << use.n_layers << " layers" << ranges_text(use)
+            << use.device << ": " << use.n_layers << (use.n_layers == 1 ? " layer" : " layers") << ranges_text(use)
             << (use.has_input ? ", embedding" : "") << (use.has_output ? ", output" : "") << '\n';
   print_bytes("weights", use.weights, use.is_host ? " (used where the file is mapped)" : "");
   for (const auto& [type, bytes] : use.weights_by_type) print_bytes("  " + std::string(traits(type).name), bytes);

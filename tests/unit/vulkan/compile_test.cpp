@@ -114,14 +114,16 @@ TEST_CASE("compiled shaders of another device or driver are not given to this on
 TEST_CASE("shaders say that there are infinities and NaNs, but to drivers that cannot promise them") {
   constexpr uint32_t kSignedZeroInfNanPreserve = 4466;
   for (const vulkan::Shader& shader : vulkan::all_shaders()) {
+    if (shader.name == "probe_read") continue;  // reads whole numbers
     CAPTURE(shader.name);
     CHECK(vulkan::has_capability(shader.code, kSignedZeroInfNanPreserve));
     const std::vector<uint32_t> without = vulkan::without_inf_nan_preserve(shader.code);
     CHECK_FALSE(vulkan::has_capability(without, kSignedZeroInfNanPreserve));
     CHECK(without.size() == shader.code.size() - 2 - 4);  // the capability and the mode
   }
-  if (compilers().empty()) return test::skip("compiling shaders", "no Vulkan device");
-  vulkan::Context context(compilers().front(), {.keeps_inf_nan = false});
+  const std::vector<PhysicalDevice> devices = compilers();
+  if (devices.empty()) return test::skip("compiling shaders", "no Vulkan device");
+  vulkan::Context context(devices.front(), {.keeps_inf_nan = false});
   vulkan::Pipelines pipelines(context);
   for (const char* name : {"paged_attention", "top_k"}) {
     CHECK(pipelines.get(name, {}, vulkan::count_bindings(vulkan::find_shader(name)->code)).handle != nullptr);

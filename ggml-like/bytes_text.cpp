@@ -1,0 +1,17 @@
+#include "ggml-like/bytes_text.h"
+
+#include <cstdio>
+
+namespace infer {
+
+std::string bytes_text(uint64_t bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (unit < 4 && bytes >> (10 * (unit + 1)) != 0) ++unit;
+  char text[64];
+  const double value = static_cast<double>(bytes) / static_cast<double>(uint64_t{1} << (10 * unit));
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.2f %s", value, kUnits[unit]);
+  return text;
+}
+
+}  // namespace infer

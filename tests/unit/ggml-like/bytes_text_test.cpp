@@ -1,0 +1,15 @@
+#include "ggml-like/bytes_text.h"
+
+#include <doctest/doctest.h>
+
+using infer::bytes_text;
+
+TEST_CASE("sizes are in the largest unit of which there is at least one") {
+  CHECK(bytes_text(0) == "0 B");
+  CHECK(bytes_text(1023) == "1023 B");
+  CHECK(bytes_text(1024) == "1.00 KiB");
+  CHECK(bytes_text(943718) == "921.60 KiB");
+  CHECK(bytes_text(5894963) == "5.62 MiB");
+  CHECK(bytes_text(uint64_t{3} << 30) == "3.00 GiB");
+  CHECK(bytes_text(UINT64_MAX) == "16777216.00 TiB");
+}
