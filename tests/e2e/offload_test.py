@@ -114,7 +114,7 @@ def the_plan_says_where_and_why():
            document)
     expect("tensors" not in plan(SPM, *REF)["reasons"], "no reason where nothing is asked for")
     text = succeeded(run("plan", "-m", SPM, "--device", "ref,cpu", "--tensor-split", "1,2", "--cpu-moe", 1)).out
-    expect("ref: 1 layers (0)" in text and "layer 0 on ref" in text and "the output on cpu" in text, "text", text)
+    expect("ref: 1 layer (0)" in text and "layer 0 on ref" in text and "the output on cpu" in text, "text", text)
 
 
 @test
