@@ -93,7 +93,8 @@ def layers_by_flag():
     for flags, on_device, reason in (((), 2, "-ngl auto, they fit"), (("-ngl", "all"), 2, "-ngl all"),
                                      (("-ngl", "auto"), 2, "-ngl auto, they fit"),
                                      (("-ngl", 2), 1, "the last 1 of 2 and the output on ref: -ngl 2"),
-                                     (("-ngl", 0), 0, "the last 0 of 2 on ref: -ngl 0")):
+                                     (("-ngl", 1), 0, "the output alone on ref: -ngl 1"),
+                                     (("-ngl", 0), 0, "nothing on ref: -ngl 0")):
         document = plan("-m", SPM, "--device", "ref", *flags)
         expect_equal(document["devices"][1]["layers"], on_device, f"layers with {flags}")
         expect(reason in document["reasons"]["layers"], "the reason", document)

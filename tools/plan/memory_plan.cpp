@@ -136,6 +136,9 @@ std::string where_layers(const std::vector<DeviceUse>& devices, int n_layer, int
                          (devices[1].layers.empty() || devices[1].layers.back().last == n_layer - 1) &&
                          (moved == 0 || devices[1].has_output);
   if (last_ones && moved > n_layer) return concat("all ", n_layer, " on ", devices[1].device);
+  if (last_ones && devices[1].n_layers == 0) {
+    return concat(moved > 0 ? "the output alone on " : "nothing on ", devices[1].device);
+  }
   if (last_ones) {
     return concat("the last ", devices[1].n_layers, " of ", n_layer, moved > 0 ? " and the output" : "", " on ",
                   devices[1].device);
