@@ -17,15 +17,18 @@ int32_t probe_read(const uint8_t* p, int64_t n) {
 // chain: 128 operations each (a multiplication and an addition per byte).
 int64_t probe_dot(int64_t turns) {
   I sum[kProbeChains];
-  for (I& s : sum) s = i_zero();
+#pragma GCC unroll 12
+  for (int j = 0; j < kProbeChains; ++j) sum[j] = i_zero(), keep_in_register(sum[j]);
   I w = i_set1(0x03030303), x = i_set1(0x05050505);
   for (int64_t i = 0; i < turns; ++i) {
     keep_in_register(w);  // else the compiler would compute the product once
     keep_in_register(x);
-    for (I& s : sum) s = i_dot_u8(s, w, x);
+#pragma GCC unroll 12
+    for (int j = 0; j < kProbeChains; ++j) sum[j] = i_dot_u8(sum[j], w, x);
   }
   I all = i_zero();
-  for (const I& s : sum) all = i_add(all, s);
+#pragma GCC unroll 12
+  for (int j = 0; j < kProbeChains; ++j) all = i_add(all, sum[j]);
   volatile int32_t sink = i_reduce_add(all);
   static_cast<void>(sink);
   return turns * kProbeChains * 128;
@@ -34,15 +37,18 @@ int64_t probe_dot(int64_t turns) {
 // The same with fused multiply-adds of F32, 32 operations each.
 int64_t probe_fma(int64_t turns) {
   F sum[kProbeChains];
-  for (F& s : sum) s = f_zero();
+#pragma GCC unroll 12
+  for (int j = 0; j < kProbeChains; ++j) sum[j] = f_zero(), keep_in_register(sum[j]);
   F w = f_set1(0.5f), x = f_set1(0.25f);
   for (int64_t i = 0; i < turns; ++i) {
     keep_in_register(w);
     keep_in_register(x);
-    for (F& s : sum) s = f_fma(w, x, s);
+#pragma GCC unroll 12
+    for (int j = 0; j < kProbeChains; ++j) sum[j] = f_fma(w, x, sum[j]);
   }
   F all = f_zero();
-  for (const F& s : sum) all = f_add(all, s);
+#pragma GCC unroll 12
+  for (int j = 0; j < kProbeChains; ++j) all = f_add(all, sum[j]);
   volatile float sink = f_reduce_add(all);
   static_cast<void>(sink);
   return turns * kProbeChains * 32;
