@@ -89,34 +89,20 @@ INFER_SIMD F lane_numbers() {
   return f_load(lanes);
 }
 
-// Scores of R rows with the 32 tokens from `position` on, masked, to their place in scores[r][256]; `queries` is
-// [key_dim][R]. `ahead` is fetched from in as many steps as keys have dimensions.
-template <typename K, int R>
-INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,
-                                float* scores, Ahead ahead) {
-  const uint8_t* head = cache_at(a, position, a.head_key_offset);
-  F acc[R][2];
-  for (int r = 0; r < R; ++r) acc[r][0] = acc[r][1] = f_zero();
-  for (int first = 0; first < a.key_dim; first += 32) {
-    const K keys(head, first);
-    const int count = a.key_dim - first < 32 ? a.key_dim - first : 32;
-    for (int d = 0; d < count; ++d) {
-      const F k0 = keys.load(d, 0), k1 = keys.load(d, 1);
-      ahead.fetch();
-      for (int r = 0; r < R; ++r) {
-        const F q = f_set1(queries[(first + d) * R + r]);
-        acc[r][0] = f_fma(k0, q, acc[r][0]);
-        acc[r][1] = f_fma(k1, q, acc[r][1]);
-      }
-    }
-  }
+// Scales and masks sums of R rows with the tokens from lane `first_lane` of the block at `position` on.
+template <int R>
+INFER_SIMD void finish_scores(const AttentionArgs& a, const AttentionRow* rows, int position, int first_lane,
+                              const F (*sums)[kTileVectors], float* scores) {
   const F lowest = f_set1(-__builtin_inff());
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
-    for (int h = 0; h < 2; ++h) {
-      F s = f_mul(acc[r][h], f_set1(a.params->scale));
+#pragma GCC unroll 2
+    for (int h = 0; h < kTileVectors; ++h) {
+      const int at = first_lane + 16 * h;
+      F s = f_mul(sums[r][h], f_set1(a.params->scale));
       const float cap = a.params->softcap;
       if (cap > 0) s = f_mul(tanh_lanes(f_div(s, f_set1(cap))), f_set1(cap));
-      const F lane = f_add(lane_numbers(), f_set1(static_cast<float>(16 * h)));  // relative to `position`
+      const F lane = f_add(lane_numbers(), f_set1(static_cast<float>(at)));  // relative to `position`
       if (rows[r].slope != 0) {
         const F distance = f_sub(f_set1(static_cast<float>(rows[r].position - position)), lane);
         const F magnitude = f_max(distance, f_sub(f_zero(), distance));
@@ -124,8 +110,42 @@ INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows
       }
       s = f_select_less(lane, f_set1(static_cast<float>(rows[r].end - position)), s, lowest);
       s = f_select_less(lane, f_set1(static_cast<float>(rows[r].begin - position)), lowest, s);
-      f_store(scores + r * kAttentionSplit + position % kAttentionSplit + 16 * h, s);
+      f_store(scores + r * kAttentionSplit + position % kAttentionSplit + at, s);
     }
+  }
+}
+
+// Scores of R rows with the 32 tokens from `position` on, masked, to their place in scores[r][256]; `queries` is
+// [key_dim][R]. `ahead` is fetched from in as many steps as keys have dimensions.
+template <typename K, int R>
+INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,
+                                float* scores, Ahead ahead) {
+  const uint8_t* head = cache_at(a, position, a.head_key_offset);
+  for (int half = 0; half < 2; half += kTileVectors) {
+    F acc[R][kTileVectors];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+      for (int h = 0; h < kTileVectors; ++h) acc[r][h] = f_zero();
+    }
+    for (int first = 0; first < a.key_dim; first += 32) {
+      const K keys(head, first);
+      const int count = a.key_dim - first < 32 ? a.key_dim - first : 32;
+      for (int d = 0; d < count; ++d) {
+        F k[kTileVectors];
+#pragma GCC unroll 2
+        for (int h = 0; h < kTileVectors; ++h) k[h] = keys.load(d, half + h);
+        ahead.fetch();
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+          const F q = f_set1(queries[(first + d) * R + r]);
+#pragma GCC unroll 2
+          for (int h = 0; h < kTileVectors; ++h) acc[r][h] = f_fma(k[h], q, acc[r][h]);
+        }
+      }
+    }
+    ahead.step = 0;
+    finish_scores<R>(a, rows, position, 16 * half, acc, scores);
   }
 }
 
@@ -173,7 +193,9 @@ INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int fro
   const int64_t key_step = a.key_bytes / kBlockTokens * 16 * C / ((a.value_dim + 15) / 16 * 16);
   const int64_t row_bytes = V::row_bytes(a.value_dim);
   F acc[R][C];
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
     for (int c = 0; c < C; ++c) acc[r][c] = f_load(o + r * o_stride + dim + 16 * c);
   }
   for (int p = from; p < to;) {
@@ -188,13 +210,17 @@ INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int fro
       ahead.fetch();
       F v[C];
       V::template load<C>(block + p % kBlockTokens * row_bytes, dim, count, v);
+#pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         const F w = f_set1(weights[r * kAttentionSplit + p % kAttentionSplit]);
+#pragma GCC unroll 2
         for (int c = 0; c < C; ++c) acc[r][c] = f_fma(v[c], w, acc[r][c]);
       }
     }
   }
+#pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
     for (int c = 0; c < C; ++c) f_store(o + r * o_stride + dim + 16 * c, acc[r][c]);
   }
 }
@@ -203,7 +229,9 @@ template <typename V, int R>
 INFER_OUTLINE void add_all_values(const AttentionArgs& a, const float* weights, int from, int to, float* o,
                                   int o_stride, bool fetch) {
   int dim = 0;
-  for (; dim + 32 <= a.value_dim; dim += 32) add_values<V, R, 2>(a, weights, from, to, dim, 16, o, o_stride, fetch);
+  if (kTileVectors == 2) {
+    for (; dim + 32 <= a.value_dim; dim += 32) add_values<V, R, 2>(a, weights, from, to, dim, 16, o, o_stride, fetch);
+  }
   for (; dim < a.value_dim; dim += 16) {
     add_values<V, R, 1>(a, weights, from, to, dim, a.value_dim - dim < 16 ? a.value_dim - dim : 16, o, o_stride, fetch);
   }

@@ -79,6 +79,10 @@ float f_reduce_add(F a) {
 INFER_SIMD I i_zero() { INFER_EACH(I, _mm256_setzero_si256()); }
 INFER_SIMD I i_set1(int32_t x) { INFER_EACH(I, _mm256_set1_epi32(x)); }
 INFER_SIMD I i_load(const void* p) { INFER_EACH(I, _mm256_loadu_si256(static_cast<const __m256i*>(p) + h)); }
+// 16 values of 16 bits.
+INFER_SIMD I i_load_s16(const int16_t* p) {
+  INFER_EACH(I, _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * h))));
+}
 INFER_SIMD void i_store(void* p, I a) {
   _mm256_storeu_si256(static_cast<__m256i*>(p), a.v[0]);
   _mm256_storeu_si256(static_cast<__m256i*>(p) + 1, a.v[1]);
@@ -166,6 +170,7 @@ INFER_SIMD I i_spread_eight(const uint8_t* p) {
   __builtin_memcpy(&bytes, p, 8);
   INFER_EACH(I, _mm256_srai_epi16(_mm256_shuffle_epi8(_mm256_set1_epi64x(bytes), pick(h)), 8));
 }
+INFER_SIMD I i_abs8(I a) { INFER_EACH(I, _mm256_abs_epi8(a.v[h])); }
 // Lane i of a quarter is the sum of that quarter's lanes of a[i].
 INFER_SIMD I i_sum_four(const I* a) {
   INFER_EACH(I, _mm256_hadd_epi32(_mm256_hadd_epi32(a[0].v[h], a[1].v[h]), _mm256_hadd_epi32(a[2].v[h], a[3].v[h])));
@@ -227,14 +232,15 @@ INFER_SIMD void i_sum_pairs(I* a) {
     }
   }
 }
-INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(a.v[h], b.v[h]))); }
 
 #ifdef __AVXVNNI__
+INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_dpwssd_avx_epi32(acc.v[h], a.v[h], b.v[h])); }
 constexpr int kSignedOffset = 128;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { INFER_EACH(I, _mm256_dpbusd_avx_epi32(acc.v[h], w.v[h], x.v[h])); }
 INFER_SIMD I i_prepare_s8(I w) { INFER_EACH(I, _mm256_xor_si256(w.v[h], _mm256_set1_epi8(-128))); }
 INFER_SIMD I i_dot_s8(I acc, I w, I x) { return i_dot_u8(acc, w, x); }
 #else
+INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(a.v[h], b.v[h]))); }
 constexpr int kSignedOffset = 0;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) {
   INFER_EACH(I,
@@ -287,11 +293,17 @@ constexpr bool kLanesOfTokens = false;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { INFER_EACH(I, _mm256_maddubs_epi16(w.v[h], x.v[h])); }
 INFER_SIMD I i_add16(I a, I b) { INFER_EACH(I, _mm256_add_epi16(a.v[h], b.v[h])); }
+constexpr bool kNarrowPays = true;  // to scale sums as 16-bit values where they fit (kMayBeNarrow)
 constexpr int kRowTile = 1;
+#ifdef __AVXVNNI__
+constexpr int kTokenTile = 4;
+#else
 constexpr int kTokenTile = 2;
+#endif
 constexpr int kFewTokens = 4;  // that are computed while weights are taken apart
 constexpr int kFloatRows = 2, kFloatTokens = 2;
 constexpr int kQueryTile = 4;
+constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries has at once
 constexpr int kProbeChains = 6;  // enough to cover the latency, few enough for the registers
 INFER_SIMD void keep_in_register(I& a) { asm volatile("" : "+x"(a.v[0]), "+x"(a.v[1])); }
 INFER_SIMD void keep_in_register(F& a) { asm volatile("" : "+x"(a.v[0]), "+x"(a.v[1])); }

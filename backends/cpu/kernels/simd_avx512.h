@@ -58,6 +58,10 @@ INFER_SIMD float f_reduce_add(F a) {
 INFER_SIMD I i_zero() { return {_mm512_setzero_si512()}; }
 INFER_SIMD I i_set1(int32_t x) { return {_mm512_set1_epi32(x)}; }
 INFER_SIMD I i_load(const void* p) { return {_mm512_loadu_si512(p)}; }
+// 16 values of 16 bits.
+INFER_SIMD I i_load_s16(const int16_t* p) {
+  return {_mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
 INFER_SIMD void i_store(void* p, I a) { _mm512_storeu_si512(p, a.v); }
 INFER_SIMD I i_add(I a, I b) { return {_mm512_add_epi32(a.v, b.v)}; }
 INFER_SIMD I i_sub(I a, I b) { return {_mm512_sub_epi32(a.v, b.v)}; }
@@ -132,6 +136,7 @@ INFER_SIMD I i_spread_eight(const uint8_t* p) {
   __builtin_memcpy(&bytes, p, 8);
   return {_mm512_srai_epi16(_mm512_shuffle_epi8(_mm512_set1_epi64(bytes), pick), 8)};
 }
+INFER_SIMD I i_abs8(I a) { return {_mm512_abs_epi8(a.v)}; }
 // Lane i of a quarter is the sum of that quarter's lanes of a[i].
 INFER_SIMD I i_sum_four(const I* a) {
   const auto add = [](__m512i x, __m512i y) INFER_LAMBDA {
@@ -240,11 +245,13 @@ constexpr bool kLanesOfTokens = false;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { return {_mm512_maddubs_epi16(w.v, x.v)}; }
 INFER_SIMD I i_add16(I a, I b) { return {_mm512_add_epi16(a.v, b.v)}; }
+constexpr bool kNarrowPays = true;               // to scale sums as 16-bit values where they fit (kMayBeNarrow)
 constexpr int kRowTile = 3;                      // panels of 16 rows in a matrix-matrix tile
 constexpr int kTokenTile = 4;                    // tokens in it
 constexpr int kFewTokens = 8;                    // that are computed while weights are taken apart
 constexpr int kFloatRows = 4, kFloatTokens = 4;  // tile of products with float weights
 constexpr int kQueryTile = 8;                    // queries that share one pass over a block of keys
+constexpr int kTileVectors = 2;                  // of 16 scores or dimensions that a tile of queries has at once
 constexpr int kProbeChains = 12;                 // enough to cover the latency, few enough for the registers
 INFER_SIMD void keep_in_register(I& a) { asm volatile("" : "+v"(a.v)); }
 INFER_SIMD void keep_in_register(F& a) { asm volatile("" : "+v"(a.v)); }

@@ -67,6 +67,8 @@ float f_reduce_add(F a) {
 INFER_SIMD I i_zero() { INFER_EACH(I, vdupq_n_s32(0)); }
 INFER_SIMD I i_set1(int32_t x) { INFER_EACH(I, vdupq_n_s32(x)); }
 INFER_SIMD I i_load(const void* p) { INFER_EACH(I, vld1q_s32(static_cast<const int32_t*>(p) + 4 * h)); }
+// 16 values of 16 bits.
+INFER_SIMD I i_load_s16(const int16_t* p) { INFER_EACH(I, vmovl_s16(vld1_s16(p + 4 * h))); }
 INFER_SIMD void i_store(void* p, I a) {
   for (int h = 0; h < 4; ++h) vst1q_s32(static_cast<int32_t*>(p) + 4 * h, a.v[h]);
 }
@@ -197,6 +199,7 @@ INFER_SIMD I i_spread_four(int32_t x) {
 INFER_SIMD I i_spread_eight(const uint8_t* p) {
   INFER_EACH(I, four_and_four(static_cast<int8_t>(p[h]), static_cast<int8_t>(p[4 + h])));
 }
+INFER_SIMD I i_abs8(I a) { INFER_EACH(I, vreinterpretq_s32_s8(vabsq_s8(vreinterpretq_s8_s32(a.v[h])))); }
 // Lane i of a quarter is the sum of that quarter's lanes of a[i].
 INFER_SIMD I i_sum_four(const I* a) {
   INFER_EACH(I, vpaddq_s32(vpaddq_s32(a[0].v[h], a[1].v[h]), vpaddq_s32(a[2].v[h], a[3].v[h])));
@@ -250,11 +253,13 @@ constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
 constexpr bool kStreamsQ8 = false;
 constexpr bool kLanesOfTokens = false;
 constexpr bool kPairSums = false;
+constexpr bool kNarrowPays = false;  // to scale sums as 16-bit values where they fit (kMayBeNarrow)
 constexpr int kRowTile = 1;
 constexpr int kTokenTile = 4;
 constexpr int kFewTokens = 4;  // that are computed while weights are taken apart
 constexpr int kFloatRows = 2, kFloatTokens = 2;
 constexpr int kQueryTile = 4;
+constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries has at once
 constexpr int kProbeChains = 4;  // enough to cover the latency, few enough for the registers
 INFER_SIMD void keep_in_register(I& a) {
   for (int32x4_t& v : a.v) asm volatile("" : "+w"(v));

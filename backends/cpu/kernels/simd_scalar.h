@@ -105,6 +105,7 @@ INFER_SIMD I i_sar(I a) {
   INFER_EACH(I, a.v[i] >> N);
 }
 
+INFER_SIMD void i_store(void* p, I a) { __builtin_memcpy(p, a.v, sizeof a.v); }
 // Low byte of each lane; REQUIRES values in -128 .. 127.
 INFER_SIMD void i_store_s8(int8_t* p, I a) {
   for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(a.v[i]);
@@ -119,9 +120,26 @@ INFER_SIMD int32_t i_reduce_add(I a) {
   for (int i = 0; i < 16; ++i) sum += a.v[i];
   return sum;
 }
+// Lane i of a quarter is the sum of that quarter's lanes of a[i].
+INFER_SIMD I i_sum_four(const I* a) {
+  INFER_EACH(I,
+             a[i % 4].v[i / 4 * 4] + a[i % 4].v[i / 4 * 4 + 1] + a[i % 4].v[i / 4 * 4 + 2] + a[i % 4].v[i / 4 * 4 + 3]);
+}
 #undef INFER_EACH
+// Magnitudes of bytes; REQUIRES none of -128.
+INFER_SIMD I i_abs8(I a) {
+  I r = i_zero();
+  for (int i = 0; i < 16; ++i) {
+    for (int b = 0; b < 4; ++b) {
+      const int x = static_cast<int8_t>(a.v[i] >> 8 * b);
+      r.v[i] |= (x < 0 ? -x : x) << 8 * b;
+    }
+  }
+  return r;
+}
 constexpr int kFloatRows = 1, kFloatTokens = 1;
 constexpr int kQueryTile = 4;
+constexpr int kTileVectors = 2;  // of 16 scores or dimensions that a tile of queries has at once
 // Unsigned bytes of w times signed ones of x, four products into every lane.
 INFER_SIMD I i_dot_u8(I acc, I w, I x) {
   for (int i = 0; i < 16; ++i) {
