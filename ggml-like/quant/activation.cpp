@@ -42,7 +42,12 @@ void quantize_activations(const float* x, Activation256* blocks, int64_t n_block
     Activation256& block = blocks[k];
     block = {};
     block.d = quantize(x, block.q, 256);
-    for (int s = 0; s < 16; ++s) block.sum16[s] = sum(block.q + 16 * s, 16);
+    for (int s = 0; s < 16; ++s) {
+      block.sum16[s] = sum(block.q + 16 * s, 16);
+      int32_t magnitudes = 0;
+      for (int i = 16 * s; i < 16 * s + 16; ++i) magnitudes += std::abs(static_cast<int>(block.q[i]));
+      block.peak16 = std::max(block.peak16, magnitudes);
+    }
     for (int s = 0; s < 8; ++s) block.sum32[s] = sum(block.q + 32 * s, 32);
   }
 }

@@ -16,7 +16,8 @@ struct alignas(64) Activation256 {
   int16_t sum16[16];  // sum of q over each 16 values
   int16_t sum32[8];   // sum of q over each 32 values
   float d;            // scale: x[i] ~ d * q[i]
-  int32_t padding[3];
+  int32_t peak16;     // largest sum of |q| over 16 values
+  int32_t padding[2];
 };
 static_assert(sizeof(Activation256) == 320);
 

@@ -65,7 +65,9 @@ struct MatMulShape {
   int n, k, t;
   WeightData data = WeightData::kFloats;
   bool bias = false, view = false;
-  std::string x = "";  // activations: "" normal, "zero", "spiky", "nan"
+  // Activations: "" normal, "zero", "spiky", "denormal", "nan", "level" (every third token all of one magnitude, the
+  // others with codes that add up to 1023 over 16 values and have one sign: the most that 6 bits of code leave in 16).
+  std::string x = "";
 };
 
 void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const MatMulShape& s, bool quick) {
@@ -84,6 +86,12 @@ void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const Mat
       if (s.x == "zero") v = 0;
       if (s.x == "spiky") v = random.uniform() < 0.02 ? v * 1000 : v * 1e-3f;
       if (s.x == "denormal") v *= 0x1p-140f;
+      if (s.x == "level") {
+        const int64_t at = i % width - begin;
+        if (i / width % 3 == 2) v = std::copysign(1.0f, v);
+        else v = at % 16 < 8 ? 127.0f : at % 16 == 8 ? 7.0f : 0.0f;
+        if (i / width % 3 == 1) v = -v;
+      }
       if (s.x == "nan" && i / width == s.t - 1 && i % width == begin + s.k / 2) v = NAN;
     }
     c.leaves = {x, make_weights(type, {s.n, s.k}, s.data, random)};
@@ -204,6 +212,8 @@ void add_matmul_cases(std::vector<Entry>& list) {
       add_matmul(list, t, {.n = 17, .k = 256, .t = 2, .data = WeightData::kLargest}, true);
       add_matmul(list, t, {.n = 19, .k = 512, .t = 7, .data = WeightData::kLargest}, true);
       add_matmul(list, t, {.n = 21, .k = 512, .t = 11, .data = WeightData::kLargest}, true);
+      add_matmul(list, t, {.n = 50, .k = 512, .t = 13, .data = WeightData::kLevel, .x = "level"}, true);
+      add_matmul(list, t, {.n = 50, .k = 256, .t = 22, .data = WeightData::kBits, .x = "level"}, true);
       add_matmul(list, t, {.n = 5, .k = 256, .t = 4, .data = WeightData::kDenormal}, true);
       add_matmul(list, t, {.n = 16, .k = 256, .t = 7, .data = WeightData::kZero}, true);
       add_matmul(list, t, {.n = 19, .k = 256, .t = 5, .data = WeightData::kBits, .x = "nan"}, true);

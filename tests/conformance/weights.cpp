@@ -65,7 +65,7 @@ void set_scales(DataType type, std::byte* block, WeightData data, Random& random
 }  // namespace
 
 std::string_view name_of(WeightData data) {
-  constexpr std::string_view kNames[] = {"floats", "bits", "zero", "largest", "denormal"};
+  constexpr std::string_view kNames[] = {"floats", "bits", "zero", "largest", "denormal", "level"};
   return kNames[static_cast<size_t>(data)];
 }
 
@@ -81,6 +81,12 @@ Leaf make_weights(DataType type, const Shape& shape, WeightData data, Random& ra
   if (data == WeightData::kZero) return leaf;
   if (data == WeightData::kFloats || !t.quantized) {
     t.from_float(random.normals(static_cast<size_t>(n)).data(), leaf.data.data(), n);
+    return leaf;
+  }
+  if (data == WeightData::kLevel) {
+    std::vector<float> values(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) values[i] = i % 16 == 0 ? (random.next() % 2 ? 1.0f : -1.0f) : values[i - 1];
+    t.from_float(values.data(), leaf.data.data(), n);
     return leaf;
   }
   for (std::byte& b : leaf.data) b = static_cast<std::byte>(random.next());

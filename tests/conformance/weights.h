@@ -7,7 +7,7 @@
 
 namespace infer::test {
 
-enum class WeightData { kFloats, kBits, kZero, kLargest, kDenormal };
+enum class WeightData { kFloats, kBits, kZero, kLargest, kDenormal, kLevel };  // kLevel: 16 by 16 all 1 or all -1
 
 std::string_view name_of(WeightData data);
 // Those that the type has: float types have no scales.

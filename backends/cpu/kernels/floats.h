@@ -239,7 +239,7 @@ void to_f16(const float* x, uint16_t* y, int64_t n) {
 
 // ---- Activations (formula in ggml-like/quant/activation.h) ----
 
-// Quantizes kVectors * 16 values; sums[v] is the sum of vector v. Returns the scale.
+// Quantizes kVectors * 16 values; sums[v], unless null, is the sum of vector v. Returns the scale.
 template <int kVectors>
 INFER_SIMD float quantize_block(const float* x, int8_t* q, int16_t* sums) {
   I largest = i_zero();
@@ -248,7 +248,7 @@ INFER_SIMD float quantize_block(const float* x, int8_t* q, int16_t* sums) {
   const float a = __builtin_bit_cast(float, bits);
   if (bits == 0 || bits >= 0x7f800000) {
     __builtin_memset(q, 0, 16 * kVectors);
-    for (int v = 0; v < kVectors; ++v) sums[v] = 0;
+    for (int v = 0; sums && v < kVectors; ++v) sums[v] = 0;
     return bits == 0 ? 0.0f : __builtin_nanf("");
   }
   const float inverse = 127.0f / a;
@@ -256,14 +256,25 @@ INFER_SIMD float quantize_block(const float* x, int8_t* q, int16_t* sums) {
   for (int v = 0; v < kVectors; ++v) {
     const I rounded = f_round_to_int(f_mul(f_load(x + 16 * v), factor));
     i_store_s8(q + 16 * v, rounded);
-    sums[v] = static_cast<int16_t>(i_reduce_add(rounded));
+    if (sums) sums[v] = static_cast<int16_t>(i_reduce_add(rounded));
   }
   return a / 127.0f;
 }
 void quantize256(const float* x, Activation256* out, int64_t out_stride, int64_t n_blocks) {
+  const I ones = i_set1(0x01010101);
   for (int64_t b = 0; b < n_blocks; ++b) {
     Activation256& block = out[b * out_stride];
-    block.d = quantize_block<16>(x + 256 * b, block.q, block.sum16);
+    block.d = quantize_block<16>(x + 256 * b, block.q, nullptr);
+    I sums[4], magnitudes[4];
+    for (int i = 0; i < 4; ++i) {
+      const I q = i_load(block.q + 64 * i);
+      sums[i] = i_dot_u8(i_zero(), ones, q);
+      magnitudes[i] = i_dot_u8(i_zero(), i_abs8(q), ones);
+    }
+    block.peak16 = i_reduce_max(i_sum_four(magnitudes));
+    alignas(64) int32_t lanes[16];
+    i_store(lanes, i_sum_four(sums));
+    for (int j = 0; j < 16; ++j) block.sum16[j] = static_cast<int16_t>(lanes[j % 4 * 4 + j / 4]);
     for (int j = 0; j < 8; ++j) block.sum32[j] = static_cast<int16_t>(block.sum16[2 * j] + block.sum16[2 * j + 1]);
   }
 }

@@ -203,11 +203,23 @@ constexpr int kSumOffset = kSums16<W> == 0 || W::kMin ? 0
                            : W::kSigned               ? 128
                                                       : W::kOffset;
 
+// Formats whose sums of a sub-block are wider than 16 bits for the worst activations only: codes of at most 6 bits,
+// less 32, times activations whose magnitudes add up to kNarrowPeak over 16 values at most (over 32 to twice that, and
+// Q5_K's codes less 16). Others are scaled in 32 bits.
+template <typename W>
+constexpr bool kMayBeNarrow = kNarrowPays&& kSums16<W> == 0 && !W::kNarrow && !W::kSigned;
+constexpr int kNarrowPeak = 1023;
+template <typename W>
+constexpr int kPanelOffset = W::kOffset == 0 && kMayBeNarrow<W> ? 16 : W::kOffset;
+// What was taken off and has a minimum of its own is added back.
+template <typename W>
+constexpr bool kPanelRestores = kSums16<W> == 0 && W::kMin&& kPanelOffset<W> != 0;
+
 template <typename W>
 struct SuperPanel {
   I codes[kHalves<W> ? 128 : 64];
-  I scale[256 / W::kSub];
-  I pair[kRestores<W> ? 4 : kSumOffset<W> ? 128 / W::kSub : 1];
+  I scale[256 / W::kSub];  // with zeros in the upper halves where sums may be narrow
+  I pair[kPanelRestores<W> ? 4 : kSumOffset<W> ? 128 / W::kSub : 1];  // times the offset where it is restored
   I mins[W::kMin ? 128 / W::kSub : 1];
   F d, dmin;
 };
@@ -224,9 +236,13 @@ struct SuperPanelSink {
       else panel.codes[at] = w[c];
     }
     const I scale = head.template scale<S>();
-    panel.scale[S] = kSums16<W> && !kHalves<W> ? both_halves(scale) : scale;
+    panel.scale[S] = kSums16<W> && !kHalves<W> ? both_halves(scale)
+                     : kMayBeNarrow<W>         ? i_and(scale, i_set1(0xffff))
+                                               : scale;
     if constexpr (W::kMin && S % 2 == 0) panel.mins[S / 2] = head.template mins<S / 2>();
-    if constexpr (kRestores<W> && S % 2 == 0) panel.pair[S / 2] = head.template scale_pair<S / 2>();
+    if constexpr (kPanelRestores<W> && S % 2 == 0) {
+      panel.pair[S / 2] = i_shl<__builtin_ctz(kPanelOffset<W>)>(head.template scale_pair<S / 2>());
+    }
   }
 };
 template <typename W>
@@ -322,17 +338,27 @@ INFER_SIMD void super_tile16(const SuperPanel<W>* panel, const Activation256* x,
   }
 }
 
-// R panels times T tokens; c[t][16 R] are the accumulators.
-template <typename W, int R, int T>
+// Activations of a tile after this one, part I of kParts; the processor's own prefetcher does not follow so many rows.
+constexpr int kTilesAhead = 2;
+template <int T, int kSixteens, int kParts>
+INFER_SIMD void prefetch_next(const void* x, int i) {
+  constexpr int kLines = (T * kSixteens + 4 * kParts - 1) / (4 * kParts);
+#pragma GCC unroll 8
+  for (int j = 0; j < kLines; ++j) __builtin_prefetch(static_cast<const char*>(x) + 64 * (kLines * i + j), 0, 3);
+}
+
+// R panels times T tokens; c[t][16 R] are the accumulators. kNarrow: sums of a sub-block fit 16 bits.
+template <typename W, int R, int T, bool kNarrow>
 INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, float* c) {
-  constexpr int kVectors = W::kSub / 4;
+  constexpr int kVectors = W::kSub / 4, kSubs = 256 / W::kSub;
   I sum[R][T];
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) sum[r][t] = i_zero();
   }
-  if constexpr (kRestores<W>) {
+  if constexpr (kPanelRestores<W>) {
+#pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
@@ -341,53 +367,79 @@ INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, f
         for (int r = 0; r < R; ++r) sum[r][t] = i_madd16(sum[r][t], panel[r].pair[i], b);
       }
     }
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-      for (int t = 0; t < T; ++t) sum[r][t] = i_shl<3>(sum[r][t]);
-    }
   }
-  for (int s = 0; s < 256 / W::kSub; ++s) {
-    I part[R][T];
-    const int16_t* sums = W::kSub == 16 ? x[0].sum16 : x[0].sum32;
+  // What the sum of each sub-block starts with, in memory: loads that broadcast leave the units that multiply alone.
+  alignas(64) int32_t start[kPanelOffset<W> ? T : 1][16];
+  if constexpr (kPanelOffset<W> != 0) {
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
-      const I start = W::kOffset ? i_set1(-W::kOffset * (sums + t * (sizeof(Activation256) / 2))[s]) : i_zero();
+      const I sums = i_load_s16(W::kSub == 16 ? x[t].sum16 : x[t].sum32);
+      i_store(start[t], i_sub(i_zero(), i_shl<__builtin_ctz(kPanelOffset<W>)>(sums)));
+    }
+    asm volatile("" ::: "memory");  // else the compiler would pick the lanes out of registers
+  }
+#pragma GCC unroll 1
+  for (int s = 0; s < kSubs; ++s) {
+    I part[R][T];
+    prefetch_next<T, sizeof(Activation256) / 16, kSubs>(x + kTilesAhead * T, s);
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) {
+      I first = kPanelOffset<W> ? i_set1(start[t][s]) : i_zero();
 #pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) part[r][t] = start;
+      for (int r = 0; r < R; ++r) part[r][t] = first;
     }
 #pragma GCC unroll 8
     for (int k = 0; k < kVectors; ++k) {
 #pragma GCC unroll 4
       for (int t = 0; t < T; ++t) {
-        const I b = i_set1(load_int(x[t].q + W::kSub * s + 4 * k));
+        I b = i_set1(load_int(x[t].q + W::kSub * s + 4 * k));
+        keep_in_register(b);  // not read again for every panel
 #pragma GCC unroll 3
         for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[kVectors * s + k], b);
       }
     }
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
+      I scale = panel[r].scale[s];
+      if constexpr (!kNarrow && kMayBeNarrow<W>) scale = i_sar<16>(i_shl<16>(scale));
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
-        sum[r][t] = W::kNarrow ? i_madd16(sum[r][t], part[r][t], panel[r].scale[s])
-                               : i_add(sum[r][t], i_mul(part[r][t], panel[r].scale[s]));
+        sum[r][t] = kNarrow ? i_madd16(sum[r][t], part[r][t], scale) : i_add(sum[r][t], i_mul(part[r][t], scale));
       }
     }
   }
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
+    I m[R];
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) m[r] = i_zero();
+    if constexpr (W::kMin) {
+      const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
+#pragma GCC unroll 8
+      for (int p = 0; p < kSubs / 2; ++p) {
+        const I b = i_set1(load_int(sums + 2 * p));
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) m[r] = i_madd16(m[r], panel[r].mins[p], b);
+      }
+    }
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       F v = f_mul(f_from_int(sum[r][t]), panel[r].d);
-      if constexpr (W::kMin) {
-        const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
-        I m = i_zero();
-        for (int p = 0; p < 128 / W::kSub; ++p) m = i_madd16(m, panel[r].mins[p], i_set1(load_int(sums + 2 * p)));
-        v = f_fnma(f_from_int(m), panel[r].dmin, v);
-      }
+      if constexpr (W::kMin) v = f_fnma(f_from_int(m[r]), panel[r].dmin, v);
       float* at = c + t * 16 * R + 16 * r;
       f_store(at, f_fma(v, f_set1(x[t].d), f_load(at)));
     }
+  }
+}
+template <typename W, int R, int T>
+INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, float* c) {
+  if constexpr (kMayBeNarrow<W>) {
+    int32_t peak = x[0].peak16;
+    for (int t = 1; t < T; ++t) peak = peak > x[t].peak16 ? peak : x[t].peak16;
+    if (peak > kNarrowPeak) return super_tile<W, R, T, false>(panel, x, c);
+    super_tile<W, R, T, true>(panel, x, c);
+  } else {
+    super_tile<W, R, T, W::kNarrow>(panel, x, c);
   }
 }
 
@@ -444,25 +496,37 @@ INFER_SIMD void small_tile16(const SmallPanel<W>* panel, int blocks, const Activ
 }
 template <typename W, int R, int T>
 INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activation32* x, int64_t x_stride, float* c) {
+  // What the sums of each block start with, in memory as in super_tile.
+  alignas(64) int32_t start[W::kOffset ? 8 : 1][T];
+  if constexpr (W::kOffset != 0) {
+    for (int j = 0; j < blocks; ++j) {
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) start[j][t] = -W::kOffset * x[j * x_stride + t].sum32;
+    }
+    asm volatile("" ::: "memory");
+  }
   F acc[R][T];
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) acc[r][t] = f_load(c + t * 16 * R + 16 * r);
   }
+#pragma GCC unroll 1
   for (int j = 0; j < blocks; ++j, x += x_stride) {
     I part[R][T];
+    prefetch_next<T, sizeof(Activation32) / 16, 1>(x + kTilesAhead * T, 0);
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
-      const I start = W::kOffset ? i_set1(-W::kOffset * x[t].sum32) : i_zero();
+      const I first = W::kOffset ? i_set1(start[W::kOffset ? j : 0][t]) : i_zero();
 #pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) part[r][t] = start;
+      for (int r = 0; r < R; ++r) part[r][t] = first;
     }
 #pragma GCC unroll 8
     for (int k = 0; k < 8; ++k) {
 #pragma GCC unroll 4
       for (int t = 0; t < T; ++t) {
-        const I b = i_set1(load_int(x[t].q + 4 * k));
+        I b = i_set1(load_int(x[t].q + 4 * k));
+        keep_in_register(b);  // not read again for every panel
 #pragma GCC unroll 3
         for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[8 * j + k], b);
       }
@@ -509,6 +573,27 @@ struct SmallMany : SmallWalk<W> {
   }
 };
 
+// The results of R groups of 16 rows for a tile of tokens. Rows of different tokens lie far apart: memory is asked for
+// them one tile before they are written, and between the tiles of the last panel instead of all at once after it.
+template <int R>
+INFER_SIMD void prefetch_outputs(const ProductArgs& a, int64_t row, int64_t first_token) {
+  for (int64_t t = first_token; t < first_token + kTokenTile && t < a.n_tokens; ++t) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) __builtin_prefetch(a.out[t] + row + 16 * r, 1, 3);
+  }
+}
+template <int R>
+INFER_SIMD void store_outputs(const ProductArgs& a, int64_t row, int64_t first_token) {
+  for (int64_t t = first_token; t < first_token + kTokenTile && t < a.n_tokens; ++t) {
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      const int64_t left = a.row_end - (row + 16 * r);
+      f_store_first(a.out[t] + row + 16 * r, f_load(a.scratch + t * 16 * R + 16 * r),
+                    left < 16 ? static_cast<int>(left) : 16);
+    }
+  }
+}
+
 // R groups of 16 rows from `row` on, all tokens; only the last group may be short.
 template <typename Many, int R>
 INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename Many::Panel* panel) {
@@ -533,17 +618,12 @@ INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename 
     }
     const uint8_t* ahead = in_stream(a, a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * kBytes);
     const int64_t lines = (count * 16 * R * kBytes + 63) / 64;
+    const bool last = b + Many::kPanel >= blocks;
     for (int64_t t = 0, line = 0; t < tokens; t += kTokenTile) {
       for (; line < lines * (t + kTokenTile) / tokens; ++line) __builtin_prefetch(ahead + 64 * line, 0, 2);
+      if (last) prefetch_outputs<R>(a, row, t + kTokenTile);
       Many::template tile<R>(panel, count, x + b * a.x_stride + t, a.x_stride, a.scratch + t * 16 * R);
-    }
-  }
-  for (int64_t t = 0; t < a.n_tokens; ++t) {
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-      const int64_t left = a.row_end - (row + 16 * r);
-      f_store_first(a.out[t] + row + 16 * r, f_load(a.scratch + t * 16 * R + 16 * r),
-                    left < 16 ? static_cast<int>(left) : 16);
+      if (last) store_outputs<R>(a, row, t);
     }
   }
 }

@@ -28,11 +28,14 @@ void check_row(const float* x) {
   Activation256 big;
   quantize_activations(x, &big, 1);
   check_block(x, big.q, big.d, 256);
+  int peak = 0;
   for (int s = 0; s < 16; ++s) {
-    int sum = 0;
-    for (int i = 0; i < 16; ++i) sum += big.q[16 * s + i];
+    int sum = 0, magnitudes = 0;
+    for (int i = 0; i < 16; ++i) sum += big.q[16 * s + i], magnitudes += std::abs(big.q[16 * s + i]);
     CHECK(big.sum16[s] == sum);
+    peak = std::max(peak, magnitudes);
   }
+  CHECK(big.peak16 == peak);
   for (int s = 0; s < 8; ++s) CHECK(big.sum32[s] == big.sum16[2 * s] + big.sum16[2 * s + 1]);
 
   Activation32 small[8];
