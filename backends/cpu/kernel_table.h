@@ -13,9 +13,10 @@ namespace infer::cpu {
 
 // Rows [row_begin, row_end) of a weight matrix times n_tokens activations: out[t * out_stride + row].
 // Quantized types: `x` is Activation256 x[k / 256][x_stride] or Activation32 x[k / 32][x_stride], as the type wants,
-// with x_stride the number of tokens rounded up to kTokenPadding; blocks of padding tokens are readable. Float types:
-// `x` is const float* const*, a row of k values per token. `scratch` has product_scratch_bytes(n_tokens, k), 64-byte
-// aligned. Weights are prefetched in order up to `stream_end`, where this thread's part ends, and from `next` on.
+// with x_stride the number of tokens rounded up to kTokenPadding; beyond a single token, blocks of padding tokens have
+// values too. Float types: `x` is const float* const*, a row of k values per token. `scratch` has
+// product_scratch_bytes(n_tokens, k), 64-byte aligned. Weights are prefetched in order up to `stream_end`, where this
+// thread's part ends, and from `next` on.
 struct ProductArgs {
   const uint8_t* weight;
   int64_t row_bytes;

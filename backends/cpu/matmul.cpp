@@ -53,7 +53,8 @@ struct Product {
 void quantize(CpuStream& stream, const Product& p) {
   const int64_t tokens = static_cast<int64_t>(p.inputs.size()), padded = padded_tokens(tokens);
   const KernelTable& kernels = stream.kernels();
-  parallel_ranges(stream, padded, 1, [&](int64_t begin, int64_t end, int) {
+  // Nothing reads beyond a single token; one is not worth waking other threads for either.
+  parallel_ranges(stream, tokens == 1 ? 1 : padded, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
       // Padding tokens repeat the last one: their results are computed and dropped.
       const float* x = p.inputs[std::min(t, tokens - 1)];
