@@ -56,6 +56,7 @@ must_report VUID- "control: a binding*"
 must_report VUID-vkDestroyDevice "control: memory*"
 
 mapfile -t operations < <("$folder/bin/conformance" -ltc --no-colors | grep -xE '[a-z_]+')
+[ ${#operations[@]} -gt 0 ] || { echo "vulkan_validation.sh: conformance lists no operations" >&2; exit 1; }
 for operation in "${@:-${operations[@]}}"; do
   checked "$operation" "$folder/bin/conformance" -tc="$operation"
 done
