@@ -11,6 +11,7 @@
 
 #include "backends/cpu/cpu_ops.h"
 #include "backends/cpu/isa.h"
+#include "backends/cpu/kernel_choice.h"
 #include "ggml-like/error.h"
 
 namespace infer {
@@ -44,12 +45,14 @@ constexpr std::array kRecords = {
 
 class StreamImpl final : public CpuStream {
  public:
-  StreamImpl(const KernelTable& kernels, const CpuOptions& options)
+  StreamImpl(const KernelTable& kernels, std::shared_ptr<KernelChoice> choice, const CpuOptions& options)
       : kernels_(kernels),
+        choice_(std::move(choice)),
         options_(options),
         pool_(std::max(options.n_threads, options.n_threads_batch), options.processors) {}
   ThreadPool& pool() override { return pool_; }
   const KernelTable& kernels() const override { return kernels_; }
+  ProductKernel product(DataType type) override { return choice_->product(type); }
   void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override {
     std::memcpy(to.host() + offset, from, bytes);
   }
@@ -83,6 +86,7 @@ class StreamImpl final : public CpuStream {
   }
 
   const KernelTable& kernels_;
+  const std::shared_ptr<KernelChoice> choice_;
   const CpuOptions options_;
   ThreadPool pool_;
   const TensorRef* next_weight_ = nullptr;
@@ -92,7 +96,10 @@ class DeviceImpl final : public CpuDevice {
  public:
   // REQUIRES both numbers of threads.
   DeviceImpl(const KernelTable& kernels, const CpuOptions& options)
-      : kernels_(kernels), options_(options), n_threads_(std::max(options.n_threads, options.n_threads_batch)) {}
+      : kernels_(kernels),
+        options_(options),
+        choice_(std::make_shared<KernelChoice>(kernels, options)),
+        n_threads_(std::max(options.n_threads, options.n_threads_batch)) {}
   std::string name() const override { return "cpu"; }
   std::string description() const override {
     return concat(processor_name(), ", ", kernels_.level, ", ", n_threads_, n_threads_ == 1 ? " thread" : " threads");
@@ -100,16 +107,18 @@ class DeviceImpl final : public CpuDevice {
   DeviceMemory memory() const override { return host_memory(); }
   bool is_host() const override { return true; }
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return allocate_host(bytes); }
-  std::unique_ptr<Stream> create_stream() override { return std::make_unique<StreamImpl>(kernels_, options_); }
+  std::unique_ptr<Stream> create_stream() override { return std::make_unique<StreamImpl>(kernels_, choice_, options_); }
   std::span<const OpRecord> operations() const override { return kRecords; }
   const KernelTable& kernels() const override { return kernels_; }
   int n_threads() const override { return n_threads_; }
+  ProductKernel product(DataType type) override { return choice_->product(type); }
   double read_bandwidth() override;
   MachineLimits measure_limits() override;
 
  private:
   const KernelTable& kernels_;
   const CpuOptions options_;
+  const std::shared_ptr<KernelChoice> choice_;
   const int n_threads_;
 };
 

@@ -11,10 +11,14 @@
 namespace infer {
 
 struct CpuOptions {
-  int n_threads = 0;                 // 0: physical cores this process may use
-  std::string level;                 // "" : INFER_CPU, else the best the processor has
-  int n_threads_batch = 0;           // of steps that compute more tokens than sequences; 0: n_threads
-  std::vector<int> processors = {};  // that the threads stay on, in turn; none: anywhere
+  // Which kernel serves a type that has two on a level; results are equal to the bit.
+  enum class Kernels { kFaster, kDefault, kOther };
+
+  int n_threads = 0;                   // 0: physical cores this process may use
+  std::string level;                   // "" : INFER_CPU, else the best the processor has
+  int n_threads_batch = 0;             // of steps that compute more tokens than sequences; 0: n_threads
+  std::vector<int> processors = {};    // that the threads stay on, in turn; none: anywhere
+  Kernels kernels = Kernels::kFaster;  // as measured when the first of its weights is prepared
 };
 
 std::unique_ptr<Device> create_cpu_device(const CpuOptions& options = {});

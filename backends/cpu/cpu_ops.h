@@ -14,12 +14,16 @@ class CpuDevice : public Device {
  public:
   virtual const KernelTable& kernels() const = 0;
   virtual int n_threads() const = 0;
+  // The matmul kernel of a weight type, nullptr when there is none; the first call for a type may measure
+  // (KernelChoice).
+  virtual ProductKernel product(DataType type) = 0;
 };
 
 class CpuStream : public Stream {
  public:
   virtual ThreadPool& pool() = 0;
   virtual const KernelTable& kernels() const = 0;
+  virtual ProductKernel product(DataType type) = 0;  // as CpuDevice::product
   // The weight that the next product of this run multiplies by; null where that is not known.
   virtual const TensorRef* next_weight() const = 0;
 };
@@ -32,8 +36,6 @@ void parallel_ranges(CpuStream& stream, int64_t n, int64_t least, const Body& bo
       std::max<int64_t>(1, std::min<int64_t>(n / std::max<int64_t>(1, least), stream.pool().size() * 4));
   stream.pool().run(pieces, [&](int64_t i, int thread) { body(n * i / pieces, n * (i + 1) / pieces, thread); });
 }
-
-ProductKernel find_product(const KernelTable& kernels, DataType type);
 
 bool supports_matmul(const OpDesc& op, const Device& device);
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device);

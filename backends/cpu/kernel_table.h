@@ -31,18 +31,29 @@ struct ProductArgs {
 };
 using ProductKernel = void (*)(const ProductArgs&);
 
+// Whether a level reads the weights of Q8_0 in their order for a single token.
+enum class InOrder { kNever, kPossible, kDefault };
+
 inline constexpr int kTokenPadding = 4;
 inline constexpr int kProductRows = 48;  // rows to give to a thread are a multiple of this where there are enough
 inline int64_t padded_tokens(int64_t n) { return (n + kTokenPadding - 1) / kTokenPadding * kTokenPadding; }
 inline constexpr int kStreamedTokens = 4;  // most that products_streamed.h takes
 inline constexpr int kLaneTokens = 8;      // most that products_token_lanes.h takes
+// A GEMM with float weights: blocks of so many rows, tokens and k, and the scratch memory that one of them takes.
+inline constexpr int kFloatBlockRows = 24, kFloatBlockTokens = 96, kFloatChunk = 1024;
+inline constexpr int64_t kFloatScratchBytes =
+    kFloatBlockRows * (kFloatChunk + kFloatBlockTokens * 16) * int64_t{sizeof(float)};
+inline constexpr int kFloatGemmTokens = 12;  // fewer read float weights as one stream
+// Scratch memory of a thread for n_tokens or fewer: experts and steps that do not fill their bucket have fewer tokens
+// than a matmul was prepared for.
 inline size_t product_scratch_bytes(int64_t n_tokens, int64_t k) {
   const int64_t panels = padded_tokens(n_tokens) * kProductRows * static_cast<int64_t>(sizeof(float)) + 16 * 512;
   // StreamInputs: of each block, at most 8 vectors of pairs, 16 values and 256 codes.
-  const int64_t streams = n_tokens > kStreamedTokens ? 0 : kStreamedTokens * (k / 256 * (8 * 64 + 64 + 256) + 64);
+  const int64_t streams = kStreamedTokens * (k / 256 * (8 * 64 + 64 + 256) + 64);
   // LaneInputs: of each block, 256 codes for a token, and at most 16 vectors.
-  const int64_t lanes = n_tokens > kLaneTokens ? 0 : k / 256 * (kLaneTokens * 256 + 16 * 64);
-  return static_cast<size_t>(std::max({panels, streams, lanes}));
+  const int64_t lanes = n_tokens <= kStreamedTokens ? 0 : k / 256 * (kLaneTokens * 256 + 16 * 64);
+  const int64_t floats = n_tokens < kFloatGemmTokens ? 0 : kFloatScratchBytes;
+  return static_cast<size_t>(std::max({panels, streams, lanes, floats}));
 }
 
 // One (token, head group) unit of attention: the queries of `n_queries` tokens with consecutive positions that share a
@@ -77,6 +88,7 @@ inline size_t attention_scratch_floats(int key_dim, int value_dim) {
 struct TypeKernel {
   DataType type;
   ProductKernel product;
+  ProductKernel other = nullptr;  // the same bits; with one token faster on some processors (KernelChoice)
 };
 
 struct KernelTable {

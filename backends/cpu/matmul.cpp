@@ -77,7 +77,7 @@ const uint8_t* beginning(const TensorRef& weight, const ThreadPool& pool, int th
 
 void multiply(CpuStream& stream, const Product& p) {
   const KernelTable& kernels = stream.kernels();
-  const ProductKernel kernel = find_product(kernels, p.type);
+  const ProductKernel kernel = stream.product(p.type);
   const bool floats = traits(p.type).activation == ActivationFormat::kF32;
   const int64_t tokens = static_cast<int64_t>(p.inputs.size());
   const ScratchLayout layout(p.type, p.k, tokens);
@@ -112,20 +112,17 @@ void multiply(CpuStream& stream, const Product& p) {
 
 }  // namespace
 
-ProductKernel find_product(const KernelTable& kernels, DataType type) {
-  for (int i = 0; i < kernels.n_products; ++i) {
-    if (kernels.products[i].type == type) return kernels.products[i].product;
-  }
-  return nullptr;
-}
-
 bool supports_matmul(const OpDesc& op, const Device& device) {
   const TensorDesc& weight = *op.inputs[1];
-  return find_product(static_cast<const CpuDevice&>(device).kernels(), weight.type) != nullptr &&
-         weight.shape.last() % traits(weight.type).block_size == 0;
+  const KernelTable& kernels = static_cast<const CpuDevice&>(device).kernels();
+  const auto* end = kernels.products + kernels.n_products;
+  const bool has_kernel =
+      std::any_of(kernels.products, end, [&](const TypeKernel& kernel) { return kernel.type == weight.type; });
+  return has_kernel && weight.shape.last() % traits(weight.type).block_size == 0;
 }
 
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
+  static_cast<CpuDevice&>(device).product(op.inputs[1]->type);  // measured now rather than while generating
   auto prepared = std::make_unique<Prepared>();
   const ScratchLayout layout(op.inputs[1]->type, op.inputs[1]->shape.last(), op.inputs[0]->shape[0]);
   prepared->scratch_bytes = layout.activations + layout.per_thread * threads_of(device);

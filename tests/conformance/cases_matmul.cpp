@@ -226,6 +226,11 @@ void add_matmul_cases(std::vector<Entry>& list) {
     }
     if (floats) {
       for (const int k : {1, 7, 15, 17, 31, 33, 100}) add_matmul(list, t, {.n = 7, .k = k, .t = 3}, k < 18);
+      // The blocks of a GEMM: more than one of rows, tokens and k, each with a remainder.
+      add_matmul(list, t, {.n = 29, .k = 17, .t = 13}, true);
+      add_matmul(list, t, {.n = 53, .k = 1035, .t = 17, .view = true}, true);
+      add_matmul(list, t, {.n = 26, .k = 96, .t = 103, .bias = true}, true);
+      add_matmul(list, t, {.n = 49, .k = 2311, .t = 199}, false);
     }
     // All: every number of rows to 70, every number of tokens that takes another path, long rows, all data.
     for (int n = 1; n <= 70; ++n) {

@@ -24,9 +24,11 @@ std::vector<TestDevice>& test_devices() {
     };
     add("ref", "", 1, create_ref_device());
     for (const std::string& level : cpu_levels()) {
+      // Where a type has two kernels, one thread runs the first and three run the second.
       for (const int threads : {1, 3}) {
+        const auto kernels = threads == 1 ? CpuOptions::Kernels::kDefault : CpuOptions::Kernels::kOther;
         add(concat("cpu:", level, "/", threads), level, threads,
-            create_cpu_device({.n_threads = threads, .level = level}));
+            create_cpu_device({.n_threads = threads, .level = level, .kernels = kernels}));
       }
     }
     if (!blas_description().empty()) {

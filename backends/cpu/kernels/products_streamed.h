@@ -234,7 +234,7 @@ void product_streamed(const ProductArgs& a) {
   if constexpr (kTo > 2) streamed_tokens<W, 4>(a);
 }
 
-// ---- Q8_0, one token, where kStreamsQ8: blocks of 32 in their order, two in a vector ----
+// ---- Q8_0, one token: blocks of 32 in their order, two in a vector ----
 
 // The sums of the products of 16 blocks from p on with the codes at x.
 INFER_SIMD I q80_chunk(const uint8_t* p, const int8_t* x) {
@@ -291,9 +291,20 @@ INFER_OUTLINE void streamed_q80(const ProductArgs& a) {
 }
 
 template <typename W>
-void product_q80(const ProductArgs& a) {
-  if constexpr (kStreamsQ8) {
-    if (a.n_tokens == 1) return streamed_q80<W>(a);
-  }
-  product_32<W>(a);
+void streamed_product_q80(const ProductArgs& a) {
+  if (a.n_tokens == 1) streamed_q80<W>(a);
+  else product_32<W>(a);
+}
+
+// The kernel to take unless another was measured to be faster, and that other one.
+template <typename W>
+constexpr ProductKernel product_q80() {
+  if constexpr (kInOrderQ8 == InOrder::kDefault) return streamed_product_q80<W>;
+  else return product_32<W>;
+}
+template <typename W>
+constexpr ProductKernel other_product_q80() {
+  if constexpr (kInOrderQ8 == InOrder::kDefault) return product_32<W>;
+  else if constexpr (kInOrderQ8 == InOrder::kPossible) return streamed_product_q80<W>;
+  else return nullptr;
 }

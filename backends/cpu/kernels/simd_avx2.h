@@ -282,7 +282,7 @@ INFER_SIMD F f_from_f16_lanes(I a) {
 }
 // The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
 constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
-constexpr bool kStreamsQ8 = true;
+constexpr InOrder kInOrderQ8 = InOrder::kDefault;
 #ifdef __AVXVNNI__
 constexpr bool kPairSums = false;
 constexpr bool kLanesOfTokens = false;
@@ -301,7 +301,7 @@ constexpr int kTokenTile = 4;
 constexpr int kTokenTile = 2;
 #endif
 constexpr int kFewTokens = 4;  // that are computed while weights are taken apart
-constexpr int kFloatRows = 2, kFloatTokens = 2;
+constexpr int kFloatRows = 2, kFloatTokens = 2, kFloatFewTokens = 2;
 constexpr int kQueryTile = 4;
 constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries has at once
 constexpr int kProbeChains = 6;  // enough to cover the latency, few enough for the registers

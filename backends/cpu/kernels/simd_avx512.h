@@ -234,7 +234,7 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
 INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
 // The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
 constexpr int kStreamsFrom = 1, kStreamsTo = 2, kStreamsQ6To = 4;
-constexpr bool kStreamsQ8 = false;
+constexpr InOrder kInOrderQ8 = InOrder::kPossible;
 #ifdef __AVX512VNNI__
 constexpr bool kPairSums = false;
 constexpr bool kLanesOfTokens = true;
@@ -249,7 +249,8 @@ constexpr bool kNarrowPays = true;               // to scale sums as 16-bit valu
 constexpr int kRowTile = 3;                      // panels of 16 rows in a matrix-matrix tile
 constexpr int kTokenTile = 4;                    // tokens in it
 constexpr int kFewTokens = 8;                    // that are computed while weights are taken apart
-constexpr int kFloatRows = 4, kFloatTokens = 4;  // tile of products with float weights
+constexpr int kFloatRows = 4, kFloatTokens = 6;  // tile of a GEMM with float weights
+constexpr int kFloatFewTokens = 4;               // and of fewer tokens
 constexpr int kQueryTile = 8;                    // queries that share one pass over a block of keys
 constexpr int kTileVectors = 2;                  // of 16 scores or dimensions that a tile of queries has at once
 constexpr int kProbeChains = 12;                 // enough to cover the latency, few enough for the registers

@@ -250,14 +250,14 @@ INFER_SIMD I i_sum_quarters(const I* a) {
 
 // The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
 constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
-constexpr bool kStreamsQ8 = false;
+constexpr InOrder kInOrderQ8 = InOrder::kNever;
 constexpr bool kLanesOfTokens = false;
 constexpr bool kPairSums = false;
 constexpr bool kNarrowPays = false;  // to scale sums as 16-bit values where they fit (kMayBeNarrow)
 constexpr int kRowTile = 1;
 constexpr int kTokenTile = 4;
 constexpr int kFewTokens = 4;  // that are computed while weights are taken apart
-constexpr int kFloatRows = 2, kFloatTokens = 2;
+constexpr int kFloatRows = 2, kFloatTokens = 2, kFloatFewTokens = 2;
 constexpr int kQueryTile = 4;
 constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries has at once
 constexpr int kProbeChains = 4;  // enough to cover the latency, few enough for the registers

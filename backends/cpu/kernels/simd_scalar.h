@@ -137,7 +137,7 @@ INFER_SIMD I i_abs8(I a) {
   }
   return r;
 }
-constexpr int kFloatRows = 1, kFloatTokens = 1;
+constexpr int kFloatRows = 1, kFloatTokens = 1, kFloatFewTokens = 1;
 constexpr int kQueryTile = 4;
 constexpr int kTileVectors = 2;  // of 16 scores or dimensions that a tile of queries has at once
 // Unsigned bytes of w times signed ones of x, four products into every lane.

@@ -8,7 +8,7 @@ constexpr TypeKernel kProducts[] = {
     {DataType::kQ4_1, product_32<Q41>},
     {DataType::kQ5_0, product_32<Q50>},
     {DataType::kQ5_1, product_32<Q51>},
-    {DataType::kQ8_0, product_q80<Q80>},
+    {DataType::kQ8_0, product_q80<Q80>(), other_product_q80<Q80>()},
     {DataType::kQ2_K, product_super<Q2K>},
     {DataType::kQ3_K, product_super<Q3K>},
     {DataType::kQ4_K, product_few<OneQ4K, LanesQ4K, kStreamsFrom, kStreamsTo>},
