@@ -54,6 +54,9 @@ constexpr std::array kTypes = {
     size_only(kTQ1_0, "TQ1_0", 256, 54, true),
     size_only(kTQ2_0, "TQ2_0", 256, 66, true),
     TypeTraits{kMXFP4, "MXFP4", 32, 17, true, kSmall, mxfp4_to_float, mxfp4_from_float, mxfp4_dot},
+    size_only(kNVFP4, "NVFP4", 64, 36, true),
+    size_only(kQ1_0, "Q1_0", 128, 18, true),
+    size_only(kQ2_0, "Q2_0", 64, 18, true),
 };
 static_assert(std::ranges::is_sorted(kTypes, {}, &TypeTraits::type));
 

@@ -43,6 +43,9 @@ enum class DataType : uint32_t {
   kTQ1_0 = 34,
   kTQ2_0 = 35,
   kMXFP4 = 39,
+  kNVFP4 = 40,
+  kQ1_0 = 41,
+  kQ2_0 = 42,
 };
 
 // How the activations of a product are stored while they are multiplied with weights of a type.
