@@ -126,7 +126,7 @@ def endpoint(*arguments, **options):
 
 
 def bench(server, *flags):
-    return run("bench-serve", "--url", server.url, *flags, timeout=120)
+    return run("bench-serve", "--url", server.url, *flags)
 
 
 def report_of(server, *flags, code=0):

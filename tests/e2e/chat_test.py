@@ -366,10 +366,10 @@ def ten_kilobytes_can_be_pasted():
             terminal.type("See: " + paste(text))
             terminal.expect(rf"\[paste 1: {sign}\]")
             terminal.line(" done")
-            terminal.expect(r" done\n.*\n> ", timeout=200)
+            terminal.expect(r" done\n.*\n> ")
         # As typed, without the marks that terminals set round a paste.
         terminal.line("x" + one_line)
-        terminal.expect(r"abcdefghi.*\n.*\n> ", timeout=200)
+        terminal.expect(r"abcdefghi.*\n.*\n> ")
         command(terminal, f"/save {path}", "6 messages saved")
         messages = json.loads(path.read_text())["messages"]
         expect_equal(messages[0]["content"], "See: " + one_line + " done", "the first message")

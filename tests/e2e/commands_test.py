@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 
-from harness import BINARY, expect, expect_equal, main, run, test, test_each
+from harness import BINARY, PATIENCE, expect, expect_equal, main, run, test, test_each
 from models import BPE, DEMO_TARGET, SPM, cpu_levels, reference_model, succeeded
 
 GREEDY = ("--temp", 0, "--ignore-eos")
@@ -178,7 +178,7 @@ def interrupt_ends_the_text_cleanly():
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, bufsize=0) as process:
         out = process.stdout.read(10)
         process.send_signal(signal.SIGINT)
-        rest, err = process.communicate(timeout=60)
+        rest, err = process.communicate(timeout=PATIENCE)
     text, err = (out + rest).decode(), err.decode()
     expect_equal(process.returncode, 130, f"exit code, with standard error {err!r}")
     others = [line for line in err.splitlines()[:-1] if not line.startswith("note: ")]

@@ -1,21 +1,22 @@
-"""Recorded completions of a trained model, and what a program must do that runs the same one."""
+"""Completions of trained models recorded with llama.cpp, and what a program that runs the same models must do."""
 
 import json
 
 from harness import expect, expect_equal, run, shared
 from models import logprobs, succeeded
 
-RECORDED = "tinystories-656k-f32"
-PROMPTS = range(4)
+PROMPTS = 4  # of each model
+RECORDED = [f"{model}/{prompt}" for model in ("tinystories-656k-f32", "stories260K") for prompt in range(PROMPTS)]
 # Where the recording's two best logits lie closer than this, rounding may decide between them.
 SURE_GAP = 0.004
 
 
-def recorded(index):
-    """(model, one recorded completion)."""
-    completions = json.loads(shared("goldens", "generate", f"{RECORDED}.json").read_text())
-    expect_equal(len(completions), len(PROMPTS), "recorded prompts")
-    return shared("models", f"{RECORDED}.gguf"), completions[index]
+def recorded(case):
+    """(path of the model, one recorded completion) of one of RECORDED."""
+    model, prompt = case.split("/")
+    completions = json.loads(shared("goldens", "generate", f"{model}.json").read_text())
+    expect_equal(len(completions), PROMPTS, f"prompts recorded for {model}")
+    return shared("models", f"{model}.gguf"), completions[int(prompt)]
 
 
 def expect_recorded_tokens(model, completion, flags, env=None):

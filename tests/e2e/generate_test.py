@@ -2,8 +2,8 @@
 
 import json
 
-from completions import PROMPTS, expect_recorded_text, expect_recorded_tokens, recorded
-from harness import expect, expect_equal, main, run, shared, skip, test, test_each
+from completions import RECORDED, expect_recorded_text, expect_recorded_tokens, recorded
+from harness import expect_equal, main, run, test_each
 from models import cpu_levels, succeeded
 
 
@@ -12,45 +12,23 @@ def ways_to_run():
     return [(("--device", "ref"), {})] + [((), {"INFER_CPU": level}) for level in cpu_levels()]
 
 
-@test_each(*PROMPTS)
-def prompt_has_the_recorded_tokens(index):
-    model, completion = recorded(index)
+@test_each(*RECORDED)
+def prompt_has_the_recorded_tokens(case):
+    model, completion = recorded(case)
     tokens = json.loads(succeeded(run("tokenize", "-m", model, "--json", completion["prompt"])).out)["tokens"]
     expect_equal(tokens, completion["prompt_tokens"], "tokens of the prompt")
 
 
-@test_each(*PROMPTS)
-def recorded_tokens_are_the_likeliest(index):
+@test_each(*RECORDED)
+def recorded_tokens_are_the_likeliest(case):
     for flags, env in ways_to_run():
-        expect_recorded_tokens(*recorded(index), flags, env)
+        expect_recorded_tokens(*recorded(case), flags, env)
 
 
-@test_each(*PROMPTS)
-def greedy_text_is_the_recorded_text(index):
+@test_each(*RECORDED)
+def greedy_text_is_the_recorded_text(case):
     for flags, env in ways_to_run():
-        expect_recorded_text(*recorded(index), flags, env)
-
-
-@test
-def stories260K_tells_its_story():
-    expected = ", there was a little girl named Lily. She loved to play outside in the park."
-    for flags, env in ways_to_run():
-        result = succeeded(run("run", "-m", shared("models", "stories260K.gguf"), "-p", "Once upon a time", "-n", 60,
-                               "--temp", 0, "--quiet", *flags, env=env))
-        expect(result.out.startswith(expected), f"{flags} {env}: expected {expected!r}", result)
-
-
-@test
-def stories260K_prompts_have_the_recorded_tokens():
-    for completion in json.loads(shared("goldens", "generate", "stories260K.json").read_text()):
-        result = succeeded(run("tokenize", "-m", shared("models", "stories260K.gguf"), "--json", completion["prompt"]))
-        expect_equal(json.loads(result.out)["tokens"], completion["prompt_tokens"], "tokens of the prompt")
-
-
-@test_each(*PROMPTS)
-def stories260K_continues_as_recorded(index):
-    shared("goldens", "generate", "stories260K.json")
-    skip(f"prompt {index}: recorded by an engine that differs from llama.cpp on heads of 8 values")
+        expect_recorded_text(*recorded(case), flags, env)
 
 
 main()

@@ -29,6 +29,10 @@ import traceback
 SOURCE_DIR = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("INFER_BINARY", str(SOURCE_DIR / "build" / "infer"))
 
+# How long a program may take over anything before it counts as hung, in seconds: a starved machine is slow, and no test
+# measures speed.
+PATIENCE = 900
+
 # Where a test names no device it means the CPU, also on a machine with a GPU.
 os.environ.setdefault("INFER_DEVICE", "cpu")
 
@@ -75,7 +79,7 @@ def test_each(*values):
     return mark
 
 
-def run(*arguments, stdin="", env=None, timeout=300, program=None):
+def run(*arguments, stdin="", env=None, timeout=PATIENCE, program=None):
     """Runs the program to its end with `stdin` (str or bytes) and extra environment; a timeout fails the test."""
     command = [program or BINARY, *map(str, arguments)]
     data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -114,7 +118,7 @@ class Background:
                                         env=self._env)
         return self
 
-    def wait_until(self, ready, timeout=60):
+    def wait_until(self, ready, timeout=PATIENCE):
         """Polls `ready()` until it is true; fails when the program ends before or the time is over."""
         for _ in pauses(timeout, 0.05):
             if ready():
@@ -131,11 +135,11 @@ class Background:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:
-            self.code = self.process.wait(timeout=60)
+            self.code = self.process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired as error:
             self.process.kill()
             self.process.wait()
-            message = f"{shlex.join(self.command)} did not end within 60 s of an interrupt: {self.log()}"
+            message = f"{shlex.join(self.command)} did not end within {PATIENCE} s of an interrupt: {self.log()}"
             raise Failure(message) from error
         finally:
             self.err = self.log()

@@ -15,7 +15,7 @@ import subprocess
 import termios
 import time
 
-from harness import BINARY, Failure
+from harness import BINARY, PATIENCE, Failure
 
 _SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|\x1b[=>78]|\x07|\x0f")
 
@@ -89,7 +89,7 @@ class Terminal:
     def line(self, text):
         self.type(text + "\r")
 
-    def expect(self, pattern, timeout=60):
+    def expect(self, pattern, timeout=PATIENCE):
         """Waits until the pattern appears in what came after the last match; returns that match."""
         deadline = time.monotonic() + timeout
         while True:
@@ -103,7 +103,7 @@ class Terminal:
                 raise Failure(f"the program ended ({self.process.returncode}) before {pattern!r} appeared:\n"
                               f"{self.text[-3000:]}")
 
-    def wait(self, timeout=60):
+    def wait(self, timeout=PATIENCE):
         """Waits for the program's end; its exit code."""
         deadline = time.monotonic() + timeout
         while self.process.poll() is None:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from harness import BINARY, SOURCE_DIR, Result, expect, expect_equal, main, run, skip, test, test_each
+from harness import BINARY, PATIENCE, SOURCE_DIR, Result, expect, expect_equal, main, run, skip, test, test_each
 from models import DEMO_DRAFT_F16, SPM, logprobs, succeeded
 
 sys.path.insert(0, str(SOURCE_DIR / "scripts"))
@@ -419,7 +419,7 @@ def interrupt_leaves_nothing():
                 time.sleep(0.01)
             time.sleep(0.1)
             process.send_signal(signal.SIGINT)
-            out_bytes, err_bytes = process.communicate(timeout=60)
+            out_bytes, err_bytes = process.communicate(timeout=PATIENCE)
         result = Result(command, process.returncode, out_bytes, err_bytes)
         expect_equal(process.returncode, INTERRUPTED, f"exit code of\n{result}\n")
         expect_equal(sorted(p.name for p in out.iterdir()), ["big.gguf", "m.gguf"], "files")

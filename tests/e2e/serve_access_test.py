@@ -26,7 +26,7 @@ def bearer(key):
 
 def refused(code, needle, *arguments, env=None):
     """The program does not start and says why in one line."""
-    result = run("serve", "-m", DEMO_TARGET, "--port", 0, *arguments, env=env, timeout=30)
+    result = run("serve", "-m", DEMO_TARGET, "--port", 0, *arguments, env=env)
     expect_equal(result.code, code, f"exit code of\n{result}\n")
     expect(needle in result.err.splitlines()[-1], f"the line names {needle!r}", result)
 
@@ -94,7 +94,7 @@ def wrong_values_of_flags():
              "--predict": ("0", "-1", ""), "--temp": ("nan",), "--ubatch-size": ("0",), "--alias": ("",)}
     for flag, values in wrong.items():
         for value in values:
-            result = run("serve", "-m", DEMO_TARGET, "--port", 0, f"{flag}={value}", timeout=30)
+            result = run("serve", "-m", DEMO_TARGET, "--port", 0, f"{flag}={value}")
             expect_equal((result.code, result.out), (2, ""), f"exit code and standard output of\n{result}\n")
             expect(result.err.count("\n") == 1, "one line", result)
     refused(1, "none.gguf", "-m", "none.gguf")

@@ -5,7 +5,7 @@ import socket
 import tempfile
 import time
 
-from harness import expect, expect_equal, main, run, test, test_each
+from harness import PATIENCE, expect, expect_equal, main, run, test, test_each
 from models import DEMO_TARGET, SPM
 from serving import Server
 
@@ -168,11 +168,11 @@ def slow_senders_are_dropped():
     port = SERVER.port
     head = f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n".encode()
     for data, slowly in ((b"GET /he", False), (head + b"\r\n{", False), (head, True)):
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as slow:
             slow.sendall(data)
             received = b""
-            slow.settimeout(0.1 if slowly else 30)
-            deadline = time.monotonic() + 30
+            slow.settimeout(0.1 if slowly else PATIENCE)
+            deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline:
                 try:
                     if slowly:
@@ -191,7 +191,7 @@ def slow_senders_are_dropped():
 
 @test
 def connections_beyond_the_limit():
-    idle = [socket.create_connection(("127.0.0.1", SERVER.port), timeout=30) for _ in range(40)]
+    idle = [socket.create_connection(("127.0.0.1", SERVER.port), timeout=PATIENCE) for _ in range(40)]
     try:
         said = SERVER.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         expect(said.startswith("HTTP/1.1 503 ") and "Retry-After" in said, "a refusal", said)

@@ -13,7 +13,7 @@ import re
 import socket
 import threading
 
-from harness import expect, expect_equal, main, test
+from harness import PATIENCE, expect, expect_equal, main, test
 from models import DEMO_TARGET
 from serving import Server
 
@@ -57,7 +57,7 @@ class Client:
         expect(reply.status == 429 or reply.text.endswith("data: [DONE]\n\n"), "a whole stream or no room", reply)
 
     def send(self, data):
-        one = socket.create_connection(("127.0.0.1", self.server.port), timeout=60)
+        one = socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE)
         one.sendall(data)
         return one
 

@@ -6,9 +6,9 @@ import re
 import socket
 import threading
 
-from harness import Background, Failure, expect_equal, pauses
+from harness import PATIENCE, Background, Failure, expect_equal, pauses
 
-SECONDS = 120  # without a byte, or, where a whole answer is waited for, without a step of the server
+SECONDS = PATIENCE  # without a byte, or, where a whole answer is waited for, without a step of the server
 
 
 class Reply:
@@ -162,7 +162,7 @@ class Server(Background):
         lines = [line for line in self.get("/metrics").text.splitlines() if line and not line.startswith("#")]
         return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines}
 
-    def wait_for_metric(self, name, wanted, timeout=30):
+    def wait_for_metric(self, name, wanted, timeout=PATIENCE):
         """Polls until `wanted(value)` holds."""
         for _ in pauses(timeout, 0.02):
             if wanted(value := self.metrics()[name]):

@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 
-from harness import BINARY, Result, expect, expect_equal, main, run, skip, test, test_each
+from harness import BINARY, PATIENCE, Result, expect, expect_equal, main, run, skip, test, test_each
 from models import BPE, SPM, VOCAB_ONLY, succeeded
 
 COMMANDS = ["run", "serve", "template", "quantize", "imatrix", "perplexity", "bench", "bench-serve", "plan",
@@ -273,7 +273,7 @@ def reader_that_goes_away():
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.read(1)
         process.stdout.close()
-        code = process.wait(timeout=60)
+        code = process.wait(timeout=PATIENCE)
         expect(code != 0, f"exit code {code}")
         expect_equal(process.stderr.read(), b"", "standard error")
 

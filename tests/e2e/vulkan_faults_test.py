@@ -9,7 +9,7 @@ import pathlib
 import re
 import tempfile
 
-from harness import expect, expect_equal, main, run, test, test_each
+from harness import PATIENCE, expect, expect_equal, main, run, test, test_each
 from models import DEMO_TARGET, SPM, succeeded
 from serving import Server
 from vulkan_devices import FULL, device, driver
@@ -159,7 +159,7 @@ def a_server_whose_device_is_lost_tells_its_clients_and_ends():
     with server:
         reply = server.ask("POST", "/v1/completions", {"prompt": "once", "max_tokens": 50, "ignore_eos": True})
         expect(reply.status >= 500 and "error" in reply.json, "the answer", reply)
-        server.process.wait(timeout=60)
+        server.process.wait(timeout=PATIENCE)
     expect_equal(server.code, FAILED, f"exit code\n{server.err}\n")
     expect("engine_failed" in server.err and "the device was lost" in server.err, "the log", server.err)
 

@@ -8,7 +8,7 @@ import ast
 import json
 import pathlib
 
-from completions import PROMPTS, expect_recorded_text, expect_recorded_tokens, recorded
+from completions import RECORDED, expect_recorded_text, expect_recorded_tokens, recorded
 from harness import expect, expect_equal, main, run, test, test_each
 from models import DEMO_TARGET, F32_CACHE, differences, logprobs, logprobs_text, reference_model, succeeded
 from vulkan_devices import FULL, device, on_device
@@ -65,10 +65,10 @@ def chunks_do_not_matter_when_deterministic(name):
         expect(text == texts[48], f"the bits with --ubatch-size {n} differ from those with 48")
 
 
-@test_each(*PROMPTS)
-def continues_as_recorded(index):
+@test_each(*RECORDED)
+def continues_as_recorded(case):
     """With none, half and all of the layers on the device; with every number by INFER_TEST_FULL=1."""
-    model, completion = recorded(index)
+    model, completion = recorded(case)
     every = layers_of(model)
     for n in every if FULL else (0, every[len(every) // 2], "all"):
         expect_recorded_tokens(model, completion, on_device(n))
