@@ -9,8 +9,8 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "tools/arguments.h"
 #include "tools/commands.h"
-#include "tools/flags.h"
 
 namespace {
 
@@ -25,7 +25,7 @@ int fail(const std::string& who, const std::string& message, int code) {
 int finish(const std::string& who, int code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout) return code;
-  return fail(who, "standard output can not be written", 1);
+  return fail(who, "standard output cannot be written", 1);
 }
 
 void print_help(std::FILE* out) {
@@ -51,13 +51,13 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
   std::function<int()> body;
   try {
     body = command.define(app);
-    std::vector<std::string> reversed = infer::expand_short_flags(arguments);
-    std::reverse(reversed.begin(), reversed.end());
-    app.parse(reversed);
+    infer::parse_arguments(app, arguments);
   } catch (const CLI::CallForHelp& help) {
     return finish(who, app.exit(help));
   } catch (const CLI::ParseError& error) {
     return fail(who, one_line(error.what()) + " (" + who + " --help shows the flags)", 2);
+  } catch (const infer::Error& error) {
+    return fail(who, one_line(error.what()), 2);
   }
   try {
     return finish(who, body());

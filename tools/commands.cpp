@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "src/model/random_model.h"
+#include "tools/arguments.h"
 #include "tools/bench/bench.h"
 #include "tools/bench_serve/bench_serve.h"
 #include "tools/devices.h"
@@ -44,9 +45,10 @@ std::function<int()> define_run(CLI::App& app) {
       ->type_name("TEXT");
   app.add_option("-f,--file", o->prompt_file, "File with (more of) the prompt")->type_name("FILE");
   auto* raw = app.add_flag("--raw", o->raw, "Plain completion, even if the model has a chat template");
-  auto* system =
-      app.add_option("--system-prompt", o->system, "-sys: system prompt of the chat")->type_name("TEXT")->excludes(raw);
-  app.add_option("--system-prompt-file", o->system_file, "-sysf: file with the system prompt")
+  auto* system = app.add_option(flag_names("-sys,--system-prompt"), o->system, "System prompt of the chat")
+                     ->type_name("TEXT")
+                     ->excludes(raw);
+  app.add_option(flag_names("-sysf,--system-prompt-file"), o->system_file, "File with the system prompt")
       ->type_name("FILE")
       ->excludes(raw)
       ->excludes(system);
@@ -57,7 +59,7 @@ std::function<int()> define_run(CLI::App& app) {
   app.add_option("--jinja-vars", o->template_variables, "Variables for the chat template: {\"enable_thinking\": false}")
       ->type_name("JSON")
       ->excludes(raw);
-  app.add_flag("--single-turn", o->single_turn, "-st: one answer, then end, also on a terminal");
+  app.add_flag(flag_names("-st,--single-turn"), o->single_turn, "One answer, then end, also on a terminal");
   app.add_flag("-q,--quiet", o->quiet, "No line of timings at the end");
   add_answer_flags(app, o->answer);
   add_sampling_flags(app, o->sampling);
@@ -194,7 +196,7 @@ std::function<int()> define_plan(CLI::App& app) {
   add_model_flags(app, o->model, false);
   app.add_option("--shape", o->shape, "A well-known shape instead of a file: " + shape_names())->type_name("NAME");
   app.add_option("--type", o->type, "Weights of the shape: a type, or Q4_K_M (default)")->type_name("TYPE");
-  app.add_option("--draft-model", o->draft_model, "-md: a draft that runs beside the model")
+  app.add_option(flag_names("-md,--draft-model"), o->draft_model, "A draft that runs beside the model")
       ->check(some_value())
       ->type_name("FILE");
   app.add_option("--parallel", o->parallel, "Sequences side by side, each with the whole context (default: 1)")

@@ -7,11 +7,11 @@
 #include <climits>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <optional>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "tools/arguments.h"
 #include "tools/name_pattern.h"
 
 namespace infer {
@@ -69,7 +69,7 @@ void print_note(const std::string& line) { std::fprintf(stderr, "note: %s\n", li
 // A number of layers, or "all", or "auto" where that is allowed.
 int parse_layers(const char* flag, const std::string& text, int all, bool allows_auto) {
   if (text == "all") return all;
-  if (allows_auto && text == "auto") return kAutoLayers;
+  if (allows_auto && (text == "auto" || text == "-1")) return kAutoLayers;
   int n = 0;
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, n);
@@ -141,22 +141,21 @@ void add_model_file_flag(CLI::App& app, std::string& model) {
 namespace {
 
 void add_offload_flags(CLI::App& app, ModelFlags& flags) {
-  app.add_option(
-         "--device", flags.devices,
-         "-dev: devices of the layers that -ngl counts, in their order; infer devices lists them (default: the first "
-         "GPU, without one the CPU)")
+  app.add_option(flag_names("-dev,--device"), flags.devices,
+                 "Devices of the layers that -ngl counts, in their order; infer devices lists them (default: the first "
+                 "GPU, without one the CPU)")
       ->envname("INFER_DEVICE")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(not_empty())
       ->type_name("NAME,...");
-  app.add_option("--n-gpu-layers", flags.gpu_layers,
-                 "-ngl: the last N layers go to --device, the rest to the CPU; the output counts as a layer, and the "
-                 "embedding after the first; auto (as many as fit) or all (default: auto)")
+  app.add_option(flag_names("-ngl,--n-gpu-layers"), flags.gpu_layers,
+                 "The last N layers go to --device, the rest to the CPU; the output counts as a layer, and the "
+                 "embedding after the first; auto or -1 (as many as fit), or all (default: auto)")
       ->check(not_empty())
       ->type_name("N");
-  app.add_option("--tensor-split", flags.tensor_split,
-                 "-ts: shares of several devices, as 3,1 (default: by the memory that each has free)")
+  app.add_option(flag_names("-ts,--tensor-split"), flags.tensor_split,
+                 "Shares of several devices, as 3,1 (default: by the memory that each has free)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(not_empty())
@@ -168,8 +167,8 @@ void add_offload_flags(CLI::App& app, ModelFlags& flags) {
       ->allow_extra_args(false)
       ->check(not_empty())
       ->type_name("REGEX=DEVICE");
-  app.add_option("--cpu-moe", flags.cpu_moe,
-                 "-ncmoe: expert weights of the first N layers, or of all, stay on the CPU (default: 0)")
+  app.add_option(flag_names("-ncmoe,--cpu-moe"), flags.cpu_moe,
+                 "Expert weights of the first N layers, or of all, stay on the CPU (default: 0)")
       ->check(not_empty())
       ->type_name("N");
   app.add_flag("--strict-offload", flags.strict_offload,
@@ -204,19 +203,20 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
   app.add_option("-t,--threads", flags.threads, "CPU threads (default: physical cores)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
-  app.add_option("--threads-batch", flags.threads_batch,
-                 "-tb: CPU threads of steps that compute prompts (default: as -t)")
+  app.add_option(flag_names("-tb,--threads-batch"), flags.threads_batch,
+                 "CPU threads of steps that compute prompts (default: as -t)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
-  app.add_option("--cpu-range", flags.cpu_range, "-Cr: processors that the CPU threads stay on, as 0-7 (default: any)")
+  app.add_option(flag_names("-Cr,--cpu-range"), flags.cpu_range,
+                 "Processors that the CPU threads stay on, as 0-7 (default: any)")
       ->check(not_empty())
       ->type_name("LO-HI");
   add_offload_flags(app, flags);
-  app.add_option("--cache-type-k", flags.key_type,
-                 "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
+  app.add_option(flag_names("-ctk,--cache-type-k"), flags.key_type,
+                 "Type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
       ->check(not_empty())
       ->type_name("TYPE");
-  app.add_option("--cache-type-v", flags.value_type, "-ctv: type of cached values")
+  app.add_option(flag_names("-ctv,--cache-type-v"), flags.value_type, "Type of cached values")
       ->check(not_empty())
       ->type_name("TYPE");
 }
@@ -305,22 +305,6 @@ void add_sampling_flags(CLI::App& app, SamplingParams& s) {
       ->group("Sampling")
       ->type_name("TEXT")
       ->take_all();
-}
-
-std::vector<std::string> expand_short_flags(const std::vector<std::string>& arguments) {
-  static const std::map<std::string, std::string> kLong = {
-      {"-ngl", "--n-gpu-layers"}, {"-md", "--draft-model"},    {"-ctk", "--cache-type-k"},
-      {"-ctv", "--cache-type-v"}, {"-sys", "--system-prompt"}, {"-sysf", "--system-prompt-file"},
-      {"-st", "--single-turn"},   {"-tb", "--threads-batch"},  {"-Cr", "--cpu-range"},
-      {"-dev", "--device"},       {"-ts", "--tensor-split"},   {"-ncmoe", "--cpu-moe"}};
-  std::vector<std::string> expanded;
-  for (const std::string& argument : arguments) {
-    const size_t equals = argument.find('=');
-    const auto known = kLong.find(argument.substr(0, equals));
-    expanded.push_back(
-        known == kLong.end() ? argument : known->second + (equals == std::string::npos ? "" : argument.substr(equals)));
-  }
-  return expanded;
 }
 
 }  // namespace infer

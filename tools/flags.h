@@ -54,7 +54,4 @@ void add_answer_flags(CLI::App& app, AnswerFlags& flags);
 
 void add_sampling_flags(CLI::App& app, SamplingParams& sampling);
 
-// Flags with one dash and several letters ("-ngl"), as llama.cpp's users know them, become their long form.
-std::vector<std::string> expand_short_flags(const std::vector<std::string>& arguments);
-
 }  // namespace infer

@@ -11,6 +11,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "tools/arguments.h"
 #include "tools/input.h"
 #include "tools/terminal.h"
 
@@ -172,7 +173,7 @@ void set(Shell& shell, const std::string& argument) {
   const std::string flag = "--" + name;
   if (!app.get_option_no_throw(flag)) wrong_use("/set: a parameter that /set alone lists, found " + printable(name));
   try {
-    app.parse({flag + "=" + value});
+    parse_arguments(app, {flag + "=" + value});
   } catch (const CLI::ParseError& error) {
     wrong_use(std::string("/set: ") + error.what());
   }
