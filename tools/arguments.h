@@ -10,13 +10,14 @@
 
 namespace infer {
 
-// The names of an option in the form that add_option and add_flag take. `names` is comma-separated as a user types them,
+// The names of an option in the form that add_option and add_flag take. `names` is comma-separated as a user types
+// them,
 // "-ngl,--n-gpu-layers"; those with one dash and several letters are options of their own, which CLI11 has no form for.
 std::string flag_names(std::string_view names);
 
 // Parses `arguments`, without the program's name and that of the command, into what the options of `app` are bound to,
-// and has --help show names as they are typed. Throws CLI::ParseError, and Error(kInvalidArgument) for an unknown option,
-// a missing value or an argument too many: a sentence that says what to write instead.
+// and has --help show names as they are typed. Throws CLI::ParseError, and Error(kInvalidArgument) for an unknown
+// option, a missing value or an argument too many: a sentence that says what to write instead.
 void parse_arguments(CLI::App& app, const std::vector<std::string>& arguments);
 
 }  // namespace infer

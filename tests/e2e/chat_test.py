@@ -5,50 +5,10 @@ import pathlib
 import re
 import tempfile
 
+from chatting import MODEL, answer_of, chat, command, last_stats, ready, say
 from harness import expect, expect_equal, main, run, test, test_each
 from models import SPM, succeeded
 from pseudo_terminal import Terminal
-
-# The model's weights are random: what it says means nothing, but it is the same every time.
-MODEL = ("-m", SPM, "--chat-template", "chatml", "--temp", 0)
-
-
-def chat(*flags, n=8, **terminal):
-    return Terminal(*MODEL, "-n", n, *flags, **terminal)
-
-
-def ready(terminal):
-    terminal.expect(r"Ctrl-D leaves\.\n> ")
-
-
-def say(terminal, message):
-    """Sends a message and waits for the next prompt; what was answered."""
-    terminal.line(message)
-    return terminal.expect(r"(.*)\n> ").group(1)
-
-
-def command(terminal, line, *patterns):
-    """Types a command; each pattern must appear in what it says, before the next prompt."""
-    terminal.line(line)
-    shown = terminal.expect(r"(.*)\n> ").group(1)
-    for pattern in patterns:
-        expect(re.search(pattern, shown, re.DOTALL), f"{line}: {pattern!r}", shown)
-    return shown
-
-
-def answer_of(*flags, prompt, n=8):
-    """What one run without a terminal answers."""
-    return succeeded(run(*MODEL, "-n", n, "-q", *flags, "-p", prompt)).out
-
-
-def last_stats(terminal):
-    """(prompt tokens, from the cache, computed, generated) of the last answer, by /stats."""
-    terminal.line("/stats")
-    numbers = terminal.expect(r"last answer: prompt (\d+) tokens, (\d+) from the cache, (\d+) computed, "
-                              r"[\d.]+ tokens/s \| generated (\d+) tokens").groups()
-    terminal.expect("> ")
-    return tuple(map(int, numbers))
-
 
 @test
 def chat_begins_answers_and_ends():
@@ -226,7 +186,7 @@ def show_and_stats_tell_what_runs():
         command(terminal, "/show", r"model: random weights, llama, .*template: chatml\n.*sampling: temp 0, .*"
                                    r"context: nothing said yet, of 512; when full: stop")
         command(terminal, "/show template", "<\\|im_start\\|>")
-        command(terminal, "/show weather", "found weather")
+        command(terminal, "/show weather", "cannot show weather")
         say(terminal, "Hello")
         command(terminal, "/show context", r"context: \d+ tokens")
         command(terminal, "/stats", "1 answer: ", r"cpu: \d+ layers, weights [\d.]+ MB, cache [\d.]+ MB",
@@ -263,7 +223,7 @@ def read_puts_a_file_before_the_next_message():
 def unknown_commands_are_refused_and_two_slashes_are_text():
     with chat() as terminal:
         ready(terminal)
-        command(terminal, "/nonsense", "/help lists, found /nonsense")
+        command(terminal, "/nonsense", "Unknown command /nonsense. /help lists")
         command(terminal, "/exit now", "takes no argument")
         answer = say(terminal, "//etc is a folder")
         expect(answer_of(prompt="/etc is a folder").strip() in answer, "the answer to the text", answer)
@@ -382,12 +342,12 @@ def context_overflow_stops():
     with chat("-c", 64, "--ignore-eos", n=-1) as terminal:
         ready(terminal)
         answer = say(terminal, "Hello")
-        expect("The context of 64 tokens is full, the answer ends here" in answer, "said so", answer)
+        expect("The context of 64 tokens is full; the answer ends here" in answer, "said so", answer)
         answer = say(terminal, "Go on")
-        expect("a conversation of at most 63 tokens" in answer, "said so", answer)
+        expect("the context holds 64." in answer, "said so", answer)
         command(terminal, "/undo", "Taken back: Hello")
         answer = say(terminal, "word " * 60)
-        expect("a conversation of at most 63 tokens" in answer, "said so", answer)
+        expect("the context holds 64." in answer, "said so", answer)
 
 
 @test

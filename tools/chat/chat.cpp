@@ -33,7 +33,7 @@ class Chat {
       : options_(options),
         flags_(options.answer),
         session_(engine, std::move(chat_template), settings_of(options)),
-        shell_{session_, flags_, options.template_name, {}, Shell::Next::kPrompt, 0, {}} {
+        shell_{session_, flags_, options.template_name, {}, {}, Shell::Next::kPrompt, 0, {}} {
     session_.log().system = options.system;
   }
 
@@ -126,6 +126,10 @@ class Chat {
       }
     } catch (...) {
       log.undo();
+      if (!shell_.attached.empty()) {
+        shell_.attached.clear();
+        write_note("The text of /read is dropped; the chat is as it was before it.");
+      }
       throw;
     }
     shell_.attached.clear();
@@ -137,9 +141,13 @@ class Chat {
     Turn turn;
     {
       const InterruptGuard guard;
-      turn = session_.answer({[&](bool reasoning, std::string_view text) { printer.add(reasoning, text); },
-                              [](const std::string& line) { write_note(line); }, [&] { return guard.interrupted(); }},
-                             shell_.attempt);
+      try {
+        turn = session_.answer({[&](bool reasoning, std::string_view text) { printer.add(reasoning, text); },
+                                [](const std::string& line) { write_note(line); }, [&] { return guard.interrupted(); }},
+                               shell_.attempt);
+      } catch (const ConversationTooLong& error) {
+        throw Error(error.code(), concat(error.what(), " ", advice_on_length()));
+      }
     }
     printer.end();
     if (options_.interactive && session_.log().messages.back().content.empty()) write_note("(no answer)");
@@ -148,11 +156,23 @@ class Chat {
       if (options_.interactive) write_note("(stopped; Ctrl-C again leaves)");
     }
     if (turn.finished == FinishReason::kContextFull) {
+      const bool can_shift = options_.interactive && flags_.context_overflow == "stop";
       write_note(concat("The context of ", session_.engine().context(),
-                        " tokens is full, the answer ends here (-c sets it; --context-overflow shift-turns goes on)."));
+                        " tokens is full; the answer ends here. Start with a larger -c",
+                        can_shift ? ", or go on with /set context-overflow shift-turns." : "."));
     }
     if (flags_.show_stats) write_note(turn_summary(turn));
     return turn.finished;
+  }
+
+  // What helps against a conversation that is too long, here and now.
+  std::string advice_on_length() const {
+    if (!options_.interactive) return "Shorten the prompt, or raise the limit with -c.";
+    const bool has_history = session_.log().messages.size() > 1;
+    if (!has_history || flags_.context_overflow != "stop") {
+      return "Shorten the message, or start again with a larger -c.";
+    }
+    return "Use /undo, /reset or /set context-overflow shift-turns, or start again with a larger -c.";
   }
 
   template <typename Body>

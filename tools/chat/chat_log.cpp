@@ -125,4 +125,17 @@ ChatLog ChatLog::load(const std::string& path) {
   return log;
 }
 
+bool ChatLog::is_saved_chat(const std::string& path) {
+  try {
+    const Json document = Json::parse(read_text_file(path));
+    if (!document.is_object() || document.size() != 1 || !document.contains("messages")) return false;
+    load(path);
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace infer

@@ -39,6 +39,8 @@ class ChatLog {
   void save(const std::string& path) const;
   // Throws Error(kIo), and Error(kInvalidFile) for what is no list of messages with roles and texts.
   static ChatLog load(const std::string& path);
+  // Whether the file can be read and has the form that save() writes, and nothing more.
+  static bool is_saved_chat(const std::string& path);
 };
 
 }  // namespace infer

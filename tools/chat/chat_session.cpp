@@ -58,6 +58,19 @@ std::vector<TokenId> ChatSession::encode(const std::string& prompt) const {
   return encode_rendered_prompt(engine_.tokenizer(), prompt);
 }
 
+std::string ChatSession::too_long_message(int64_t n_prompt) const {
+  // The shortest answer is one token.
+  return concat("The conversation needs ", n_prompt + 1, " tokens; the context holds ", engine_.context(), ".");
+}
+
+void ChatSession::check_room_for(const std::string& text) const {
+  ChatLog log = log_;
+  if (settings_.overflow == ContextOverflow::kShiftTurns) log.messages.clear();
+  log.add("user", text);
+  const int64_t n = static_cast<int64_t>(encode(template_.render(conversation_of(log, true))).size());
+  if (n + 1 > engine_.context()) throw ConversationTooLong(ErrorCode::kInvalidArgument, too_long_message(n));
+}
+
 // With kShiftTurns turns are dropped until an answer of some length fits, not just one token.
 int64_t ChatSession::room_for_answer() const {
   if (settings_.overflow == ContextOverflow::kStop) return 1;
@@ -83,8 +96,7 @@ std::optional<std::string> ChatSession::fit(size_t n_generated, Turn& turn, cons
                            " forgotten."));
     }
     if (n + 1 <= engine_.context()) return prompt;
-    too_long = concat("[chat] a conversation of at most ", engine_.context() - 1, " tokens (the context, -c), found ",
-                      n, "; /undo, /reset, a shorter message or --context-overflow shift-turns help");
+    too_long = too_long_message(n);
     return std::nullopt;
   }
 }
@@ -110,7 +122,7 @@ Turn ChatSession::answer(const Listener& listener, int attempt) {
     Turn turn;
     std::string too_long;
     std::optional<std::string> prompt = fit(0, turn, listener, too_long);
-    if (!prompt) throw Error(ErrorCode::kInvalidArgument, too_long);
+    if (!prompt) throw ConversationTooLong(ErrorCode::kInvalidArgument, too_long);
     std::vector<std::string> stops = settings_.stop;
     stops.push_back(end_.text);
     Generation g{turn, attempt, {}, {}, StopStrings(stops), ReasoningSplitter(*prompt)};

@@ -10,12 +10,19 @@
 #include <string_view>
 #include <vector>
 
+#include "ggml-like/error.h"
 #include "src/engine/engine.h"
 #include "src/text/chat_answer.h"
 #include "src/text/chat_template.h"
 #include "tools/chat/chat_log.h"
 
 namespace infer {
+
+// The conversation does not fit the context. The message states the sizes; what helps depends on who is asked.
+class ConversationTooLong : public Error {
+ public:
+  using Error::Error;
+};
 
 enum class ContextOverflow {
   kStop,        // say that the context is full
@@ -59,13 +66,16 @@ class ChatSession {
     std::function<bool()> interrupted;
   };
   // Answers the last message of the user: the answer becomes the last message of the log, also when it was interrupted
-  // or the context ended it. `attempt` > 0 varies a fixed seed. Throws TemplateError or Error, with the log as it was;
-  // a conversation that does not fit the context is Error(kInvalidArgument) that says what can be done.
+  // or the context ended it. `attempt` > 0 varies a fixed seed. Throws TemplateError, ConversationTooLong or Error,
+  // with the log as it was.
   Turn answer(const Listener& listener, int attempt = 0);
 
   // The conversation as the next prompt, and its tokens.
   std::string render() const;
   std::vector<TokenId> tokens() const { return encode(render()); }
+  // Throws ConversationTooLong when a further message of the user that begins with `text` leaves no room for an answer,
+  // also after all turns that may be forgotten.
+  void check_room_for(const std::string& text) const;
 
   const std::vector<Turn>& turns() const { return turns_; }
   // Forgets what was said, and what was computed for it; the system prompt stays.
@@ -81,6 +91,7 @@ class ChatSession {
   void submit(const Generation& generation, const std::string& prompt);
   void generate(Generation& generation, const Listener& listener);
   int64_t room_for_answer() const;
+  std::string too_long_message(int64_t n_prompt) const;
 
   Engine& engine_;
   ChatTemplate template_;

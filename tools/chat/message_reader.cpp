@@ -1,5 +1,7 @@
 #include "tools/chat/message_reader.h"
 
+#include "ggml-like/error.h"
+
 namespace infer {
 namespace {
 
@@ -38,6 +40,12 @@ std::optional<std::string> MessageReader::add(std::string_view line) {
 void MessageReader::reset() {
   state_ = State::kNone;
   lines_.clear();
+}
+
+std::string typed_form(const std::string& message) {
+  const bool is_one_line = message.find('\n') == std::string::npos;
+  if (!is_one_line || MessageReader().add(message) == message) return message;
+  return concat(kQuotes, message, kQuotes);
 }
 
 }  // namespace infer

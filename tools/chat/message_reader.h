@@ -25,4 +25,8 @@ class MessageReader {
   std::vector<std::string> lines_;
 };
 
+// What typed, as one line or as one text of several, is `message`: itself, or a line that would begin a longer message
+// between quotes.
+std::string typed_form(const std::string& message);
+
 }  // namespace infer

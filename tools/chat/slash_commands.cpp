@@ -12,6 +12,7 @@
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "tools/arguments.h"
+#include "tools/chat/message_reader.h"
 #include "tools/input.h"
 #include "tools/terminal.h"
 
@@ -20,9 +21,7 @@ namespace {
 
 void say(const std::string& line) { write_note(line, Style::kPlain); }
 
-[[noreturn]] void wrong_use(const std::string& message) {
-  throw Error(ErrorCode::kInvalidArgument, "[chat] " + message);
-}
+[[noreturn]] void wrong_use(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
 
 std::string trimmed(const std::string& text) {
   const size_t first = text.find_first_not_of(" \t");
@@ -31,7 +30,7 @@ std::string trimmed(const std::string& text) {
 }
 
 std::string path_of(const std::string& command, const std::string& argument) {
-  if (argument.empty()) wrong_use(command + " FILE, found no name");
+  if (argument.empty()) wrong_use(concat(command, " needs the name of a file: ", command, " FILE."));
   const char* home = std::getenv("HOME");
   return argument.starts_with("~/") && home ? home + argument.substr(1) : argument;
 }
@@ -71,13 +70,13 @@ void reset(Shell& shell, const std::string&) {
 }
 
 void regenerate(Shell& shell, const std::string&) {
-  if (!shell.session.log().take_back_answer()) wrong_use("/regen: there is no message to answer");
+  if (!shell.session.log().take_back_answer()) wrong_use("/regen: there is no message to answer yet.");
   ++shell.attempt;
   shell.next = Shell::Next::kAnswer;
 }
 
 void undo(Shell& shell, const std::string&) {
-  if (shell.session.log().messages.empty()) wrong_use("/undo: nothing was said yet");
+  if (shell.session.log().messages.empty()) wrong_use("/undo: nothing was said yet.");
   const std::string message = shell.session.log().undo();
   say("Taken back: " + printable(message, 60));
 }
@@ -86,7 +85,7 @@ void undo(Shell& shell, const std::string&) {
 std::string edit_with_program(const std::string& text) {
   std::string path = (std::filesystem::temp_directory_path() / "infer-message-XXXXXX").string();
   const int descriptor = mkstemp(path.data());
-  if (descriptor < 0) throw Error(ErrorCode::kIo, "[chat] /edit: no temporary file can be made");
+  if (descriptor < 0) throw Error(ErrorCode::kIo, "/edit: no temporary file can be created. Check TMPDIR.");
   close(descriptor);
   std::ofstream(path) << text;
   const pid_t child = fork();
@@ -100,7 +99,7 @@ std::string edit_with_program(const std::string& text) {
   std::string edited;
   if (status == 0) edited = read_text_file(path);
   std::remove(path.c_str());
-  if (status != 0) throw Error(ErrorCode::kIo, "[chat] /edit: the editor ended with an error; nothing is changed");
+  if (status != 0) throw Error(ErrorCode::kIo, "/edit: the editor ended with an error; nothing is changed.");
   while (edited.ends_with('\n')) edited.pop_back();
   return edited;
 }
@@ -108,31 +107,53 @@ std::string edit_with_program(const std::string& text) {
 void edit(Shell& shell, const std::string&) {
   ChatLog changed = shell.session.log();
   const std::string message = changed.undo();
-  if (message.empty()) wrong_use("/edit: there is no message to change");
+  if (message.empty()) wrong_use("/edit: there is no message to change yet.");
   const auto is_set = [](const char* name) { return std::getenv(name) && *std::getenv(name); };
   if (is_set("VISUAL") || is_set("EDITOR")) {
     const std::string edited = edit_with_program(message);
-    if (edited.empty()) wrong_use("/edit: the message is empty; nothing is changed");
+    if (edited.empty()) wrong_use("/edit: the message is empty; nothing is changed.");
     changed.add("user", edited);
     shell.next = Shell::Next::kAnswer;
   } else if (message.find('\n') != std::string::npos) {
-    wrong_use("/edit: set EDITOR to change a message of several lines");
+    wrong_use("/edit: a message of several lines needs an editor. Set EDITOR.");
   } else {
-    shell.prefill = message;
+    // Typed, a slash at the beginning is two.
+    shell.prefill = typed_form(message.starts_with('/') ? "/" + message : message);
   }
   shell.session.log() = changed;
   shell.attempt = 0;
 }
 
+// Throws unless a chat may be written to `path`: nothing is there, or a chat that is this one or is to be replaced.
+void check_replaceable(const std::string& path, bool replaces) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (!std::filesystem::exists(status)) return;
+  if (std::filesystem::is_directory(status)) {
+    wrong_use(concat("/save: ", printable(path), " is a folder. Give the name of a file."));
+  }
+  if (!ChatLog::is_saved_chat(path)) {
+    wrong_use(concat("/save: ", printable(path), " is not a saved chat and stays as it is. Choose another name."));
+  }
+  if (!replaces) {
+    wrong_use(concat("/save: ", printable(path), " holds another chat. /save --force FILE replaces it."));
+  }
+}
+
 void save(Shell& shell, const std::string& argument) {
-  const std::string path = path_of("/save", argument);
+  constexpr std::string_view kForce = "--force ";
+  const bool force = argument.starts_with(kForce);
+  const std::string path = path_of("/save", force ? trimmed(argument.substr(kForce.size())) : argument);
+  check_replaceable(path, force || path == shell.file);
   shell.session.log().save(path);
+  shell.file = path;
   say(concat(plural(shell.session.log().messages.size(), "message"), " saved to ", printable(path)));
 }
 
 void load(Shell& shell, const std::string& argument) {
   const std::string path = path_of("/load", argument);
   shell.session.log() = ChatLog::load(path);
+  shell.file = path;
   shell.attempt = 0;
   say(concat(plural(shell.session.log().messages.size(), "message"), " loaded from ", printable(path)));
 }
@@ -168,10 +189,12 @@ void set(Shell& shell, const std::string& argument) {
   }
   const size_t space = argument.find_first_of(" \t=");
   const std::string name = argument.substr(0, space);
-  if (space == std::string::npos) wrong_use("/set PARAM VALUE, found no value");
+  if (space == std::string::npos)
+    wrong_use(concat("/set: ", printable(name), " needs a value: /set ", printable(name), " VALUE."));
   const std::string value = trimmed(argument.substr(space + 1));
   const std::string flag = "--" + name;
-  if (!app.get_option_no_throw(flag)) wrong_use("/set: a parameter that /set alone lists, found " + printable(name));
+  if (!app.get_option_no_throw(flag))
+    wrong_use(concat("/set: there is no parameter ", printable(name), ". /set alone lists them."));
   try {
     parse_arguments(app, {flag + "=" + value});
   } catch (const CLI::ParseError& error) {
@@ -187,7 +210,8 @@ void set(Shell& shell, const std::string& argument) {
 void show(Shell& shell, const std::string& argument) {
   const auto wants = [&](std::string_view what) { return argument.empty() || argument == what; };
   const bool known = argument == "model" || argument == "template" || argument == "sampling" || argument == "context";
-  if (!argument.empty() && !known) wrong_use("/show [model|template|sampling|context], found " + printable(argument));
+  if (!argument.empty() && !known)
+    wrong_use(concat("/show: cannot show ", printable(argument), ". Choose model, template, sampling or context."));
   ChatSession& session = shell.session;
   const Model& model = session.engine().model();
   if (wants("model")) {
@@ -245,9 +269,17 @@ void stats(Shell& shell, const std::string&) {
 void read_file(Shell& shell, const std::string& argument) {
   const std::string path = path_of("/read", argument);
   const std::string text = read_text_file(path);
-  if (text.find('\0') != std::string::npos) wrong_use("/read: a text file, found binary data in " + printable(path));
-  shell.attached +=
-      std::filesystem::path(path).filename().string() + ":\n\n" + text + (text.ends_with('\n') ? "\n" : "\n\n");
+  if (text.find('\0') != std::string::npos)
+    wrong_use(concat("/read: ", printable(path), " holds binary data. Give a text file."));
+  const std::string attached = concat(shell.attached, std::filesystem::path(path).filename().string(), ":\n\n", text,
+                                      text.ends_with('\n') ? "\n" : "\n\n");
+  try {
+    shell.session.check_room_for(attached);
+  } catch (const ConversationTooLong& error) {
+    wrong_use(
+        concat("/read: ", printable(path), " is too long. ", error.what(), " Nothing is put before the message."));
+  }
+  shell.attached = attached;
   say(concat(text.size(), " bytes of ", printable(path), " go before your next message."));
 }
 
@@ -261,7 +293,7 @@ const std::vector<SlashCommand>& slash_commands() {
       {"/regen", "", "Answer the last message again", regenerate},
       {"/undo", "", "Take back the last message and its answer", undo},
       {"/edit", "", "Change the last message ($VISUAL, $EDITOR or in the line) and ask again", edit},
-      {"/save", "FILE", "Write the chat to a file (JSON)", save},
+      {"/save", "FILE", "Write the chat to a file (JSON); --force FILE replaces another chat", save},
       {"/load", "FILE", "Go on with a chat from a file", load},
       {"/system", "TEXT", "Set the system prompt; without TEXT show it, with \"\" remove it", system_prompt},
       {"/set", "PARAM VALUE", "Change a parameter, named as the flag; alone: list them", set},
@@ -281,9 +313,10 @@ void run_slash_command(Shell& shell, const std::string& line) {
   const auto& all = slash_commands();
   const auto command = std::find_if(all.begin(), all.end(), [&](const SlashCommand& c) { return c.name == name; });
   if (command == all.end()) {
-    wrong_use("a command that /help lists, found " + printable(name, 60) + " (// begins a message with a slash)");
+    wrong_use(concat("Unknown command ", printable(name, 60),
+                     ". /help lists the commands; // begins a message with a slash."));
   }
-  if (command->arguments.empty() && !argument.empty()) wrong_use(name + " takes no argument");
+  if (command->arguments.empty() && !argument.empty()) wrong_use(name + " takes no argument.");
   command->run(shell, argument);
 }
 

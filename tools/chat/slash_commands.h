@@ -18,6 +18,7 @@ struct Shell {
   AnswerFlags& flags;         // as /set changes them; the session's settings follow
   std::string template_name;  // for /show
   std::string attached;       // text that goes before the next message, from /read
+  std::string file;           // where the chat was last saved to or loaded from, which /save may replace; "": nowhere
 
   enum class Next { kPrompt, kAnswer, kLeave };
   Next next = Next::kPrompt;
