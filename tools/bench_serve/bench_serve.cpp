@@ -14,6 +14,7 @@
 #include "tools/bench_serve/load.h"
 #include "tools/bench_serve/plot.h"
 #include "tools/interrupt.h"
+#include "tools/output_file.h"
 
 namespace infer {
 namespace {
@@ -91,6 +92,7 @@ ordered_json level_json(const LevelResult& level) {
 }  // namespace
 
 int run_bench_serve(const BenchServeOptions& options) {
+  if (!options.plot.empty()) check_output_file(options.plot, "--plot");
   Endpoint endpoint = parse_endpoint(options.url);
   endpoint.api_key = read_api_key(options.api_key_file);
   endpoint.timeout_seconds = options.timeout_seconds;

@@ -14,6 +14,7 @@
 #include "src/text/logprobs.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
+#include "tools/output_file.h"
 #include "tools/perplexity/divergence.h"
 #include "tools/perplexity/logits_file.h"
 #include "tools/perplexity/scoring.h"
@@ -88,6 +89,7 @@ void print_text(const Result& r) {
 }  // namespace
 
 int run_perplexity(const PerplexityOptions& options) {
+  if (!options.save_logits.empty()) check_output_file(options.save_logits, "--save-logits");
   if (!options.save_logits.empty() && !options.kl_divergence.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "[perplexity] either --save-logits or --kl-divergence, found both");
   }

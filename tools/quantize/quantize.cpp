@@ -9,6 +9,7 @@
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "tools/interrupt.h"
+#include "tools/output_file.h"
 #include "tools/quantize/ordered_work.h"
 #include "tools/quantize/plan.h"
 #include "tools/quantize/summary.h"
@@ -102,6 +103,7 @@ void print_notes(const QuantizePlan& plan) {
 }  // namespace
 
 int run_quantize(const QuantizeOptions& options, std::ostream& out) {
+  if (!options.dry_run) check_output_file(options.output, "OUT");
   const std::unique_ptr<QuantizePlan> plan = plan_quantization(options);
   Summary summary;
   for (size_t i = 0; i < plan->conversions.size(); ++i) {

@@ -1,0 +1,35 @@
+#include "tools/output_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+
+namespace infer {
+
+void check_output_file(const std::string& path, const std::string& option) {
+  const auto refuse = [&](const std::string& reason) {
+    throw Error(ErrorCode::kIo,
+                concat("Cannot write ", path.empty() ? "a file without a name" : printable(path, 4096), ": ", reason));
+  };
+  const std::string other_name = concat("give another name with ", option, ".");
+  if (path.empty()) refuse(concat("name it with ", option, "."));
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) refuse(concat("it is a folder; ", other_name));
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const std::filesystem::path folder = parent.empty() ? "." : parent;
+  const std::string shown = printable(folder.string(), 4096);
+  if (!std::filesystem::exists(folder, ignored)) {
+    refuse(concat("there is no folder ", shown, ". Create it, or ", other_name));
+  }
+  if (!std::filesystem::is_directory(folder, ignored)) refuse(concat(shown, " is not a folder; ", other_name));
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    refuse(concat("no file can be created in ", shown, " (", std::strerror(errno), "); ", other_name));
+  }
+}
+
+}  // namespace infer

@@ -1,0 +1,12 @@
+// Files that a command writes after long work: what would keep it from writing them is said before the work begins.
+#pragma once
+
+#include <string>
+
+namespace infer {
+
+// Throws Error(kIo) with a sentence when `path` cannot become a file, written beside its name and renamed: its folder is
+// missing or takes no files, or it is a folder itself. Creates nothing. `option`: what the user named it with, "-o".
+void check_output_file(const std::string& path, const std::string& option);
+
+}  // namespace infer
