@@ -246,7 +246,9 @@ void add_answer_flags(CLI::App& app, AnswerFlags& flags) {
                  "When a chat fills the context: stop, or shift-turns: forget the oldest turns (default: stop)")
       ->check(CLI::IsMember({"stop", "shift-turns"}))
       ->type_name("WORD");
-  app.add_flag("--show-stats", flags.show_stats, "Tokens and speed after every answer of a chat");
+  app.add_flag("--show-stats,--stats", flags.show_stats,
+               "Tokens and speed after every answer of a chat; at the end the rate at which weights were read beside "
+               "what memory gives, measured then (about a second, 256 MiB)");
 }
 
 void add_sampling_flags(CLI::App& app, SamplingParams& s) {

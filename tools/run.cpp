@@ -19,6 +19,8 @@
 namespace infer {
 namespace {
 
+constexpr const char* kNoPrompt = "No prompt. Use -p TEXT, -f FILE, or pipe text in.";
+
 std::string full_prompt(const RunOptions& options) {
   std::string prompt = options.prompt;
   const auto append = [&](const std::string& text) {
@@ -46,7 +48,7 @@ int run_completion(const RunOptions& options, Engine& engine, const std::string&
   request.id = 1;
   request.prompt = tokenizer.encode(prompt, true, true);
   if (request.prompt.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[run] a prompt (-p, -f or piped input), found none");
+    throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
   }
   request.sampling = options.sampling;
   request.max_new_tokens = options.answer.n_predict;
@@ -57,24 +59,30 @@ int run_completion(const RunOptions& options, Engine& engine, const std::string&
   Detokenizer text;
   StopStrings stops(options.answer.stop);
   FinishReason finished = FinishReason::kNone;
+  bool at_line_start = true;
+  const auto write = [&](const std::string& more) {
+    if (!more.empty()) at_line_start = more.ends_with('\n');
+    write_text(more);
+  };
   while (!engine.idle()) {
     if (guard.interrupted() || stops.stopped()) {
       engine.cancel(1);
       break;
     }
     for (const Progress& p : engine.step()) {
-      for (const TokenId token : p.tokens) write_text(stops.add(text.add(tokenizer.piece(token, false))));
+      for (const TokenId token : p.tokens) write(stops.add(text.add(tokenizer.piece(token, false))));
       finished = p.finished;
     }
   }
-  write_text(stops.add(text.flush()) + stops.flush());
-  if (stdout_is_terminal()) write_text("\n");
+  write(stops.add(text.flush()) + stops.flush());
+  // With --raw a pipe gets the completion's bytes and nothing else.
+  if (!at_line_start && (stdout_is_terminal() || !options.raw)) write_text("\n");
   if (!options.quiet) {
     if (finished == FinishReason::kContextFull) {
-      std::fprintf(stderr, "the context of %lld tokens is full (-c sets it)\n",
+      std::fprintf(stderr, "The context of %lld tokens is full; the text ends here. Raise it with -c.\n",
                    static_cast<long long>(engine.context()));
     }
-    print_timings(engine);
+    print_timings(engine, options.answer.show_stats);
   }
   return guard.interrupted() ? 130 : 0;
 }
@@ -107,11 +115,13 @@ int run(const RunOptions& options) {
   if (!options.raw) chat_template = find_template(options, *model);
   const bool wants_chat = !system.empty() || !variables.is_null();
   if (!options.raw && !chat_template && wants_chat) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "[run] a model with a chat template, or --chat-template, for --system-prompt and --jinja-vars");
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "The model has no chat template, so --system-prompt and --jinja-vars have no place. Name a template with "
+        "--chat-template, or leave them out.");
   }
   if (prompt.empty() && chat_template && !stdin_is_terminal()) {
-    throw Error(ErrorCode::kInvalidArgument, "[run] a message (-p, -f or piped input), found none");
+    throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
   }
   Engine engine(std::move(model), options.model.engine_options());
   if (!options.quiet) note_long_context(engine);
@@ -127,23 +137,23 @@ int run(const RunOptions& options) {
   // An answer that goes into a file or a pipe is the only one, unless there is nothing to answer yet.
   chat.interactive = stdin_is_terminal() && (stdout_is_terminal() || prompt.empty()) && !options.single_turn;
   if (!chat.interactive && prompt.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[run] a prompt (-p or -f) for --single-turn, found none");
+    throw Error(ErrorCode::kInvalidArgument, "No prompt for --single-turn. Use -p TEXT or -f FILE.");
   }
   chat.quiet = options.quiet;
   return run_chat(engine, std::move(*chat_template), chat);
 }
 
-void print_timings(Engine& engine) {
+void print_timings(Engine& engine, bool bandwidth) {
   const EngineStats& s = engine.stats();
   const double decode = rate(s.decode_steps, s.decode_seconds);
   const double achieved = decode * static_cast<double>(engine.runner().bytes_per_token());
-  const double limit = decode > 0 ? engine.runner().read_bandwidth() : 0;
+  const double limit = bandwidth && decode > 0 ? engine.runner().read_bandwidth() : 0;
   std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s | generated %lld tokens, %.1f tokens/s",
                static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
                static_cast<long long>(s.generated_tokens), decode);
   if (limit > 0) {
-    std::fprintf(stderr, ", %.2f GB/s of weights (%.0f %% of %.1f GB/s read bandwidth)", achieved / 1e9,
-                 100 * achieved / limit, limit / 1e9);
+    // No share: weights that stay in the caches are read faster than memory gives them.
+    std::fprintf(stderr, ", weights read at %.2f GB/s (memory gives %.1f GB/s)", achieved / 1e9, limit / 1e9);
   }
   std::fprintf(stderr, " | logits %016llx\n", static_cast<unsigned long long>(engine.last_logits_hash()));
   print_profile(engine);

@@ -28,7 +28,8 @@ struct RunOptions {
 // Returns the exit code: 0, or 130 when Ctrl-C ended the answer. Throws Error.
 int run(const RunOptions& options);
 
-// Tokens, speeds, and what share of the memory bandwidth they are, as one line on standard error.
-void print_timings(Engine& engine);
+// Tokens and speeds as one line on standard error. `bandwidth`: also the rate at which weights were read beside what
+// the machine can read, which is measured now: it takes a good part of a second and 256 MiB.
+void print_timings(Engine& engine, bool bandwidth);
 
 }  // namespace infer

@@ -477,7 +477,7 @@ def a_template_without_system_role_still_gets_the_system_prompt():
 def stop_texts_end_the_answer():
     whole = answer_of(prompt="Hello", n=30)
     stop = whole[5:8]
-    expect_equal(answer_of("--stop", stop, prompt="Hello", n=30), whole[:whole.index(stop)], "the text before it")
+    expect_equal(answer_of("--stop", stop, prompt="Hello", n=30), whole[:whole.index(stop)] + "\n", "the text before it")
     raw = ("-m", SPM, "--raw", "--temp", 0, "-n", 30, "-q", "-p", "Hello")
     whole = succeeded(run(*raw)).out
     stop = whole[5:8]
@@ -511,7 +511,7 @@ def raw_means_plain_completion():
                          stdin=json.dumps({"messages": [{"role": "user", "content": "Hello"}],
                                            "add_generation_prompt": True}))).out
     raw = succeeded(run("-m", SPM, "--raw", "--temp", 0, "-n", 8, "-q", "-p", text)).out
-    expect_equal(answer_of(prompt="Hello"), raw, "the template applied by hand")
+    expect_equal(answer_of(prompt="Hello"), raw + "\n", "the template applied by hand")
 
 
 @test_each("--chat-template nonsense", "--chat-template /nowhere.jinja", "--jinja-vars [1]", "--jinja-vars {",

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import os
 import pathlib
 import re
 import signal
@@ -17,7 +18,8 @@ EOS = 2  # of SPM
 
 
 def completion(*arguments, model=SPM, **how):
-    return succeeded(run("run", "-m", model, *arguments, **how))
+    """--raw: the bytes of the text and no more."""
+    return succeeded(run("run", "--raw", "-m", model, *arguments, **how))
 
 
 def text_of(*arguments, **how):
@@ -40,7 +42,7 @@ def run_is_the_default_command():
 @test
 def flags_are_written_as_people_write_them():
     expected = text_of("-p", "once", "-n", "10", "--temp", "0", "-t", "2", "-ngl", "1", "-c", "64")
-    for flags in (["-p", "once", "-n10", "--temp=0", "-t2", "-ngl=1", "-c64"],
+    for flags in (["-p", "once", "-n=10", "--temp=0", "-t=2", "-ngl=1", "-c=64"],
                   ["--prompt=once", "--predict=10", "--temperature=0", "--threads=2", "--n-gpu-layers=1",
                    "--ctx-size=64"]):
         expect_equal(text_of(*flags), expected, f"text with {flags}")
@@ -63,7 +65,7 @@ def full_context_ends_the_text_and_is_said():
     for limit in ((), ("-n", 1000)):
         result = completion("-p", "once", "-c", 20, *limit, *GREEDY)
         expect(0 < n_generated(result) < 20, "ends in the context", result)
-        expect("the context of 20 tokens is full" in result.err, "and says so", result)
+        expect("The context of 20 tokens is full; the text ends here." in result.err, "and says so", result)
     expect("full" not in completion("-p", "once", "-c", 20, "-n", 3, *GREEDY).err, "not where -n ends it")
 
 
@@ -82,10 +84,45 @@ def quiet_says_nothing():
 
 @test
 def timings_are_one_line():
-    result = completion("-p", "once", "-n", 5, *GREEDY)
-    pattern = (r"prompt 2 tokens, [\d.]+ tokens/s \| generated 5 tokens, [\d.]+ tokens/s(, [\d.]+ GB/s of weights "
-               r"\(\d+ % of [\d.]+ GB/s read bandwidth\))? \| logits [0-9a-f]{16}\n")
-    expect(re.fullmatch(pattern, result.err), "standard error", result)
+    rates = r"prompt 2 tokens, [\d.]+ tokens/s \| generated 5 tokens, [\d.]+ tokens/s"
+    bandwidth = r", weights read at [\d.]+ GB/s \(memory gives [\d.]+ GB/s\)"
+    logits = r" \| logits [0-9a-f]{16}\n"
+    for flags, pattern in (((), rates + logits), (("--stats",), rates + bandwidth + logits)):
+        result = completion("-p", "once", "-n", 5, *GREEDY, *flags)
+        expect(re.fullmatch(pattern, result.err), f"standard error with {flags}", result)
+
+
+@test
+def memory_bandwidth_is_measured_on_request_only():
+    """The probe reads 256 MiB, which shows in the largest memory the program had."""
+    def peak(*flags):
+        command = [BINARY, *map(str, ("run", "-m", SPM, "-p", "once", "-n", 5, *GREEDY, *flags))]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        expect_equal(process.returncode, 0, "exit code")
+        return usage.ru_maxrss // 1024  # MiB
+
+    plain = peak()
+    expect(plain < 128, f"{plain} MiB without --stats")
+    expect(peak("--stats") > plain + 128, "--stats measures")
+
+
+@test
+def text_ends_its_line_unless_raw():
+    flags = ("run", "-m", SPM, "-p", "once", "-n", 5, *GREEDY, "-q")
+    text = succeeded(run(*flags, "--raw")).out
+    expect(text and not text.endswith("\n"), "a text without the end of a line", text)
+    expect_equal(succeeded(run(*flags)).out, text + "\n", "the text of a pipe")
+    # A text that ends its line gets no second end.
+    newline = json.loads(succeeded(run("tokenize", "-m", SPM, "--json", "--no-add-special", "\n")).out)["tokens"][-1]
+    forced = ("--logit-bias", f"{newline}+1000")
+    ended = succeeded(run(*flags, *forced, "--raw")).out
+    expect(ended.endswith("\n"), "a text that ends with a line feed", ended)
+    expect_equal(succeeded(run(*flags, *forced)).out, ended, "the same text")
+    # Nothing said, nothing written.
+    expect_equal(succeeded(run(*flags, "--logit-bias", f"{EOS}+1000")).out, "", "an empty text")
 
 
 @test

@@ -19,7 +19,8 @@ def run_text(prompt, *flags):
 
 
 def run_chat(message, *flags):
-    return succeeded(run("run", "-m", DEMO_TARGET, "--quiet", "-p", message, *flags)).out
+    """The answer that `infer run` writes, without the end of its line."""
+    return succeeded(run("run", "-m", DEMO_TARGET, "--quiet", "-p", message, *flags)).out.removesuffix("\n")
 
 
 def question(**fields):

@@ -40,7 +40,7 @@ void AnswerPrinter::end_reasoning() {
 
 void AnswerPrinter::end() {
   if (shown_ != Shown::kAnswer) end_reasoning();
-  if (stdout_is_terminal() && !at_line_start_) write_text("\n");
+  if (!at_line_start_) write_text("\n");
 }
 
 }  // namespace infer

@@ -10,7 +10,7 @@ class AnswerPrinter {
   explicit AnswerPrinter(bool show_reasoning) : show_reasoning_(show_reasoning) {}
 
   void add(bool reasoning, std::string_view text);
-  // Ends the answer; on a terminal also its line.
+  // Ends the answer, and its line unless it ended that itself; an answer without text leaves no line.
   void end();
 
  private:

@@ -199,7 +199,7 @@ class Chat {
 int run_chat(Engine& engine, ChatTemplate chat_template, const ChatOptions& options) {
   Chat chat(engine, std::move(chat_template), options);
   const int code = options.interactive ? chat.run() : chat.answer_once();
-  if (!options.quiet) print_timings(engine);
+  if (!options.quiet) print_timings(engine, options.answer.show_stats);
   return code;
 }
 
