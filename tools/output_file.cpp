@@ -11,13 +11,13 @@
 
 namespace infer {
 
-void check_output_file(const std::string& path, const std::string& option) {
+void check_output_file(const std::string& path, const std::string& how) {
   const auto refuse = [&](const std::string& reason) {
     throw Error(ErrorCode::kIo,
                 concat("Cannot write ", path.empty() ? "a file without a name" : printable(path, 4096), ": ", reason));
   };
-  const std::string other_name = concat("give another name with ", option, ".");
-  if (path.empty()) refuse(concat("name it with ", option, "."));
+  const std::string other_name = concat("give another name ", how, ".");
+  if (path.empty()) refuse(concat("name one ", how, "."));
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) refuse(concat("it is a folder; ", other_name));
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();

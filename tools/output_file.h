@@ -5,8 +5,9 @@
 
 namespace infer {
 
-// Throws Error(kIo) with a sentence when `path` cannot become a file, written beside its name and renamed: its folder is
-// missing or takes no files, or it is a folder itself. Creates nothing. `option`: what the user named it with, "-o".
-void check_output_file(const std::string& path, const std::string& option);
+// Throws Error(kIo) with a sentence when `path` cannot become a file, written beside its name and renamed: its folder
+// is missing or takes no files, or it is a folder itself. Creates nothing. `how`: how the user names it, "with -o" or
+// "as OUT".
+void check_output_file(const std::string& path, const std::string& how);
 
 }  // namespace infer

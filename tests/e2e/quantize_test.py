@@ -341,8 +341,8 @@ def wrong_arguments():
 def places_that_cannot_be_written():
     with tempfile.TemporaryDirectory() as name:
         out = pathlib.Path(name)
-        refused(FAILED, ["No such file"], model(), out / "no" / "m.gguf", "Q8_0", folder_of=out)
-        refused(FAILED, ["directory"], model(), out, "Q8_0", folder_of=out)
+        refused(FAILED, ["there is no folder"], model(), out / "no" / "m.gguf", "Q8_0", folder_of=out)
+        refused(FAILED, ["it is a folder"], model(), out, "Q8_0", folder_of=out)
         refused(FAILED, [], model(), "/proc/m.gguf", "Q8_0")
 
 

@@ -92,7 +92,7 @@ ordered_json level_json(const LevelResult& level) {
 }  // namespace
 
 int run_bench_serve(const BenchServeOptions& options) {
-  if (!options.plot.empty()) check_output_file(options.plot, "--plot");
+  if (!options.plot.empty()) check_output_file(options.plot, "with --plot");
   Endpoint endpoint = parse_endpoint(options.url);
   endpoint.api_key = read_api_key(options.api_key_file);
   endpoint.timeout_seconds = options.timeout_seconds;

@@ -95,7 +95,7 @@ bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFi
 }  // namespace
 
 int run_imatrix(const ImatrixOptions& options) {
-  check_output_file(options.out, "-o");
+  check_output_file(options.out, "with -o");
   if (options.file.empty() && options.in_files.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
                 "[imatrix] a text (-f) or importance matrices to add up (--in-file), found neither");

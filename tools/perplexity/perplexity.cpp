@@ -89,7 +89,7 @@ void print_text(const Result& r) {
 }  // namespace
 
 int run_perplexity(const PerplexityOptions& options) {
-  if (!options.save_logits.empty()) check_output_file(options.save_logits, "--save-logits");
+  if (!options.save_logits.empty()) check_output_file(options.save_logits, "with --save-logits");
   if (!options.save_logits.empty() && !options.kl_divergence.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "[perplexity] either --save-logits or --kl-divergence, found both");
   }

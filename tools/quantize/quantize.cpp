@@ -103,7 +103,7 @@ void print_notes(const QuantizePlan& plan) {
 }  // namespace
 
 int run_quantize(const QuantizeOptions& options, std::ostream& out) {
-  if (!options.dry_run) check_output_file(options.output, "OUT");
+  if (!options.dry_run) check_output_file(options.output, "as OUT");
   const std::unique_ptr<QuantizePlan> plan = plan_quantization(options);
   Summary summary;
   for (size_t i = 0; i < plan->conversions.size(); ++i) {
