@@ -37,7 +37,8 @@ def a_file_is_dropped_with_the_message_that_was_too_long_for_it():
         ready(terminal)
         command(terminal, f"/read {path}", "go before your next message")
         command(terminal, "more " * 60, "The text of /read is dropped", "the context holds 128")
-        expect(answer_of("-c", 128, prompt="Hello").strip() in say(terminal, "Hello"), "the chat is usable", terminal.text)
+        expect(answer_of("-c", 128, prompt="Hello").strip() in say(terminal, "Hello"), "the chat is usable",
+               terminal.text)
 
 
 @test

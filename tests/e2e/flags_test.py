@@ -108,7 +108,8 @@ def an_option_takes_one_value():
         expect("Unexpected argument foo." in result.err, "the word is named", result)
     whole = succeeded(run("-m", SPM, "-p", "once", "-n", 20, "--temp", 0, "-q", "--raw")).out
     stop = whole[4:7]
-    stopped = succeeded(run("-m", SPM, "-p", "once", "-n", 20, "--temp", 0, "-q", "--raw", "-r", "no such text", "-r", stop))
+    stopped = succeeded(run("-m", SPM, "-p", "once", "-n", 20, "--temp", 0, "-q", "--raw", "-r", "no such text",
+                            "-r", stop))
     expect_equal(stopped.out, whole[:whole.index(stop)], "the text before the second -r")
 
 

@@ -4,6 +4,7 @@ The transcript is kept with and without terminal sequences. Waiting has a limit 
 loaded machine fails no test.
 """
 
+import codecs
 import fcntl
 import os
 import pty
@@ -45,6 +46,8 @@ class Terminal:
                                         preexec_fn=take_terminal, close_fds=True)
         os.close(side)
         self.raw = b""
+        self.screen = None  # a Screen that shows what is written and answers the program
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._seen = 0  # characters of the plain transcript that expect() has passed
 
     def __enter__(self):
@@ -57,6 +60,9 @@ class Terminal:
         os.close(self._main)
 
     def resize(self, rows, columns, notify=True):
+        if notify and self.screen:
+            self._read(0)
+            self.screen.resize(rows, columns)
         fcntl.ioctl(self._main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         if notify:
             self.process.send_signal(signal.SIGWINCH)
@@ -75,6 +81,11 @@ class Terminal:
         except OSError:  # the program is gone
             data = b""
         self.raw += data
+        if self.screen:
+            self.screen.feed(self._decoder.decode(data))
+            if self.screen.replies:
+                os.write(self._main, self.screen.replies)
+                self.screen.replies = b""
         return bool(data)
 
     def type(self, text):
@@ -102,6 +113,14 @@ class Terminal:
             if not self._read(0.2) and self.process.poll() is not None and not self._read(0):
                 raise Failure(f"the program ended ({self.process.returncode}) before {pattern!r} appeared:\n"
                               f"{self.text[-3000:]}")
+
+    def until(self, holds, describe, timeout=PATIENCE):
+        """Reads until `holds()`; `describe()` says what is missing when it does not come."""
+        deadline = time.monotonic() + timeout
+        while not holds():
+            if time.monotonic() > deadline:
+                raise Failure(f"within {timeout} s: {describe()}")
+            self._read(0.2)
 
     def wait(self, timeout=PATIENCE):
         """Waits for the program's end; its exit code."""

@@ -92,10 +92,10 @@ class Chat {
         continue;
       }
       leaves_on_interrupt_ = false;
-      editor.remember(input.text);
-      // A paste brings its lines all at once.
+      // A paste or the history brings its lines all at once.
       if (std::optional<std::string> message =
               reader.unfinished() || input.text.find('\n') == std::string::npos ? reader.add(input.text) : input.text) {
+        editor.remember(typed_form(*message));
         return message;
       }
     }

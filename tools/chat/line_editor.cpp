@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <histedit.h>
 #include <langinfo.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
@@ -18,15 +20,18 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "tools/chat/line_screen.h"
 #include "tools/chat/terminal_input.h"
+#include "tools/chat/wide_text.h"
 #include "tools/terminal.h"
 
 namespace infer {
 namespace {
 
 constexpr int kHistoryLines = 1000;
-constexpr size_t kTypedPaste = 400;     // pastes of one line up to this many bytes appear as if typed
-constexpr wchar_t kEscapeMark = L'\1';  // encloses what takes no room on the screen
+constexpr size_t kTypedPaste = 400;          // pastes of one line up to this many bytes appear as if typed
+constexpr size_t kMostRemembered = 1 << 16;  // bytes of a text that is kept in the history
+constexpr char kLineFeedInFile = '\v';       // stands for a line feed within an entry of the history file
 
 // libedit reads and draws characters as the locale says.
 void choose_utf8_locale() {
@@ -34,40 +39,25 @@ void choose_utf8_locale() {
   if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-static_assert(sizeof(wchar_t) == 4);
-
-std::wstring to_wide(std::string_view text) {
-  std::wstring wide;
-  while (!text.empty()) {
-    char32_t character = 0;
-    const size_t n = utf8_character(text, character);
-    wide += n == 0 ? L'\uFFFD' : static_cast<wchar_t>(character);
-    text.remove_prefix(std::max<size_t>(n, 1));
-  }
-  return wide;
+// Whether the terminal moves its cursor as ANSI terminals do. On others libedit draws the line as well as it can.
+bool is_ansi_terminal() {
+  const char* term = std::getenv("TERM");
+  return term && *term && std::strcmp(term, "dumb") != 0;
 }
 
-std::string to_utf8(std::wstring_view wide) {
-  std::string text;
-  for (const wchar_t w : wide) {
-    const char32_t c = static_cast<char32_t>(w);
-    if (c < 0x80) {
-      text += static_cast<char>(c);
-    } else if (c < 0x800) {
-      text += static_cast<char>(0xC0 | c >> 6);
-      text += static_cast<char>(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-      text += static_cast<char>(0xE0 | c >> 12);
-      text += static_cast<char>(0x80 | (c >> 6 & 0x3F));
-      text += static_cast<char>(0x80 | (c & 0x3F));
-    } else {
-      text += static_cast<char>(0xF0 | c >> 18);
-      text += static_cast<char>(0x80 | (c >> 12 & 0x3F));
-      text += static_cast<char>(0x80 | (c >> 6 & 0x3F));
-      text += static_cast<char>(0x80 | (c & 0x3F));
-    }
+void write_to_terminal(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(STDERR_FILENO, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    bytes.remove_prefix(static_cast<size_t>(n));
   }
-  return text;
+}
+
+winsize terminal_size() {
+  winsize size = {};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) return {24, 80, 0, 0};
+  return size;
 }
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
@@ -80,11 +70,18 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 struct LineEditor::Impl {
   Options options;
+  // libedit edits the line, and `screen` draws it: libedit's own drawing goes nowhere, as it loses its place among wide
+  // characters and when the terminal is resized.
+  const bool draws = is_ansi_terminal();
+  LineScreen screen;
+  std::FILE* nowhere = nullptr;
+  bool unsettled = false;  // resized, and the terminal has not told yet where its cursor is
   EditLine* editor = nullptr;
   HistoryW* history = nullptr;
   std::wstring prompt;
   std::string typed_ahead;
   TerminalInput* input = nullptr;                           // while read() runs
+  std::wstring prefill;                                     // to stand in the line before anything is typed
   std::deque<wchar_t> queue;                                // characters to come before those of `input`
   std::vector<std::pair<std::string, std::string>> pastes;  // what stands in the line for it, its text
   Event event = Event::kLine;
@@ -92,11 +89,13 @@ struct LineEditor::Impl {
 
   explicit Impl(Options o) : options(std::move(o)) {
     choose_utf8_locale();
-    editor = el_init("infer", stdin, stderr, stderr);
+    if (draws) nowhere = std::fopen("/dev/null", "we");
+    std::FILE* drawing = nowhere ? nowhere : stderr;
+    editor = el_init_fd("infer", stdin, drawing, drawing, STDIN_FILENO, STDERR_FILENO, STDERR_FILENO);
     history = history_winit();
-    if (!editor || !history) {
+    if (!editor || !history || (draws && !nowhere)) {
       release();
-      throw Error(ErrorCode::kIo, "[terminal] the line editor can not be started");
+      throw Error(ErrorCode::kIo, "[terminal] the line editor cannot be started; pipe text in, or use --single-turn");
     }
     HistEventW outcome;
     history_w(history, &outcome, H_SETSIZE, kHistoryLines);
@@ -105,11 +104,15 @@ struct LineEditor::Impl {
     el_wset(editor, EL_CLIENTDATA, this);
     el_wset(editor, EL_EDITOR, L"emacs");
     el_wset(editor, EL_SIGNAL, 0);
-    el_wset(editor, EL_PROMPT_ESC, get_prompt, kEscapeMark);
+    el_wset(editor, EL_PROMPT, get_prompt);
     el_wset(editor, EL_GETCFN, get_character);
     el_wset(editor, EL_ADDFN, L"complete-command", L"Complete a command", complete);
     el_wset(editor, EL_BIND, L"^I", L"complete-command", nullptr);
     el_wset(editor, EL_BIND, L"^R", L"em-inc-search-prev", nullptr);
+    if (draws) {
+      el_wset(editor, EL_ADDFN, L"clear-and-redraw", L"Clear the screen", clear_screen);
+      el_wset(editor, EL_BIND, L"^L", L"clear-and-redraw", nullptr);
+    }
     el_source(editor, nullptr);  // the user's own ~/.editrc; no matter if there is none
     load_history();
   }
@@ -119,6 +122,7 @@ struct LineEditor::Impl {
   void release() {
     if (editor) el_end(editor);
     if (history) history_wend(history);
+    if (nowhere) std::fclose(nowhere);
   }
 
   static Impl& of(EditLine* editor) {
@@ -132,7 +136,9 @@ struct LineEditor::Impl {
   // 1: a character, 0: end of input, -1: the line is given up.
   static int get_character(EditLine* editor, wchar_t* character) {
     Impl& self = of(editor);
+    if (!self.prefill.empty()) el_winsertstr(editor, std::exchange(self.prefill, L"").c_str());
     for (;;) {
+      if (self.queue.empty() && !self.input->has_more()) self.redraw();
       if (!self.queue.empty()) {
         *character = self.queue.front();
         self.queue.pop_front();
@@ -147,16 +153,22 @@ struct LineEditor::Impl {
           self.take_paste(std::move(item.paste));
           break;
         case TerminalInput::Event::kResized:
-          el_resize(editor);
-          el_wset(editor, EL_REFRESH);
+          self.resized();
+          break;
+        case TerminalInput::Event::kPosition:
+          self.settle(item.column);
+          break;
+        case TerminalInput::Event::kNone:
           break;
         case TerminalInput::Event::kContinued:
           el_wset(editor, EL_PREP_TERM, 1);
-          el_wset(editor, EL_REFRESH);
+          self.screen.forget();
+          if (!self.draws) el_wset(editor, EL_REFRESH);
           break;
         case TerminalInput::Event::kInterrupted: {
           const LineInfoW* line = el_wline(editor);
           self.was_empty = line->lastchar == line->buffer;
+          self.finish({line->buffer, static_cast<size_t>(line->lastchar - line->buffer)}, false);
           self.event = Event::kInterrupted;
           return -1;
         }
@@ -165,6 +177,44 @@ struct LineEditor::Impl {
           return 0;
       }
     }
+  }
+
+  // Brings the terminal to what the line is now.
+  void redraw() {
+    if (!draws || unsettled) return;
+    const LineInfoW* line = el_wline(editor);
+    write_to_terminal(screen.show({line->buffer, static_cast<size_t>(line->lastchar - line->buffer)},
+                                  static_cast<size_t>(line->cursor - line->buffer)));
+  }
+
+  void resized() {
+    el_resize(editor);
+    if (!draws) {
+      el_wset(editor, EL_REFRESH);
+      return;
+    }
+    const winsize size = terminal_size();
+    screen.resize(size.ws_row, size.ws_col);
+    unsettled = true;
+    input->ask_position();
+  }
+
+  void settle(int column) {
+    if (!std::exchange(unsettled, false)) return;
+    write_to_terminal(screen.settle(column));
+  }
+
+  // Leaves the line, complete, on the terminal.
+  void finish(std::wstring_view text, bool new_line) {
+    if (!draws) return;
+    settle(-1);
+    write_to_terminal(screen.show(text, text.size()) + screen.finish(new_line));
+  }
+
+  static unsigned char clear_screen(EditLine* editor, int) {
+    write_to_terminal("\033[H\033[2J");
+    of(editor).screen.forget();
+    return CC_REFRESH;
   }
 
   void take_paste(std::string text) {
@@ -193,7 +243,10 @@ struct LineEditor::Impl {
         common.resize(std::mismatch(common.begin(), common.end(), word.begin(), word.end()).first - common.begin());
       }
     }
-    if (matches == 0 || (matches > 1 && common.size() == typed.size())) return CC_REFRESH_BEEP;
+    if (matches == 0 || (matches > 1 && common.size() == typed.size())) {
+      write_to_terminal("\a");
+      return CC_REFRESH;
+    }
     el_winsertstr(editor, to_wide(common.substr(typed.size()) + (matches == 1 ? " " : "")).c_str());
     return CC_REFRESH;
   }
@@ -208,7 +261,10 @@ struct LineEditor::Impl {
       if (lines.size() > kHistoryLines) lines.pop_front();
     }
     HistEventW outcome;
-    for (const std::string& line : lines) history_w(history, &outcome, H_ENTER, to_wide(line).c_str());
+    for (std::string line : lines) {
+      std::replace(line.begin(), line.end(), kLineFeedInFile, '\n');
+      history_w(history, &outcome, H_ENTER, to_wide(line).c_str());
+    }
     if (n > 2 * kHistoryLines) shorten_history(lines);
   }
 
@@ -232,7 +288,9 @@ struct LineEditor::Impl {
     if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
     const int file = open(options.history_file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0) return;
-    const std::string entry = line + "\n";
+    std::string entry = line;
+    std::replace(entry.begin(), entry.end(), '\n', kLineFeedInFile);
+    entry += '\n';
     [[maybe_unused]] const auto n = write(file, entry.data(), entry.size());
     close(file);
   }
@@ -243,14 +301,16 @@ LineEditor::~LineEditor() = default;
 
 LineEditor::Input LineEditor::read(const std::string& prompt, const std::string& prefill) {
   Impl& self = *impl_;
-  const std::wstring on = to_wide(style_on_stderr(Style::kPrompt)), off = to_wide(style_end_on_stderr());
   self.prompt = to_wide(prompt);
-  if (!on.empty()) self.prompt = kEscapeMark + on + kEscapeMark + self.prompt + kEscapeMark + off + kEscapeMark;
+  const winsize size = terminal_size();
+  self.screen.begin(self.prompt, std::string(style_on_stderr(Style::kPrompt)), std::string(style_end_on_stderr()),
+                    size.ws_row, size.ws_col);
+  self.unsettled = false;
   self.event = Event::kLine;
   self.was_empty = false;
   self.pastes.clear();
   self.queue.clear();
-  for (const wchar_t c : to_wide(without_controls(prefill))) self.queue.push_back(c);
+  self.prefill = to_wide(without_controls(prefill));
 
   TerminalInput input(self.typed_ahead);
   self.input = &input;
@@ -262,17 +322,19 @@ LineEditor::Input LineEditor::read(const std::string& prompt, const std::string&
   self.input = nullptr;
   if (self.event == Event::kInterrupted) return {Event::kInterrupted, "", self.was_empty};
   if (!line || length <= 0) return {Event::kEnd, ""};
-  std::string text = to_utf8({line, static_cast<size_t>(length)});
-  if (text.ends_with('\n')) text.pop_back();
+  std::wstring typed(line, static_cast<size_t>(length));
+  if (typed.ends_with(L'\n')) typed.pop_back();
+  self.finish(typed, true);
+  std::string text = to_utf8(typed);
   for (const auto& [sign, paste] : self.pastes) replace_all(text, sign, paste);
   return {Event::kLine, text};
 }
 
-void LineEditor::remember(const std::string& line) {
-  if (line.empty() || line.find('\n') != std::string::npos) return;
+void LineEditor::remember(const std::string& text) {
+  if (text.empty() || text.size() > kMostRemembered) return;
   HistEventW outcome;
-  history_w(impl_->history, &outcome, H_ENTER, to_wide(line).c_str());
-  impl_->append_to_file(line);
+  history_w(impl_->history, &outcome, H_ENTER, to_wide(text).c_str());
+  impl_->append_to_file(text);
 }
 
 std::string default_history_file() {

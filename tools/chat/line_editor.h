@@ -1,4 +1,5 @@
-// Lines typed on a terminal: editing and history (libedit), pastes of any size, Ctrl-C. What is typed is UTF-8. The
+// Lines typed on a terminal: editing and history (libedit), pastes of any size, Ctrl-C. What is typed is UTF-8; the
+// line may hold wide characters, combining marks and line feeds, and stays in order when the terminal is resized. The
 // prompt and the line under way go to standard error, so that standard output holds answers only.
 // One at a time; it takes SIGINT, SIGWINCH, SIGCONT, SIGTERM and SIGHUP only while read() runs.
 #pragma once
@@ -28,14 +29,14 @@ class LineEditor {
   };
   struct Input {
     Event event;
-    std::string text;    // the line, without its end; a paste may have brought several lines
+    std::string text;    // the line, without its end; several lines from a paste, the history or `prefill`
     bool empty = false;  // kInterrupted: nothing had been typed
   };
   // `prefill` stands in the line already.
   Input read(const std::string& prompt, const std::string& prefill = "");
 
-  // Adds to the history, of this run and in the file; texts of several lines are left out.
-  void remember(const std::string& line);
+  // Adds to the history, of this run and in the file; a text may have several lines. Texts above 64 KiB are left out.
+  void remember(const std::string& text);
 
  private:
   struct Impl;

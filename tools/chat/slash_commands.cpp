@@ -114,8 +114,6 @@ void edit(Shell& shell, const std::string&) {
     if (edited.empty()) wrong_use("/edit: the message is empty; nothing is changed.");
     changed.add("user", edited);
     shell.next = Shell::Next::kAnswer;
-  } else if (message.find('\n') != std::string::npos) {
-    wrong_use("/edit: a message of several lines needs an editor. Set EDITOR.");
   } else {
     // Typed, a slash at the beginning is two.
     shell.prefill = typed_form(message.starts_with('/') ? "/" + message : message);

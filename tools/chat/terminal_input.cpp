@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
@@ -19,6 +21,7 @@ namespace {
 constexpr std::string_view kPasteOn = "\033[?2004h", kPasteOff = "\033[?2004l";
 constexpr std::string_view kPasteBegin = "\033[200~", kPasteEnd = "\033[201~";
 constexpr int kEscapeWait = 50;        // ms within which the rest of a terminal's sequence follows its first byte
+constexpr int kPositionWait = 300;     // ms within which a terminal tells where its cursor is, if it does
 constexpr int kPasteWait = 5000;       // ms without any byte after which a paste has ended, marked or not
 constexpr size_t kMaxPaste = 1 << 26;  // bytes
 
@@ -75,11 +78,40 @@ bool TerminalInput::fill(int milliseconds) {
   }
 }
 
+bool TerminalInput::has_more() { return !bytes_.empty() || fill(0); }
+
+void TerminalInput::ask_position() {
+  ++questions_;
+  waiting_ = true;
+  tell_terminal("\033[6n");
+}
+
+bool TerminalInput::take_position(int& column) {
+  if (questions_ == 0) return false;
+  // ESC [ row ; column R
+  const auto is_begun = [&] {
+    return bytes_.size() < 2
+               ? bytes_ == "\033"
+               : bytes_.starts_with("\033[") && bytes_.find_first_not_of("0123456789;", 2) == std::string::npos;
+  };
+  while (is_begun() && fill(kEscapeWait)) {
+  }
+  const size_t end = bytes_.starts_with("\033[") ? bytes_.find_first_not_of("0123456789;", 2) : std::string::npos;
+  const size_t semicolon = bytes_.find(';');
+  if (end == std::string::npos || bytes_[end] != 'R' || semicolon > end || end > 16) return false;
+  column = std::atoi(bytes_.c_str() + semicolon + 1) - 1;
+  bytes_.erase(0, end + 1);
+  --questions_;
+  return true;
+}
+
 TerminalInput::Item TerminalInput::next() {
   while (bytes_.empty()) {
     if (ended_) return {Event::kEnd};
     pollfd waited[2] = {{STDIN_FILENO, POLLIN, 0}, {pipe_[0], POLLIN, 0}};
-    if (poll(waited, 2, -1) < 0 && errno != EINTR) return {Event::kEnd};
+    const int ready = poll(waited, 2, waiting_ ? kPositionWait : -1);
+    if (ready < 0 && errno != EINTR) return {Event::kEnd};
+    if (ready == 0 && std::exchange(waiting_, false)) return {Event::kPosition};
     char number = 0;
     if (read(pipe_[0], &number, 1) == 1) {
       switch (number) {
@@ -94,6 +126,10 @@ TerminalInput::Item TerminalInput::next() {
       }
     }
     if (waited[0].revents != 0) fill(0);
+  }
+  if (int column = -1; take_position(column)) {
+    const bool answers = questions_ == 0 && std::exchange(waiting_, false);
+    return answers ? Item{Event::kPosition, 0, {}, column} : Item{Event::kNone};
   }
   while (bytes_[0] == '\033' && bytes_.size() < kPasteBegin.size() && kPasteBegin.starts_with(bytes_)) {
     if (!fill(kEscapeWait)) break;

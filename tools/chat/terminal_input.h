@@ -24,13 +24,20 @@ class TerminalInput {
     kResized,      // the terminal has another size
     kContinued,    // the program was stopped and goes on
     kEnd,          // end of input, or asked to end
+    kPosition,     // the terminal told where its cursor is, or did not in time
+    kNone,         // nothing that matters
   };
   struct Item {
     Event event;
     char32_t character = 0;  // kCharacter
     std::string paste = {};  // kPaste: UTF-8, lines end with \n, no other control characters but tab
+    int column = -1;         // kPosition: from 0; -1: not told
   };
   Item next();  // waits
+  // Whether next() has something typed to return at once.
+  bool has_more();
+  // Asks the terminal for its cursor's position; of several questions the last is answered with kPosition.
+  void ask_position();
 
  private:
   static constexpr int kSignals[] = {SIGINT, SIGWINCH, SIGCONT, SIGTERM, SIGHUP};
@@ -38,11 +45,15 @@ class TerminalInput {
   // Waits for a byte more, for at most `milliseconds` (-1: for ever). False: none came.
   bool fill(int milliseconds);
   std::string read_paste();
+  // Takes the terminal's answer to ask_position() off the front of what was read; false when there is none.
+  bool take_position(int& column);
 
   std::string& bytes_;
   int pipe_[2] = {-1, -1};  // signal handlers write to it
   struct sigaction before_[5] = {};
   bool ended_ = false;
+  int questions_ = 0;     // positions asked for that the terminal has not told
+  bool waiting_ = false;  // next() owes a kPosition
 };
 
 }  // namespace infer
