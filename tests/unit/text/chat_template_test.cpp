@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <ctime>
+
 #include "tests/unit/text/jinja_support.h"
 
 namespace infer {
@@ -82,6 +84,15 @@ TEST_CASE("a final message is continued") {
                      {"content", {{{"type", "text"}, {"text", "one"}}, {{"type", "text"}, {"text", "two"}}}}}});
   parts.continue_final_message = true;
   CHECK(ChatTemplate::parse("{% for p in messages[0].content %}{{ p.text }};{% endfor %}").render(parts) == "one;two");
+}
+
+// A search that compares at every place takes 10^11 comparisons here.
+TEST_CASE("a long final message is found in linear time") {
+  const std::string begun = std::string(600000, 'a') + "b";
+  const std::clock_t start = std::clock();
+  const std::string prompt = continued("{% for m in messages %}{{ m.content }}{% endfor %}{{ 'a' * 1200000 }}", begun);
+  CHECK(prompt == "Q" + begun);
+  CHECK(std::clock() - start < 4 * CLOCKS_PER_SEC);
 }
 
 TEST_CASE("what is no conversation is refused") {
