@@ -47,9 +47,27 @@ def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=Fa
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
+class Sandbox(jinja2.sandbox.SandboxedEnvironment):
+    """Templates may change lists and dicts of their own, not those of the caller."""
+
+    given = frozenset()  # id() of each list and dict that the caller gave
+
+    def is_safe_attribute(self, obj, attr, value):
+        if id(obj) in self.given and jinja2.sandbox.modifies_known_mutable(obj, attr):
+            return False
+        return super().is_safe_attribute(obj, attr, value)
+
+
+def containers(value):
+    """id() of the value's lists and dicts, at any depth."""
+    if isinstance(value, (list, dict)):
+        yield id(value)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from containers(item)
+
+
 def environment():
-    env = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
-                                                       extensions=[Generation, jinja2.ext.loopcontrols])
+    env = Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
     env.filters["tojson"] = tojson
     env.globals["raise_exception"] = raise_exception
     env.globals["strftime_now"] = NOW.strftime
@@ -57,8 +75,10 @@ def environment():
 
 
 def outcome(env, template, context):
+    context = copy.deepcopy(context)
+    env.given = frozenset(containers(context))
     try:
-        return {"expected": env.from_string(template).render(**copy.deepcopy(context))}
+        return {"expected": env.from_string(template).render(**context)}
     except Raised as error:
         return {"error": str(error), "kind": "raised"}
     except jinja2.TemplateSyntaxError as error:
@@ -66,6 +86,36 @@ def outcome(env, template, context):
     except Exception as error:  # whatever Python says
         return {"error": str(error), "kind": type(error).__name__}
 
+
+# Each begins with a list `l` and a dict `m` of the template's own.
+CHANGES = ["{% set l = [3, 1, 2] %}{% set m = {'a': 1, 'b': [2]} %}" + rest for rest in (
+    "{{ l.append(4) }}{{ l }}", "{{ l.extend('xy') }}{{ l }}", "{{ l.extend(l) }}{{ l }}", "{{ l.extend(5) }}",
+    "{{ l.insert(1, 'x') }}{{ l }}", "{{ l.insert(-1, 'x') }}{{ l }}", "{{ l.insert(99, 'x') }}{{ l.insert(-99, 'y') }}{{ l }}",
+    "{{ l.pop() }}{{ l }}", "{{ l.pop(0) }}{{ l }}", "{{ l.pop(-2) }}{{ l }}", "{{ l.pop(3) }}", "{{ l.pop(-4) }}", "{{ [].pop() }}",
+    "{{ l.remove(1) }}{{ l }}", "{{ l.remove(9) }}", "{{ l.reverse() }}{{ l }}", "{{ l.sort() }}{{ l }}",
+    "{{ l.sort(reverse=true) }}{{ l }}", "{{ l.append('a') or l.sort() }}", "{{ l.clear() }}{{ l }}",
+    "{% macro k(x) %}{{ -x }}{% endmacro %}{{ l.sort(key=k) }}{{ l }}", "{{ l.append() }}", "{{ l.append(1, 2) }}",
+    "{% set c = l.copy() %}{{ c.append(4) }}{{ l }}{{ c }}", "{% set c = l %}{{ c.append(4) }}{{ l }}", "{{ (l | list).append(4) }}{{ l }}",
+    "{% set c = l[:] %}{{ c.append(4) }}{{ l }}{{ c }}", "{% set c = l + [] %}{{ c.append(4) }}{{ l }}", "{{ l.append(l) }}{{ l }}",
+    "{{ l.append(l) }}{{ l == l }}", "{{ l.append(l) }}{{ l | tojson }}", "{{ m.update(m=m) }}{{ m }}", "{{ l.append(m) or m.update(l=l) }}{{ l }}",
+    "{% for x in l %}{% if x < 6 %}{{ l.append(x + 3) or '' }}{% endif %}{{ x }} {% endfor %}{{ l }}",
+    "{% for x in l %}{{ x }}{{ loop.last }}{{ l.append(9) if loop.index < 3 else '' }} {% endfor %}",
+    "{% for x in l %}{{ l.pop() }}{% endfor %}{{ l }}", "{% for x in l %}{{ loop.length }}{{ l.append(1) if loop.first }}{% endfor %}",
+    "{{ m.update({'c': 3}) }}{{ m }}", "{{ m.update(a=5, d=6) }}{{ m }}", "{{ m.update([['x', 1], ('y', 2)]) }}{{ m }}", "{{ m.update(5) }}",
+    "{{ m.update({}, {}) }}", "{{ m.update(m) }}{{ m }}", "{{ m.pop('a') }}{{ m }}", "{{ m.pop('z', 'none') }}{{ m }}", "{{ m.pop('z') }}",
+    "{{ m.popitem() }}{{ m }}", "{{ {}.popitem() }}", "{{ m.setdefault('a', 9) }}{{ m.setdefault('z', 9) }}{{ m.setdefault('n') }}{{ m }}",
+    "{{ m.setdefault('list', []).append(1) }}{{ m }}", "{{ m.clear() }}{{ m }}", "{% set c = m.copy() %}{{ c.update(z=1) }}{{ m }}{{ c }}",
+    "{% set c = dict(m) %}{{ c.b.append(1) }}{{ c.update(q=1) }}{{ m }}", "{% for k in m %}{{ m.update({k ~ 'x': 1}) }}{% endfor %}",
+    "{% for k, v in m.items() %}{{ m.pop(k) }}{% endfor %}", "{% for k in m %}{{ m.update({k: 'new'}) or '' }}{% endfor %}{{ m }}",
+    "{% set v = m.keys() %}{{ m.update(z=1) or v | list }}", "{% set n = namespace(l=[]) %}{% for i in range(3) %}{% set _ = n.l.append(i) %}{% endfor %}{{ n.l }}",
+    "{% set big = {} %}{% for i in range(40) %}{% set _ = big.update({i: i}) %}{% endfor %}{% for i in range(0, 40, 3) %}{% set _ = big.pop(i) %}{% endfor %}{{ big }}{{ 9 in big }}{{ 10 in big }}",
+    "{{ d.append(1) }}", "{{ d.list.append(1) }}", "{{ d.update(a=1) }}", "{{ d.list.sort() }}", "{{ d.pop('t') }}", "{{ d.list.append is defined }}",
+    "{% set x = [d.list] %}{{ x.append(1) }}{{ x[0].append(1) }}", "{% set x = d.list + [] %}{{ x.append(1) }}{{ x }}{{ d.list }}",
+    "{% set x = dict(d) %}{{ x.pop('list') }}{{ 'list' in d }}", "{% set x = d.list[:2] %}{{ x.extend(d.list) }}{{ x }}", "{{ l['append'](7) }}{{ l }}",
+    "{{ [{'a': [{'b': 1}]}, {'a': []}, {}, 5] | map(attribute='a.0.b', default='-') | list }}",
+    "{{ [{'a': 'xy'}, {}] | map(attribute='a.0', default=['q']) | list }}", "{{ [{'a': {}}, {}] | map(attribute='a.b', default=none) | list }}",
+    "{{ [{'n': {'k': 2}}, {}, {'n': {}}] | groupby('n.k', default=1) | list }}",
+)]
 
 WHITESPACE = []
 for tag in ("{%{l} if true {r}%}", "{#{l} c {r}#}", "{{{l} 'v' {r}}}"):
@@ -253,7 +303,7 @@ def expressions(text):
 def cases():
     for name, templates in (("whitespace", WHITESPACE), ("expression", expressions(EXPRESSIONS)),
                             ("method", expressions(METHODS)), ("filter", expressions(FILTERS)),
-                            ("statement", STATEMENTS), ("error", ERRORS)):
+                            ("statement", STATEMENTS), ("error", ERRORS), ("change", CHANGES)):
         for number, template in enumerate(templates):
             yield f"{name} {number}", template
 

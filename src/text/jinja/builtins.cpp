@@ -64,8 +64,10 @@ const Builtin* find_global(std::string_view name) {
 const Builtin* find_method(Kind kind, std::string_view name) {
   static const Table strings = table_of({string_methods(), string_search_methods()});
   if (kind == Kind::kString) return find(strings, name);
-  for (const Builtin& method : collection_methods(kind)) {
-    if (method.name == name) return &method;
+  for (const auto& methods : {collection_methods(kind), changing_methods(kind)}) {
+    for (const Builtin& method : methods) {
+      if (method.name == name) return &method;
+    }
   }
   return nullptr;
 }
@@ -143,13 +145,17 @@ AttributePath::AttributePath(Heap& heap, const Value& path) : parts_(heap) {
   }
 }
 
-Value AttributePath::get(Runtime& runtime, Value item) const {
-  for (const Value& part : parts_) item = runtime.get_item(item, part);
+Value AttributePath::get(Runtime& runtime, Value item, const Value& fallback) const {
+  runtime.heap().step(parts_.size());
+  for (const Value& part : parts_) {
+    item = runtime.get_item(item, part);
+    if (item.is_undefined() && !fallback.is_missing() && !fallback.is_none()) item = fallback;
+  }
   return item;
 }
 
 Value ignore_case(Heap& heap, const Value& value) {
-  return value.is_string() ? Value::of(to_case(heap, value.text(), Case::kLower)) : value;
+  return value.is_string() ? make_text_like(to_case(heap, value.text(), Case::kLower), value) : value;
 }
 
 }  // namespace infer::jinja

@@ -24,6 +24,7 @@ std::span<const Builtin> globals();
 std::span<const Builtin> string_methods();
 std::span<const Builtin> string_search_methods();
 std::span<const Builtin> collection_methods(Kind kind);
+std::span<const Builtin> changing_methods(Kind kind);  // of lists and dicts, which they change
 
 // Puts the arguments into the order of the builtin's parameters. Throws Failure for too many, unknown or missing ones.
 void bind(const Builtin& builtin, Arguments& arguments);
@@ -37,7 +38,8 @@ std::string_view text_argument(const Value& value, const char* what);
 class AttributePath {
  public:
   AttributePath(Heap& heap, const Value& path);
-  Value get(Runtime& runtime, Value item) const;
+  // With a `fallback` (neither missing nor none) every part that is not there becomes it.
+  Value get(Runtime& runtime, Value item, const Value& fallback = {}) const;
 
  private:
   Values parts_;

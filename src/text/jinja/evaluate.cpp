@@ -143,12 +143,8 @@ Value Interpreter::concatenation(const Sequence& node) {
   Text out(heap());
   markup = markup && autoescape;
   for (const Value& part : parts) {
-    if (markup && !(part.is_string() && part.string().markup())) {
-      Value holder;
-      append_escaped(text_of(heap(), part, holder), out);
-    } else {
-      append_str(part, out);
-    }
+    if (markup && !(part.is_string() && part.string().markup())) append_escaped(to_text(heap(), part), out);
+    else append_str(part, out);
   }
   return markup ? make_markup(std::move(out)) : Value::of(std::move(out));
 }

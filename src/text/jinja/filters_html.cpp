@@ -14,9 +14,8 @@ bool is_markup(const Value& value) { return value.is_string() && value.string().
 
 Value escaped(Runtime& runtime, const Value& value, bool even_if_safe) {
   if (is_markup(value) && !even_if_safe) return value;
-  Value holder;
   Text out(runtime.heap());
-  append_escaped(text_of(runtime.heap(), value, holder), out);
+  append_escaped(to_text(runtime.heap(), value), out);
   return make_markup(std::move(out));
 }
 
@@ -24,14 +23,16 @@ Value escape(Runtime& runtime, const Value& self, Arguments&) { return escaped(r
 Value force_escape(Runtime& runtime, const Value& self, Arguments&) { return escaped(runtime, self, true); }
 
 Value safe(Runtime& runtime, const Value& self, Arguments&) {
-  Value holder;
-  return make_markup(Text(text_of(runtime.heap(), self, holder), runtime.heap()));
+  Text out(runtime.heap());
+  append_str(self, out);
+  return make_markup(std::move(out));
 }
 
 Value strip_tags(Runtime& runtime, const Value& self, Arguments&) {
-  Value holder;
   Text out(runtime.heap());
-  append_without_tags(text_of(runtime.heap(), self, holder), out);
+  const Value text = to_text(runtime.heap(), self);
+  append_without_tags(text.text(), out);
+  if (has_caller_text(text)) out.mark_from(0);
   return Value::of(std::move(out));
 }
 
@@ -92,10 +93,11 @@ Value xml_attributes(Runtime& runtime, const Value& self, Arguments& arguments) 
     if (name.find_first_of(" \t\n\r\f\v/>=") != std::string_view::npos) {
       fail(concat("Invalid character in attribute name: '", name.substr(0, 100), "'"));
     }
+    runtime.heap().step();
     if (space || !out.empty()) out += ' ';
-    out += escaped(runtime, key, false).text();
+    append_str(escaped(runtime, key, false), out);
     out += "=\"";
-    out += escaped(runtime, value, false).text();
+    append_str(escaped(runtime, value, false), out);
     out += '"';
   }
   return runtime.autoescape ? make_markup(std::move(out)) : Value::of(std::move(out));

@@ -20,7 +20,7 @@ Arguments rest_of(Heap& heap, const Arguments& arguments, size_t n) {
 }
 
 void map_attribute(Runtime& runtime, const Value& self, Arguments& arguments, Values& result) {
-  Value attribute, fallback = Value::none();
+  Value attribute, fallback;
   for (const auto& [name, value] : arguments.named) {
     if (name.text() == "attribute") attribute = value;
     else if (name.text() == "default") fallback = value;
@@ -29,9 +29,7 @@ void map_attribute(Runtime& runtime, const Value& self, Arguments& arguments, Va
   const AttributePath path(runtime.heap(), attribute);
   Iterator items(runtime.heap(), self);
   while (auto item = items.next()) {
-    Value value = path.get(runtime, std::move(*item));
-    if (value.is_undefined() && !fallback.is_none()) value = fallback;
-    result.push_back(std::move(value));
+    result.push_back(path.get(runtime, std::move(*item), fallback));
   }
 }
 

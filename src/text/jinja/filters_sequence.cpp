@@ -80,9 +80,8 @@ Value join(Runtime& runtime, const Value& self, Arguments& arguments) {
   for (const Value& item : items) markup = markup || (runtime.autoescape && is_markup(item));
   Text out(heap);
   const auto append = [&](const Value& value) {
-    if (!markup || is_markup(value)) return append_str(value, out);
-    Value holder;
-    append_escaped(text_of(heap, value, holder), out);
+    if (!markup || is_markup(value)) append_str(value, out);
+    else append_escaped(to_text(heap, value), out);
   };
   for (size_t i = 0; i < items.size(); ++i) {
     if (i > 0) append(separator);
@@ -118,8 +117,7 @@ void sort_keyed(Heap& heap, Vector<Keyed>& items, bool reverse) {
 
 // The key of an item: the value at the end of the path, without case unless that counts.
 Value key_of(Runtime& runtime, const AttributePath& path, bool case_sensitive, const Value& fallback, Value item) {
-  Value key = path.get(runtime, std::move(item));
-  if (key.is_undefined() && !fallback.is_missing() && !fallback.is_none()) key = fallback;
+  Value key = path.get(runtime, std::move(item), fallback);
   return case_sensitive ? key : ignore_case(runtime.heap(), key);
 }
 
@@ -230,6 +228,7 @@ Value sort_dict(Runtime& runtime, const Value& self, Arguments& arguments) {
   if (!self.is(Kind::kDict)) fail(concat("'", type_name(self), "' object has no attribute 'items'"));
   Vector<Keyed> items(heap);
   for (const auto& [key, value] : self.dict().entries()) {
+    heap.step();
     const Value& compared = by == "key" ? key : value;
     items.push_back({flag(a[0]) ? compared : ignore_case(heap, compared), make_pair(heap, key, value)});
   }
@@ -244,6 +243,7 @@ Value dict_items(Runtime& runtime, const Value& self, Arguments&) {
     if (!self.is_undefined() && !self.is(Kind::kDict)) fail("Can only get item pairs from a mapping.");
     if (!self.is(Kind::kDict)) return;
     for (const auto& [key, value] : self.dict().entries()) {
+      runtime.heap().step();
       result.push_back(make_pair(runtime.heap(), key, value));
     }
   });

@@ -14,8 +14,8 @@ namespace {
 
 template <Text (*Convert)(Heap&, std::string_view)>
 Value converted(Runtime& runtime, const Value& self, Arguments&) {
-  Value holder;
-  return make_text_like(Convert(runtime.heap(), text_of(runtime.heap(), self, holder)), self);
+  const Value text = to_text(runtime.heap(), self);
+  return make_text_like(Convert(runtime.heap(), text.text()), text);
 }
 
 Text upper(Heap& heap, std::string_view text) { return to_case(heap, text, Case::kUpper); }
@@ -24,6 +24,7 @@ Text lower(Heap& heap, std::string_view text) { return to_case(heap, text, Case:
 // Words begin behind white space and - ( { [ <, not behind every character that is no letter.
 Text title(Heap& heap, std::string_view text) {
   Text out(heap);
+  heap.scan(text.size());
   size_t word = 0;
   const auto flush = [&](size_t end) {
     if (word == end) return;
@@ -77,21 +78,24 @@ Value indent(Runtime& runtime, const Value& self, Arguments& arguments) {
   if (!self.is_string()) fail(concat("indent: a string, found ", type_name(self)));
   const bool first = !a[1].is_missing() && truth(a[1]), blank = !a[2].is_missing() && truth(a[2]);
   Text indention(heap);
-  if (a[0].is_string()) indention += a[0].text();
-  else indention.assign(static_cast<size_t>(indent_width(a[0].is_missing() ? 4 : int_argument(a[0], "width"))), ' ');
-  Text text(self.text(), heap), out(heap);
+  if (a[0].is_string()) append_str(a[0], indention);
+  else indention.append(static_cast<size_t>(indent_width(a[0].is_missing() ? 4 : int_argument(a[0], "width"))), ' ');
+  Text text(heap), out(heap);
+  append_str(self, text);
   heap.scan(text.size());
   text += '\n';  // so that a line break at the end makes a line
-  if (first) out += indention;
+  if (first) out.append_part(indention, 0, indention.size());
   size_t at = 0;
   for (bool begun = false; const auto line = next_line(text, at); begun = true) {
     if (begun) {
       out += '\n';
-      if (blank || !line->text.empty()) out += indention;
+      if (blank || !line->text.empty()) out.append_part(indention, 0, indention.size());
     }
-    out += line->text;
+    if (!line->text.empty()) {
+      out.append_part(text, static_cast<size_t>(line->text.data() - text.data()), line->text.size());
+    }
   }
-  return make_text_like(std::move(out), self);
+  return self.string().markup() ? make_markup(std::move(out)) : Value::of(std::move(out));
 }
 
 Value truncate(Runtime& runtime, const Value& self, Arguments& arguments) {
@@ -108,9 +112,11 @@ Value truncate(Runtime& runtime, const Value& self, Arguments& arguments) {
   text_argument(self, "truncate");
   std::string_view kept = self.text().substr(0, byte_offset(self.string(), length - end_length));
   if (!killwords) kept = kept.substr(0, kept.rfind(' '));
-  Text out(kept, heap);
-  out += end;
-  return make_text_like(std::move(out), self);
+  Text out(heap);
+  out.append_part(self.string().marked_text(), 0, kept.size());
+  if (a[2].is_missing()) out += end;
+  else append_str(a[2], out);
+  return self.string().markup() ? make_markup(std::move(out)) : Value::of(std::move(out));
 }
 
 Value replace(Runtime& runtime, const Value& self, Arguments& arguments) {
@@ -141,7 +147,9 @@ Value wrap(Runtime& runtime, const Value& self, Arguments& arguments) {
   options.break_long_words = a[1].is_missing() || truth(a[1]);
   options.break_on_hyphens = a[3].is_missing() || truth(a[3]);
   const std::string_view line_end = a[2].is_missing() || a[2].is_none() ? "\n" : text_argument(a[2], "wrapstring");
-  return Value::of(word_wrap(runtime.heap(), text_argument(self, "wordwrap"), line_end, options));
+  Text out = word_wrap(runtime.heap(), text_argument(self, "wordwrap"), line_end, options);
+  if (has_caller_text(self) || has_caller_text(a[2])) out.mark_from(0);
+  return Value::of(std::move(out));
 }
 
 constexpr Builtin kFilters[] = {

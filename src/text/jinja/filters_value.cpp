@@ -37,7 +37,13 @@ Value default_value(Runtime& runtime, const Value& self, Arguments& arguments) {
   return fallback.is_missing() ? runtime.text("") : fallback;
 }
 
-Value to_int(Runtime&, const Value& self, Arguments& arguments) {
+// Strings of any length may be asked for a number.
+std::optional<double> float_of(Runtime& runtime, const Value& string) {
+  runtime.heap().scan(string.text().size());
+  return parse_float(string.text());
+}
+
+Value to_int(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Value &fallback = arguments.positional[0], &base = arguments.positional[1];
   require_defined(self);
   std::optional<int64_t> number;
@@ -48,8 +54,9 @@ Value to_int(Runtime&, const Value& self, Arguments& arguments) {
     real = self.as_float();
     if (std::isinf(*real)) fail("cannot convert float infinity to integer");
   } else if (self.is_string()) {
+    runtime.heap().scan(self.text().size());
     number = parse_int(self.text(), static_cast<int>(int_or(base, 10, "int")));
-    if (!number) real = parse_float(self.text());
+    if (!number) real = float_of(runtime, self);
   }
   if (!number && real && std::isfinite(*real)) {
     if (std::fabs(*real) >= 9223372036854775808.0) fail("a number beyond 64 bits");
@@ -59,11 +66,11 @@ Value to_int(Runtime&, const Value& self, Arguments& arguments) {
   return fallback.is_missing() ? Value::of(int64_t{0}) : fallback;
 }
 
-Value to_float(Runtime&, const Value& self, Arguments& arguments) {
+Value to_float(Runtime& runtime, const Value& self, Arguments& arguments) {
   require_defined(self);
   if (self.is_number()) return Value::of(self.as_float());
   if (self.is_string()) {
-    if (const auto number = parse_float(self.text())) return Value::of(*number);
+    if (const auto number = float_of(runtime, self)) return Value::of(*number);
   }
   const Value& fallback = arguments.positional[0];
   return fallback.is_missing() ? Value::of(0.0) : fallback;
@@ -113,6 +120,8 @@ Value to_json(Runtime& runtime, const Value& self, Arguments& arguments) {
   layout.sort_keys = !a[3].is_missing() && truth(a[3]);
   Text out(runtime.heap());
   append_json(self, layout, out);
+  const bool separators = a[2].is_sequence() && (has_caller_text(a[2].items()[0]) || has_caller_text(a[2].items()[1]));
+  if (separators || has_caller_text(a[1])) out.mark_from(0);
   return Value::of(std::move(out));
 }
 
@@ -126,7 +135,7 @@ Value file_size(Runtime& runtime, const Value& self, Arguments& arguments) {
   require_defined(self);
   std::optional<double> bytes;
   if (self.is_number()) bytes = self.as_float();
-  else if (self.is_string()) bytes = parse_float(self.text());
+  else if (self.is_string()) bytes = float_of(runtime, self);
   if (!bytes) fail("could not convert value to float");
   const bool binary = truth(arguments.positional[0]);
   const double base = binary ? 1024 : 1000;

@@ -163,12 +163,15 @@ class BraceFormat {
     if (rest.starts_with(':')) rest.remove_prefix(1);
     Value value = look_up(body.substr(0, name_end));
     const Text spec = run(rest, depth + 1);
+    const size_t begin = out.size();
+    bool from_caller = false;
     if (conversion) {
       if (conversion == 's') {
         value = to_text(heap_, value);
       } else if (conversion == 'r' || conversion == 'a') {
         Text text(heap_), ascii(heap_);
         append_repr(value, text);
+        from_caller = text.has_caller_text();
         if (conversion == 'a') append_ascii(text, ascii);
         value = Value::of(conversion == 'a' ? std::move(ascii) : std::move(text));
       } else {
@@ -178,10 +181,12 @@ class BraceFormat {
     if (markup_ && !(value.is_string() && value.string().markup())) {
       Text text(heap_);
       append_formatted(heap_, value, spec, text);
+      from_caller = from_caller || text.has_caller_text();
       append_escaped(text, out);
     } else {
       append_formatted(heap_, value, spec, out);
     }
+    if (from_caller || has_caller_text(value)) out.mark_from(begin);
     return end + 1;
   }
 

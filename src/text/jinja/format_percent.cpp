@@ -21,7 +21,7 @@ bool is_subscriptable(const Value& value) {
 class PercentFormat {
  public:
   PercentFormat(Heap& heap, const Value& text, const Value& values)
-      : heap_(heap), format_(text.text()), markup_(text.string().markup()), values_(values), out_(heap) {}
+      : heap_(heap), text_(text), format_(text.text()), markup_(text.string().markup()), values_(values), out_(heap) {}
 
   Value run() {
     for (at_ = 0; at_ < format_.size();) {
@@ -38,7 +38,7 @@ class PercentFormat {
     if (values_.is(Kind::kTuple) ? used_ < values_.items().size() : used_ == 0 && !is_subscriptable(values_)) {
       fail("not all arguments converted during string formatting");
     }
-    return markup_ ? make_markup(std::move(out_)) : Value::of(std::move(out_));
+    return make_text_like(std::move(out_), text_);
   }
 
  private:
@@ -155,7 +155,9 @@ class PercentFormat {
           append_utf8(static_cast<uint32_t>(v.as_int()), character);
           append_padded("", character, layout, align, out_);
         } else if (v.is_string() && v.string().length() == 1) {
+          const size_t begin = out_.size();
           append_padded("", v.text(), layout, align, out_);
+          if (has_caller_text(v)) out_.mark_from(begin);
         } else {
           fail("%c requires int or char");
         }
@@ -193,11 +195,12 @@ class PercentFormat {
     Text body(heap_);
     if (type != 's') append_repr(v, body);
     else if (markup_ && !(v.is_string() && v.string().markup())) {
-      Value holder;
-      append_escaped(text_of(heap_, v, holder), body);
+      append_escaped(to_text(heap_, v), body);
     } else {
       append_str(v, body);
     }
+    const size_t begin = out_.size();
+    const bool from_caller = body.has_caller_text();
     if (type == 'a') body = ascii(body);
     if (layout.precision >= 0) {
       const Value whole = Value::of(std::move(body));
@@ -205,6 +208,7 @@ class PercentFormat {
     } else {
       append_padded("", body, layout, align, out_);
     }
+    if (from_caller) out_.mark_from(begin);
   }
 
   Text ascii(std::string_view text) {
@@ -247,6 +251,7 @@ class PercentFormat {
   }
 
   Heap& heap_;
+  const Value text_;  // the format
   const std::string_view format_;
   const bool markup_;
   const Value& values_;

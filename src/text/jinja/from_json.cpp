@@ -8,14 +8,18 @@
 namespace infer::jinja {
 namespace {
 
-Value text_value(Heap& heap, const std::string& text) {
+Value text_value(Heap& heap, const std::string& text, bool from_caller) {
   heap.work(text.size());
-  return is_valid_utf8(text) ? Value::of(heap, text) : Value::of(heap, valid_text(text));
+  Text copy(heap);
+  if (is_valid_utf8(text)) copy += std::string_view(text);
+  else copy += std::string_view(valid_text(text));
+  if (from_caller) copy.mark_from(0);
+  return Value::of(std::move(copy));
 }
 
 }  // namespace
 
-Value from_json(Heap& heap, const nlohmann::ordered_json& json, int depth) {
+Value from_json(Heap& heap, const nlohmann::ordered_json& json, bool from_caller, int depth) {
   using Type = nlohmann::ordered_json::value_t;
   if (depth > heap.limits().json_depth) {
     fail_budget(concat("variables nested deeper than ", heap.limits().json_depth, " levels"));
@@ -33,17 +37,20 @@ Value from_json(Heap& heap, const nlohmann::ordered_json& json, int depth) {
     case Type::number_float:
       return Value::of(json.get<double>());
     case Type::string:
-      return text_value(heap, json.get_ref<const std::string&>());
+      return text_value(heap, json.get_ref<const std::string&>(), from_caller);
     case Type::array: {
       Values items(heap);
       items.reserve(json.size());
-      for (const auto& item : json) items.push_back(from_json(heap, item, depth + 1));
-      return make_list(std::move(items));
+      for (const auto& item : json) items.push_back(from_json(heap, item, from_caller, depth + 1));
+      const Value list = make_list(std::move(items));
+      list.get<ListObject>().from_caller = from_caller;
+      return list;
     }
     case Type::object: {
       const Value value(Kind::kDict, heap.make<DictObject>());
+      value.get<DictObject>().from_caller = from_caller;
       for (const auto& [name, item] : json.items()) {
-        value.get<DictObject>().set(text_value(heap, name), from_json(heap, item, depth + 1));
+        value.get<DictObject>().set(text_value(heap, name, from_caller), from_json(heap, item, from_caller, depth + 1));
       }
       return value;
     }

@@ -7,7 +7,8 @@
 
 namespace infer::jinja {
 
+// `from_caller`: texts are marked as the caller's, lists and dicts cannot be changed.
 // Throws Failure (kBudget) when it is nested deeper than the limit or larger than memory allows.
-Value from_json(Heap& heap, const nlohmann::ordered_json& json, int depth = 0);
+Value from_json(Heap& heap, const nlohmann::ordered_json& json, bool from_caller, int depth = 0);
 
 }  // namespace infer::jinja

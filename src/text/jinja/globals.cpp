@@ -46,7 +46,7 @@ void each_entry(Runtime& runtime, const char* what, Arguments& arguments, Set se
   if (!arguments.positional.empty()) {
     const Value& source = arguments.positional[0];
     if (source.is(Kind::kDict)) {
-      for (const auto& [key, value] : source.dict().entries()) set(key, value);
+      for (const auto& [key, value] : source.dict().entries()) runtime.heap().step(), set(key, value);
     } else {
       Iterator pairs(runtime.heap(), source);
       while (const auto pair = pairs.next()) {
@@ -94,7 +94,8 @@ Value raise_exception(Runtime& runtime, const Value&, Arguments& arguments) {
 }
 
 Value strftime_now(Runtime& runtime, const Value&, Arguments& arguments) {
-  return Value::of(format_time(runtime.heap(), text_argument(arguments.positional[0], "format"), runtime.now()));
+  const Value& format = arguments.positional[0];
+  return make_text_like(format_time(runtime.heap(), text_argument(format, "format"), runtime.now()), format);
 }
 
 constexpr Builtin kGlobals[] = {

@@ -1,5 +1,7 @@
 #include "src/text/jinja/heap.h"
 
+#include <algorithm>
+
 namespace infer::jinja {
 
 Heap::~Heap() {
@@ -14,6 +16,29 @@ Heap::~Heap() {
   }
   delete_dropped();
   CHECK_INTERNAL(objects_ == nullptr);
+}
+
+void Text::mark(size_t begin, size_t end) {
+  if (begin >= end) return;
+  while (!from_caller_.empty() && from_caller_.back().begin >= begin) from_caller_.pop_back();
+  if (!from_caller_.empty() && from_caller_.back().end >= begin) {
+    from_caller_.back().end = std::max(from_caller_.back().end, static_cast<uint32_t>(end));
+  } else {
+    from_caller_.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
+  }
+}
+
+void Text::mark_from(size_t begin) { mark(begin, size()); }
+
+void Text::append_part(const Text& other, size_t begin, size_t n) {
+  const size_t offset = size(), end = begin + n;
+  append(other, begin, n);
+  auto range = std::lower_bound(other.from_caller_.begin(), other.from_caller_.end(), begin,
+                                [](const ByteRange& r, size_t at) { return r.end <= at; });
+  for (; range != other.from_caller_.end() && range->begin < end; ++range) {
+    const size_t from = std::max<size_t>(range->begin, begin), to = std::min<size_t>(range->end, end);
+    mark(offset + from - begin, offset + to - begin);
+  }
 }
 
 void* Heap::allocate(size_t bytes) {

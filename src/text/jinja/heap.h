@@ -128,9 +128,35 @@ class HeapAllocator {
   Heap* heap_;
 };
 
-using Text = std::basic_string<char, std::char_traits<char>, HeapAllocator<char>>;
 template <typename T>
 using Vector = std::vector<T, HeapAllocator<T>>;
+
+// Bytes [begin, end) of a text.
+struct ByteRange {
+  uint32_t begin, end;
+};
+
+// A text that knows which of its bytes are the caller's words and which the template's own. What is appended as bytes
+// is the template's; append_part() takes the marks along. Code that makes a new text of marked ones must mark it.
+class Text : public std::basic_string<char, std::char_traits<char>, HeapAllocator<char>> {
+  using Base = std::basic_string<char, std::char_traits<char>, HeapAllocator<char>>;
+
+ public:
+  using Base::Base;
+
+  // Ascending, apart from each other.
+  const Vector<ByteRange>& from_caller() const { return from_caller_; }
+  bool has_caller_text() const { return !from_caller_.empty(); }
+  // All bytes from `begin` on are the caller's.
+  void mark_from(size_t begin);
+  // Bytes [begin, begin + n) of `other`, with their marks.
+  void append_part(const Text& other, size_t begin, size_t n);
+
+ private:
+  void mark(size_t begin, size_t end);
+
+  Vector<ByteRange> from_caller_{get_allocator()};
+};
 
 // What values refer to. Counted by its Values; not thread-safe.
 class Object {

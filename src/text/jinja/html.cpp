@@ -78,6 +78,12 @@ void append_escaped(std::string_view text, Text& out) {
   }
 }
 
+void append_escaped(const Value& string, Text& out) {
+  const size_t begin = out.size();
+  append_escaped(string.text(), out);
+  if (has_caller_text(string)) out.mark_from(begin);
+}
+
 void append_without_tags(std::string_view text, Text& out) {
   Heap& heap = out.get_allocator().heap();
   const Text bare = without(without(text, "<!--", "-->", heap), "<", ">", heap);

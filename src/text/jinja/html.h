@@ -7,6 +7,8 @@ namespace infer::jinja {
 
 // & < > ' " as entities.
 void append_escaped(std::string_view text, Text& out);
+// Of a string, with its marks.
+void append_escaped(const Value& string, Text& out);
 
 // Without comments and tags, white space made single blanks, then common entities made characters.
 void append_without_tags(std::string_view text, Text& out);

@@ -24,7 +24,7 @@ void Scope::set(Symbol symbol, Value value) {
 }
 
 Interpreter::Interpreter(const SyntaxTree& tree, Heap& heap, const Clock& clock,
-                         const nlohmann::ordered_json& variables)
+                         const nlohmann::ordered_json& variables, const nlohmann::ordered_json& own)
     : Runtime(heap, clock), tree_(tree), variables_(heap), constants_(heap) {
   variables_.resize(tree.symbols.size());
   constants_.resize(tree.constants.size());
@@ -36,15 +36,19 @@ Interpreter::Interpreter(const SyntaxTree& tree, Heap& heap, const Clock& clock,
     if (name == "varargs") varargs_symbol_ = symbol;
   }
   // Only what the template speaks of becomes a value. A name given twice means its last value, as in JSON.
-  std::unordered_map<std::string_view, const nlohmann::ordered_json*> by_name;
-  for (const auto& [name, value] : variables.items()) by_name[name] = &value;
-  for (Symbol symbol = 0; symbol < tree.symbols.size(); ++symbol) {
-    const auto found = by_name.find(tree.symbols[symbol]);
-    if (found != by_name.end()) variables_[symbol] = from_json(heap, *found->second);
-  }
+  const auto take = [&](const nlohmann::ordered_json& values, bool from_caller) {
+    std::unordered_map<std::string_view, const nlohmann::ordered_json*> by_name;
+    for (const auto& [name, value] : values.items()) by_name[name] = &value;
+    for (Symbol symbol = 0; symbol < tree.symbols.size(); ++symbol) {
+      const auto found = by_name.find(tree.symbols[symbol]);
+      if (found != by_name.end()) variables_[symbol] = from_json(heap, *found->second, from_caller);
+    }
+  };
+  take(own, false);
+  take(variables, true);
 }
 
-std::string Interpreter::render() {
+RenderedText Interpreter::render() {
   Text out(heap());
   out_ = &out;
   try {
@@ -53,7 +57,9 @@ std::string Interpreter::render() {
     throw TemplateError(failure.kind, current_ ? static_cast<int>(current_->line) : 0,
                         current_ ? describe(*current_, tree_) : "", failure.text);
   }
-  return std::string(out);
+  RenderedText result = {std::string(out), {}};
+  for (const ByteRange& range : out.from_caller()) result.from_caller.push_back({range.begin, range.end});
+  return result;
 }
 
 Interpreter::Flow Interpreter::run(const Body& body) {
@@ -163,8 +169,7 @@ void Interpreter::run_call_block(const CallBlock& node) {
 void Interpreter::output(const Value& value) {
   const size_t before = out_->size();
   if (autoescape && !(value.is_string() && value.string().markup())) {
-    Value holder;
-    append_escaped(text_of(heap(), value, holder), *out_);
+    append_escaped(to_text(heap(), value), *out_);
   } else {
     append_str(value, *out_);
   }

@@ -6,6 +6,7 @@
 #include "src/text/jinja/iterate.h"
 #include "src/text/jinja/runtime.h"
 #include "src/text/jinja/syntax.h"
+#include "src/text/rendered_text.h"
 
 namespace infer::jinja {
 
@@ -84,10 +85,12 @@ class LoopObject final : public Object {
 
 class Interpreter final : public Runtime {
  public:
-  // `variables`: a JSON object.
-  Interpreter(const SyntaxTree& tree, Heap& heap, const Clock& clock, const nlohmann::ordered_json& variables);
+  // `variables`, of the caller, and `own`, of the program, which count where the caller's do not have the name: JSON
+  // objects.
+  Interpreter(const SyntaxTree& tree, Heap& heap, const Clock& clock, const nlohmann::ordered_json& variables,
+              const nlohmann::ordered_json& own);
   // Throws TemplateError.
-  std::string render();
+  RenderedText render();
 
   // The next item of a loop that its test lets through, without taking it; kMissing at the end.
   Value peek(LoopObject& loop);

@@ -26,6 +26,12 @@ Iterator::Iterator(Heap& heap, Value source) : heap_(heap), source_(std::move(so
   if (!is_iterable(source_) || source_.is(Kind::kLoop)) {
     fail(concat("'", type_name(source_), "' object is not iterable"));
   }
+  if (source_.is(Kind::kDict)) dict_size_ = source_.dict().size();
+  if (source_.is(Kind::kView)) dict_size_ = source_.get<ViewObject>().dict().size();
+}
+
+void Iterator::check_size(const DictObject& dict) const {
+  if (dict.size() != dict_size_) fail("dictionary changed size during iteration");
 }
 
 std::optional<Value> Iterator::next() {
@@ -38,7 +44,9 @@ std::optional<Value> Iterator::next() {
       const size_t length = decode_utf8(text, at).length;
       position_ += static_cast<int64_t>(length);
       ++taken_;
-      return Value::of(heap_, text.substr(at, length));
+      Text character(heap_);
+      character.append_part(source_.string().marked_text(), at, length);
+      return Value::of(std::move(character));
     }
     case Kind::kList:
     case Kind::kTuple: {
@@ -47,12 +55,14 @@ std::optional<Value> Iterator::next() {
       return items[static_cast<size_t>(position_++)];
     }
     case Kind::kDict: {
+      check_size(source_.dict());
       const auto& entries = source_.dict().entries();
       if (static_cast<size_t>(position_) >= entries.size()) return std::nullopt;
       return entries[static_cast<size_t>(position_++)].first;
     }
     case Kind::kView: {
       const auto& view = source_.get<ViewObject>();
+      check_size(view.dict());
       if (static_cast<size_t>(position_) >= view.dict().size()) return std::nullopt;
       return view.at(static_cast<size_t>(position_++));
     }

@@ -17,8 +17,11 @@ class Iterator {
   int64_t remaining() const;
 
  private:
+  void check_size(const DictObject& dict) const;
+
   Heap& heap_;
   Value source_;
+  size_t dict_size_ = 0;  // when it began; a dict must not grow or shrink meanwhile, a list may
   int64_t position_ = 0;  // item; of a string byte
   int64_t taken_ = 0;
 };

@@ -10,7 +10,7 @@
 namespace infer::jinja {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr size_t kMaxDepth = 200;
 
 class JsonWriter {
  public:
@@ -20,25 +20,18 @@ class JsonWriter {
     heap_.step();
     switch (value.kind()) {
       case Kind::kString:
-        string(value.text());
+        string(value);
         return;
       case Kind::kList:
-      case Kind::kTuple: {
-        const Values& items = value.items();
-        if (items.empty()) {
-          out_ += "[]";
-          return;
-        }
-        open('[');
-        for (size_t i = 0; i < items.size(); ++i) {
-          if (i > 0) separate();
-          write(items[i]);
-        }
-        close(']');
+      case Kind::kTuple:
+        enter(value);
+        list(value.items());
+        open_.pop_back();
         return;
-      }
       case Kind::kDict:
+        enter(value);
         object(value.dict());
+        open_.pop_back();
         return;
       default:
         scalar(value);
@@ -46,6 +39,29 @@ class JsonWriter {
   }
 
  private:
+  // A list that holds itself has no JSON.
+  void enter(const Value& value) {
+    heap_.step(open_.size() / 16);
+    for (const Object* object : open_) {
+      if (object == value.object()) fail("Circular reference detected");
+    }
+    if (open_.size() == kMaxDepth) fail_budget("a value nested too deep for JSON");
+    open_.push_back(value.object());
+  }
+
+  void list(const Values& items) {
+    if (items.empty()) {
+      out_ += "[]";
+      return;
+    }
+    open('[');
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (i > 0) separate();
+      write(items[i]);
+    }
+    close(']');
+  }
+
   void scalar(const Value& value) {
     switch (value.kind()) {
       case Kind::kNone:
@@ -96,7 +112,7 @@ class JsonWriter {
 
   void key(const Value& key) {
     if (key.is_string()) {
-      string(key.text());
+      string(key);
       return;
     }
     if (!key.is_number() && !key.is_none()) {
@@ -108,7 +124,7 @@ class JsonWriter {
   }
 
   void open(char bracket) {
-    if (++depth_ > kMaxDepth) fail_budget("a value nested too deep for JSON");
+    ++depth_;
     out_ += bracket;
     new_line();
   }
@@ -138,7 +154,13 @@ class JsonWriter {
     out_ += text;
   }
 
-  void string(std::string_view text) {
+  void string(const Value& value) {
+    const size_t begin = out_.size();
+    quoted(value.text());
+    if (has_caller_text(value)) out_.mark_from(begin);
+  }
+
+  void quoted(std::string_view text) {
     heap_.scan(text.size() / 2);
     out_ += '"';
     for (size_t i = 0; i < text.size();) {
@@ -167,6 +189,7 @@ class JsonWriter {
   Text& out_;
   Heap& heap_;
   int depth_ = 0;
+  Vector<const Object*> open_{heap_};
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Methods of lists, tuples, dicts, ranges, numbers and cyclers. What would change a list or a dict is not among them.
+// Methods of lists, tuples, dicts, ranges, numbers and cyclers; those that change a list or a dict are in
+// methods_changing.cpp.
 #include <cmath>
 
 #include "src/text/jinja/builtins.h"
@@ -27,7 +28,15 @@ Value index(Runtime& runtime, const Value& self, Arguments& arguments) {
   fail("value is not in the list");
 }
 
-Value copy(Runtime&, const Value& self, Arguments&) { return self; }  // nobody can change either of the two
+Value copy(Runtime& runtime, const Value& self, Arguments&) {
+  if (self.is(Kind::kList)) return make_list(items_of(runtime.heap(), self));
+  const Value result(Kind::kDict, runtime.heap().make<DictObject>());
+  for (const auto& [key, value] : self.dict().entries()) {
+    runtime.heap().step();
+    result.get<DictObject>().set(key, value);
+  }
+  return result;
+}
 
 template <ViewObject::Part Part>
 Value view(Runtime& runtime, const Value& self, Arguments&) {

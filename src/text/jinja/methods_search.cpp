@@ -84,9 +84,6 @@ Value has_end(Runtime& runtime, const Value& self, Arguments& arguments) {
   return Value::of(false);
 }
 
-// A piece of `self` as a value of its own.
-Value piece(Heap& heap, const Value& self, std::string_view text) { return make_text_like(Text(text, heap), self); }
-
 // Pieces between white space; the last (the first, from the end) holds the rest once `most` cuts are made.
 template <bool FromEnd>
 Values split_at_space(Heap& heap, const Value& self, int64_t most) {
@@ -96,7 +93,7 @@ Values split_at_space(Heap& heap, const Value& self, int64_t most) {
   while (!rest.empty()) {
     heap.step();
     if (most >= 0 && static_cast<int64_t>(parts.size()) == most) {
-      parts.push_back(piece(heap, self, rest));
+      parts.push_back(make_piece(self, rest));
       break;
     }
     size_t cut = FromEnd ? rest.size() : 0;
@@ -107,13 +104,13 @@ Values split_at_space(Heap& heap, const Value& self, int64_t most) {
         if (is_space(code_at(rest, at, length))) break;
         cut = at;
       }
-      parts.push_back(piece(heap, self, rest.substr(cut)));
+      parts.push_back(make_piece(self, rest.substr(cut)));
       rest = strip(rest.substr(0, cut), Side::kRight);
     } else {
       for (size_t length = 0; cut < rest.size(); cut += length) {
         if (is_space(code_at(rest, cut, length))) break;
       }
-      parts.push_back(piece(heap, self, rest.substr(0, cut)));
+      parts.push_back(make_piece(self, rest.substr(0, cut)));
       rest = strip(rest.substr(cut), Side::kLeft);
     }
   }
@@ -170,10 +167,10 @@ Value split(Runtime& runtime, const Value& self, Arguments& arguments) {
   parts.reserve(cuts.size() + 1);
   size_t begin = 0;
   for (const size_t at : cuts) {
-    parts.push_back(piece(heap, self, self.text().substr(begin, at - begin)));
+    parts.push_back(make_piece(self, self.text().substr(begin, at - begin)));
     begin = at + cut.size();
   }
-  parts.push_back(piece(heap, self, self.text().substr(begin)));
+  parts.push_back(make_piece(self, self.text().substr(begin)));
   return make_list(std::move(parts));
 }
 
@@ -185,13 +182,13 @@ Value partition(Runtime& runtime, const Value& self, Arguments& arguments) {
   const size_t at = Last ? find_last(heap, text, cut) : find_first(heap, text, cut);
   Values parts(heap);
   if (at == kNotFound) {
-    if (Last) parts.push_back(piece(heap, self, "")), parts.push_back(piece(heap, self, ""));
+    if (Last) parts.push_back(make_piece(self, "")), parts.push_back(make_piece(self, ""));
     parts.push_back(self);
-    if (!Last) parts.push_back(piece(heap, self, "")), parts.push_back(piece(heap, self, ""));
+    if (!Last) parts.push_back(make_piece(self, "")), parts.push_back(make_piece(self, ""));
   } else {
-    parts.push_back(piece(heap, self, text.substr(0, at)));
-    parts.push_back(piece(heap, self, cut));
-    parts.push_back(piece(heap, self, text.substr(at + cut.size())));
+    parts.push_back(make_piece(self, text.substr(0, at)));
+    parts.push_back(make_piece(self, text.substr(at, cut.size())));
+    parts.push_back(make_piece(self, text.substr(at + cut.size())));
   }
   return make_tuple(std::move(parts));
 }
@@ -201,7 +198,7 @@ Value split_lines(Runtime& runtime, const Value& self, Arguments& arguments) {
   Values lines(runtime.heap());
   runtime.heap().scan(self.text().size());
   each_line(self.text(), [&](std::string_view line, std::string_view with_end) {
-    lines.push_back(piece(runtime.heap(), self, keep ? with_end : line));
+    lines.push_back(make_piece(self, keep ? with_end : line));
   });
   return make_list(std::move(lines));
 }

@@ -3,6 +3,7 @@
 #include "src/text/jinja/format.h"
 #include "src/text/jinja/iterate.h"
 #include "src/text/jinja/operators.h"
+#include "src/text/jinja/print.h"
 #include "src/text/jinja/runtime.h"
 #include "src/text/jinja/string_tools.h"
 #include "src/text/jinja/unicode.h"
@@ -83,7 +84,7 @@ Value zero_fill(Runtime& runtime, const Value& self, Arguments& arguments) {
   const int64_t width = int_argument(arguments.positional[0], "width");
   const std::string_view text = self.text();
   const bool sign = text.starts_with('-') || text.starts_with('+');
-  const Value digits = runtime.text(text.substr(sign ? 1 : 0));
+  const Value digits = make_piece(self, text.substr(sign ? 1 : 0));
   const Value filled = justify(runtime.heap(), digits, width - (sign ? 1 : 0), "0", Side::kLeft);
   Text out(text.substr(0, sign ? 1 : 0), runtime.heap());
   out += filled.text();
@@ -95,16 +96,16 @@ Value stripped(Runtime& runtime, const Value& self, Arguments& arguments) {
   return strip_value(runtime.heap(), self, arguments.positional[0], Where);
 }
 
-Value remove_prefix(Runtime& runtime, const Value& self, Arguments& arguments) {
+Value remove_prefix(Runtime&, const Value& self, Arguments& arguments) {
   const std::string_view part = text_argument(arguments.positional[0], "removeprefix");
   if (!self.text().starts_with(part)) return self;
-  return make_text_like(Text(self.text().substr(part.size()), runtime.heap()), self);
+  return make_piece(self, self.text().substr(part.size()));
 }
 
-Value remove_suffix(Runtime& runtime, const Value& self, Arguments& arguments) {
+Value remove_suffix(Runtime&, const Value& self, Arguments& arguments) {
   const std::string_view part = text_argument(arguments.positional[0], "removesuffix");
   if (!self.text().ends_with(part)) return self;
-  return make_text_like(Text(self.text().substr(0, self.text().size() - part.size()), runtime.heap()), self);
+  return make_piece(self, self.text().substr(0, self.text().size() - part.size()));
 }
 
 Value replace(Runtime& runtime, const Value& self, Arguments& arguments) {
@@ -125,10 +126,10 @@ Value join(Runtime& runtime, const Value& self, Arguments& arguments) {
   }
   Text out(runtime.heap());
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) out += self.text();
-    out += parts[i].text();
+    if (i > 0) append_str(self, out);
+    append_str(parts[i], out);
   }
-  return make_text_like(std::move(out), self);
+  return self.string().markup() ? make_markup(std::move(out)) : Value::of(std::move(out));
 }
 
 Value expand_tabs(Runtime& runtime, const Value& self, Arguments& arguments) {
@@ -170,7 +171,7 @@ Value translate(Runtime& runtime, const Value& self, Arguments& arguments) {
     if (!found) {
       out += bytes;
     } else if (found->is_string()) {
-      out += found->text();
+      append_str(*found, out);
     } else if (found->is_integer()) {
       std::string character;
       append_utf8(static_cast<uint32_t>(found->as_int()), character);

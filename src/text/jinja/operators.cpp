@@ -154,7 +154,7 @@ Value repeat(Heap& heap, const Value& sequence, int64_t count) {
     // Twice as much each time.
     const size_t size = text.size() * n;
     if (size > 0) out += text;
-    while (out.size() < size) out.append(out.data(), std::min(out.size(), size - out.size()));
+    while (out.size() < size) out.append(std::string_view(out).substr(0, size - out.size()));
     return make_text_like(std::move(out), sequence);
   }
   const Values& items = sequence.items();
@@ -174,8 +174,8 @@ Value concatenate(Heap& heap, const Value& left, const Value& right) {
     Text out(heap);
     out.reserve(left.text().size() + right.text().size());
     const auto add = [&](const Value& part) {
-      if (markup && !part.string().markup()) append_escaped(part.text(), out);
-      else out += part.text();
+      if (markup && !part.string().markup()) append_escaped(part, out);
+      else out.append_part(part.string().marked_text(), 0, part.text().size());
     };
     add(left);
     add(right);
@@ -329,6 +329,7 @@ bool equals(const Value& left, const Value& right, int depth) {
       if (a.dict().size() != b.dict().size()) return false;
       if (a.part() == ViewObject::kItems) return keys_in_dict(a.dict(), b.dict(), depth + 1);
       for (const auto& [key, value] : a.dict().entries()) {
+        a.heap().step();
         if (!b.dict().find(key)) return false;
       }
       return true;

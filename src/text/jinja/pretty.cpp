@@ -21,20 +21,24 @@ class PrettyPrinter {
     if (++depth_ > kMaxDepth) fail_budget("a value nested too deep to be printed");
     Text line = one_line(value);
     if (code_points(line) <= kWidth - indent - allowance) {
-      out_ += line;
+      add(line);
     } else if (value.is(Kind::kDict) && value.dict().size() > 0) {
       dict(value.dict(), indent, allowance);
     } else if (value.is_sequence() && !value.items().empty()) {
       sequence(value, indent, allowance);
     } else if (value.is_string() && !value.string().markup() && !value.text().empty()) {
+      const size_t begin = out_.size();
       string(value.text(), indent, allowance);
+      if (has_caller_text(value)) out_.mark_from(begin);
     } else {
-      out_ += line;
+      add(line);
     }
     --depth_;
   }
 
  private:
+  void add(const Text& text) { out_.append_part(text, 0, text.size()); }
+
   using Entries = Vector<const std::pair<Value, Value>*>;
 
   // By key; keys without an order among them by type and then as they came.
@@ -97,7 +101,7 @@ class PrettyPrinter {
     for (size_t i = 0; i < entries.size(); ++i) {
       if (i > 0) new_line(indent + 1);
       const Text key = one_line(entries[i]->first);
-      out_ += key;
+      add(key);
       out_ += ": ";
       write(entries[i]->second, indent + code_points(key) + 3, i + 1 == entries.size() ? allowance + 1 : 1);
     }

@@ -44,11 +44,14 @@ class Printer {
       case Kind::kFloat:
         out_ += float_repr(value.as_float());
         return;
-      case Kind::kString:
+      case Kind::kString: {
+        const size_t begin = out_.size();
         if (value.string().markup()) out_ += "Markup(";
         append_repr(value.text(), out_);
         if (value.string().markup()) out_ += ')';
+        if (has_caller_text(value)) out_.mark_from(begin);
         return;
+      }
       case Kind::kList:
       case Kind::kTuple:
         sequence(value);
@@ -227,7 +230,7 @@ void append_ascii(std::string_view text, Text& out) {
 void append_repr(const Value& value, Text& out) { Printer(out).repr(value); }
 
 void append_str(const Value& value, Text& out) {
-  if (value.is_string()) out += value.text();
+  if (value.is_string()) out.append_part(value.string().marked_text(), 0, value.text().size());
   else if (!value.is_undefined()) append_repr(value, out);
 }
 

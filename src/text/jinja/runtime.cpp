@@ -1,5 +1,7 @@
 #include "src/text/jinja/runtime.h"
 
+#include <algorithm>
+
 #include "src/text/jinja/builtins.h"
 #include "src/text/jinja/operators.h"
 #include "src/text/jinja/print.h"
@@ -8,17 +10,13 @@
 namespace infer::jinja {
 namespace {
 
-// Methods that change what they are called on: not available in the sandbox.
-bool changes_object(Kind kind, std::string_view name) {
-  constexpr std::string_view kList[] = {"append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove"};
-  constexpr std::string_view kDict[] = {"clear", "pop", "popitem", "setdefault", "update"};
-  const auto among = [&](std::span<const std::string_view> names) {
-    for (const std::string_view other : names) {
-      if (other == name) return true;
-    }
-    return false;
-  };
-  return (kind == Kind::kList && among(kList)) || (kind == Kind::kDict && among(kDict));
+// What the caller gave stays as it is: methods that would change it are not there, as in Jinja's immutable sandbox.
+bool changes_what_caller_gave(const Value& object, std::string_view name) {
+  const bool given = (object.is(Kind::kList) && object.get<ListObject>().from_caller) ||
+                     (object.is(Kind::kDict) && object.get<DictObject>().from_caller);
+  if (!given) return false;
+  const auto methods = changing_methods(object.kind());
+  return std::any_of(methods.begin(), methods.end(), [&](const Builtin& method) { return method.name == name; });
 }
 
 std::string described(const Value& object) {
@@ -101,7 +99,7 @@ Value Runtime::find_attribute(const Value& object, std::string_view name) {
     default:
       break;
   }
-  if (name.starts_with('_') || changes_object(object.kind(), name)) {
+  if (name.starts_with('_') || changes_what_caller_gave(object, name)) {
     if (name.starts_with('_') && !name.starts_with("__")) return {};
     return undefined(concat("access to attribute '", name, "' of '", type_name(object), "' object is unsafe."));
   }

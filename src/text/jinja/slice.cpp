@@ -21,8 +21,9 @@ Value slice_text(Heap& heap, const Value& value, const SliceBounds& b) {
   Text out(heap);
   if (b.step == 1) {
     const size_t begin = byte_offset(string, b.start), end = byte_offset(string, b.start + b.count);
-    out = Text(bytes.substr(begin, end - begin), heap);
-  } else if (string.ascii()) {
+    return make_piece(value, bytes.substr(begin, end - begin));
+  }
+  if (string.ascii()) {
     out.reserve(static_cast<size_t>(b.count));
     for (int64_t i = 0; i < b.count; ++i) out += bytes[static_cast<size_t>(b.start + i * b.step)];
   } else {
@@ -67,7 +68,7 @@ Value element(Heap& heap, const Value& sequence, int64_t index) {
       const StringObject& string = sequence.string();
       const size_t at = byte_offset(string, index);
       const size_t length = decode_utf8(string.text(), at).length;
-      return make_text_like(Text(string.text().substr(at, length), heap), sequence);
+      return make_piece(sequence, string.text().substr(at, length));
     }
     case Kind::kRange: {
       const auto& range = sequence.get<RangeObject>();

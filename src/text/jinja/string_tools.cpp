@@ -1,6 +1,7 @@
 #include "src/text/jinja/string_tools.h"
 
 #include "src/text/jinja/html.h"
+#include "src/text/jinja/print.h"
 #include "src/text/jinja/search.h"
 
 namespace infer::jinja {
@@ -27,9 +28,9 @@ Value justify(Heap& heap, const Value& text, int64_t width, std::string_view fil
       for (heap.scan(static_cast<size_t>(n)); n > 0; --n) out += fill;
   };
   pad(left);
-  out += text.text();
+  append_str(text, out);
   pad(missing - left);
-  return make_text_like(std::move(out), text);
+  return is_markup(text) ? make_markup(std::move(out)) : Value::of(std::move(out));
 }
 
 Value strip_value(Heap& heap, const Value& text, const Value& characters, Side side) {
@@ -47,7 +48,7 @@ Value strip_value(Heap& heap, const Value& text, const Value& characters, Side s
   }
   if (kept.size() == text.text().size()) return text;
   heap.scan((text.text().size() - kept.size()) * each);
-  return make_text_like(Text(kept, heap), text);
+  return make_piece(text, kept);
 }
 
 Value replace_value(Heap& heap, const Value& text, const Value& old_part, const Value& new_part, int64_t count,
@@ -55,8 +56,8 @@ Value replace_value(Heap& heap, const Value& text, const Value& old_part, const 
   const bool markup = is_markup(text) || (escape && (is_markup(old_part) || is_markup(new_part)));
   const auto escaped = [&](const Value& value) {
     Text out(heap);
-    if (markup && !is_markup(value)) append_escaped(value.text(), out);
-    else out += value.text();
+    if (markup && !is_markup(value)) append_escaped(value, out);
+    else append_str(value, out);
     return out;
   };
   const Text source = escaped(text), from = escaped(old_part), to = escaped(new_part);
@@ -64,24 +65,25 @@ Value replace_value(Heap& heap, const Value& text, const Value& old_part, const 
   size_t at = 0;
   if (from.empty()) {
     // Between all characters and at both ends.
+    heap.scan(source.size());
     for (size_t length = 0; count != 0; at += length, --count) {
       heap.work(to.size());
-      out += to;
+      out.append_part(to, 0, to.size());
       if (at >= source.size()) break;
       code_at(source, at, length);
-      out.append(source, at, length);
+      out.append_part(source, at, length);
     }
   } else {
     for (; count != 0; --count) {
       const size_t found = find_first(heap, source, from, at);
       if (found == kNotFound) break;
       heap.step();
-      out.append(source, at, found - at);
-      out += to;
+      out.append_part(source, at, found - at);
+      out.append_part(to, 0, to.size());
       at = found + from.size();
     }
   }
-  if (at < source.size()) out.append(source, at, source.size() - at);
+  if (at < source.size()) out.append_part(source, at, source.size() - at);
   return markup ? make_markup(std::move(out)) : Value::of(std::move(out));
 }
 

@@ -12,12 +12,18 @@ Template::~Template() = default;
 
 std::string Template::render(const nlohmann::ordered_json& variables, const std::function<std::tm()>& clock,
                              const Limits& limits, RenderStatistics* statistics) const {
+  return render_marked(variables, nlohmann::ordered_json::object(), clock, limits, statistics).text;
+}
+
+RenderedText Template::render_marked(const nlohmann::ordered_json& variables, const nlohmann::ordered_json& own,
+                                     const std::function<std::tm()>& clock, const Limits& limits,
+                                     RenderStatistics* statistics) const {
   Heap heap(limits);
   const auto note = [&] {
     if (statistics) *statistics = {heap.peak_bytes(), heap.steps()};
   };
   try {
-    std::string text = Interpreter(*tree_, heap, clock, variables).render();
+    RenderedText text = Interpreter(*tree_, heap, clock, variables, own).render();
     note();
     return text;
   } catch (const Failure& failure) {  // before anything was evaluated: the variables themselves

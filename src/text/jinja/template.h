@@ -11,6 +11,7 @@
 #include <string>
 
 #include "src/text/jinja/heap.h"
+#include "src/text/rendered_text.h"
 
 namespace infer::jinja {
 
@@ -31,6 +32,10 @@ class Template {
   // `variables`: a JSON object. Throws TemplateError.
   std::string render(const nlohmann::ordered_json& variables, const std::function<std::tm()>& clock,
                      const Limits& limits = {}, RenderStatistics* statistics = nullptr) const;
+  // The same, and which bytes came from the variables. `own`: variables whose texts count as the template's.
+  RenderedText render_marked(const nlohmann::ordered_json& variables, const nlohmann::ordered_json& own,
+                             const std::function<std::tm()>& clock, const Limits& limits = {},
+                             RenderStatistics* statistics = nullptr) const;
   const std::string& source() const { return source_; }
 
  private:

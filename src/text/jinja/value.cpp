@@ -1,5 +1,6 @@
 #include "src/text/jinja/value.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -66,7 +67,7 @@ uint64_t hash_of(const Value& value, int depth = 0) {
       if (depth > 50) fail_budget("a key nested too deep");
       uint64_t hash = 17;
       for (const Value& item : value.items()) {
-        item.is_number() ? void() : value.object()->heap().step();
+        value.object()->heap().step();
         hash = mix(hash * 31 + hash_of(item, depth + 1));
       }
       return hash;
@@ -86,53 +87,78 @@ uint64_t hash_of(const Value& value, int depth = 0) {
 }  // namespace
 
 template <typename Equal>
-const Value* DictObject::look_up(uint64_t hash, Equal equal) const {
+size_t DictObject::look_up(uint64_t hash, Equal equal) const {
   if (slots_.empty()) {
-    for (const auto& [key, value] : entries_) {
-      if (equal(key)) return &value;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (equal(entries_[i].first)) return i;
     }
-    return nullptr;
+    return kAbsent;
   }
   const size_t mask = slots_.size() - 1;
   for (size_t i = hash & mask; slots_[i] != 0; i = (i + 1) & mask) {
-    const auto& [key, value] = entries_[slots_[i] - 1];
-    if (equal(key)) return &value;
+    if (equal(entries_[slots_[i] - 1].first)) return slots_[i] - 1;
     heap().step();
   }
-  return nullptr;
+  return kAbsent;
 }
 
-const Value* DictObject::find(const Value& key) const {
+size_t DictObject::index_of(const Value& key) const {
   return look_up(hash_of(key), [&](const Value& other) { return equals(key, other); });
 }
 
+const Value* DictObject::find(const Value& key) const {
+  const size_t index = index_of(key);
+  return index == kAbsent ? nullptr : &entries_[index].second;
+}
+
 const Value* DictObject::find(std::string_view key) const {
-  return look_up(slots_.empty() ? 0 : hash_of(key),
-                 [&](const Value& other) { return other.is_string() && other.text() == key; });
+  const size_t index = look_up(slots_.empty() ? 0 : hash_of(key),
+                               [&](const Value& other) { return other.is_string() && other.text() == key; });
+  return index == kAbsent ? nullptr : &entries_[index].second;
 }
 
 void DictObject::set(const Value& key, Value value) {
-  if (const Value* found = find(key)) {
-    *const_cast<Value*>(found) = std::move(value);
+  if (const size_t index = index_of(key); index != kAbsent) {
+    std::swap(entries_[index].second, value);  // the old value goes when the dict is whole again
     return;
   }
   entries_.emplace_back(key, std::move(value));
-  if (entries_.size() > kFewEntries) rebuild();
+  if (entries_.size() > kFewEntries) add_to_slots();
 }
 
-// Adds the last entry to the slots; makes more of them when two thirds are taken.
-void DictObject::rebuild() {
-  const auto insert = [&](size_t index) {
-    const size_t mask = slots_.size() - 1;
-    size_t i = hash_of(entries_[index].first) & mask;
-    for (; slots_[i] != 0; i = (i + 1) & mask) heap().step();
-    slots_[i] = static_cast<uint32_t>(index + 1);
-  };
+Value DictObject::erase(const Value& key) {
+  const size_t index = index_of(key);
+  if (index == kAbsent) return {};
+  const auto entry = std::move(entries_[index]);
+  entries_.erase(entries_.begin() + static_cast<ptrdiff_t>(index));
+  heap().step(entries_.size() / 4);
+  if (!slots_.empty()) {
+    std::fill(slots_.begin(), slots_.end(), 0);
+    for (size_t i = 0; i < entries_.size(); ++i) place(i);
+  }
+  return entry.second;
+}
+
+void DictObject::clear() {
+  Vector<std::pair<Value, Value>> gone(heap());
+  std::swap(gone, entries_);
+  slots_.clear();
+}
+
+void DictObject::place(size_t index) {
+  const size_t mask = slots_.size() - 1;
+  size_t i = hash_of(entries_[index].first) & mask;
+  for (; slots_[i] != 0; i = (i + 1) & mask) heap().step();
+  slots_[i] = static_cast<uint32_t>(index + 1);
+}
+
+// The last entry; makes more slots when two thirds are taken.
+void DictObject::add_to_slots() {
   if (entries_.size() * 3 > slots_.size() * 2) {
     slots_.assign(slots_.empty() ? 4 * kFewEntries : slots_.size() * 2, 0);
-    for (size_t i = 0; i < entries_.size(); ++i) insert(i);
+    for (size_t i = 0; i < entries_.size(); ++i) place(i);
   } else {
-    insert(entries_.size() - 1);
+    place(entries_.size() - 1);
   }
 }
 
@@ -185,8 +211,19 @@ Value make_markup(Text&& text) {
 }
 
 Value make_text_like(Text&& text, const Value& like) {
+  if (has_caller_text(like)) text.mark_from(0);
   return like.is_string() && like.string().markup() ? make_markup(std::move(text)) : Value::of(std::move(text));
 }
+
+Value make_piece(const Value& like, std::string_view part) {
+  const Text& whole = like.string().marked_text();
+  Text text(whole.get_allocator());
+  // An empty part may come from anywhere.
+  if (!part.empty()) text.append_part(whole, static_cast<size_t>(part.data() - whole.data()), part.size());
+  return like.string().markup() ? make_markup(std::move(text)) : Value::of(std::move(text));
+}
+
+bool has_caller_text(const Value& value) { return value.is_string() && value.string().marked_text().has_caller_text(); }
 
 std::string_view type_name(const Value& value) {
   switch (value.kind()) {

@@ -1,6 +1,7 @@
 // Values of the template language: Python's None, bool, int (64 bits), float, str, list, tuple, dict, range, and what
 // Jinja adds to them. A Value is 16 bytes and counts references to its object; objects belong to one Heap and do not
-// outlive it. Lists, tuples and dicts never change once a template can see them. Not thread-safe.
+// outlive it. Lists and dicts that the caller gave never change; the template's own do, by their methods. Not
+// thread-safe.
 #pragma once
 
 #include <optional>
@@ -130,6 +131,7 @@ class StringObject final : public Object {
   StringObject(Heap& heap, Text&& text, bool markup = false) : Object(heap), text_(std::move(text)), markup_(markup) {}
 
   std::string_view text() const { return text_; }
+  const Text& marked_text() const { return text_; }
   // Safe for HTML: Jinja's Markup.
   bool markup() const { return markup_; }
   // Code points.
@@ -156,7 +158,11 @@ class ListObject final : public Object {
  public:
   ListObject(Heap& heap, Values&& items, bool group = false) : Object(heap), items_(std::move(items)), group_(group) {}
   const Values& items() const { return items_; }
-  bool group() const { return group_; }  // a tuple of groupby, with names for its two items
+  Values& own_items() { return items_; }  // REQUIRES a list that is not the caller's
+  bool group() const { return group_; }   // a tuple of groupby, with names for its two items
+  void forget() noexcept override { items_.clear(); }
+
+  bool from_caller = false;  // no method may change it
 
  private:
   Values items_;
@@ -171,13 +177,22 @@ class DictObject final : public Object {
   size_t size() const { return entries_.size(); }
   const Value* find(const Value& key) const;  // throws Failure for keys that cannot be hashed
   const Value* find(std::string_view key) const;
-  // Only while it is being made.
+  // These three only while it is being made, and where it is not the caller's.
   void set(const Value& key, Value value);
+  // The value that was removed; missing when there is no such key.
+  Value erase(const Value& key);
+  void clear();
+  void forget() noexcept override { entries_.clear(), slots_.clear(); }
+
+  bool from_caller = false;  // no method may change it
 
  private:
+  static constexpr size_t kAbsent = SIZE_MAX;
   template <typename Equal>
-  const Value* look_up(uint64_t hash, Equal equal) const;
-  void rebuild();
+  size_t look_up(uint64_t hash, Equal equal) const;  // index of the entry
+  size_t index_of(const Value& key) const;
+  void place(size_t index);  // an entry into the slots
+  void add_to_slots();
 
   Vector<std::pair<Value, Value>> entries_;
   Vector<uint32_t> slots_;  // open addressing, index + 1 of an entry; empty while there are few
@@ -281,8 +296,12 @@ Value make_lazily(Heap& heap, std::string_view name, Fill fill) {
   return make_generator(std::move(items), name, std::move(failure));
 }
 Value make_markup(Text&& text);
-// `text` with the safety of `like`.
+// `text`, made of the string `like`: as safe, and the caller's when any of `like` is.
 Value make_text_like(Text&& text, const Value& like);
+// Part of the string `like`, which `part` points into: as safe, with its marks.
+Value make_piece(const Value& like, std::string_view part);
+// Whether `value` is a string with words of the caller.
+bool has_caller_text(const Value& value);
 
 // As Python's type(x).__name__.
 std::string_view type_name(const Value& value);

@@ -49,6 +49,11 @@ void compare(const ordered_json& expected, const Outcome& found) {
     CHECK(found.text == expected["expected"].get<std::string>());
     return;
   }
+  // The reference let templates change no list at all, not even one of their own.
+  if (expected["error"].get<std::string>().starts_with("access to attribute 'append' of 'list'")) {
+    CHECK(found.error == "");
+    return;
+  }
   CHECK(found.error != "");
   if (expected.value("error_kind", "") == "raise_exception") {
     CHECK(found.raised);

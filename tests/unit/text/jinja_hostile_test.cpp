@@ -127,6 +127,24 @@ TEST_CASE("work on long texts counts") {
                                  "t | replace('b', 'c')", "range(100000) | sort(reverse=true)", "t[::2] ~ u[::2]"}) {
     refused(long_text + "{% for i in range(100000) %}{% set x = " + expression + " %}{% endfor %}");
   }
+  // Numbers may be asked of texts of any length, attributes along paths of any length.
+  for (const char* expression :
+       {"digits | int", "digits | float", "(digits | filesizeformat)", "digits | int(base=16)", "blanks | float",
+        "[1] | map(attribute=path) | list", "'{0}'.format(1) ~ (digits | float)", "t | replace('', '')",
+        "many | items | list", "dict(many) | length", "{(numbers): 1} | length", "many | dictsort | length",
+        "blanks | title"}) {
+    refused(
+        "{% set digits = '1' * 4000000 %}{% set blanks = ' ' * 4000000 %}{% set path = 'real.' * 200000 ~ 'real' %}"
+        "{% set t = 'a' * 1000000 %}{% set many = {} %}"
+        "{% for i in range(20000) %}{% set _ = many.update({i: i}) %}{% endfor %}"
+        "{% set numbers = (1,) * 200000 %}{% for i in range(100000) %}{% set x = " +
+        std::string(expression) + " %}{% endfor %}");
+  }
+  for (const char* expression : {"digits | int", "digits | float", "'1' ~ (digits | filesizeformat)"}) {
+    CAPTURE(expression);
+    CHECK(outcome_of(std::string("{% set digits = '1' * 4000000 %}{% set x = ") + expression + " %}").cost.steps >
+          200'000);
+  }
   // Looking at every character costs much more than copying bytes.
   for (const char* expression : {"u | upper", "u.isalpha()", "u is lower", "u | wordcount", "[u] | string", "u | e"}) {
     CAPTURE(expression);
@@ -153,7 +171,22 @@ TEST_CASE("values in each other, and in themselves") {
       "dict");
   CHECK(test::render("{% set ns = namespace() %}{% set ns.a = [ns] %}{{ ns }}") ==
         "<Namespace {'a': [<Namespace {...}>]}>");
-  CHECK(outcome_of("{% set l = [] %}{{ l.append(l) }}").error.find("unsafe") != std::string::npos);
+  // Circles are cut at the end; in between they are refused or have a limit.
+  const std::string circle =
+      "{% set l = [1] %}{% set m = {'l': l} %}{% set _ = l.append(m) %}{% set _ = l.append(l.pop) %}";
+  CHECK(test::render(circle + "{{ m }}").starts_with("{'l': [1, {...}, <"));
+  CHECK(outcome_of(circle + "{{ m | tojson }}").error.find("Circular reference") != std::string::npos);
+  ends(circle + "{{ m | pprint }}");
+  ends(circle +
+       "{% set k = [1] %}{% set _ = k.append(k) %}{% set j = [1] %}{% set _ = j.append(j) %}{{ j == k }}{{ j < k }}");
+  ends(circle + "{{ {m: 1} }}{{ [l] | unique | list }}{{ l | sum }}{{ l | sort }}");
+  refused("{% set l = [1] %}{% for x in l %}{% set _ = l.append(x) %}{% endfor %}");
+  refused("{% set l = ['x' * 1000] %}{% for i in range(100000) %}{% set _ = l.extend(l) %}{% endfor %}");
+  refused(
+      "{% set l = range(99999) | list %}{% for i in range(100000) %}{% set _ = l.insert(0, l.pop(0)) %}{% endfor %}");
+  refused(
+      "{% set m = {} %}{% for i in range(99999) %}{% set _ = m.update({i: i}) %}{% endfor %}"
+      "{% for i in range(99999) %}{% set _ = m.pop(i) %}{% endfor %}");
   CHECK(outcome_of("{% set ns = namespace() %}{% set ns.a = ns %}{{ ns | tojson }}").error.find("JSON") !=
         std::string::npos);
 }
