@@ -59,6 +59,9 @@ std::function<int()> define_run(CLI::App& app) {
   app.add_option("--jinja-vars", o->template_variables, "Variables for the chat template: {\"enable_thinking\": false}")
       ->type_name("JSON")
       ->excludes(raw);
+  app.add_flag("--special-in-content", o->special_in_content,
+               "Read control tokens such as <|im_end|> in messages as tokens (default: as text)")
+      ->excludes(raw);
   app.add_flag(flag_names("-st,--single-turn"), o->single_turn, "One answer, then end, also on a terminal");
   app.add_flag("-q,--quiet", o->quiet, "No line of timings at the end");
   add_answer_flags(app, o->answer);

@@ -8,6 +8,7 @@
 #include "ggml-like/printable.h"
 #include "src/text/chat_template.h"
 #include "src/text/detokenizer.h"
+#include "src/text/prompt_tokens.h"
 #include "src/text/stop_strings.h"
 #include "tools/chat/chat.h"
 #include "tools/chat_template_flag.h"
@@ -46,7 +47,7 @@ int run_completion(const RunOptions& options, Engine& engine, const std::string&
   const Tokenizer& tokenizer = engine.tokenizer();
   Request request;
   request.id = 1;
-  request.prompt = tokenizer.encode(prompt, true, true);
+  request.prompt = encode_plain_prompt(tokenizer, prompt);
   if (request.prompt.empty()) {
     throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
   }
@@ -131,6 +132,7 @@ int run(const RunOptions& options) {
   chat.answer = options.answer;
   chat.sampling = options.sampling;
   chat.template_variables = std::move(variables);
+  chat.special_in_content = options.special_in_content;
   chat.template_name = options.chat_template.empty() ? "the model's own" : options.chat_template;
   chat.system = system;
   chat.prompt = prompt;

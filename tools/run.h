@@ -14,14 +14,15 @@ struct RunOptions {
   ModelFlags model;
   SamplingParams sampling;
   AnswerFlags answer;
-  std::string prompt;              // -p
-  std::string prompt_file;         // -f
-  std::string system;              // --system-prompt
-  std::string system_file;         // --system-prompt-file
-  std::string chat_template;       // --chat-template: a name or a file; "": the model's own
-  std::string template_variables;  // --jinja-vars: a JSON object
-  bool raw = false;                // plain completion, whatever the model has
-  bool single_turn = false;        // one answer, also on a terminal
+  std::string prompt;               // -p
+  std::string prompt_file;          // -f
+  std::string system;               // --system-prompt
+  std::string system_file;          // --system-prompt-file
+  std::string chat_template;        // --chat-template: a name or a file; "": the model's own
+  std::string template_variables;   // --jinja-vars: a JSON object
+  bool special_in_content = false;  // control tokens written in messages are tokens, not text
+  bool raw = false;                 // plain completion, whatever the model has
+  bool single_turn = false;         // one answer, also on a terminal
   bool quiet = false;
 };
 

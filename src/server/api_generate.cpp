@@ -72,7 +72,7 @@ void ApiService::chat_completions(const CallPtr& call) {
   answering->chat = true;
   answering->params = request.generation;
   answering->params.stop.push_back(model_->answer_end.text);
-  auto generation = make_generation(encode_rendered_prompt(model_->engine->tokenizer(), prompt), answering->params,
+  auto generation = make_generation(encode_rendered_prompt(model_->engine->tokenizer(), {prompt, {}}), answering->params,
                                     "messages", call->arrived);
   generation->chat_prompt = prompt;
   if (model_->answer_end.token != kNoToken) generation->stop_tokens.push_back(model_->answer_end.token);

@@ -67,7 +67,8 @@ size_t find_last(std::string_view text, std::string_view part) {
 }
 
 // Cuts the prompt behind the last message's text. White space at its end stays only if the template left it alone.
-void cut_after(std::string& prompt, std::string_view message) {
+void cut_after(RenderedText& rendered, std::string_view message) {
+  std::string& prompt = rendered.text;
   const std::string_view from_start = without_leading_space(message), bare = without_trailing_space(from_start);
   const size_t at = find_last(prompt, bare);
   if (at == std::string::npos) {
@@ -76,6 +77,9 @@ void cut_after(std::string& prompt, std::string_view message) {
   }
   const bool kept = std::string_view(prompt).substr(at, from_start.size()) == message;
   prompt.resize(at + (kept ? from_start.size() : bare.size()));
+  std::vector<TextRange>& ranges = rendered.from_caller;
+  while (!ranges.empty() && ranges.back().begin >= prompt.size()) ranges.pop_back();
+  if (!ranges.empty()) ranges.back().end = std::min(ranges.back().end, prompt.size());
 }
 
 }  // namespace
@@ -111,7 +115,9 @@ bool ChatTemplate::is_builtin(std::string_view name) {
   return std::binary_search(builtin_names().begin(), builtin_names().end(), name);
 }
 
-std::string ChatTemplate::render(const Conversation& conversation) const {
+std::string ChatTemplate::render(const Conversation& conversation) const { return render_marked(conversation).text; }
+
+RenderedText ChatTemplate::render_marked(const Conversation& conversation) const {
   check(conversation);
   std::string message;
   if (conversation.continue_final_message) message = text_to_continue(conversation.messages);
@@ -120,13 +126,12 @@ std::string ChatTemplate::render(const Conversation& conversation) const {
       {"tools", conversation.tools},
       {"documents", conversation.documents},
       {"add_generation_prompt", conversation.add_generation_prompt && !conversation.continue_final_message},
-      {"bos_token", conversation.bos_token},
-      {"eos_token", conversation.eos_token},
   };
+  const ordered_json own = {{"bos_token", conversation.bos_token}, {"eos_token", conversation.eos_token}};
   if (conversation.variables.is_object()) {
     for (const auto& [name, value] : conversation.variables.items()) variables[name] = value;
   }
-  std::string prompt = render_variables(variables);
+  RenderedText prompt = template_->render_marked(variables, own, clock_);
   if (conversation.continue_final_message) cut_after(prompt, message);
   return prompt;
 }

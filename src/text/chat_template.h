@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/text/rendered_text.h"
 #include "src/text/template_error.h"
 
 namespace infer {
@@ -36,15 +37,26 @@ struct Conversation {
   nlohmann::ordered_json variables;
 };
 
+// The forms of a message's content that a template shows.
+struct ContentForms {
+  bool text = false;   // a string
+  bool parts = false;  // a list of {"type": "text", "text": ...}, every one of them
+};
+
 // What a template makes use of, found by rendering small conversations.
 struct TemplateTraits {
-  bool system_role = false;      // a system message's text shows in the prompt
-  bool tools = false;            // so do the tools offered
-  bool tool_calls = false;       // so do calls that an assistant's message holds
-  bool tool_results = false;     // so do messages of role "tool"
-  bool content_parts = false;    // content may be a list of {"type": "text", "text": ...}
-  bool enable_thinking = false;  // that variable changes the prompt
-  bool starts_with_bos = false;  // the prompt begins with bos_token, so that the tokenizer must not add another
+  bool system_role = false;                    // a system message's text shows in the prompt
+  bool tools = false;                          // so do the tools offered
+  bool tool_calls = false;                     // so do calls that an assistant's message holds
+  bool tool_results = false;                   // so do messages of role "tool"
+  ContentForms system, user, assistant, tool;  // by the message's role
+  // A call's arguments show as they should when they are an object. Most templates want that; some want JSON text,
+  // which most others would quote a second time.
+  bool object_arguments = false;
+  bool string_arguments = false;  // arguments that are a string show, be it in quotes
+  bool needs_call_ids = false;    // calls without an id are refused
+  bool enable_thinking = false;   // that variable changes the prompt
+  bool starts_with_bos = false;   // the prompt begins with bos_token, so that the tokenizer must not add another
 };
 
 class ChatTemplate {
@@ -62,6 +74,9 @@ class ChatTemplate {
   // The prompt. Throws TemplateError; Error(kInvalidArgument) when the conversation itself is no conversation:
   // messages that are no array of objects, JSON nested too deep, continue_final_message without a text to continue.
   std::string render(const Conversation& conversation) const;
+  // The same, and which of its bytes are texts of the conversation rather than the template's; BOS and EOS are the
+  // template's.
+  RenderedText render_marked(const Conversation& conversation) const;
   // The template with these variables (an object) and nothing else. Throws as render() does.
   std::string render_variables(const nlohmann::ordered_json& variables) const;
 
@@ -78,5 +93,8 @@ class ChatTemplate {
   std::shared_ptr<const jinja::Template> template_;
   Clock clock_;
 };
+
+// Variables that a template reads and nobody set: enable_thinking is true.
+void set_default_variables(Conversation& conversation, const TemplateTraits& traits);
 
 }  // namespace infer

@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 
+#include "src/text/reasoning.h"
 #include "src/text/special_tokens.h"
 
 namespace infer {
@@ -37,19 +38,42 @@ class TakenBytes {
 
 SpecialSplitter::SpecialSplitter(const Vocabulary& vocabulary, const std::vector<uint8_t>& attributes)
     : attributes_(attributes) {
-  ByteTrie::Entries all, user_defined;
+  ByteTrie::Entries all, user_defined, harmless;
+  const auto is_reasoning_tag = [](std::string_view text) {
+    return std::any_of(reasoning_tags().begin(), reasoning_tags().end(),
+                       [&](const ReasoningTags& tags) { return text == tags.open || text == tags.close; });
+  };
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const uint8_t attribute = attributes[id];
     const auto entry = std::pair<std::string_view, int32_t>(vocabulary.tokens[id].text, static_cast<int32_t>(id));
     if (attribute & (kAttrControl | kAttrUnknown | kAttrUserDefined)) all.push_back(entry);
-    if (attribute & kAttrUserDefined && !(attribute & (kAttrControl | kAttrUnknown))) user_defined.push_back(entry);
+    const bool hidden = attribute & (kAttrControl | kAttrUnknown);
+    if (attribute & kAttrUserDefined && !hidden) {
+      user_defined.push_back(entry);
+      if (vocabulary.tokens[id].type != TokenType::kControl) harmless.push_back(entry);
+    } else if (hidden && is_reasoning_tag(entry.first)) {
+      harmless.push_back(entry);
+    }
   }
   all_ = ByteTrie(std::move(all));
   user_defined_ = ByteTrie(std::move(user_defined));
+  harmless_ = ByteTrie(std::move(harmless));
 }
 
-std::vector<SpecialSplitter::Part> SpecialSplitter::split(std::string_view text, bool parse_special) const {
+std::vector<SpecialSplitter::Part> SpecialSplitter::split(std::string_view text, bool parse_special,
+                                                          std::span<const TextRange> plain) const {
   const ByteTrie& trie = parse_special ? all_ : user_defined_;
+  // The longest token at `at`, of at most `limit` bytes, that may be there.
+  const auto longest_match = [&](size_t at, size_t limit) {
+    if (!parse_special || plain.empty()) return trie.longest_match(text, at, limit);
+    const auto next =
+        std::partition_point(plain.begin(), plain.end(), [&](const TextRange& range) { return range.end <= at; });
+    const size_t room = next == plain.end() ? limit : next->begin <= at ? 0 : std::min(limit, next->begin - at);
+    const ByteTrie::Match match = room > 0 ? trie.longest_match(text, at, room) : ByteTrie::Match();
+    if (room == limit) return match;
+    const ByteTrie::Match harmless = harmless_.longest_match(text, at, limit);
+    return harmless.length > match.length ? harmless : match;
+  };
   // Candidates by length, one per position at a time: its longest token that may still fit.
   struct Candidate {
     uint32_t begin;
@@ -58,7 +82,7 @@ std::vector<SpecialSplitter::Part> SpecialSplitter::split(std::string_view text,
   std::map<size_t, std::vector<Candidate>> candidates;
   if (!trie.empty()) {
     for (size_t at = 0; at < text.size(); ++at) {
-      const ByteTrie::Match match = trie.longest_match(text, at);
+      const ByteTrie::Match match = longest_match(at, text.size() - at);
       if (match.length > 0) candidates[match.length].push_back({static_cast<uint32_t>(at), match.value});
     }
   }
@@ -77,7 +101,7 @@ std::vector<SpecialSplitter::Part> SpecialSplitter::split(std::string_view text,
     for (const Candidate& candidate : batch) {
       size_t begin = candidate.begin, end = begin + length;
       if (const size_t free_end = taken.next(begin, end); free_end < end) {
-        const ByteTrie::Match shorter = trie.longest_match(text, begin, free_end - begin);
+        const ByteTrie::Match shorter = longest_match(begin, free_end - begin);
         if (shorter.length > 0) candidates[shorter.length].push_back({candidate.begin, shorter.value});
         continue;
       }

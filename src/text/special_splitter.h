@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "src/text/byte_trie.h"
+#include "src/text/rendered_text.h"
 #include "src/text/vocabulary.h"
 
 namespace infer {
@@ -20,13 +22,17 @@ class SpecialSplitter {
     uint32_t begin, end;  // bytes of plain text; empty for a token
     TokenId token;        // kNoToken: plain text
   };
-  // User-defined tokens are always found, control and unknown tokens only if `parse_special`.
-  std::vector<Part> split(std::string_view text, bool parse_special) const;
+  // User-defined tokens are always found, control and unknown tokens only if `parse_special`, and not where they touch
+  // one of the `plain` ranges (ascending, apart from each other).
+  std::vector<Part> split(std::string_view text, bool parse_special, std::span<const TextRange> plain = {}) const;
 
  private:
   const std::vector<uint8_t>& attributes_;
   ByteTrie all_;
   ByteTrie user_defined_;
+  // What plain ranges may hold: user-defined tokens that the file does not call control tokens, and the tags of
+  // reasoning. An answer shows these as text, so they come back in the next prompt.
+  ByteTrie harmless_;
 };
 
 }  // namespace infer

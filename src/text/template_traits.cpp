@@ -7,7 +7,9 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr const char* kText = "qxuserq";
+constexpr const char* kMoreText = "qxmoreq";
 constexpr const char* kBos = "<qxbosq>";
+constexpr const char* kCallId = "abcdefghi";  // nine letters, which is what Mistral's templates insist on
 
 ordered_json message(const char* role, const ordered_json& content) { return {{"role", role}, {"content", content}}; }
 
@@ -41,10 +43,78 @@ ordered_json tool(const char* name) {
                                    {"required", ordered_json::array({"qxargumentq"})}}}}}}});
 }
 
-ordered_json call(const char* name, const ordered_json& arguments) {
-  ordered_json entry = {
-      {"id", "abcdefghi"}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}};
+ordered_json call(const ordered_json& arguments, bool with_id = true) {
+  ordered_json entry = {{"type", "function"}, {"function", {{"name", "qxcallq"}, {"arguments", arguments}}}};
+  if (with_id) entry["id"] = kCallId;
   return {{"role", "assistant"}, {"content", ""}, {"tool_calls", ordered_json::array({entry})}};
+}
+
+ordered_json result(const ordered_json& content) {
+  return {{"role", "tool"}, {"name", "qxcallq"}, {"tool_call_id", kCallId}, {"content", content}};
+}
+
+Conversation probe_of_tools(ordered_json messages) {
+  Conversation conversation = probe(std::move(messages));
+  conversation.tools = tool("qxcallq");
+  return conversation;
+}
+
+// The forms of content that show in the conversation that `around` makes with it.
+template <typename Around>
+ContentForms content_forms(const ChatTemplate& chat_template, Around around) {
+  ContentForms forms;
+  forms.text = has(rendered(chat_template, around(ordered_json(kText))), kText);
+  const ordered_json parts =
+      ordered_json::array({{{"type", "text"}, {"text", kText}}, {{"type", "text"}, {"text", kMoreText}}});
+  const std::string prompt = rendered(chat_template, around(parts));
+  // A list that is merely printed shows its keys, with the quotes of Python or of JSON, perhaps of JSON in JSON.
+  const bool printed = has(prompt, "text': 'qxuserq") || has(prompt, "text\": \"qxuserq") ||
+                       has(prompt, "text\":\"qxuserq") || has(prompt, "text\\\": \\\"qxuserq");
+  forms.parts = has(prompt, kText) && has(prompt, kMoreText) && !printed;
+  return forms;
+}
+
+void find_content_forms(const ChatTemplate& chat_template, const ordered_json& arguments, TemplateTraits& traits) {
+  const ordered_json user = message("user", "qxq");
+  traits.system = content_forms(chat_template, [&](const ordered_json& content) {
+    return probe({message("system", content), user});
+  });
+  traits.user =
+      content_forms(chat_template, [&](const ordered_json& content) { return probe({message("user", content)}); });
+  traits.assistant = content_forms(chat_template, [&](const ordered_json& content) {
+    return probe({user, message("assistant", content), user});
+  });
+  traits.tool = content_forms(chat_template, [&](const ordered_json& content) {
+    return probe_of_tools({user, call(arguments), result(content)});
+  });
+}
+
+void find_tool_use(const ChatTemplate& chat_template, TemplateTraits& traits) {
+  const ordered_json user = message("user", kText);
+  const ordered_json object = {{"qxargumentq", "qxvalueq"}}, text = R"({"qxargumentq": "qxvalueq"})";
+  const auto see = [&](const ordered_json& messages) {
+    const std::string prompt = rendered(chat_template, probe_of_tools(messages));
+    traits.tool_calls = traits.tool_calls || has(prompt, "qxvalueq");
+    traits.tool_results = traits.tool_results || has(prompt, "qxresultq");
+    return prompt;
+  };
+  // Some templates insist on a user's message at the end, others on none behind a call.
+  const auto see_call = [&](const ordered_json& arguments) {
+    const std::string whole = see({user, call(arguments), result("qxresultq"), user});
+    const std::string begun = see({user, call(arguments)});
+    return has(whole, "qxvalueq") ? whole : begun;
+  };
+  const std::string of_object = see_call(object), of_text = see_call(text);
+  see({user, call(object), result("qxresultq")});
+  see({user, call(text), result("qxresultq")});
+  // An object that is merely printed shows the quotes of Python.
+  traits.object_arguments = has(of_object, "qxvalueq") && !has(of_object, "'qxargumentq': 'qxvalueq'");
+  traits.string_arguments = has(of_text, "qxvalueq");
+  const ordered_json& arguments = traits.object_arguments ? object : text;
+  const Conversation anonymous = probe_of_tools({user, call(arguments, false)});
+  const Conversation named = probe_of_tools({user, call(arguments)});
+  traits.needs_call_ids = rendered(chat_template, anonymous).empty() && !rendered(chat_template, named).empty();
+  find_content_forms(chat_template, arguments, traits);
 }
 
 }  // namespace
@@ -59,28 +129,7 @@ TemplateTraits ChatTemplate::traits() const {
   Conversation with_tools = probe({user});
   with_tools.tools = tool("qxtoolq");
   traits.tools = has(rendered(*this, with_tools), "qxtoolq");
-
-  // Arguments are an object in most templates and JSON text in some.
-  for (const ordered_json& arguments :
-       {ordered_json{{"qxargumentq", "qxvalueq"}}, ordered_json(R"({"a": "qxvalueq"})")}) {
-    Conversation called =
-        probe({user,
-               call("qxcallq", arguments),
-               {{"role", "tool"}, {"name", "qxcallq"}, {"tool_call_id", "abcdefghi"}, {"content", "qxresultq"}},
-               user});
-    called.tools = tool("qxcallq");
-    for (const bool with_result : {true, false}) {
-      if (!with_result) called.messages.erase(called.messages.begin() + 2, called.messages.end());
-      const std::string prompt = rendered(*this, called);
-      traits.tool_calls = traits.tool_calls || has(prompt, "qxvalueq");
-      traits.tool_results = traits.tool_results || has(prompt, "qxresultq");
-    }
-  }
-
-  const ordered_json parts = ordered_json::array({{{"type", "text"}, {"text", kText}}});
-  const std::string in_parts = rendered(*this, probe({message("user", parts)}));
-  // A list that is merely printed shows its keys.
-  traits.content_parts = has(in_parts, kText) && !has(in_parts, "'type'") && !has(in_parts, "\"type\"");
+  find_tool_use(*this, traits);
 
   Conversation thinking = probe({user}), silent = probe({user});
   thinking.variables = {{"enable_thinking", true}};
@@ -88,6 +137,13 @@ TemplateTraits ChatTemplate::traits() const {
   const std::string thought = rendered(*this, thinking), unthought = rendered(*this, silent);
   traits.enable_thinking = !thought.empty() && !unthought.empty() && thought != unthought;
   return traits;
+}
+
+void set_default_variables(Conversation& conversation, const TemplateTraits& traits) {
+  if (!traits.enable_thinking) return;
+  ordered_json& variables = conversation.variables;
+  if (variables.is_null()) variables = ordered_json::object();
+  if (variables.is_object() && !variables.contains("enable_thinking")) variables["enable_thinking"] = true;
 }
 
 }  // namespace infer

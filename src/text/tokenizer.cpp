@@ -176,7 +176,8 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
-std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special, bool parse_special) const {
+std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special, bool parse_special,
+                                       std::span<const TextRange> plain) const {
   if (text.size() > kMaxTextBytes) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("[tokenizer] expected a text below 1 GiB, found ", text.size(), " bytes"));
@@ -186,7 +187,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special, 
   std::vector<TokenId> out;
   if (add_special && (v.add_bos || word_piece) && v.bos != kNoToken) out.push_back(v.bos);
   bool at_boundary = true;
-  for (const SpecialSplitter::Part& part : impl_->splitter.split(text, parse_special)) {
+  for (const SpecialSplitter::Part& part : impl_->splitter.split(text, parse_special, plain)) {
     if (part.token != kNoToken) out.push_back(part.token);
     else impl_->algorithm->encode(text.substr(part.begin, part.end - part.begin), at_boundary, out);
     at_boundary = part.token != kNoToken;

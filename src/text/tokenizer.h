@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/text/rendered_text.h"
 #include "src/text/vocabulary.h"
 
 namespace infer {
@@ -26,10 +27,12 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
   // `add_special`: put begin, end and separator tokens where the vocabulary asks for them. `parse_special`: control
-  // tokens written in the text are recognised; user-defined tokens always are.
+  // tokens written in the text are recognised, except in the `plain` ranges (ascending, apart from each other);
+  // user-defined tokens always are. Without control tokens in them the ranges change nothing.
   // Throws Error(kInvalidArgument) for texts of 1 GiB or more, Error(kUnsupported) for a character that the
   // vocabulary cannot express at all.
-  std::vector<TokenId> encode(std::string_view text, bool add_special, bool parse_special) const;
+  std::vector<TokenId> encode(std::string_view text, bool add_special, bool parse_special,
+                              std::span<const TextRange> plain = {}) const;
 
   // The bytes a token stands for, not always whole characters; valid as long as the tokenizer. Control and unknown
   // tokens are "" unless `show_special`. REQUIRES 0 <= token < n_tokens().

@@ -23,6 +23,7 @@ ChatSettings settings_of(const ChatOptions& options) {
   ChatSettings settings;
   settings.sampling = options.sampling;
   settings.template_variables = options.template_variables;
+  settings.special_in_content = options.special_in_content;
   apply_answer_flags(options.answer, settings);
   return settings;
 }

@@ -14,6 +14,7 @@ struct ChatOptions {
   AnswerFlags answer;
   SamplingParams sampling;
   nlohmann::ordered_json template_variables;  // object or null
+  bool special_in_content = false;            // control tokens written in messages are tokens, not text
   std::string template_name;                  // where the template comes from, for /show
   std::string system;                         // "" for none
   std::string prompt;                         // the first message, "" for none

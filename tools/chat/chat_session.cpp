@@ -49,12 +49,17 @@ Conversation ChatSession::conversation_of(const ChatLog& log, bool add_generatio
   conversation.bos_token = bos_text(engine_.tokenizer());
   conversation.eos_token = eos_text(engine_.tokenizer());
   conversation.variables = settings_.template_variables;
+  set_default_variables(conversation, traits_);
   return conversation;
 }
 
-std::string ChatSession::render() const { return template_.render(conversation_of(log_, true)); }
+RenderedText ChatSession::render() const {
+  RenderedText prompt = template_.render_marked(conversation_of(log_, true));
+  if (settings_.special_in_content) prompt.from_caller.clear();
+  return prompt;
+}
 
-std::vector<TokenId> ChatSession::encode(const std::string& prompt) const {
+std::vector<TokenId> ChatSession::encode(const RenderedText& prompt) const {
   return encode_rendered_prompt(engine_.tokenizer(), prompt);
 }
 
@@ -78,11 +83,11 @@ int64_t ChatSession::room_for_answer() const {
   return settings_.max_tokens < 0 ? quarter : std::clamp<int64_t>(settings_.max_tokens, 1, quarter);
 }
 
-std::optional<std::string> ChatSession::fit(size_t n_generated, Turn& turn, const Listener& listener,
-                                            std::string& too_long) {
+std::optional<RenderedText> ChatSession::fit(size_t n_generated, Turn& turn, const Listener& listener,
+                                             std::string& too_long) {
   int dropped = 0;
   for (;;) {
-    std::string prompt = render();
+    RenderedText prompt = render();
     const int64_t n = static_cast<int64_t>(encode(prompt).size() + n_generated);
     const bool fits = n + room_for_answer() <= engine_.context();
     if (!fits && settings_.overflow == ContextOverflow::kShiftTurns && log_.drop_oldest_turn()) {
@@ -101,7 +106,7 @@ std::optional<std::string> ChatSession::fit(size_t n_generated, Turn& turn, cons
   }
 }
 
-void ChatSession::submit(const Generation& g, const std::string& prompt) {
+void ChatSession::submit(const Generation& g, const RenderedText& prompt) {
   Request request;
   request.id = next_id_++;
   request.prompt = encode(prompt);
@@ -121,11 +126,11 @@ Turn ChatSession::answer(const Listener& listener, int attempt) {
   try {
     Turn turn;
     std::string too_long;
-    std::optional<std::string> prompt = fit(0, turn, listener, too_long);
+    std::optional<RenderedText> prompt = fit(0, turn, listener, too_long);
     if (!prompt) throw ConversationTooLong(ErrorCode::kInvalidArgument, too_long);
     std::vector<std::string> stops = settings_.stop;
     stops.push_back(end_.text);
-    Generation g{turn, attempt, {}, {}, StopStrings(stops), ReasoningSplitter(*prompt)};
+    Generation g{turn, attempt, {}, {}, StopStrings(stops), ReasoningSplitter(prompt->text)};
     while (prompt) {
       submit(g, *prompt);
       generate(g, listener);

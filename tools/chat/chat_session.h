@@ -36,6 +36,7 @@ struct ChatSettings {
   ContextOverflow overflow = ContextOverflow::kStop;
   std::vector<std::string> stop;              // further texts that end an answer
   nlohmann::ordered_json template_variables;  // object or null
+  bool special_in_content = false;            // control tokens written in messages are tokens, not text
 };
 
 struct Turn {
@@ -71,7 +72,7 @@ class ChatSession {
   Turn answer(const Listener& listener, int attempt = 0);
 
   // The conversation as the next prompt, and its tokens.
-  std::string render() const;
+  RenderedText render() const;
   std::vector<TokenId> tokens() const { return encode(render()); }
   // Throws ConversationTooLong when a further message of the user that begins with `text` leaves no room for an answer,
   // also after all turns that may be forgotten.
@@ -83,12 +84,12 @@ class ChatSession {
 
  private:
   struct Generation;
-  std::vector<TokenId> encode(const std::string& prompt) const;
+  std::vector<TokenId> encode(const RenderedText& prompt) const;
   Conversation conversation_of(const ChatLog& log, bool add_generation_prompt) const;
   // A prompt that leaves room for an answer after the tokens generated already; drops turns where the settings say so.
   // `too_long`: what to tell when even one token more does not fit; then there is no prompt.
-  std::optional<std::string> fit(size_t n_generated, Turn& turn, const Listener& listener, std::string& too_long);
-  void submit(const Generation& generation, const std::string& prompt);
+  std::optional<RenderedText> fit(size_t n_generated, Turn& turn, const Listener& listener, std::string& too_long);
+  void submit(const Generation& generation, const RenderedText& prompt);
   void generate(Generation& generation, const Listener& listener);
   int64_t room_for_answer() const;
   std::string too_long_message(int64_t n_prompt) const;

@@ -95,6 +95,17 @@ TEST_CASE("a long final message is found in linear time") {
   CHECK(std::clock() - start < 4 * CLOCKS_PER_SEC);
 }
 
+TEST_CASE("a prompt knows what came from the conversation") {
+  Conversation c = conversation({{{"role", "user"}, {"content", "Hi"}}, {{"role", "assistant"}, {"content", " Yes "}}});
+  const ChatTemplate plain = ChatTemplate::parse(
+      "{{ bos_token }}{% for m in messages %}<user>{{ m.content | trim }}{{ eos_token }}{% endfor %}");
+  CHECK(plain.render_marked(c).text == "<s><user>Hi</s><user>Yes</s>");
+  CHECK(plain.render_marked(c).from_caller == std::vector<TextRange>{{9, 11}, {21, 24}});
+  c.continue_final_message = true;
+  CHECK(plain.render_marked(c).text == "<s><user>Hi</s><user>Yes");
+  CHECK(plain.render_marked(c).from_caller == std::vector<TextRange>{{9, 11}, {21, 24}});
+}
+
 TEST_CASE("what is no conversation is refused") {
   const ChatTemplate any = ChatTemplate::parse("x");
   const auto refused = [&](const Conversation& c) {
@@ -190,7 +201,7 @@ TEST_CASE("every built-in template takes every message, in parts as well") {
     CHECK(chat_template.render(begun).ends_with("Hello."));
     const TemplateTraits traits = chat_template.traits();
     CHECK(traits.system_role);
-    CHECK(traits.content_parts);
+    CHECK((traits.user.parts && traits.user.text && traits.system.parts && traits.assistant.parts));
     CHECK(!traits.tools);
     CHECK(!traits.enable_thinking);
   }
@@ -206,8 +217,8 @@ TEST_CASE("traits are found by rendering") {
   CHECK(!traits("{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}{{ m.content "
                 "}}{% endfor %}")
              .system_role);
-  CHECK(!traits("{% for m in messages %}{{ '' + m.content }}{% endfor %}").content_parts);
-  CHECK(!traits("{% for m in messages %}{{ m.content }}{% endfor %}").content_parts);
+  CHECK(!traits("{% for m in messages %}{{ '' + m.content }}{% endfor %}").user.parts);
+  CHECK(!traits("{% for m in messages %}{{ m.content }}{% endfor %}").user.parts);
   CHECK(traits("{% for t in tools or [] %}{{ t | tojson }}{% endfor %}").tools);
   CHECK(!traits("{{ messages[0].content }}").tools);
   CHECK(
@@ -220,8 +231,38 @@ TEST_CASE("traits are found by rendering") {
   CHECK(traits(
             "{% for m in messages %}{% for c in m.tool_calls %}{{ c.function.arguments + '' }}{% endfor %}{% endfor %}")
             .tool_calls);
+  CHECK(calls.object_arguments);
+  CHECK(calls.string_arguments);
+  CHECK(!calls.needs_call_ids);
+  const std::string each_call = "{% for m in messages %}{% for c in m.tool_calls %}";
+  const TemplateTraits as_text = traits(each_call + "{{ c.function.arguments }}{% endfor %}{% endfor %}");
+  CHECK((!as_text.object_arguments && as_text.string_arguments));
+  const TemplateTraits by_item = traits(
+      each_call + "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v }}{% endfor %}{% endfor %}{% endfor %}");
+  CHECK((by_item.object_arguments && !by_item.string_arguments));
+  CHECK(traits(each_call + "{{ c.id + c.function.name }}{% endfor %}{% endfor %}").needs_call_ids);
+  // The first part alone is not all of them; a template may read parts only, or those of users only.
+  CHECK(!traits("{% for m in messages %}{{ m.content[0].text }}{% endfor %}").user.parts);
+  const TemplateTraits only_parts =
+      traits("{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}");
+  CHECK((only_parts.user.parts && !only_parts.user.text && only_parts.tool.parts));
+  const TemplateTraits mixed = traits(
+      "{% for m in messages %}{% if m.role == 'user' and m.content is not string %}{% for p in m.content %}{{ p.text }}"
+      "{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}");
+  CHECK((mixed.user.parts && mixed.user.text && mixed.system.text && !mixed.system.parts && !mixed.assistant.parts));
+  Conversation thinking;
+  set_default_variables(thinking, calls);
+  CHECK(thinking.variables.is_null());
+  TemplateTraits thinks;
+  thinks.enable_thinking = true;
+  set_default_variables(thinking, thinks);
+  CHECK(thinking.variables == ordered_json{{"enable_thinking", true}});
+  thinking.variables = {{"enable_thinking", false}};
+  set_default_variables(thinking, thinks);
+  CHECK(thinking.variables == ordered_json{{"enable_thinking", false}});
   const TemplateTraits none = traits("{{ raise_exception('never') }}");
-  CHECK((!none.system_role && !none.tools && !none.tool_calls && !none.content_parts && !none.enable_thinking));
+  CHECK((!none.system_role && !none.tools && !none.tool_calls && !none.user.parts && !none.user.text &&
+         !none.enable_thinking));
 }
 
 }  // namespace infer

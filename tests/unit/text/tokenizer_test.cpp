@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <initializer_list>
 #include <limits>
@@ -13,6 +14,7 @@
 
 #include "ggml-like/error.h"
 #include "src/text/byte_trie.h"
+#include "src/text/prompt_tokens.h"
 #include "src/text/text_map.h"
 #include "src/text/tokenizer_algorithm.h"
 #include "src/text/utf8.h"
@@ -109,6 +111,61 @@ std::string repeat(const std::string& unit, size_t bytes) {
 }
 
 }  // namespace
+
+TEST_CASE("control tokens are text where the text is not trusted") {
+  Vocabulary v = byte_level({{"a", "b"}, {"b", "c"}});
+  const TokenId control = add(v, "<|x|>", TokenType::kControl), shown = add(v, "<|start|>", TokenType::kControl);
+  const TokenId tool = add(v, "<tool>", TokenType::kUserDefined), think = add(v, "<think>", TokenType::kControl);
+  const TokenId longer = add(v, "<|x|><|x|>", TokenType::kControl);
+  const Tokenizer t(v);
+  const auto encode = [&](const std::string& text, std::vector<TextRange> plain) {
+    return t.encode(text, false, true, plain);
+  };
+  const Ids written = t.encode("<|x|>", false, false);
+  CHECK(written.size() == 5);
+  CHECK(encode("<|x|>", {}) == Ids{control});
+  CHECK(encode("<|x|>", {{0, 5}}) == written);
+  CHECK(encode("<|x|>", {{4, 5}}) == written);  // one byte of the caller's is enough
+  CHECK(encode("<|x|>", {{0, 1}}) == written);
+  CHECK(encode("<|x|>a", {{5, 6}}) == encode("<|x|>a", {}));
+  CHECK(encode("a<|x|>", {{0, 1}}) == encode("a<|x|>", {}));
+  // A longer token that reaches into the caller's text gives way to a shorter one that does not.
+  CHECK(encode("<|x|><|x|>", {}) == Ids{longer});
+  Ids both = {control};
+  both.insert(both.end(), written.begin(), written.end());
+  CHECK(encode("<|x|><|x|>", {{5, 10}}) == both);
+  // What answers show as text comes back as the same tokens; what frames messages does not.
+  CHECK(encode("<tool><think>", {{0, 13}}) == Ids{tool, think});
+  CHECK(t.encode("<|start|>", false, false) == Ids{shown});
+  CHECK(encode("<|start|>", {{0, 9}}).size() == 9);
+  // The words of a text without control tokens are cut as if the ranges were not there.
+  CHECK(encode("xabc<|x|>ab c", {{1, 2}, {3, 4}, {10, 12}}) == encode("xabc<|x|>ab c", {}));
+}
+
+TEST_CASE("a prompt has one BOS") {
+  Vocabulary v = sentencepiece();
+  add(v, kBlank, TokenType::kNormal, -9);
+  const TokenId a = add(v, "a", TokenType::kNormal, -9),
+                word = add(v, std::string(kBlank) + "a", TokenType::kNormal, -1);
+  const Tokenizer t(v);
+  const TokenId bos = t.vocabulary().bos;
+  CHECK(encode_plain_prompt(t, "a") == Ids{bos, word});
+  CHECK(encode_plain_prompt(t, "<s>a").front() == bos);
+  CHECK(encode_plain_prompt(t, "<s>a") == encode_rendered_prompt(t, {"<s>a", {}}));
+  CHECK(encode_plain_prompt(t, "<s>") == Ids{bos});
+  CHECK(encode_plain_prompt(t, "") == Ids{bos});
+  CHECK(encode_plain_prompt(t, "<s><s>a").size() == encode_plain_prompt(t, "<s>a").size() + 1);
+  CHECK(encode_rendered_prompt(t, {"a", {{0, 1}}}) == Ids{bos, word});
+  // BOS in the caller's text is text, and the prompt still has its own.
+  const Ids written = encode_rendered_prompt(t, {"<s>a", {{0, 3}}});
+  CHECK(written.size() > 3);
+  CHECK(std::count(written.begin(), written.end(), bos) == 1);
+  Vocabulary none = sentencepiece();
+  none.add_bos = false;
+  add(none, kBlank, TokenType::kNormal, -9);
+  CHECK(encode_plain_prompt(Tokenizer(none), "<s>") == Ids{bos});
+  CHECK(a != word);
+}
 
 TEST_CASE("sentencepiece joins the best pair first and the leftmost of equals") {
   Vocabulary v = sentencepiece();
