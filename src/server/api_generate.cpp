@@ -67,14 +67,14 @@ std::unique_ptr<Generation> ApiService::make_generation(std::vector<TokenId> pro
 
 void ApiService::chat_completions(const CallPtr& call) {
   const ChatRequest request = parse_chat_request(body_of(*call), context());
-  const std::string prompt = render_prompt(*model_, request.conversation);
+  const RenderedText prompt = render_prompt(*model_, request.prompt);
   const auto answering = std::make_shared<Answering>(*model_->engine);
   answering->chat = true;
   answering->params = request.generation;
   answering->params.stop.push_back(model_->answer_end.text);
-  auto generation = make_generation(encode_rendered_prompt(model_->engine->tokenizer(), {prompt, {}}), answering->params,
+  auto generation = make_generation(encode_rendered_prompt(model_->engine->tokenizer(), prompt), answering->params,
                                     "messages", call->arrived);
-  generation->chat_prompt = prompt;
+  generation->chat_prompt = prompt.text;
   if (model_->answer_end.token != kNoToken) generation->stop_tokens.push_back(model_->answer_end.token);
   answering->run.add(std::move(generation));
   answering->head.id = new_id("chatcmpl-");
@@ -89,7 +89,7 @@ void ApiService::completions(const CallPtr& call) {
   answering->params = request.generation;
   for (const Prompt& prompt : request.prompts) {
     const auto* text = std::get_if<std::string>(&prompt);
-    std::vector<TokenId> tokens = text ? tokenizer.encode(*text, true, true) : std::get<std::vector<TokenId>>(prompt);
+    std::vector<TokenId> tokens = text ? encode_plain_prompt(tokenizer, *text) : std::get<std::vector<TokenId>>(prompt);
     if (request.echo) {
       answering->echoed[answering->run.n_choices()] = text ? *text : tokenizer.decode(tokens, false);
     }

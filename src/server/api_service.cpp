@@ -298,8 +298,8 @@ void ApiService::detokenize(const CallPtr& call) {
 }
 
 void ApiService::apply_template(const CallPtr& call) {
-  const std::string prompt = render_prompt(*model_, parse_conversation(body_of(*call), context()));
-  call->response.body = json_text({{"prompt", prompt}});
+  const RenderedText prompt = render_prompt(*model_, parse_conversation(body_of(*call), context()));
+  call->response.body = json_text({{"prompt", prompt.text}});
 }
 
 }  // namespace infer

@@ -152,96 +152,12 @@ GenerationParams read_generation(const JsonFields& fields, const RequestContext&
   return g;
 }
 
-// A message's content as one text; parts of other kinds than text are refused.
-Json read_content(const Json& message, const std::string& path) {
-  const auto content = message.find("content");
-  if (content == message.end() || content->is_null() || content->is_string()) {
-    const bool may_lack = message.contains("tool_calls") || message.contains("reasoning_content");
-    if ((content == message.end() || content->is_null()) && !may_lack) {
-      throw invalid_parameter(path + "content", "expected a string or an array of text parts, found nothing");
-    }
-    return content == message.end() ? Json() : *content;
-  }
-  if (!content->is_array()) {
-    throw invalid_parameter(path + "content",
-                            "expected a string or an array of text parts, found " + describe_json(*content));
-  }
-  std::string text;
-  for (size_t i = 0; i < content->size(); ++i) {
-    const Json& part = (*content)[i];
-    const std::string name = concat(path, "content[", i, "]");
-    if (!part.is_object()) throw invalid_parameter(name, "expected an object, found " + describe_json(part));
-    const JsonFields fields(part, name + ".");
-    const std::string type = fields.text("type").value_or("");
-    if (type != "text") fields.refuse("type", "\"text\" (this server takes no images, audio or files)");
-    const auto piece = fields.text("text");
-    if (!piece) fields.refuse("text", "a string");
-    text += *piece;
-  }
-  return text;
-}
-
-Json read_message(const Json& message, size_t index) {
-  const std::string path = concat("messages[", index, "]");
-  if (!message.is_object()) throw invalid_parameter(path, "expected an object, found " + describe_json(message));
-  const JsonFields fields(message, path + ".");
-  const auto role = fields.text("role", 64);
-  static constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool", "function"};
-  if (!role || std::find(std::begin(kRoles), std::end(kRoles), *role) == std::end(kRoles)) {
-    fields.refuse("role", "system, developer, user, assistant or tool");
-  }
-  fields.text("name");
-  fields.text("tool_call_id");
-  fields.text("reasoning_content");
-  if (const Json* calls = fields.array("tool_calls", 1024)) {
-    for (const Json& call : *calls) {
-      if (!call.is_object()) fields.refuse("tool_calls", "an array of objects");
-    }
-  }
-  Json result = message;
-  result["role"] = *role == "developer" ? "system" : *role;
-  result["content"] = read_content(message, path + ".");
-  return result;
-}
-
-// Calls of tools, and answers of a prescribed form, are not made here.
-void refuse_constraints(const JsonFields& fields) {
-  if (const Json* format = fields.object("response_format")) {
-    const JsonFields inner(*format, "response_format.");
-    if (inner.text("type").value_or("") != "text")
-      inner.refuse("type", "\"text\", the only form this server answers in");
-  }
-  if (const Json* choice = fields.find("tool_choice")) {
-    if (*choice != "auto" && *choice != "none") fields.refuse("tool_choice", "\"auto\" or \"none\"");
-  }
-}
-
 }  // namespace
-
-Conversation parse_conversation(const Json& body, const RequestContext& context) {
-  const JsonFields fields(body);
-  Conversation conversation;
-  const Json* messages = fields.array("messages", context.limits.max_messages);
-  if (!messages || messages->empty()) fields.refuse("messages", "an array of at least one message");
-  for (size_t i = 0; i < messages->size(); ++i) conversation.messages.push_back(read_message((*messages)[i], i));
-  refuse_constraints(fields);
-  if (const Json* tools = fields.array("tools", 1024)) {
-    for (const Json& tool : *tools) {
-      if (!tool.is_object()) fields.refuse("tools", "an array of objects");
-    }
-    const Json* choice = fields.find("tool_choice");
-    if (!tools->empty() && !(choice && *choice == "none")) conversation.tools = *tools;
-  }
-  if (const Json* variables = fields.object("chat_template_kwargs")) conversation.variables = *variables;
-  conversation.continue_final_message = fields.boolean("continue_final_message", false);
-  conversation.add_generation_prompt = fields.boolean("add_generation_prompt", true);
-  return conversation;
-}
 
 ChatRequest parse_chat_request(const Json& body, const RequestContext& context) {
   const JsonFields fields(body);
   ChatRequest request;
-  request.conversation = parse_conversation(body, context);
+  request.prompt = parse_conversation(body, context);
   request.generation = read_generation(fields, context, 1);
   const auto top = fields.integer("top_logprobs", 0, context.limits.max_top_logprobs);
   const bool wants = fields.boolean("logprobs", false);

@@ -50,9 +50,16 @@ struct GenerationParams {
 
 using Prompt = std::variant<std::string, std::vector<TokenId>>;
 
+// What a prompt is made of.
+struct ChatPromptRequest {
+  Conversation conversation;  // without BOS and EOS texts
+  // The last message is the beginning of the answer, though the request does not say continue_final_message.
+  bool continue_answer = false;
+};
+
 struct ChatRequest {
   GenerationParams generation;
-  Conversation conversation;  // without BOS and EOS texts
+  ChatPromptRequest prompt;
 };
 
 struct CompletionRequest {
@@ -81,7 +88,8 @@ CompletionRequest parse_completion_request(const Json& body, const RequestContex
 EmbeddingRequest parse_embedding_request(const Json& body, const RequestContext& context);
 TokenizeRequest parse_tokenize_request(const Json& body);
 std::vector<TokenId> parse_detokenize_request(const Json& body, const RequestContext& context);
-// The conversation of a chat request, without the rest.
-Conversation parse_conversation(const Json& body, const RequestContext& context);
+// The conversation of a chat request, without the rest: roles, contents and calls are checked, members that are null
+// left out, and content is a string or a list of text parts. In conversation.cpp.
+ChatPromptRequest parse_conversation(const Json& body, const RequestContext& context);
 
 }  // namespace infer

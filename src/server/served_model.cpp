@@ -5,6 +5,7 @@
 #include <map>
 
 #include "src/server/api_error.h"
+#include "src/server/conversation.h"
 #include "src/server/json_fields.h"
 
 namespace infer {
@@ -26,20 +27,42 @@ class Fnv1a {
   uint64_t hash_ = 0xcbf29ce484222325ull;
 };
 
-std::string text_of(const Json& content) { return content.is_string() ? content.get<std::string>() : std::string(); }
-
 // System messages at the beginning go before the first message of a user.
 void move_system_text(Json& messages) {
   std::string text;
   while (!messages.empty() && messages.front()["role"] == "system") {
-    text += text_of(messages.front()["content"]) + "\n\n";
+    text += text_of_content(messages.front()["content"]) + "\n\n";
     messages.erase(0);
   }
+  if (text.empty()) return;
   for (Json& message : messages) {
     if (message["role"] != "user") continue;
-    message["content"] = text + text_of(message["content"]);
+    Json& content = message["content"];
+    if (content.is_string()) content = text + content.get<std::string>();
+    else content.insert(content.begin(), Json{{"type", "text"}, {"text", text}});
     return;
   }
+}
+
+// The prompt of a conversation whose last message is the beginning of the answer. Where the template does not show that
+// text as it is, it goes behind the head of an answer.
+RenderedText render_begun_answer(const ChatTemplate& chat_template, Conversation conversation) {
+  const std::string begun = text_of_content(conversation.messages.back()["content"]);
+  if (!begun.empty()) {
+    conversation.continue_final_message = true;
+    try {
+      return chat_template.render_marked(conversation);
+    } catch (const TemplateError& error) {
+      if (error.kind() == TemplateError::Kind::kBudget) throw;
+    }
+  }
+  conversation.continue_final_message = false;
+  conversation.messages.erase(conversation.messages.end() - 1);
+  RenderedText prompt = chat_template.render_marked(conversation);
+  if (begun.empty()) return prompt;
+  prompt.from_caller.push_back({prompt.text.size(), prompt.text.size() + begun.size()});
+  prompt.text += begun;
+  return prompt;
 }
 
 }  // namespace
@@ -68,19 +91,19 @@ std::string model_quantization(const GgufFile& file) {
   return most == bytes.end() ? "" : most->first;
 }
 
-std::string render_prompt(const ServedModel& model, Conversation conversation) {
-  if (!model.chat_template) {
-    throw ApiError(400, "invalid_request_error",
-                   "[chat] a model with a chat template (or --chat-template), found one without; /v1/completions "
-                   "takes plain text",
-                   "no_chat_template", "messages");
-  }
+RenderedText render_prompt(const ServedModel& model, ChatPromptRequest request) {
+  Conversation& conversation = request.conversation;
   const Tokenizer& tokenizer = model.engine->tokenizer();
   conversation.bos_token = bos_text(tokenizer);
   conversation.eos_token = eos_text(tokenizer);
+  set_default_variables(conversation, model.traits);
   if (!model.traits.system_role) move_system_text(conversation.messages);
+  fit_to_template(conversation, model.traits);
   try {
-    return model.chat_template->render(conversation);
+    RenderedText prompt = request.continue_answer ? render_begun_answer(model.chat_template, conversation)
+                                                  : model.chat_template.render_marked(conversation);
+    if (model.special_in_content) prompt.from_caller.clear();
+    return prompt;
   } catch (const TemplateError& error) {
     throw ApiError(400, "invalid_request_error", error.what(), "template_error", "messages");
   } catch (const Error& error) {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "src/server/engine_thread.h"
+#include "src/server/requests.h"
 #include "src/text/chat_answer.h"
 #include "src/text/chat_template.h"
 
@@ -14,8 +14,9 @@ namespace infer {
 struct ServedModel {
   std::string name;  // what clients see
   std::unique_ptr<EngineThread> engine;
-  std::optional<ChatTemplate> chat_template;
-  TemplateTraits traits;
+  ChatTemplate chat_template = ChatTemplate::builtin("chatml");  // what a model without a template of its own gets
+  TemplateTraits traits;                                         // of that template
+  bool special_in_content = false;  // control tokens written in messages are tokens, not text
   AnswerEnd answer_end;
   std::string fingerprint, quantization;
   int64_t created = 0;  // when it was loaded, seconds since 1970
@@ -32,8 +33,8 @@ std::string model_fingerprint(const GgufFile& file);
 std::string model_quantization(const GgufFile& file);
 
 // The prompt of a conversation in the model's template, with its BOS and EOS texts; a system message becomes part of
-// the first message of a user where the template has no place for it. Throws ApiError (400) when there is no template,
-// and when the template refuses the conversation.
-std::string render_prompt(const ServedModel& model, Conversation conversation);
+// the first message of a user where the template has no place for it. Throws ApiError (400) when the template refuses
+// the conversation.
+RenderedText render_prompt(const ServedModel& model, ChatPromptRequest request);
 
 }  // namespace infer

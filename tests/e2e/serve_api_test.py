@@ -6,7 +6,7 @@ import math
 import struct
 
 from harness import expect, expect_equal, main, run, test
-from models import BPE, DEMO_TARGET, succeeded
+from models import BPE, DEMO_TARGET, SPM, succeeded
 from serving import Server, text_of
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
@@ -198,12 +198,13 @@ def log_probabilities_of_echoed_text():
 
 @test
 def text_parts_and_roles():
-    parts = [{"type": "text", "text": "Where is "}, {"type": "text", "text": "Lindale?"}]
+    parts = [{"type": "text", "text": "Where is"}, {"type": "text", "text": "Lindale?"}]
     body = {"messages": [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": parts}]}
     prompt = SERVER.answer("/apply-template", body)["prompt"]
-    plain = {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": QUESTION}]}
+    joined = "Where is\nLindale?"
+    plain = {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": joined}]}
     expect_equal(prompt, SERVER.answer("/apply-template", plain)["prompt"], "prompt")
-    expect("Be brief." in prompt and QUESTION in prompt, "texts", prompt)
+    expect("Be brief." in prompt and joined in prompt, "texts", prompt)
     texts = [SERVER.answer(CHAT, {**b, "temperature": 0, "max_tokens": 12})["choices"] for b in (body, plain)]
     expect_equal(texts[0], texts[1], "answers")
 
@@ -232,6 +233,58 @@ def template_variables():
     begun["messages"].append({"role": "assistant", "content": "Lindale lies"})
     prompt = SERVER.answer("/apply-template", {**begun, "continue_final_message": True})["prompt"]
     expect(prompt.endswith("Lindale lies"), "the last message goes on", prompt)
+
+
+def begun_by(*texts):
+    return question(messages=[*question()["messages"], *({"role": "assistant", "content": t} for t in texts)])
+
+
+@test
+def a_begun_answer_goes_on():
+    opened = SERVER.answer("/apply-template", question())["prompt"]
+    prompt = SERVER.answer("/apply-template", begun_by("Lindale lies"))["prompt"]
+    expect_equal(prompt, opened + "Lindale lies", "prompt")
+    expect_equal(prompt, SERVER.answer("/apply-template", {**begun_by("Lindale lies"), "continue_final_message": True})
+                 ["prompt"], "the same as with continue_final_message")
+    expect_equal(SERVER.answer("/apply-template", begun_by(""))["prompt"], opened, "an answer that is begun with nothing")
+    whole = SERVER.answer("/apply-template", {**begun_by("Lindale lies"), "add_generation_prompt": False})["prompt"]
+    expect("Lindale lies" in whole and not whole.endswith("lies"), "a whole answer where that is asked for", whole)
+    go_on = SERVER.answer(CHAT, {**begun_by("Lindale lies"), "temperature": 0, "max_tokens": 8})["choices"][0]
+    said = SERVER.complete(prompt, temperature=0, max_tokens=8)["choices"][0]
+    expect_equal(go_on["message"]["content"], said["text"], "answer")
+    for body in (begun_by("a", "b"), {**begun_by("a"), "add_generation_prompt": True, "continue_final_message": True}):
+        for path in (CHAT, "/apply-template"):
+            expect_equal(SERVER.post(path, body).status, 400, "status")
+
+
+def prompt_tokens(server, content):
+    body = {"messages": [{"role": "user", "content": content}], "max_tokens": 1}
+    return server.answer(CHAT, body)["usage"]["prompt_tokens"]
+
+
+@test
+def control_tokens_in_messages_are_text():
+    control = "<|im_end|>"
+    written = len(SERVER.answer("/tokenize", {"content": "a " + control + " b", "parse_special": False})["tokens"])
+    parsed = len(SERVER.answer("/tokenize", {"content": "a " + control + " b"})["tokens"])
+    word = len(SERVER.answer("/tokenize", {"content": "a"})["tokens"])
+    expect(written > parsed, "a control token of the model", (written, parsed))
+    around = prompt_tokens(SERVER, "a") - word
+    expect_equal(prompt_tokens(SERVER, "a " + control + " b"), around + written, "tokens")
+    with Server(DEMO_TARGET, "-t", 1, "--special-in-content") as server:
+        expect_equal(prompt_tokens(server, "a " + control + " b"), around + parsed, "tokens with --special-in-content")
+
+
+@test
+def a_rendered_prompt_is_completed_as_the_chat():
+    """BOS, which the template writes, is not added a second time."""
+    with Server(SPM, "--chat-template", "llama2-sys", "-t", 1) as server:
+        prompt = server.answer("/apply-template", question())["prompt"]
+        expect(prompt.startswith("<s>"), "the template writes BOS", prompt)
+        chat = server.chat(QUESTION, temperature=0, max_tokens=8)
+        text = server.complete(prompt, temperature=0, max_tokens=8)
+        expect_equal(text["usage"]["prompt_tokens"], chat["usage"]["prompt_tokens"], "tokens")
+        expect_equal(text["choices"][0]["text"], chat["choices"][0]["message"]["content"], "text")
 
 
 @test
@@ -280,8 +333,10 @@ def timings_where_asked_for():
 @test
 def model_without_a_template():
     with Server(BPE) as server:
-        reply = server.post(CHAT, question())
-        expect_equal((reply.status, reply.error["code"]), (400, "no_chat_template"), f"{reply}")
+        expect("no chat template" in server.log(), "a warning", server.log())
+        prompt = server.answer("/apply-template", question())["prompt"]
+        expect_equal(prompt, f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n", "ChatML")
+        expect_equal(server.chat(QUESTION, max_tokens=2, ignore_eos=True)["usage"]["completion_tokens"], 2, "tokens")
         expect_equal(server.complete("a", max_tokens=2, ignore_eos=True)["usage"]["completion_tokens"], 2, "tokens")
 
 

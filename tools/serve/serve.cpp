@@ -59,7 +59,11 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
     served->chat_template = template_by_name_or_file(o.chat_template);
   } else if (model->chat_template()) {
     served->chat_template = ChatTemplate::parse(*model->chat_template());
+  } else {
+    log.write(LogLevel::kInfo, "warning",
+              {{"text", "The model has no chat template. Chats use chatml; --chat-template NAME names another."}});
   }
+  served->special_in_content = o.special_in_content;
   served->name = o.alias.empty() ? std::filesystem::path(o.model.model).stem().string() : o.alias;
   served->fingerprint = model_fingerprint(model->file());
   served->quantization = model_quantization(model->file());
@@ -80,10 +84,8 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
                                                     log.write(LogLevel::kError, "engine_failed", {{"reason", reason}});
                                                     if (!failed.exchange(true)) kill(getpid(), SIGTERM);
                                                   });
-  if (served->chat_template) {
-    served->traits = served->chat_template->traits();
-    served->answer_end = find_answer_end(*served->chat_template, served->engine->tokenizer());
-  }
+  served->traits = served->chat_template.traits();
+  served->answer_end = find_answer_end(served->chat_template, served->engine->tokenizer());
   return served;
 }
 

@@ -14,6 +14,7 @@ namespace infer {
 struct ServeOptions {
   ModelFlags model;
   std::string alias, chat_template;
+  bool special_in_content = false;
   int parallel = 8;
   int64_t kv_tokens = 0;
   int step_tokens = 512;

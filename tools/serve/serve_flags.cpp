@@ -48,6 +48,8 @@ std::function<int()> define_serve(CLI::App& app) {
   text("--alias", o->alias, "The model's name for clients (default: the file's name)", "NAME");
   text("--chat-template", o->chat_template,
        "Chat template instead of the model's: a Jinja file, or a name (infer template --list)", "NAME|FILE");
+  app.add_flag("--special-in-content", o->special_in_content,
+               "Read control tokens such as <|im_end|> in messages as tokens (default: as text)");
   word("--pooling", o->pooling, "What an embedding is made of: the hidden states' mean, the last or the first",
        {"mean", "last", "cls"});
 

@@ -56,9 +56,9 @@ TEST_CASE("requests: what a chat does not say has defaults") {
   CHECK(!g.stream);
   CHECK(!g.include_usage);
   CHECK(g.stop.empty());
-  CHECK(request.conversation.add_generation_prompt);
-  CHECK(request.conversation.tools.is_null());
-  CHECK(request.conversation.messages == Json::parse(R"([{"role": "user", "content": "Hi"}])"));
+  CHECK(request.prompt.conversation.add_generation_prompt);
+  CHECK(request.prompt.conversation.tools.is_null());
+  CHECK(request.prompt.conversation.messages == Json::parse(R"([{"role": "user", "content": "Hi"}])"));
 }
 
 TEST_CASE("requests: null counts as absent") {
@@ -103,8 +103,8 @@ TEST_CASE("requests: every member of a chat") {
   CHECK(g.cache_salt == "s");
   CHECK(g.timings);
   CHECK(g.ignore_eog);
-  CHECK(request.conversation.variables == Json::parse(R"({"enable_thinking": false})"));
-  CHECK(request.conversation.tools.size() == 1);
+  CHECK(request.prompt.conversation.variables == Json::parse(R"({"enable_thinking": false})"));
+  CHECK(request.prompt.conversation.tools.size() == 1);
   CHECK_NOTHROW(s.validate());
 }
 
@@ -115,20 +115,9 @@ TEST_CASE("requests: seeds") {
   CHECK(seed(R"({"prompt": "a", "seed": -2})") == UINT64_MAX - 1);
 }
 
-TEST_CASE("requests: content becomes one text, developers are systems") {
-  const Conversation c = chat(R"({"messages": [
-      {"role": "developer", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-      {"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]},
-      {"role": "tool", "tool_call_id": "1", "content": "c"}]})")
-                             .conversation;
-  CHECK(c.messages[0] == Json::parse(R"({"role": "system", "content": "ab"})"));
-  CHECK(c.messages[1]["content"].is_null());
-  CHECK(c.messages[2]["tool_call_id"] == "1");
-}
-
 TEST_CASE("requests: tool_choice none offers no tools") {
   const char* text = R"({"messages": [{"role": "user", "content": "x"}], "tools": [{}], "tool_choice": "none"})";
-  CHECK(chat(text).conversation.tools.is_null());
+  CHECK(chat(text).prompt.conversation.tools.is_null());
 }
 
 TEST_CASE("requests: prompts in all four forms") {
