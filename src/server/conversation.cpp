@@ -1,7 +1,9 @@
 #include "src/server/conversation.h"
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
+#include <map>
 
 #include "ggml-like/error.h"
 
@@ -126,32 +128,49 @@ void fit_arguments(Json& function, const TemplateTraits& traits, const std::stri
   }
 }
 
-// Gives calls without an id one, and results without one that of the first call that has no result yet.
+// Gives calls without an id one, and results without one that of the first call that has no result yet. `only_short`:
+// ids that are not nine letters and digits are replaced, in calls and results alike.
 class CallIds {
  public:
+  explicit CallIds(bool only_short) : only_short_(only_short) {}
+
   void fill(Json& message) {
     if (message["role"] == "tool") {
       if (!message.contains("tool_call_id") && !open_.empty()) message["tool_call_id"] = open_.front();
+      if (message.contains("tool_call_id")) message["tool_call_id"] = taken(message["tool_call_id"]);
       const auto answered = std::find(open_.begin(), open_.end(), message.value("tool_call_id", ""));
       if (answered != open_.end()) open_.erase(answered);
     }
     if (!message.contains("tool_calls")) return;
     for (Json& call : message["tool_calls"]) {
-      // Nine letters and digits, the form that Mistral's templates insist on.
-      if (!call.contains("id") || call["id"].is_null()) call["id"] = concat("call", 10000 + n_made_++);
+      call["id"] = call.contains("id") && !call["id"].is_null() ? taken(call["id"]) : next();
       open_.push_back(call["id"].get<std::string>());
     }
   }
 
  private:
-  std::deque<std::string> open_;
+  // Nine letters and digits.
+  std::string next() { return concat("call", 10000 + n_made_++); }
+
+  std::string taken(const std::string& id) {
+    const auto alphanumeric = [](unsigned char c) { return std::isalnum(c) != 0; };
+    if (!only_short_ || (id.size() == 9 && std::all_of(id.begin(), id.end(), alphanumeric))) return id;
+    const auto [entry, added] = short_ids_.emplace(id, "");
+    if (added) entry->second = next();
+    return entry->second;
+  }
+
+  const bool only_short_;
+  std::deque<std::string> open_;  // of calls without a result
+  std::map<std::string, std::string> short_ids_;
   int n_made_ = 0;
 };
 
 // How the prompt ends: with the head of an answer, with an answer that is begun, or as the messages end.
 void read_end(const JsonFields& fields, ChatPromptRequest& request) {
   Conversation& conversation = request.conversation;
-  const bool says_continue = fields.find("continue_final_message"), says_generation = fields.find("add_generation_prompt");
+  const bool says_continue = fields.find("continue_final_message"),
+             says_generation = fields.find("add_generation_prompt");
   conversation.continue_final_message = fields.boolean("continue_final_message", false);
   conversation.add_generation_prompt = fields.boolean("add_generation_prompt", true);
   if (conversation.continue_final_message && says_generation && conversation.add_generation_prompt) {
@@ -164,8 +183,9 @@ void read_end(const JsonFields& fields, ChatPromptRequest& request) {
   request.continue_answer = !says_continue && !is_whole;
   const bool continued = request.continue_answer || conversation.continue_final_message;
   if (continued && messages.size() > 1 && messages[messages.size() - 2]["role"] == "assistant") {
-    throw invalid_parameter("messages", "expected at most one message of the assistant at the end, found two; the last "
-                                        "one is the beginning of the answer");
+    throw invalid_parameter("messages",
+                            "expected at most one message of the assistant at the end, found two; the last "
+                            "one is the beginning of the answer");
   }
 }
 
@@ -202,7 +222,7 @@ ChatPromptRequest parse_conversation(const Json& body, const RequestContext& con
 }
 
 void fit_to_template(Conversation& conversation, const TemplateTraits& traits) {
-  CallIds ids;
+  CallIds ids(traits.needs_short_ids);
   for (size_t i = 0; i < conversation.messages.size(); ++i) {
     Json& message = conversation.messages[i];
     const std::string role = message["role"];
@@ -216,7 +236,7 @@ void fit_to_template(Conversation& conversation, const TemplateTraits& traits) {
         fit_arguments(calls[k]["function"], traits, concat("messages[", i, "].tool_calls[", k, "].function.arguments"));
       }
     }
-    if (traits.needs_call_ids) ids.fill(message);
+    if (traits.needs_call_ids || traits.needs_short_ids) ids.fill(message);
   }
 }
 

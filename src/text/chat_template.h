@@ -55,6 +55,7 @@ struct TemplateTraits {
   bool object_arguments = false;
   bool string_arguments = false;  // arguments that are a string show, be it in quotes
   bool needs_call_ids = false;    // calls without an id are refused
+  bool needs_short_ids = false;   // so are ids that are not nine letters and digits, as Mistral's templates have it
   bool enable_thinking = false;   // that variable changes the prompt
   bool starts_with_bos = false;   // the prompt begins with bos_token, so that the tokenizer must not add another
 };

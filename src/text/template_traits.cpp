@@ -43,9 +43,10 @@ ordered_json tool(const char* name) {
                                    {"required", ordered_json::array({"qxargumentq"})}}}}}}});
 }
 
-ordered_json call(const ordered_json& arguments, bool with_id = true) {
+// `id`: "" for none.
+ordered_json call(const ordered_json& arguments, const std::string& id = kCallId) {
   ordered_json entry = {{"type", "function"}, {"function", {{"name", "qxcallq"}, {"arguments", arguments}}}};
-  if (with_id) entry["id"] = kCallId;
+  if (!id.empty()) entry["id"] = id;
   return {{"role", "assistant"}, {"content", ""}, {"tool_calls", ordered_json::array({entry})}};
 }
 
@@ -111,9 +112,11 @@ void find_tool_use(const ChatTemplate& chat_template, TemplateTraits& traits) {
   traits.object_arguments = has(of_object, "qxvalueq") && !has(of_object, "'qxargumentq': 'qxvalueq'");
   traits.string_arguments = has(of_text, "qxvalueq");
   const ordered_json& arguments = traits.object_arguments ? object : text;
-  const Conversation anonymous = probe_of_tools({user, call(arguments, false)});
-  const Conversation named = probe_of_tools({user, call(arguments)});
-  traits.needs_call_ids = rendered(chat_template, anonymous).empty() && !rendered(chat_template, named).empty();
+  const auto takes_id = [&](const std::string& id) {
+    return !rendered(chat_template, probe_of_tools({user, call(arguments, id)})).empty();
+  };
+  traits.needs_call_ids = takes_id(kCallId) && !takes_id("");
+  traits.needs_short_ids = takes_id(kCallId) && !takes_id("call_AbCdEfGhIjKlMnOpQrStUvWx");
   find_content_forms(chat_template, arguments, traits);
 }
 

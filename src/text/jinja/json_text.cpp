@@ -161,7 +161,7 @@ class JsonWriter {
   }
 
   void quoted(std::string_view text) {
-    heap_.scan(text.size() / 2);
+    heap_.scan(layout_.ensure_ascii ? 2 * text.size() : text.size() / 2);
     out_ += '"';
     for (size_t i = 0; i < text.size();) {
       const char c = text[i];

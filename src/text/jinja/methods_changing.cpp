@@ -168,8 +168,8 @@ Value update(Runtime& runtime, const Value& self, Arguments& arguments) {
   return Value::none();
 }
 
-constexpr Builtin kList[] = {{"append", ".", append},         {"extend", ".", extend},   {"insert", ". .", insert},
-                             {"pop", "[.]", pop_item},        {"remove", ".", remove},   {"reverse", "", reverse},
+constexpr Builtin kList[] = {{"append", ".", append},           {"extend", ".", extend},  {"insert", ". .", insert},
+                             {"pop", "[.]", pop_item},          {"remove", ".", remove},  {"reverse", "", reverse},
                              {"sort", "[key] [reverse]", sort}, {"clear", "", clear_list}};
 constexpr Builtin kDict[] = {{"clear", "", clear_dict},
                              {"pop", ". [.]", pop_key},

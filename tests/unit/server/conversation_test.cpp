@@ -39,9 +39,9 @@ Json fitted(const std::string& messages, const TemplateTraits& traits) {
 
 // The arguments that a template with these traits gets.
 Json arguments(const std::string& given, const TemplateTraits& traits) {
-  return fitted("[{\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": " + given +
-                    "}}]}]",
-                traits)[0]["tool_calls"][0]["function"]["arguments"];
+  return fitted(
+      "[{\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": " + given + "}}]}]",
+      traits)[0]["tool_calls"][0]["function"]["arguments"];
 }
 
 const char* kTwoCalls = R"([{"role": "user", "content": "x"},
@@ -74,7 +74,8 @@ TEST_CASE("conversation: wrong messages are named") {
   CHECK(wrong_call("{}") == "messages[0].tool_calls[1].function");
   CHECK(wrong_call("{\"id\": 5, \"function\": {\"name\": \"f\"}}") == "messages[0].tool_calls[1].id");
   CHECK(wrong_call("{\"function\": {}}") == "messages[0].tool_calls[1].function.name");
-  CHECK(wrong_call("{\"function\": {\"name\": \"f\", \"arguments\": 5}}") == "messages[0].tool_calls[1].function.arguments");
+  CHECK(wrong_call("{\"function\": {\"name\": \"f\", \"arguments\": 5}}") ==
+        "messages[0].tool_calls[1].function.arguments");
 }
 
 TEST_CASE("conversation: arguments become what the template takes") {
@@ -125,6 +126,13 @@ TEST_CASE("conversation: ids are made where the template needs them") {
   CHECK(messages[2]["tool_call_id"] == "own");
   CHECK(messages[3]["tool_call_id"] == made);
   CHECK(messages[3]["content"] == "f");
+  // Ids of another form than the template takes are replaced in calls and results alike.
+  traits.needs_short_ids = true;
+  messages = fitted(kTwoCalls, traits);
+  const std::string replaced = messages[1]["tool_calls"][1]["id"];
+  CHECK(replaced.size() == 9);
+  CHECK(replaced != messages[1]["tool_calls"][0]["id"]);
+  CHECK(messages[2]["tool_call_id"] == replaced);
 }
 
 TEST_CASE("conversation: an assistant's message at the end is the beginning of the answer") {

@@ -241,6 +241,9 @@ TEST_CASE("traits are found by rendering") {
       each_call + "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v }}{% endfor %}{% endfor %}{% endfor %}");
   CHECK((by_item.object_arguments && !by_item.string_arguments));
   CHECK(traits(each_call + "{{ c.id + c.function.name }}{% endfor %}{% endfor %}").needs_call_ids);
+  CHECK(traits(each_call + "{{ raise_exception('nine') if c.id | length != 9 }}{{ c.id }}{% endfor %}{% endfor %}")
+            .needs_short_ids);
+  CHECK(!calls.needs_short_ids);
   // The first part alone is not all of them; a template may read parts only, or those of users only.
   CHECK(!traits("{% for m in messages %}{{ m.content[0].text }}{% endfor %}").user.parts);
   const TemplateTraits only_parts =

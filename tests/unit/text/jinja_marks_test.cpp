@@ -13,8 +13,7 @@ const ordered_json kVariables = {{"c", "caller"}, {"n", 5}, {"l", {"one", "two"}
 
 // The text with {...} around what came from the caller.
 std::string marked(const std::string& source, const ordered_json& variables = kVariables) {
-  const RenderedText rendered =
-      jinja::Template(source).render_marked(variables, {{"bos", "<s>"}}, test::recorded_time);
+  const RenderedText rendered = jinja::Template(source).render_marked(variables, {{"bos", "<s>"}}, test::recorded_time);
   std::string out;
   size_t at = 0;
   for (const TextRange& range : rendered.from_caller) {
@@ -66,22 +65,22 @@ TEST_CASE("no filter and no method launders a text") {
     CAPTURE(expression);
     RenderedText rendered;
     try {
-      rendered = jinja::Template("{{ " + expression + " }}").render_marked(variables, ordered_json::object(),
-                                                                           test::recorded_time);
+      rendered = jinja::Template("{{ " + expression + " }}")
+                     .render_marked(variables, ordered_json::object(), test::recorded_time);
     } catch (const TemplateError&) {
       return;  // it does not take such values
     }
     for (size_t at = 0; (at = rendered.text.find(control, at)) != std::string::npos; ++at) {
-      const bool touched = std::any_of(rendered.from_caller.begin(), rendered.from_caller.end(), [&](TextRange r) {
-        return r.begin < at + control.size() && r.end > at;
-      });
+      const bool touched = std::any_of(rendered.from_caller.begin(), rendered.from_caller.end(),
+                                       [&](TextRange r) { return r.begin < at + control.size() && r.end > at; });
       CHECK(touched);
     }
   };
   for (const auto& filters : {jinja::value_filters(), jinja::sequence_filters(), jinja::select_filters(),
                               jinja::text_filters(), jinja::html_filters()}) {
     for (const jinja::Builtin& filter : filters) {
-      for (const char* arguments : {"", "('a')", "('a', 'b')", "(c)", "('', c)", "(90)", "(3, 'x')", "(attribute=0)", "(false, 1, [c, c])"}) {
+      for (const char* arguments :
+           {"", "('a')", "('a', 'b')", "(c)", "('', c)", "(90)", "(3, 'x')", "(attribute=0)", "(false, 1, [c, c])"}) {
         for (const char* value : {"c", "u", "[c]", "l", "{'k': c}", "{c: 'k'}", "['%s', c]", "'%s'", "'a'"}) {
           check(std::string(value) + " | " + std::string(filter.name) + arguments);
           check("(" + std::string(value) + " | " + std::string(filter.name) + arguments + ") | list | join");
@@ -100,10 +99,28 @@ TEST_CASE("no filter and no method launders a text") {
       }
     }
   }
-  for (const char* expression : {"c + 'x'", "c * 2", "c ~ 1", "c[::1]", "c[::-1][::-1]", "'%s' % c", "'%r' % [c]",
-                                 "'%20s' % c", "'%(a)s' % {'a': c}", "'%.9s' % c[3:]", "'{0!r}'.format(c)", "[c]",
-                                 "{'a': [c]}", "(c, 1)", "{c: 1}.keys()", "{1: c}.values()", "u.lower()", "u | lower",
-                                 "strftime_now(c)", "dict(a=c)", "namespace(a=c)", "l | map('upper') | map('lower') | list",
+  for (const char* expression : {"c + 'x'",
+                                 "c * 2",
+                                 "c ~ 1",
+                                 "c[::1]",
+                                 "c[::-1][::-1]",
+                                 "'%s' % c",
+                                 "'%r' % [c]",
+                                 "'%20s' % c",
+                                 "'%(a)s' % {'a': c}",
+                                 "'%.9s' % c[3:]",
+                                 "'{0!r}'.format(c)",
+                                 "[c]",
+                                 "{'a': [c]}",
+                                 "(c, 1)",
+                                 "{c: 1}.keys()",
+                                 "{1: c}.values()",
+                                 "u.lower()",
+                                 "u | lower",
+                                 "strftime_now(c)",
+                                 "dict(a=c)",
+                                 "namespace(a=c)",
+                                 "l | map('upper') | map('lower') | list",
                                  "c | e | replace('&lt;', '<') | replace('&gt;', '>')"}) {
     check(expression);
   }
