@@ -53,8 +53,8 @@ Conversation ChatSession::conversation_of(const ChatLog& log, bool add_generatio
   return conversation;
 }
 
-RenderedText ChatSession::render() const {
-  RenderedText prompt = template_.render_marked(conversation_of(log_, true));
+RenderedText ChatSession::render(const ChatLog& log) const {
+  RenderedText prompt = template_.render_marked(conversation_of(log, true));
   if (settings_.special_in_content) prompt.from_caller.clear();
   return prompt;
 }
@@ -72,7 +72,7 @@ void ChatSession::check_room_for(const std::string& text) const {
   ChatLog log = log_;
   if (settings_.overflow == ContextOverflow::kShiftTurns) log.messages.clear();
   log.add("user", text);
-  const int64_t n = static_cast<int64_t>(encode(template_.render(conversation_of(log, true))).size());
+  const int64_t n = static_cast<int64_t>(encode(render(log)).size());
   if (n + 1 > engine_.context()) throw ConversationTooLong(ErrorCode::kInvalidArgument, too_long_message(n));
 }
 
@@ -87,7 +87,7 @@ std::optional<RenderedText> ChatSession::fit(size_t n_generated, Turn& turn, con
                                              std::string& too_long) {
   int dropped = 0;
   for (;;) {
-    RenderedText prompt = render();
+    RenderedText prompt = render(log_);
     const int64_t n = static_cast<int64_t>(encode(prompt).size() + n_generated);
     const bool fits = n + room_for_answer() <= engine_.context();
     if (!fits && settings_.overflow == ContextOverflow::kShiftTurns && log_.drop_oldest_turn()) {

@@ -72,7 +72,7 @@ class ChatSession {
   Turn answer(const Listener& listener, int attempt = 0);
 
   // The conversation as the next prompt, and its tokens.
-  RenderedText render() const;
+  RenderedText render(const ChatLog& log) const;
   std::vector<TokenId> tokens() const { return encode(render()); }
   // Throws ConversationTooLong when a further message of the user that begins with `text` leaves no room for an answer,
   // also after all turns that may be forgotten.
