@@ -68,6 +68,10 @@ void Stream::run(uint64_t, std::span<BoundNode> nodes) {
   for (BoundNode& node : nodes) node.record->launch(*node.prepared, node.launch, *this);
 }
 
+void Stream::parallel_for(int64_t n, const std::function<void(int64_t piece, int thread)>& body) {
+  for (int64_t piece = 0; piece < n; ++piece) body(piece, 0);
+}
+
 size_t Device::cache_block_bytes(const CacheDesc& cache) const {
   const TypeTraits &k = traits(cache.key_type), &v = traits(cache.value_type);
   const size_t per_token = static_cast<size_t>(cache.key_dim) / k.block_size * k.type_size +

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -127,6 +128,12 @@ class Stream {
   // Runs the nodes of one segment in order. A backend may record them on the first call with `segment_key` and replay
   // the recording later: everything that changes between steps is in the step inputs.
   virtual void run(uint64_t segment_key, std::span<BoundNode> nodes);
+
+  // Threads of the host that work for the stream, between its runs also for whoever owns it; 1: the caller alone.
+  virtual int n_threads() const { return 1; }
+  // Calls body(piece, thread) for every piece in [0, n), each once, on these threads (0 .. n_threads() - 1). Returns
+  // when all are done; the first exception is thrown again here. Not during run().
+  virtual void parallel_for(int64_t n, const std::function<void(int64_t piece, int thread)>& body);
 };
 
 struct DeviceMemory {

@@ -75,6 +75,11 @@ class StreamImpl final : public CpuStream {
     }
   }
   const TensorRef* next_weight() const override { return next_weight_; }
+  int n_threads() const override { return pool_.size(); }
+  void parallel_for(int64_t n, const std::function<void(int64_t piece, int thread)>& body) override {
+    pool_.use_threads(pool_.size());
+    pool_.run(n, body);
+  }
 
  private:
   static const TensorRef* following_weight(std::span<const BoundNode> nodes, size_t node) {
