@@ -303,7 +303,7 @@ std::vector<Progress> Engine::step() {
   const StepPlan plan = scheduler_->schedule(pacer_.prompt_budget(static_cast<int>(n_decodes)));
   if (plan.empty()) return progress;
   const double start = now();
-  for (const BlockCopy& copy : plan.copies) runner_->copy_block(copy.from, copy.to);
+  for (const BlockCopy& copy : plan.copies) runner_->copy_block(copy.group, copy.from, copy.to);
   fill(plan);
   runner_->run(*inputs_);
   note_fallbacks();

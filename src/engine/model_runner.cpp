@@ -310,8 +310,8 @@ std::span<const float> ModelRunner::hidden(int output) const {
   return std::span<const float>(hidden_).subspan(output * n, n);
 }
 
-void ModelRunner::copy_block(int32_t from, int32_t to) {
-  for (int layer = 0; layer < model_->n_layer(); ++layer) {
+void ModelRunner::copy_block(int group, int32_t from, int32_t to) {
+  for (const int32_t layer : model_->cache_groups()[static_cast<size_t>(group)].layers) {
     const int d = placement_.of_layer(layer);
     const size_t bytes = devices_[d]->cache_block_bytes(model_->cache_desc(layer));
     std::vector<std::byte> block(bytes);

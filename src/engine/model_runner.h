@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -65,8 +66,14 @@ class ModelRunner {
   void run(const StepInputs& step);
   std::span<const float> logits(int output) const;  // [n_vocab]
   std::span<const float> hidden(int output) const;  // [n_embd]: after the final norm
-  // Copies a whole KV block in every layer.
-  void copy_block(int32_t from, int32_t to);
+  // Copies a whole KV block in every layer of a cache group; blocks of other groups have ids of their own.
+  void copy_block(int group, int32_t from, int32_t to);
+
+  // The CPU's threads, for work on what a step brought: see Stream::parallel_for(). From load() on, between two runs.
+  int n_threads() const { return streams_[0]->n_threads(); }
+  void parallel_for(int64_t n, const std::function<void(int64_t piece, int thread)>& body) {
+    streams_[0]->parallel_for(n, body);
+  }
 
   const Model& model() const { return *model_; }
   const Placement& placement() const { return placement_; }

@@ -26,9 +26,10 @@ int vocabulary_size(const GgufFile& file, const Vocabulary& vocabulary) {
 
 }  // namespace
 
-Model::Model(std::shared_ptr<const GgufFile> file) : file_(std::move(file)) {
+Model::Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture)
+    : file_(std::move(file)), architecture_(std::move(architecture)) {
   ConfigReader reader(*file_);
-  architecture_ = create_architecture(reader.architecture());
+  if (!architecture_) architecture_ = create_architecture(reader.architecture());
   config_ = architecture_->read_config(reader);
   reader.finish();
   config_.name = file_->get_string("general.name").value_or("");
@@ -84,8 +85,10 @@ std::span<Weight* const> Model::weights_of_layer(int layer) const { return weigh
 
 ModelOutputs Model::build(Graph& graph) const { return architecture_->build_graph(graph, *this); }
 
-std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file) {
-  return std::unique_ptr<Model>(new Model(std::move(file)));
+std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file) { return load_model(std::move(file), nullptr); }
+
+std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture) {
+  return std::unique_ptr<Model>(new Model(std::move(file), std::move(architecture)));
 }
 
 }  // namespace infer

@@ -68,8 +68,9 @@ class Model {
   ModelOutputs build(Graph& graph) const;
 
  private:
-  friend std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file);
-  explicit Model(std::shared_ptr<const GgufFile> file);
+  friend std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file,
+                                           std::unique_ptr<Architecture> architecture);
+  Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture);
 
   std::shared_ptr<const GgufFile> file_;
   ModelConfig config_;
@@ -84,5 +85,7 @@ class Model {
 // Throws Error(kUnsupported) for an unknown architecture, hyper-parameter, tensor or type, Error(kInvalidFile) for
 // values out of range and tensors that are missing or have another shape.
 std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file);
+// The same with an architecture that need not be in the list, whatever the file's general.architecture says.
+std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture);
 
 }  // namespace infer
