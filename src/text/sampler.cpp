@@ -90,7 +90,7 @@ void Sampler::truncate(std::span<const float> logits, int64_t position, SamplerS
   const float floor = p.top_n_sigma > 0 ? top_n_sigma_floor(logits, p.top_n_sigma) : -kInfinity;
   select_top(logits, floor, p.top_k, c);
   keep_typical(c, p.typical_p, scratch.work);
-  keep_top_p(c, p.top_p);
+  keep_top_p(c, p.top_p, scratch.work);
   keep_min_p(c, p.min_p);
   if (p.xtc_probability > 0 && noise_uniform(noise_bits(seed_, position, NoiseStream::kXtc, 0)) <= p.xtc_probability) {
     exclude_top_choices(c, p.xtc_threshold);

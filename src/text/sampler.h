@@ -24,7 +24,7 @@ struct SamplerScratch {
   std::vector<float> logits;    // [n_vocab]
   std::vector<int32_t> counts;  // [n_vocab], all zero between calls
   Candidates candidates;
-  std::vector<double> work;
+  std::vector<RankedCandidate> work;
 };
 
 class Sampler {

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "ggml-like/error.h"
 #include "src/text/portable_math.h"
@@ -16,10 +15,57 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLn2 = 0.693147180559945309417;
 
-// Sorts items [begin, end) of the ranking into place, provided that [0, begin) already are.
-void sort_ranks(std::vector<Candidate>& items, size_t begin, size_t end) {
-  if (end < items.size()) std::nth_element(items.begin() + begin, items.begin() + end - 1, items.end(), better);
-  std::sort(items.begin() + begin, items.begin() + end, better);
+constexpr size_t kMostSorted = 1024;  // longer lists are left in ascending order of ids
+
+// Probabilities as whole numbers, of which any sum is exact: what a stage keeps does not depend on the order in which
+// the selection below adds them up.
+__extension__ typedef unsigned __int128 Mass;
+constexpr double kMassOfOne = 0x1p60;
+
+uint64_t mass_of(double probability) { return static_cast<uint64_t>(probability * kMassOfOne); }
+
+bool goes_before(const RankedCandidate& a, const RankedCandidate& b) {
+  return a.key < b.key || (a.key == b.key && better(a.item, b.item));
+}
+
+// Divides the range of the keys into intervals and leaves those candidates in the list among which its mass reaches
+// `target`, or the last ones. Returns the mass of those before them.
+Mass narrow(std::vector<RankedCandidate>& list, Mass target) {
+  constexpr size_t kIntervals = 1024;
+  const auto [least, most] =
+      std::minmax_element(list.begin(), list.end(), [](auto& a, auto& b) { return a.key < b.key; });
+  const double low = least->key, scale = (kIntervals - 1) / (most->key - least->key);
+  if (list.size() < 4 * kIntervals || !(scale < kMassOfOne)) return 0;  // few, or keys that are all but equal
+  const auto interval = [&](const RankedCandidate& ranked) { return static_cast<size_t>((ranked.key - low) * scale); };
+  std::vector<Mass> masses(kIntervals);
+  for (const RankedCandidate& ranked : list) masses[interval(ranked)] += ranked.mass;
+  Mass before = 0;
+  size_t found = 0;
+  while (found < interval(*most) && before + masses[found] < target) before += masses[found++];
+  std::erase_if(list, [&](const RankedCandidate& ranked) { return interval(ranked) != found; });
+  return before;
+}
+
+// The last candidate of the shortest list, in the order of goes_before(), whose mass reaches `target`; the last of all
+// where no list does. Linear time: each turn halves the part in which it may lie. REQUIRES a list that is not empty.
+RankedCandidate last_needed(std::vector<RankedCandidate>& list, Mass target) {
+  const Mass earlier = narrow(list, target);
+  target = target > earlier ? target - earlier : 0;
+  auto begin = list.begin(), end = list.end();
+  Mass before = 0;
+  while (end - begin > 1) {
+    const auto middle = begin + (end - begin) / 2;
+    std::nth_element(begin, middle, end, goes_before);
+    Mass with_half = before;
+    for (auto it = begin; it != middle; ++it) with_half += it->mass;
+    if (with_half >= target) {
+      end = middle;
+    } else {
+      before = with_half;
+      begin = middle;
+    }
+  }
+  return *begin;
 }
 
 }  // namespace
@@ -96,9 +142,19 @@ void select_top(std::span<const float> logits, float floor, int64_t k, Candidate
     threshold = std::nextafter(items.back().logit, kInfinity);
   }
   const size_t n = std::min(keep, items.size());
-  if (n > 0) sort_ranks(items, 0, n);
+  if (n > 0 && n < items.size()) std::nth_element(items.begin(), items.begin() + n - 1, items.end(), better);
   items.resize(n);
-  out.best_first = true;
+  out.best_first = n <= kMostSorted;
+  if (out.best_first) {
+    std::sort(items.begin(), items.end(), better);
+    return;
+  }
+  const Candidate last = *std::max_element(items.begin(), items.end(), better);
+  items.clear();
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const Candidate item{static_cast<TokenId>(i), logits[i]};
+    if (!better(last, item)) items.push_back(item);
+  }
 }
 
 float best_logit(const Candidates& c) {
@@ -115,67 +171,46 @@ double log_sum_exp_above_best(const Candidates& c, double temperature) {
   return portable_log(sum);
 }
 
-void keep_typical(Candidates& c, double p, std::vector<double>& work) {
+void keep_typical(Candidates& c, double p, std::vector<RankedCandidate>& work) {
   if (p >= 1 || c.items.size() < 2) return;
-  auto& items = c.items;
-  if (!c.best_first) std::sort(items.begin(), items.end(), better);
-  c.best_first = true;
   const double shift = best_logit(c) + log_sum_exp_above_best(c, 1);
   double entropy = 0;
-  for (const Candidate& item : items) {
+  work.clear();
+  for (const Candidate& item : c.items) {
     const double log_p = item.logit - shift;
-    entropy -= portable_exp_nonpositive(std::min(log_p, 0.0)) * log_p;
+    const double probability = portable_exp_nonpositive(std::min(log_p, 0.0));
+    entropy -= probability * log_p;
+    work.push_back({0, mass_of(probability), item});
   }
-  // Candidates by how far their surprise is from the expected surprise; equal distances stay best first.
-  std::vector<double>& distance = work;
-  distance.resize(items.size());
-  std::vector<uint32_t> order(items.size());
-  std::iota(order.begin(), order.end(), 0);
-  for (size_t i = 0; i < items.size(); ++i) distance[i] = std::abs((shift - items[i].logit) - entropy);
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t a, uint32_t b) { return distance[a] < distance[b] || (distance[a] == distance[b] && a < b); });
-  double cumulative = 0;
-  size_t n = 0;
-  while (n < order.size()) {
-    cumulative += portable_exp_nonpositive(std::min(items[order[n]].logit - shift, 0.0));
-    ++n;
-    if (cumulative > p) break;
-  }
-  std::sort(order.begin(), order.begin() + n);  // back to best first
-  for (size_t i = 0; i < n; ++i) items[i] = items[order[i]];
-  items.resize(n);
+  // How far the surprise of a candidate is from the expected surprise.
+  const auto distance = [&](const Candidate& item) { return std::abs((shift - item.logit) - entropy); };
+  for (RankedCandidate& ranked : work) ranked.key = distance(ranked.item);
+  const RankedCandidate last = last_needed(work, Mass{mass_of(p)} + 1);
+  std::erase_if(c.items, [&](const Candidate& item) { return goes_before(last, {distance(item), 0, item}); });
 }
 
-void keep_top_p(Candidates& c, double p) {
+void keep_top_p(Candidates& c, double p, std::vector<RankedCandidate>& work) {
   if (p >= 1 || c.items.empty()) return;
-  auto& items = c.items;
   const double best = best_logit(c);
-  double sum = 0;
-  for (const Candidate& item : items) sum += portable_exp_nonpositive(item.logit - best);
-  const double target = p * sum;
-  if (!c.best_first) {
-    // Whatever lies below (1 - p) * sum / n sums to less than (1 - p) * sum and is not needed; the half covers
-    // rounding.
-    const double floor = best + portable_log(0.5 * (1 - p) * sum / static_cast<double>(items.size()));
-    std::erase_if(items, [floor](const Candidate& item) { return item.logit < floor; });
+  Mass sum = 0;
+  work.clear();
+  for (const Candidate& item : c.items) {
+    work.push_back({-item.logit, mass_of(portable_exp_nonpositive(item.logit - best)), item});
+    sum += work.back().mass;
   }
-  // The ranking is sorted only as far as the sum needs it.
-  size_t sorted = c.best_first ? items.size() : 0;
-  size_t block = 256;
-  double cumulative = 0;
-  size_t n = 0;
-  while (n < items.size()) {
-    if (n == sorted) {
-      sorted = std::min(items.size(), n + block);
-      sort_ranks(items, n, sorted);
-      block *= 4;
-    }
-    cumulative += portable_exp_nonpositive(items[n].logit - best);
-    ++n;
-    if (cumulative >= target) break;
+  const double whole = static_cast<double>(sum);
+  const Mass target = static_cast<Mass>(p * whole);
+  if (c.best_first) {
+    size_t n = 0;
+    for (Mass reached = 0; n < work.size() && (n == 0 || reached < target); ++n) reached += work[n].mass;
+    c.items.resize(n);
+    return;
   }
-  items.resize(n);
-  c.best_first = true;
+  // What lies below (1 - p) * sum / n adds up to less than (1 - p) * sum and is not needed; the half covers rounding.
+  const double floor = 0.5 * (1 - p) * whole / static_cast<double>(work.size());
+  std::erase_if(work, [floor](const RankedCandidate& ranked) { return static_cast<double>(ranked.mass) < floor; });
+  const RankedCandidate last = last_needed(work, target);
+  std::erase_if(c.items, [&](const Candidate& item) { return better(last.item, item); });
 }
 
 void keep_min_p(Candidates& c, double p) {

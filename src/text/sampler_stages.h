@@ -22,7 +22,14 @@ inline bool better(const Candidate& a, const Candidate& b) {
 
 struct Candidates {
   std::vector<Candidate> items;
-  bool best_first = false;  // sorted by better(); else in ascending order of ids or as a stage left them
+  bool best_first = false;  // sorted by better(); else in ascending order of ids. No stage changes the order
+};
+
+// Scratch of a selection: a candidate, what it is ranked by, and its probability as a whole number.
+struct RankedCandidate {
+  double key;
+  uint64_t mass;
+  Candidate item;
 };
 
 // The token of the highest logit, the lowest id among equals; kNoToken when all are -inf.
@@ -32,12 +39,14 @@ TokenId find_best(std::span<const float> logits);
 // The smallest logit that top-n-sigma keeps: max - n * (standard deviation of all logits above -inf).
 float top_n_sigma_floor(std::span<const float> logits, float n);
 
-// Fills `out` with the k best logits (k <= 0: all) among those that are >= floor and above -inf.
+// Fills `out` with the k best logits (k <= 0: all) among those that are >= floor and above -inf: best first where they
+// are few, else in ascending order of ids.
 void select_top(std::span<const float> logits, float floor, int64_t k, Candidates& out);
 
-// Each keeps at least one candidate of a list that is not empty. `work` is scratch.
-void keep_typical(Candidates& c, double p, std::vector<double>& work);
-void keep_top_p(Candidates& c, double p);
+// Each keeps at least one candidate of a list that is not empty, in linear time, and leaves the order of those kept as
+// it was. `work` is scratch.
+void keep_typical(Candidates& c, double p, std::vector<RankedCandidate>& work);
+void keep_top_p(Candidates& c, double p, std::vector<RankedCandidate>& work);
 void keep_min_p(Candidates& c, double p);
 // Removes all but the least probable of the candidates with probability >= threshold.
 void exclude_top_choices(Candidates& c, double threshold);

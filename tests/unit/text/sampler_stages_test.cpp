@@ -116,7 +116,8 @@ TEST_CASE("keep_top_p keeps the shortest best-first list whose sum reaches p") {
       sum += item.p;
       if (sum >= p) break;
     }
-    keep_top_p(c, p);
+    std::vector<RankedCandidate> work;
+    keep_top_p(c, p, work);
     CHECK(ids(c) == ids(expected));
   });
 }
@@ -148,10 +149,62 @@ TEST_CASE("keep_typical keeps those of the most expected surprise") {
       sum += item.p;
       if (sum > p) break;
     }
-    std::vector<double> work;
+    std::vector<RankedCandidate> work;
     keep_typical(c, p, work);
     CHECK(ids(c) == ids(expected));
   });
+}
+
+// What a full sort keeps: best first by `key`, until the probabilities reach p (or exceed it).
+std::set<TokenId> kept_by_sorting(const Candidates& c, double p, bool typical) {
+  std::vector<Naive> all = softmax(c.items);
+  double entropy = 0;
+  for (const Naive& item : all) entropy -= item.p > 0 ? item.p * std::log(item.p) : 0;
+  if (typical) {
+    std::stable_sort(all.begin(), all.end(), [&](const Naive& a, const Naive& b) {
+      return a.logit != b.logit && std::fabs(-std::log(a.p) - entropy) < std::fabs(-std::log(b.p) - entropy);
+    });
+  }
+  std::set<TokenId> kept;
+  double sum = 0;
+  for (const Naive& item : all) {
+    kept.insert(item.id);
+    sum += item.p;
+    if (typical ? sum > p : sum >= p) break;
+  }
+  return kept;
+}
+
+TEST_CASE("selections from a large vocabulary equal a full sort and leave the order of the list") {
+  std::mt19937 random(13);
+  const size_t n = 50000;
+  std::vector<float> flat(n), steep(n);
+  std::normal_distribution<float> normal(0, 1);
+  for (size_t i = 0; i < n; ++i) flat[i] = normal(random), steep[i] = 4 * normal(random);
+  std::vector<RankedCandidate> work;
+  for (const auto* logits : {&flat, &steep}) {
+    for (const double p : {0.05, 0.5, 0.95, 0.99999}) {
+      for (const bool typical : {false, true}) {
+        CAPTURE(p);
+        CAPTURE(typical);
+        Candidates c;
+        select_top(*logits, -kInf, 0, c);
+        const std::set<TokenId> expected = kept_by_sorting(c, p, typical);
+        if (typical) keep_typical(c, p, work);
+        else keep_top_p(c, p, work);
+        CHECK_FALSE(c.best_first);
+        CHECK(std::is_sorted(c.items.begin(), c.items.end(), [](auto a, auto b) { return a.id < b.id; }));
+        CHECK(ids(c) == expected);
+      }
+    }
+    Candidates c, all;
+    select_top(*logits, -kInf, 20000, c);
+    CHECK_FALSE(c.best_first);
+    select_top(*logits, -kInf, 0, all);
+    std::sort(all.items.begin(), all.items.end(), better);
+    all.items.resize(20000);
+    CHECK(ids(c) == ids(all));
+  }
 }
 
 TEST_CASE("exclude_top_choices leaves the least probable of those above the threshold") {
