@@ -13,12 +13,11 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 // Results that are not numbers mean that the weights are damaged.
 void check_numbers(std::span<const float> results) {
-  for (const float x : results) {
-    if (x != x) {
-      throw Error(ErrorCode::kInvalidFile,
-                  "[engine] the model's results are not numbers; infer inspect --verify looks for damaged weights");
-    }
-  }
+  unsigned bad = 0;
+  for (const float x : results) bad |= x != x ? 1 : 0;  // no early end, so that the loop vectorizes
+  if (bad == 0) return;
+  throw Error(ErrorCode::kInvalidFile,
+              "[engine] the model's results are not numbers; infer inspect --verify looks for damaged weights");
 }
 
 // Whether the vector of a request is made of this position's hidden state, among others.
@@ -44,6 +43,15 @@ std::string partial_text(const Fit& fit, int n_layer, const DeviceSet& set) {
                 fit.shortage);
 }
 
+// Rows of logits in a step.
+int logits_rows(const Model& model, const EngineOptions& options) {
+  if (options.all_logits) return options.step_tokens;
+  const uint64_t rows = options.logits_bytes / (sizeof(float) * static_cast<uint64_t>(model.n_vocab()));
+  return static_cast<int>(
+      std::clamp<uint64_t>(rows, static_cast<uint64_t>(std::max(options.max_sequences, 1)),
+                           static_cast<uint64_t>(std::max(options.step_tokens, options.max_sequences))));
+}
+
 RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options,
                              const std::function<void(const std::string& line)>& note) {
   const int64_t context = choose_context(*model, options.context);
@@ -64,8 +72,7 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.observers = options.observers;
   runner.product_observer = options.product_observer;
   runner.capacity.tokens = static_cast<int>(std::min<int64_t>(options.step_tokens, context * options.max_sequences));
-  const int outputs = options.all_logits ? options.step_tokens : std::max(options.max_sequences, 1);
-  runner.capacity.logits = std::min(outputs, runner.capacity.tokens);
+  runner.capacity.logits = std::min(logits_rows(*model, options), runner.capacity.tokens);
   runner.capacity.outputs = options.embeddings ? runner.capacity.tokens : runner.capacity.logits;
   runner.capacity.sequences = options.max_sequences;
   runner.capacity.groups = static_cast<int>(model->cache_groups().size());
@@ -113,6 +120,7 @@ std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOpt
 
 Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
     : tokenizer_(model->vocabulary()),
+      dry_breakers_(tokenizer_),
       pacer_(options.max_itl_ms / 1000),
       isolate_errors_(options.isolate_errors),
       note_(options.note) {
@@ -120,7 +128,7 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
   SchedulerConfig config;
   config.token_budget = options.step_tokens;
   config.max_sequences = options.max_sequences;
-  config.max_outputs = options.all_logits ? options.step_tokens : std::max(options.max_sequences, 1);
+  config.max_outputs = logits_rows(*model, options);
   config.max_waiting = options.max_waiting;
   config.max_context = choose_context(*model, options.context);
   config.n_vocab = static_cast<size_t>(model->n_vocab());
@@ -129,6 +137,7 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
   runner.profile = profile_.get();
   runner_ = load_runner(std::move(model), runner, options.note);
   note_fallbacks();
+  scratch_.resize(static_cast<size_t>(runner_->n_threads()));
 
   std::vector<CacheGroup> groups = runner_->model().cache_groups();
   for (CacheGroup& group : groups) group.n_blocks = static_cast<int32_t>(runner.n_blocks);
@@ -151,11 +160,7 @@ bool Engine::submit(Request request) {
     }
   }
   if (request.sampling.has_dry() && !request.dry_breakers) {
-    const auto sequences = dry_breaker_sequences(
-        request.sampling.dry_sequence_breakers, static_cast<size_t>(model().n_vocab()),
-        [&](TokenId token) { return std::string(tokenizer_.piece(token, true)); },
-        [&](const std::string& text) { return tokenizer_.encode(text, false, false); });
-    request.dry_breakers = std::make_shared<DryBreakers>(sequences);
+    request.dry_breakers = dry_breakers_.get(request.sampling.dry_sequence_breakers);
   }
   if (request.pooling != Pooling::kNone && inputs_->capacity().outputs < inputs_->capacity().tokens) {
     throw Error(ErrorCode::kUnsupported, "[request] pooling: an engine made for embeddings, found one for text alone");
@@ -211,24 +216,92 @@ void Engine::pool(const StepPlan& plan) {
   }
 }
 
+// Looks at the rows of logits of every sequence; failures[i] is why those of plan.sequences[i] are of no use.
+void Engine::check_rows(const StepPlan& plan, std::vector<std::exception_ptr>& failures) {
+  std::vector<size_t> owners;  // of each row
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const ScheduledSequence& s = plan.sequences[i];
+    owners.insert(owners.end(), static_cast<size_t>(s.n_tokens - s.first_output), i);
+  }
+  std::vector<std::exception_ptr> found(owners.size());
+  runner_->parallel_for(static_cast<int64_t>(owners.size()), [&](int64_t row, int) {
+    try {
+      check_numbers(runner_->logits(static_cast<int>(row)));
+    } catch (const Error&) {
+      found[static_cast<size_t>(row)] = std::current_exception();
+    }
+  });
+  for (size_t row = 0; row < found.size(); ++row) {
+    if (found[row]) failures[owners[row]] = found[row];
+  }
+}
+
+// Its logits begin with output row `output`.
+void Engine::report_logits(const ScheduledSequence& s, int output) const {
+  if (!on_logits_) return;
+  for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
+    const int64_t position = s.first_position + row;
+    on_logits_(s.sequence->id(), position, runner_->logits(output));
+    if (!s.samples || row != s.first_sampled_row()) continue;
+    for (const RequestId choice : s.sequence->request().choices) on_logits_(choice, position, runner_->logits(output));
+  }
+}
+
+// Draws from the sampled rows, up to the first token that differs from the draft at its place; for a choice from the
+// first of them.
+void Engine::draw_tokens(Draw& draw, SamplerScratch& scratch) const {
+  const ScheduledSequence& s = *draw.scheduled;
+  Sampler& sampler = draw.sampler ? *draw.sampler : s.sequence->sampler();
+  for (int32_t i = 0; i <= s.n_drafts; ++i) {
+    const int64_t position = s.first_position + s.first_sampled_row() + i;
+    const TokenId token = sampler.sample(runner_->logits(draw.output + i), s.sequence->history(position), scratch);
+    sampler.accept(token);
+    draw.tokens.push_back(token);
+    if (draw.sampler || (i < s.n_drafts && s.sequence->tokens()[position + 1] != token)) return;
+  }
+}
+
+void Engine::fail(const Sequence& s, const std::exception_ptr& failure, Drawn& drawn) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    if (!isolate_errors_) throw;
+    drawn.failures.push_back({s.id(), error.what()});
+    for (const RequestId choice : s.request().choices) drawn.failures.push_back({choice, error.what()});
+  }
+  scheduler_->finish(s.id(), FinishReason::kError);
+}
+
+// Sequences and choices are drawn for on all threads; each has a sampler of its own, so that the order changes nothing.
 Engine::Drawn Engine::draw(const StepPlan& plan) {
   Drawn drawn;
+  drawn.tokens.resize(plan.sequences.size());
+  std::vector<std::exception_ptr> failures(plan.sequences.size());
+  check_rows(plan, failures);
+  std::vector<Draw> draws;
   int output = 0;
-  for (const ScheduledSequence& s : plan.sequences) {
-    drawn.tokens.emplace_back();
-    try {
-      draw_sequence(s, output, drawn);
-    } catch (const Error& error) {
-      if (!isolate_errors_) throw;
-      const RequestId id = s.sequence->id();
-      drawn.tokens.back().clear();
-      std::erase_if(drawn.choices, [&](const Choice& choice) { return choice.parent == id; });
-      drawn.failures.push_back({id, error.what()});
-      for (const RequestId choice : s.sequence->request().choices) drawn.failures.push_back({choice, error.what()});
-      scheduler_->finish(id, FinishReason::kError);
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const ScheduledSequence& s = plan.sequences[i];
+    if (!failures[i]) report_logits(s, output);
+    if (!failures[i] && s.samples) {
+      const int sampled = output + s.first_sampled_row() - s.first_output;
+      draws.push_back({&s, sampled, std::nullopt, {}, nullptr});
+      const auto n_choices = static_cast<uint32_t>(s.sequence->request().choices.size());
+      for (uint32_t c = 1; c <= n_choices; ++c) {
+        draws.push_back({&s, sampled, s.sequence->sampler().for_choice(c), {}, nullptr});
+      }
     }
     output += s.n_tokens - s.first_output;
   }
+  runner_->parallel_for(static_cast<int64_t>(draws.size()), [&](int64_t i, int thread) {
+    Draw& draw = draws[static_cast<size_t>(i)];
+    try {
+      draw_tokens(draw, scratch_[static_cast<size_t>(thread)]);
+    } catch (const Error&) {
+      draw.failure = std::current_exception();
+    }
+  });
+  collect(plan, draws, failures, drawn);
   if (output > 0) {
     const std::span<const float> last = runner_->logits(output - 1);
     last_logits_.assign(last.begin(), last.end());
@@ -236,32 +309,27 @@ Engine::Drawn Engine::draw(const StepPlan& plan) {
   return drawn;
 }
 
-// Draws from the sampled rows of one sequence, up to the first token that differs from the draft at its place, and for
-// further choices from the first of these rows. Its logits begin with output row `output`.
-void Engine::draw_sequence(const ScheduledSequence& s, int output, Drawn& drawn) {
-  bool drawing = s.samples;
-  for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
-    const int64_t position = s.first_position + row;
-    const std::span<const float> logits = runner_->logits(output);
-    check_numbers(logits);
-    if (on_logits_) on_logits_(s.sequence->id(), position, logits);
-    if (!drawing || row < s.first_sampled_row()) continue;
-    const std::span<const TokenId> history = s.sequence->history(position);
-    if (row == s.first_sampled_row()) {
-      const std::vector<RequestId>& choices = s.sequence->request().choices;
-      for (uint32_t i = 0; i < choices.size(); ++i) {
-        if (on_logits_) on_logits_(choices[i], position, logits);
-        Sampler sampler = s.sequence->sampler().for_choice(i + 1);
-        const TokenId first = sampler.sample(logits, history, scratch_);
-        sampler.accept(first);
-        drawn.choices.push_back({s.sequence->id(), i + 1, choices[i], std::move(sampler), first});
-      }
+// Sums up what was drawn, and ends the sequences for which anything failed.
+void Engine::collect(const StepPlan& plan, std::vector<Draw>& draws, std::vector<std::exception_ptr>& failures,
+                     Drawn& drawn) {
+  size_t next = 0;
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const Sequence& s = *plan.sequences[i].sequence;
+    const size_t begin = next;
+    for (; next < draws.size() && draws[next].scheduled == &plan.sequences[i]; ++next) {
+      if (draws[next].failure) failures[i] = draws[next].failure;
     }
-    Sampler& sampler = s.sequence->sampler();
-    const TokenId token = sampler.sample(logits, history, scratch_);
-    sampler.accept(token);
-    drawn.tokens.back().push_back(token);
-    drawing = row + 1 < s.n_tokens && s.sequence->tokens()[position + 1] == token;
+    if (failures[i]) {
+      fail(s, failures[i], drawn);
+      continue;
+    }
+    if (begin == next) continue;
+    drawn.tokens[i] = std::move(draws[begin].tokens);
+    for (size_t d = begin + 1; d < next; ++d) {
+      const auto index = static_cast<uint32_t>(d - begin);
+      drawn.choices.push_back(
+          {s.id(), index, s.request().choices[index - 1], std::move(*draws[d].sampler), draws[d].tokens[0]});
+    }
   }
 }
 

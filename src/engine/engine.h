@@ -2,8 +2,10 @@
 // schedule, run, sample, commit. Owned and called by one thread.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "src/engine/chunk_pacer.h"
 #include "src/engine/load_runner.h"
 #include "src/engine/scheduler.h"
+#include "src/text/dry_breaker_cache.h"
 #include "src/text/tokenizer.h"
 
 namespace infer {
@@ -37,7 +40,10 @@ struct EngineOptions {
   bool default_cache_types = true;
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   double max_itl_ms = 0;    // bound of a step with prompt tokens while texts are being written, see ChunkPacer; 0: none
-  bool all_logits = false;  // requests may ask for the logits of every prompt position
+  bool all_logits = false;  // a step has room for the logits of every token, as for requests with logits_from
+  // Otherwise rows of logits take up to so many bytes, and at least one row for each sequence: the prompts of requests
+  // with logits_from are computed that many rows at a time.
+  uint64_t logits_bytes = 0;
   // Results of a sequence that are not numbers, or from which no token can be drawn, end it with FinishReason::kError
   // and its choices with it; otherwise step() throws.
   bool isolate_errors = false;
@@ -78,7 +84,7 @@ class Engine {
   Engine(std::shared_ptr<Model> model, const EngineOptions& options);
   ~Engine();
 
-  // Queues a request, with DRY's sequence breakers in tokens where it has none; false when the queue is full. Throws
+  // Queues a request, with the DRY breakers of dry_breakers() where it has none; false when the queue is full. Throws
   // what Scheduler::add throws, and Error(kInvalidArgument) for token ids outside the vocabulary.
   [[nodiscard]] bool submit(Request request);
   // Tokens that may follow the known ones of a sequence, verified by its next step; the text does not depend on them.
@@ -93,8 +99,11 @@ class Engine {
   // Runs one step and says what became of every sequence that took part or ended. Empty when there is nothing to do.
   std::vector<Progress> step();
 
+  // Any thread: what submit() would otherwise have to build on the engine's.
+  DryBreakerCache& dry_breakers() { return dry_breakers_; }
+
   // Called for every row with logits, before sampling: position is that of the token the row belongs to. The row that
-  // several choices begin with is reported to each.
+  // several choices begin with is reported to each. The logits are valid until the next step().
   using LogitsCallback = std::function<void(RequestId id, int64_t position, std::span<const float> logits)>;
   void on_logits(LogitsCallback callback) { on_logits_ = std::move(callback); }
 
@@ -120,19 +129,32 @@ class Engine {
     };
     std::vector<Failure> failures;
   };
+  // The sampling of one sequence, or of the first token of one of its choices.
+  struct Draw {
+    const ScheduledSequence* scheduled = nullptr;
+    int output = 0;                  // row of the logits of the first sampled position
+    std::optional<Sampler> sampler;  // of a choice; else the sequence's own counts
+    std::vector<TokenId> tokens;
+    std::exception_ptr failure;
+  };
   Drawn draw(const StepPlan& plan);
-  void draw_sequence(const ScheduledSequence& s, int output, Drawn& drawn);
+  void check_rows(const StepPlan& plan, std::vector<std::exception_ptr>& failures);
+  void report_logits(const ScheduledSequence& s, int output) const;
+  void draw_tokens(Draw& draw, SamplerScratch& scratch) const;
+  void collect(const StepPlan& plan, std::vector<Draw>& draws, std::vector<std::exception_ptr>& failures, Drawn& drawn);
+  void fail(const Sequence& s, const std::exception_ptr& failure, Drawn& drawn);
   void pool(const StepPlan& plan);
   std::vector<float> take_pooled(const Sequence& s);
   Progress describe(const Sequence& s, int64_t known_before);
   void note_fallbacks();
 
   Tokenizer tokenizer_;
+  DryBreakerCache dry_breakers_;
   std::unique_ptr<Profile> profile_;  // outlives the runner
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<StepInputs> inputs_;
-  SamplerScratch scratch_;
+  std::vector<SamplerScratch> scratch_;  // one per thread
   LogitsCallback on_logits_;
   EngineStats stats_;
   StepRecord last_step_;

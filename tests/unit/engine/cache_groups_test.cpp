@@ -28,7 +28,9 @@ class TwoGroups final : public Architecture {
     }
     return groups;
   }
-  ModelOutputs build_graph(Graph& graph, const Model& model) const override { return llama_->build_graph(graph, model); }
+  ModelOutputs build_graph(Graph& graph, const Model& model) const override {
+    return llama_->build_graph(graph, model);
+  }
 
  private:
   std::unique_ptr<Architecture> llama_ = create_llama();

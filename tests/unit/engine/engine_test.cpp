@@ -333,6 +333,69 @@ TEST_CASE("what an engine tells of its steps") {
   CHECK(engine.scheduler().stats().admissions == 2);
 }
 
+TEST_CASE("DRY breakers are built once per list, and not by submit() where the request brings them") {
+  Engine engine(open_model("Q8_0"), small_options());
+  std::vector<Answer> answers;
+  for (RequestId id = 1; id <= 4; ++id) {
+    Request request = make_request(1, 40, 8);
+    request.id = id;
+    request.sampling.dry_multiplier = 1;
+    if (id == 4) request.dry_breakers = engine.dry_breakers().get(request.sampling.dry_sequence_breakers);
+    answers.push_back(run_all(engine, {{0, request}}).at(id));
+    CHECK(answers.back().tokens == answers.front().tokens);
+  }
+  CHECK(engine.dry_breakers().builds() == 1);
+}
+
+TEST_CASE("many sequences and choices draw the same tokens on one thread and on several") {
+  const auto answers = [](int n_threads) {
+    EngineOptions options = small_options();
+    options.n_threads = n_threads;
+    options.max_sequences = 8;
+    Engine engine(open_model("Q8_0"), options);
+    std::vector<std::pair<int, Request>> requests;
+    for (RequestId id = 10; id <= 30; id += 10) {
+      Request request = make_request(id, 30, 10, static_cast<int>(id));
+      request.sampling.top_k = 0;
+      request.sampling.typical_p = id == 10 ? 0.99999f : 1;
+      request.sampling.top_p = id == 20 ? 0.9f : 1;
+      request.sampling.mirostat = id == 30 ? 2 : 0;
+      request.choices = {id + 1, id + 2};
+      requests.emplace_back(0, request);
+    }
+    std::map<RequestId, std::vector<TokenId>> tokens;
+    for (const auto& [id, answer] : run_all(engine, requests)) tokens[id] = answer.tokens;
+    return tokens;
+  };
+  const auto alone = answers(1);
+  CHECK(alone.size() == 9);
+  CHECK(answers(4) == alone);
+}
+
+TEST_CASE("a prompt's logits are computed in as many rows as their memory allows, and are the same bits") {
+  Request request = make_request(1, 200, 4);
+  request.logits_from = 0;
+  EngineOptions options = small_options();
+  options.max_sequences = 2;
+  options.all_logits = true;
+  const Answer whole = run_alone("Q4_K_M", request, options);
+  CHECK(whole.logits.size() == 203);
+  options.all_logits = false;
+  for (const auto& [rows, n_steps] : {std::pair(0, 100), std::pair(50, 4), std::pair(10000, 1)}) {
+    CAPTURE(rows);
+    options.logits_bytes = sizeof(float) * 512 * static_cast<uint64_t>(rows);
+    Engine engine(open_model("Q4_K_M"), options);
+    check_same(whole, run_all(engine, {{0, request}}).at(1));
+    CHECK(engine.stats().prompt_steps == n_steps);
+  }
+  // And the plan counts them.
+  const auto staging = [&](uint64_t bytes) {
+    options.logits_bytes = bytes;
+    return plan_memory(open_model("Q4_K_M"), options)[0].staging;
+  };
+  CHECK(staging(sizeof(float) * 512 * 50) - staging(0) >= sizeof(float) * 512 * 48);
+}
+
 TEST_CASE("drafts change nothing but the number of steps") {
   const Request request = make_request(1, 40, 24);
   const Answer plain = run_alone("Q4_K_M", request, small_options());
