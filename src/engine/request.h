@@ -33,7 +33,9 @@ struct Request {
   std::vector<TokenId> stop_tokens;       // further tokens that end the text
   std::vector<std::string> stop_strings;  // looked for by whoever turns tokens into text, who then calls finish()
 
-  int32_t priority = 0;      // higher goes first; then first come, first served
+  // Higher goes first, then first come, first served. Each level is worth as much as having arrived
+  // Scheduler::kTokensPerPriority tokens of work earlier, so that nobody is overtaken for ever.
+  int32_t priority = 0;
   std::string cache_salt;    // only requests of the same salt share cached prefixes
   bool reuse_prefix = true;  // false: neither take cached blocks nor leave any
   // Not 0: starts from what the last request of this conversation left computed, token for token where cached blocks
@@ -42,6 +44,7 @@ struct Request {
   // Ids of further continuations of the prompt, unused like `id`. They come to be when the prompt is computed, which
   // is done once; from then on each is a request of its own. The i-th, counted from 1, is the text of seed + i.
   std::vector<RequestId> choices;
+  int32_t max_running = 0;  // how many of the request and its choices run at once; 0: any number
   // Logits of every prompt position from this one on, -1: of none. Such a request takes no cached blocks.
   int64_t logits_from = -1;
   bool wants_prompt_logits() const { return logits_from >= 0; }

@@ -15,12 +15,6 @@ void require(bool holds, const char* what, int64_t found) {
 
 static_assert(kMaxCacheGroups == 4);  // as a message below says
 
-bool in_rank(const Sequence* a, const Sequence* b) { return a->before(*b); }
-
-void insert(std::vector<Sequence*>& list, Sequence& s) {
-  list.insert(std::lower_bound(list.begin(), list.end(), &s, in_rank), &s);
-}
-
 bool contains(const std::vector<TokenId>& list, TokenId token) {
   return std::find(list.begin(), list.end(), token) != list.end();
 }
@@ -93,11 +87,12 @@ bool Scheduler::add(Request request) {
   if (waiting_.size() >= static_cast<size_t>(config_.max_waiting)) return false;
   const RequestId id = request.id;
   future_choices_.insert(request.choices.begin(), request.choices.end());
-  auto s = std::make_unique<Sequence>(std::move(request), std::move(sampler), arrivals_++, 0, groups_.size());
+  const int64_t rank = work_ - request.priority * kTokensPerPriority;
+  auto s = std::make_unique<Sequence>(std::move(request), std::move(sampler), rank, arrivals_++, 0, groups_.size());
   s->max_known_ = max_known();
   if (s->request_.max_new_tokens >= 0)
     s->max_known_ = std::min(s->max_known_, s->n_prompt_ + s->request_.max_new_tokens);
-  insert(waiting_, *s);
+  enqueue(*s);
   sequences_.emplace(id, std::move(s));
   return true;
 }
@@ -126,8 +121,8 @@ StepPlan Scheduler::schedule(int32_t prompt_budget) {
   schedule_decodes(plan);
   if (!plan.empty()) step_limit_ = plan.n_tokens + std::min(prompt_budget, config_.token_budget - plan.n_tokens);
   schedule_prompts(plan);
-  admit(plan);
   schedule_drafts(plan);
+  work_ += plan.n_tokens;
   in_flight_ = !plan.empty();
   return plan;
 }
@@ -147,28 +142,7 @@ void Scheduler::schedule_decodes(StepPlan& plan) {
       preempt(s);
       return;
     }
-    add_chunk(s, plan);
-  }
-}
-
-void Scheduler::schedule_prompts(StepPlan& plan) {
-  for (Sequence* s : running_) {
-    if (s->remaining() > 1) add_chunk(*s, plan);
-  }
-}
-
-void Scheduler::admit(StepPlan& plan) {
-  while (!waiting_.empty() && running_.size() < static_cast<size_t>(config_.max_sequences) &&
-         plan.n_tokens < step_limit_) {
-    Sequence& s = *waiting_.front();
-    if (!start(s, plan)) {
-      if (drop_oldest_held()) continue;
-      CHECK_INTERNAL(!running_.empty());  // alone, a sequence fits
-      return;
-    }
-    waiting_.erase(waiting_.begin());
-    insert(running_, s);
-    add_chunk(s, plan);
+    add_chunk(s, plan, step_limit_);
   }
 }
 
@@ -186,9 +160,9 @@ void Scheduler::schedule_drafts(StepPlan& plan) {
   }
 }
 
-void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
+void Scheduler::add_chunk(Sequence& s, StepPlan& plan, int32_t limit) {
   const int64_t outputs = config_.max_outputs - plan.n_outputs;
-  int64_t n = std::min<int64_t>(s.remaining(), step_limit_ - plan.n_tokens);
+  int64_t n = std::min<int64_t>(s.remaining(), limit - plan.n_tokens);
   if (s.request_.wants_prompt_logits()) n = std::min(n, outputs);
   if (n == s.remaining() && s.wants_tokens() && outputs == 0) --n;
   if (n <= 0) return;
@@ -205,122 +179,6 @@ void Scheduler::add_chunk(Sequence& s, StepPlan& plan) {
   plan.n_tokens += scheduled.n_tokens;
   plan.n_outputs += scheduled.n_tokens - scheduled.first_output;
   plan.sequences.push_back(scheduled);
-}
-
-int64_t Scheduler::growing(size_t group) const {
-  return std::count_if(running_.begin(), running_.end(), [&](const Sequence* s) {
-    return static_cast<int64_t>(s->tables_[group].blocks.size()) < blocks_for(s->max_known_);
-  });
-}
-
-bool Scheduler::start(Sequence& s, StepPlan& plan) {
-  // At least one known token is left to compute, so that there are logits to go on from.
-  const bool look_up = s.request_.takes_cached_blocks();
-  int64_t n_hit = look_up ? (s.n_known_ - 1) / kBlockTokens : 0;
-  extend_keys(s, n_hit);
-  std::vector<std::vector<BlockId>> hits(pools_.size());
-  for (size_t g = 0; g < pools_.size(); ++g) {
-    hits[g] = pools_[g].find_prefix(std::span(s.tables_[g].keys).first(n_hit));
-    n_hit = static_cast<int64_t>(hits[g].size());
-  }
-  if (const auto held = look_up ? find_held(s) : held_.end(); held != held_.end()) {
-    const auto known = s.known_tokens().first(s.n_known_ - 1);
-    const auto end = std::mismatch(known.begin(), known.end(), held->tokens.begin(), held->tokens.end()).first;
-    const int64_t n_held = end - known.begin();
-    if (n_held > n_hit * kBlockTokens) return start_from_held(s, held, n_held, plan);
-  }
-  for (size_t g = 0; g < pools_.size(); ++g) {
-    hits[g].resize(n_hit);
-    int64_t available = pools_[g].available();
-    for (const BlockId block : hits[g]) available -= pools_[g].references(block) == 0;
-    if (available < blocks_for(s.n_known_) - n_hit + growing(g)) return false;
-  }
-  for (size_t g = 0; g < pools_.size(); ++g) {
-    for (const BlockId block : hits[g]) pools_[g].retain(block);
-    auto& table = s.tables_[g];
-    table.blocks = std::move(hits[g]);
-    table.n_published = table.blocks.size();
-    while (static_cast<int64_t>(table.blocks.size()) < blocks_for(s.n_known_)) {
-      table.blocks.push_back(pools_[g].allocate().value());
-    }
-  }
-  s.n_computed_ = n_hit * kBlockTokens;
-  set_running(s);
-  return true;
-}
-
-std::vector<Scheduler::Held>::iterator Scheduler::find_held(const Sequence& s) {
-  if (s.request_.conversation == 0) return held_.end();
-  return std::find_if(held_.begin(), held_.end(), [&](const Held& held) {
-    return held.conversation == s.request_.conversation && held.cache_salt == s.request_.cache_salt;
-  });
-}
-
-bool Scheduler::start_from_held(Sequence& s, std::vector<Held>::iterator held, int64_t n_held, StepPlan& plan) {
-  const size_t n_kept = static_cast<size_t>(blocks_for(n_held));
-  const size_t first = static_cast<size_t>(n_held / kBlockTokens);  // the first block written
-  for (size_t g = 0; g < pools_.size(); ++g) {
-    const auto& blocks = held->tables[g].blocks;
-    int64_t available = pools_[g].available();
-    for (size_t i = n_kept; i < blocks.size(); ++i) available += pools_[g].references(blocks[i]) == 1;
-    int64_t needed = blocks_for(s.n_known_) - static_cast<int64_t>(n_kept) + growing(g);
-    if (first < n_kept && pools_[g].references(blocks[first]) > 1) ++needed;  // a copy
-    if (available < needed) return false;
-  }
-  for (size_t g = 0; g < pools_.size(); ++g) {
-    auto& blocks = held->tables[g].blocks;
-    for (; blocks.size() > n_kept; blocks.pop_back()) pools_[g].release(blocks.back());
-    s.tables_[g].blocks = std::move(blocks);
-    s.tables_[g].n_published = std::min<size_t>(held->tables[g].n_published, first);
-  }
-  held_.erase(held);
-  s.n_computed_ = n_held;
-  const bool reserved = reserve(s, s.n_known_ - n_held, plan);
-  CHECK_INTERNAL(reserved);
-  set_running(s);
-  return true;
-}
-
-void Scheduler::set_running(Sequence& s) {
-  s.state_ = SequenceState::kRunning;
-  if (s.n_cached_prompt_ < 0) s.n_cached_prompt_ = std::min(s.n_computed_, s.n_prompt_);
-  stats_.admitted_tokens += s.n_known_;
-  stats_.prefix_hit_tokens += s.n_computed_;
-  ++stats_.admissions;
-  stats_.prefix_hits += s.n_computed_ > 0;
-}
-
-void Scheduler::hold(Sequence& s) {
-  if (const auto before = find_held(s); before != held_.end()) drop(before);
-  // The text may have ended before tokens that were computed as drafts.
-  const int64_t n = std::min(s.n_computed_, s.n_known_);
-  Held held{s.request_.conversation, s.request_.cache_salt, {s.tokens_.begin(), s.tokens_.begin() + n}, {}};
-  for (size_t g = 0; g < pools_.size(); ++g) {
-    auto& table = s.tables_[g];
-    for (; static_cast<int64_t>(table.blocks.size()) > blocks_for(n); table.blocks.pop_back()) {
-      pools_[g].release(table.blocks.back());
-    }
-    held.tables.push_back(std::exchange(table, {}));
-  }
-  held_.push_back(std::move(held));
-}
-
-void Scheduler::drop(std::vector<Held>::iterator held) {
-  for (size_t g = 0; g < pools_.size(); ++g) release(g, held->tables[g]);
-  held_.erase(held);
-}
-
-void Scheduler::forget(uint64_t conversation) {
-  CHECK_INTERNAL(!in_flight_);
-  for (auto held = held_.begin(); held != held_.end();) {
-    held->conversation == conversation ? drop(held), held = held_.begin() : ++held;
-  }
-}
-
-bool Scheduler::drop_oldest_held() {
-  if (held_.empty()) return false;
-  drop(held_.begin());
-  return true;
 }
 
 bool Scheduler::reserve(Sequence& s, int64_t n, StepPlan& plan) {
@@ -358,7 +216,7 @@ void Scheduler::preempt(Sequence& s) {
   s.state_ = SequenceState::kWaiting;
   ++s.n_preemptions_;
   ++stats_.preemptions;
-  insert(waiting_, s);
+  enqueue(s);
 }
 
 void Scheduler::release_blocks(Sequence& s) {
@@ -406,8 +264,8 @@ void Scheduler::commit(const StepPlan& plan, std::span<const std::vector<TokenId
       request.id = choice.id;
       request.conversation = 0;  // one answer goes on with it
       request.logits_from = -1;
-      auto child = std::make_unique<Sequence>(std::move(request), std::move(choice.sampler), s.arrival_, choice.index,
-                                              groups_.size());
+      auto child = std::make_unique<Sequence>(std::move(request), std::move(choice.sampler), s.rank_, s.arrival_,
+                                              choice.index, groups_.size());
       add_fork(s, std::move(child), s.n_prompt_, choice.first, running_.size() - (reason != FinishReason::kNone));
     }
     if (scheduled.samples) s.request_.choices.clear();
@@ -475,7 +333,8 @@ void Scheduler::fork(RequestId parent_id, RequestId child_id, Sampler sampler, i
           static_cast<int64_t>(child_id));
   Request request = parent->request_;
   request.id = child_id;
-  auto child = std::make_unique<Sequence>(std::move(request), std::move(sampler), arrivals_++, 0, groups_.size());
+  auto child =
+      std::make_unique<Sequence>(std::move(request), std::move(sampler), parent->rank_, arrivals_++, 0, groups_.size());
   add_fork(*parent, std::move(child), n_shared, next, running_.size());
 }
 
@@ -488,7 +347,7 @@ void Scheduler::add_fork(const Sequence& parent, std::unique_ptr<Sequence> child
   s.n_known_ = n_shared;
   s.max_known_ = parent.max_known_;
   const bool share = parent.state_ == SequenceState::kRunning && n_shared <= parent.n_computed_ &&
-                     n_running < static_cast<size_t>(config_.max_sequences);
+                     n_running < static_cast<size_t>(config_.max_sequences) && may_run(s);
   if (share) {
     for (size_t g = 0; g < pools_.size(); ++g) {
       const auto& from = parent.tables_[g];
@@ -502,7 +361,8 @@ void Scheduler::add_fork(const Sequence& parent, std::unique_ptr<Sequence> child
     s.n_cached_prompt_ = s.n_prompt_;
     s.state_ = SequenceState::kRunning;
   }
-  insert(share ? running_ : waiting_, s);
+  if (share) insert(running_, s);
+  else enqueue(s);
   const FinishReason reason = append(s, std::span(&next, 1));
   if (reason != FinishReason::kNone) finish(s.id(), reason);
 }

@@ -3,10 +3,18 @@
 // chunks of prompts, then to drafts that a verification may accept. Integers only: no tensors, no model, no clock.
 //
 // A step is schedule(), run by the engine, commit(). All blocks a waiting sequence needs for its known tokens are taken
-// when it is admitted, so only decodes can run out of blocks; then the last in rank (lowest priority, youngest) is
-// preempted: it gives its blocks back, waits, and is computed again later.
+// when it is admitted, so only decodes can run out of blocks; then the last in rank is preempted: it gives its blocks
+// back, waits, and is computed again later.
+//
+// Rank is the order of arrival, in which each level of priority counts as kTokensPerPriority tokens of work earlier: a
+// sequence is overtaken only by what comes within its difference of priorities in tokens, never for ever.
 // The first in rank is never preempted for another, and what it needs was checked by add(): it always advances.
 // What ended requests of conversations hold is dropped before any sequence waits or is preempted for want of blocks.
+//
+// Prompts share what a step has left beside its decodes. A quarter goes to the first in rank, so that every prompt
+// comes to its end; the rest to short prompts before long ones, whether they run or wait with a place free. Prompts of
+// like length go in rank, one after the other, so that the later ones find what they share with the earlier in the
+// cache.
 //
 // Owns the block pools and the sequences. One thread.
 #pragma once
@@ -87,6 +95,8 @@ struct SchedulerStats {
 
 class Scheduler {
  public:
+  static constexpr int64_t kTokensPerPriority = 256;
+
   // Throws Error(kInvalidArgument) for impossible settings, Error(kUnsupported) for groups other than full ones.
   Scheduler(const SchedulerConfig& config, std::vector<CacheGroup> groups, PrefixHasher hasher = {});
 
@@ -151,11 +161,21 @@ class Scheduler {
   // The passes of schedule().
   void schedule_decodes(StepPlan& plan);
   void schedule_prompts(StepPlan& plan);
-  void admit(StepPlan& plan);
   void schedule_drafts(StepPlan& plan);
 
-  void add_chunk(Sequence& s, StepPlan& plan);
+  // Adds tokens of a sequence, as many as it lacks, while the step has fewer than `limit`.
+  void add_chunk(Sequence& s, StepPlan& plan, int32_t limit);
+  // Sequences that have a prompt to compute and may do so in this step.
+  std::vector<Sequence*> prompts() const;
+  bool may_run(const Sequence& s) const;                          // by Request::max_running
+  static void insert(std::vector<Sequence*>& list, Sequence& s);  // in rank
+  // Puts a sequence into the queue.
+  void enqueue(Sequence& s);
+  // Moves a waiting sequence to the running ones; false where blocks do not suffice.
+  bool admit(Sequence& s, StepPlan& plan);
   bool start(Sequence& s, StepPlan& plan);
+  // The blocks of the sequence's beginning that are in the cache: of each group as many.
+  std::vector<std::vector<BlockId>> find_cached(Sequence& s);
   // Running sequences that may yet need a further block of this group. Admission leaves each of them one, or the one
   // admitted would soon be preempted again.
   int64_t growing(size_t group) const;
@@ -194,8 +214,9 @@ class Scheduler {
   std::vector<Sequence*> waiting_, running_;      // in rank
   std::vector<Held> held_;                        // at most one per conversation, oldest first
   uint64_t arrivals_ = 0;
+  int64_t work_ = 0;        // tokens of all steps
   bool in_flight_ = false;  // between schedule() and commit()
-  int32_t step_limit_ = 0;  // tokens that the step may have when the pass under way is done
+  int32_t step_limit_ = 0;  // tokens that the step may have before drafts are added
   SchedulerStats stats_;
 };
 

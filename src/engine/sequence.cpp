@@ -22,9 +22,10 @@ std::string_view finish_reason_name(FinishReason reason) {
   return "unknown";
 }
 
-Sequence::Sequence(Request request, Sampler sampler, uint64_t arrival, uint32_t choice, size_t n_groups)
+Sequence::Sequence(Request request, Sampler sampler, int64_t rank, uint64_t arrival, uint32_t choice, size_t n_groups)
     : request_(std::move(request)),
       sampler_(std::move(sampler)),
+      rank_(rank),
       arrival_(arrival),
       choice_(choice),
       tokens_(request_.prompt),

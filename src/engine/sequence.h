@@ -30,8 +30,9 @@ std::string_view finish_reason_name(FinishReason reason);
 
 class Sequence {
  public:
-  // `choice` numbers the continuations of one prompt, which arrived together.
-  Sequence(Request request, Sampler sampler, uint64_t arrival, uint32_t choice, size_t n_groups);
+  // `rank` orders the sequences, the lowest first; `arrival` those of one rank; `choice` the continuations of one
+  // prompt, which arrived together.
+  Sequence(Request request, Sampler sampler, int64_t rank, uint64_t arrival, uint32_t choice, size_t n_groups);
 
   const Request& request() const { return request_; }
   RequestId id() const { return request_.id; }
@@ -59,9 +60,9 @@ class Sequence {
   int64_t cached_prompt_tokens() const { return n_cached_prompt_ < 0 ? 0 : n_cached_prompt_; }
   int32_t preemptions() const { return n_preemptions_; }
 
-  // Whether this goes before `other`: higher priority, then earlier arrival, then the lower choice.
+  // Whether this goes before `other`. A total order that never changes.
   bool before(const Sequence& other) const {
-    if (request_.priority != other.request_.priority) return request_.priority > other.request_.priority;
+    if (rank_ != other.rank_) return rank_ < other.rank_;
     return arrival_ != other.arrival_ ? arrival_ < other.arrival_ : choice_ < other.choice_;
   }
 
@@ -76,8 +77,10 @@ class Sequence {
 
   Request request_;
   Sampler sampler_;
+  int64_t rank_;
   uint64_t arrival_;
   uint32_t choice_;
+  int32_t size_class_ = 0;  // of what it lacked when it began to wait; see Scheduler
   SequenceState state_ = SequenceState::kWaiting;
   FinishReason finish_reason_ = FinishReason::kNone;
   std::vector<TokenId> tokens_;
