@@ -142,6 +142,10 @@ GenerationParams read_generation(const JsonFields& fields, const RequestContext&
   g.ignore_eog = fields.boolean("ignore_eos", false);
   g.stop = read_stop(fields, limits);
   g.priority = static_cast<int32_t>(fields.integer("priority", -100, 100).value_or(0));
+  if (g.priority > limits.max_priority) {
+    throw invalid_parameter("priority", concat("expected at most ", limits.max_priority, ", found ", g.priority,
+                                               "; the server's --max-priority sets the limit"));
+  }
   g.cache_salt = fields.text("cache_salt", 256).value_or("");
   g.stream = fields.boolean("stream", false);
   if (const Json* options = fields.object("stream_options")) {

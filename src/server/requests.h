@@ -18,7 +18,8 @@ namespace infer {
 
 // What one request may ask for.
 struct RequestLimits {
-  int32_t max_choices = 16;           // n, and of a completion prompts times n
+  int32_t max_choices = 16;  // n, and of a completion prompts times n
+  int32_t max_priority = 0;
   int32_t default_max_tokens = 1024;  // of an answer, where the request does not say
   size_t max_messages = 4096;
   size_t max_stops = 16, max_stop_bytes = 256;

@@ -62,7 +62,7 @@ WRONG = {
     "response_format.type": (CHAT, [chat(response_format={"type": "json_object"}), chat(response_format={})]),
     "tool_choice": (CHAT, [chat(tool_choice=v) for v in ("required", {"type": "function"}, 1)]),
     "tools": (CHAT, [chat(tools=v) for v in ("x", [1], {})]),
-    "priority": (CHAT, [chat(priority=v) for v in (101, -101, "1")]),
+    "priority": (CHAT, [chat(priority=v) for v in (101, -101, "1", 1)]),
     "cache_salt": (CHAT, [chat(cache_salt=v) for v in (1, "x" * 257)]),
     "model": (CHAT, [chat(model=1)]),
     "user": (TEXT, [text(user={})]),

@@ -208,7 +208,8 @@ def told_to_stop_twice_or_for_too_long():
 
 @test
 def priority_goes_first():
-    with Server(DEMO_TARGET, "-t", 1, "--parallel", 1) as server, concurrent.futures.ThreadPoolExecutor(3) as pool:
+    with Server(DEMO_TARGET, "-t", 1, "--parallel", 1, "--max-priority", 1) as server, \
+            concurrent.futures.ThreadPoolExecutor(3) as pool:
         connection, response = server.open_stream(TEXT, story(400))
         server.wait_for_metric("infer_requests_running", lambda n: n == 1)
         ended = []

@@ -100,6 +100,7 @@ std::function<int()> define_serve(CLI::App& app) {
   limits(number("--max-head", o->http.head.bytes, "Bytes of a request's head", 256, 1 << 20));
   limits(number("--max-depth", o->api.limits.max_depth, "Nesting of a request's JSON", 4, 512));
   limits(number("--max-n", o->api.limits.max_choices, "Answers to one request (n, times prompts)", 1, 512));
+  limits(number("--max-priority", o->api.limits.max_priority, "Priority that a request may ask for", 0, 100));
   limits(number("--max-stop", o->api.limits.max_stops, "Stop strings of a request", 0, 1024));
   limits(number("--max-logit-bias", o->api.limits.max_logit_biases, "Tokens in a request's logit_bias", 0, 1 << 20));
   limits(number("--idle-timeout", o->idle_timeout, "Seconds that a connection may wait for a request", 1, 86400));

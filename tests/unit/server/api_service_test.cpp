@@ -149,6 +149,21 @@ TEST_CASE("api: what is cancelled gives its blocks back within two steps") {
   }
 }
 
+TEST_CASE("api: a priority above the server's limit is refused by the name of the flag") {
+  Service s;
+  s.load();
+  const auto ask = [&](int priority) {
+    return s.ask("POST", "/v1/completions",
+                 R"({"prompt": [5], "max_tokens": 1, "priority": )" + std::to_string(priority) + "}");
+  };
+  CHECK(ask(0).first == 200);
+  CHECK(ask(-100).first == 200);
+  const auto [status, body] = ask(1);
+  CHECK(status == 400);
+  CHECK(Json::parse(body)["error"]["message"] ==
+        "priority: expected at most 0, found 1; the server's --max-priority sets the limit");
+}
+
 TEST_CASE("api: a server that stops takes no more requests and ends what is under way") {
   Service s;
   s.load();
