@@ -48,7 +48,7 @@ struct ApiService::Answering {
 };
 
 std::unique_ptr<Generation> ApiService::make_generation(std::vector<TokenId> prompt, const GenerationParams& params,
-                                                        const char* param, Clock::time_point arrived) {
+                                                        const char* param, const Call& call) {
   const int64_t n = static_cast<int64_t>(prompt.size());
   if (n == 0) throw invalid_parameter(param, "expected at least one token, found none");
   const int64_t most = model_->max_tokens() - (params.max_tokens != 0 ? 1 : 0);
@@ -60,7 +60,8 @@ std::unique_ptr<Generation> ApiService::make_generation(std::vector<TokenId> pro
   auto generation = std::make_unique<Generation>();
   generation->prompt = std::move(prompt);
   generation->params = params;
-  generation->arrived = arrived;
+  generation->params.cache_salt = call.cache_scope + params.cache_salt;
+  generation->arrived = call.arrived;
   generation->ticket = admission_.enter(params.n, n);
   return generation;
 }
@@ -73,7 +74,7 @@ void ApiService::chat_completions(const CallPtr& call) {
   answering->params = request.generation;
   answering->params.stop.push_back(model_->answer_end.text);
   auto generation = make_generation(encode_rendered_prompt(model_->engine->tokenizer(), prompt), answering->params,
-                                    "messages", call->arrived);
+                                    "messages", *call);
   generation->chat_prompt = prompt.text;
   if (model_->answer_end.token != kNoToken) generation->stop_tokens.push_back(model_->answer_end.token);
   answering->run.add(std::move(generation));
@@ -93,7 +94,7 @@ void ApiService::completions(const CallPtr& call) {
     if (request.echo) {
       answering->echoed[answering->run.n_choices()] = text ? *text : tokenizer.decode(tokens, false);
     }
-    auto generation = make_generation(std::move(tokens), request.generation, "prompt", call->arrived);
+    auto generation = make_generation(std::move(tokens), request.generation, "prompt", *call);
     generation->prompt_scores = request.echo && request.generation.top_logprobs.has_value();
     answering->run.add(std::move(generation));
   }
@@ -114,9 +115,8 @@ void ApiService::embeddings(const CallPtr& call) {
   GenerationRun run(*model_->engine);
   for (const Prompt& input : request.inputs) {
     const auto* text = std::get_if<std::string>(&input);
-    auto generation =
-        make_generation(text ? tokenizer.encode(*text, true, false) : std::get<std::vector<TokenId>>(input), params,
-                        "input", call->arrived);
+    auto generation = make_generation(
+        text ? tokenizer.encode(*text, true, false) : std::get<std::vector<TokenId>>(input), params, "input", *call);
     generation->pooling = request.pooling.value_or(options_.pooling);
     run.add(std::move(generation));
   }

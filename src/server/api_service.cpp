@@ -167,7 +167,7 @@ void ApiService::send_error(const ApiError& error, HttpResponse& response) const
 }
 
 void ApiService::handle(HttpRequest request, HttpResponse& response) {
-  const CallPtr call(new Call{std::move(request), response, {}, Clock::now(), {}});
+  const CallPtr call(new Call{std::move(request), response, {}, Clock::now(), {}, {}});
   const HttpHead& head = call->request.head;
   const std::string id = new_id("req-");
   call->log = {{"id", id}, {"peer", call->request.peer}, {"method", head.method}, {"path", head.path}};
@@ -178,6 +178,7 @@ void ApiService::handle(HttpRequest request, HttpResponse& response) {
       if (const auto key = find_api_key(options_.keys, head.value("authorization"))) {
         call->log["key"] = *key + 1;
         call->key_slot = admission_.enter_key(std::to_string(*key));
+        if (options_.keys.size() > 1 && !options_.share_prefixes) call->cache_scope = concat(*key, ":");
       }
     }
     (this->*find_route(head.method, head.path)->run)(call);

@@ -23,6 +23,7 @@ struct ApiOptions {
   std::string bound_host = "127.0.0.1";
   std::vector<std::string> allowed_hosts, cors_origins;
   AdmissionLimits admission;
+  bool share_prefixes = false;  // requests of different keys share cached prefixes
   RequestLimits limits;
   SamplingParams sampling;
   std::chrono::seconds request_timeout{600};
@@ -61,6 +62,9 @@ class ApiService : public HttpService {
     Json log;
     Clock::time_point arrived;
     Admission::KeySlot key_slot;
+    // What cache salts of this request begin with. Those of another key, or of none, never begin so: the number of the
+    // key ends at the colon, whatever the salt that follows.
+    std::string cache_scope;
   };
   using CallPtr = std::shared_ptr<Call>;
   struct Route {
@@ -93,7 +97,7 @@ class ApiService : public HttpService {
   // api_generate.cpp
   struct Answering;
   std::unique_ptr<Generation> make_generation(std::vector<TokenId> prompt, const GenerationParams& params,
-                                              const char* param, Clock::time_point arrived);
+                                              const char* param, const Call& call);
   void answer(const CallPtr& call, const std::shared_ptr<Answering>& answering);
   void send_whole(Call& call, Answering& answering);
   void stream(Call& call, Answering& answering, const HttpResponse::Write& write);

@@ -69,6 +69,22 @@ def requests_of_one_key_at_a_time():
 
 
 @test
+def keys_share_no_cached_prefixes_unless_told_to():
+    with tempfile.NamedTemporaryFile("w", suffix=".keys") as file:
+        file.write("one\ntwo\n")
+        file.flush()
+        for flags in ((), ("--share-prefixes",)):
+            with Server(DEMO_TARGET, "--api-key-file", file.name, *flags) as server:
+                def cached(key, server=server):
+                    reply = server.post(TEXT, {"prompt": "Once upon a time " * 30, "max_tokens": 1}, headers=bearer(key))
+                    return reply.json["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+                expect_equal(cached("one"), 0, "of the first request")
+                expect(cached("one") > 0, "a key finds what it sent itself")
+                expect_equal(cached("two") > 0, bool(flags), f"another key finds it with {flags}")
+
+
+@test
 def bad_keys_and_addresses():
     with tempfile.TemporaryDirectory() as folder:
         keys = pathlib.Path(folder, "keys")

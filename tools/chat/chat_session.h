@@ -73,7 +73,7 @@ class ChatSession {
 
   // The conversation as the next prompt, and its tokens.
   RenderedText render(const ChatLog& log) const;
-  std::vector<TokenId> tokens() const { return encode(render()); }
+  std::vector<TokenId> tokens() const { return encode(render(log_)); }
   // Throws ConversationTooLong when a further message of the user that begins with `text` leaves no room for an answer,
   // also after all turns that may be forgotten.
   void check_room_for(const std::string& text) const;

@@ -58,6 +58,9 @@ std::function<int()> define_serve(CLI::App& app) {
   text("--api-key-file", o->api_key_file,
        "File of API keys, one per line; $INFER_API_KEY holds further ones, separated by commas", "FILE")
       ->group("Network");
+  app.add_flag("--share-prefixes", o->api.share_prefixes,
+               "Requests of different API keys share cached prefixes; a key can then tell what another sent")
+      ->group("Network");
   app.add_flag("--no-auth", o->no_auth,
                "Let anyone who reaches it use it, also on other addresses than this machine's own")
       ->group("Network");

@@ -164,6 +164,41 @@ TEST_CASE("api: a priority above the server's limit is refused by the name of th
         "priority: expected at most 0, found 1; the server's --max-priority sets the limit");
 }
 
+TEST_CASE("api: cached prefixes are kept apart by API key") {
+  const auto cached = [](Service& s, const char* key, const char* salt) {
+    Json body = {{"prompt", std::vector<int>(100, 9)}, {"max_tokens", 1}};
+    if (*salt) body["cache_salt"] = salt;
+    const auto [status, text] =
+        s.ask("POST", "/v1/completions", body.dump(), "Authorization: Bearer " + std::string(key) + "\r\n");
+    REQUIRE(status == 200);
+    return Json::parse(text)["usage"]["prompt_tokens_details"]["cached_tokens"].get<int>();
+  };
+  for (const bool share : {false, true}) {
+    CAPTURE(share);
+    ApiOptions options;
+    options.keys = {"a", "b"};
+    options.share_prefixes = share;
+    Service s(options);
+    s.load();
+    CHECK(cached(s, "a", "") == 0);
+    CHECK(cached(s, "a", "") == 96);
+    CHECK(cached(s, "b", "") == (share ? 96 : 0));
+    CHECK(cached(s, "b", "") == 96);
+    // No salt says what another key's scope does.
+    for (const char* salt : {"0:", "0", "a", ":", "1:"}) {
+      CHECK(cached(s, "b", salt) == 0);
+      CHECK(cached(s, "a", salt) == (share ? 96 : 0));
+      CHECK(cached(s, "b", salt) == 96);
+    }
+  }
+  ApiOptions one;
+  one.keys = {"a"};
+  Service alone(one);
+  alone.load();
+  CHECK(cached(alone, "a", "") == 0);
+  CHECK(cached(alone, "a", "") == 96);
+}
+
 TEST_CASE("api: a server that stops takes no more requests and ends what is under way") {
   Service s;
   s.load();
