@@ -36,6 +36,10 @@ EngineThread::~EngineThread() {
 }
 
 void EngineThread::submit(std::shared_ptr<Generation> generation) {
+  const SamplingParams& sampling = generation->params.sampling;
+  if (sampling.has_dry() && !generation->dry_breakers) {
+    generation->dry_breakers = engine_->dry_breakers().get(sampling.dry_sequence_breakers);
+  }
   {
     const std::lock_guard lock(mutex_);
     submitted_.push_back(std::move(generation));
@@ -87,6 +91,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   request.id = ++last_id_;
   request.prompt = generation->prompt;
   request.sampling = params.sampling;
+  request.dry_breakers = generation->dry_breakers;
   request.max_new_tokens = params.max_tokens;
   request.ignore_eog = params.ignore_eog;
   request.stop_tokens = generation->stop_tokens;

@@ -27,6 +27,7 @@ class EngineThread {
   ~EngineThread();
 
   // Any thread. Events arrive for every choice until each is finished; an error of this prompt alone arrives as kError.
+  // DRY breakers that nobody has asked for before are built here, on the caller's thread: a pass over the vocabulary.
   void submit(std::shared_ptr<Generation> generation);
   // Any thread. What is not finished ends with kCancelled before the next step.
   void cancel(std::shared_ptr<Generation> generation);
@@ -35,6 +36,7 @@ class EngineThread {
   const Tokenizer& tokenizer() const { return engine_->tokenizer(); }
   const Model& model() const { return engine_->model(); }
   int64_t context() const { return engine_->context(); }
+  int64_t dry_breaker_builds() const { return engine_->dry_breakers().builds(); }
   int64_t cache_tokens() const { return cache_tokens_; }  // that the whole KV cache holds
   const Placement& placement() const { return engine_->runner().placement(); }
   const std::vector<DeviceUse>& memory_use() const { return engine_->runner().memory_use(); }

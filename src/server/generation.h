@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -54,6 +55,7 @@ class AnswerQueue {
 struct Generation {
   std::vector<TokenId> prompt;
   GenerationParams params;
+  std::shared_ptr<const DryBreakers> dry_breakers;  // set by EngineThread::submit() where the request needs some
   std::vector<TokenId> stop_tokens;        // besides those of the model
   std::optional<std::string> chat_prompt;  // of a chat: the rendered prompt
   bool prompt_scores = false;              // log-probabilities of the prompt's tokens, before the answer

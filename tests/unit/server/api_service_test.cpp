@@ -199,6 +199,24 @@ TEST_CASE("api: cached prefixes are kept apart by API key") {
   CHECK(cached(alone, "a", "") == 96);
 }
 
+TEST_CASE("api: DRY breakers are built once, on the thread of whoever submits") {
+  Service s;
+  s.load();
+  for (int i = 0; i < 5; ++i) {
+    const auto generation = std::make_shared<Generation>();
+    generation->prompt = {5, 6, 7};
+    generation->params.max_tokens = 2;
+    generation->params.sampling.dry_multiplier = i < 4 ? 1.0f : 0.0f;
+    if (i == 3) generation->params.sampling.dry_sequence_breakers = {"x"};
+    generation->answers = std::make_shared<AnswerQueue>();
+    s.engine().submit(generation);
+    CHECK((generation->dry_breakers != nullptr) == (i < 4));
+    while (generation->answers->wait(std::chrono::milliseconds(100)).empty()) {
+    }
+  }
+  CHECK(s.engine().dry_breaker_builds() == 2);
+}
+
 TEST_CASE("api: a server that stops takes no more requests and ends what is under way") {
   Service s;
   s.load();
