@@ -19,30 +19,38 @@ ApiError too_many(const std::string& message, const std::string& code, int retry
 
 }  // namespace
 
-Admission::Ticket& Admission::Ticket::operator=(Ticket&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  admission_ = std::exchange(other.admission_, nullptr);
-  sequences_ = other.sequences_;
-  waiting_tokens_ = std::exchange(other.waiting_tokens_, 0);
-  entered_ = other.entered_;
-  return *this;
+Admission::Ticket::Ticket(Admission& admission, int64_t answers, int64_t places, int64_t prompt_tokens)
+    : admission_(admission),
+      places_at_most_(places),
+      entered_(std::chrono::steady_clock::now()),
+      answers_(answers),
+      waiting_tokens_(prompt_tokens) {}
+
+Admission::Ticket::~Ticket() {
+  const std::lock_guard lock(admission_.mutex_);
+  admission_.waiting_tokens_ -= waiting_tokens_;
+  set_answers_locked(0);
 }
 
-void Admission::Ticket::started() {
-  if (!admission_ || waiting_tokens_ == 0) return;
-  const std::lock_guard lock(admission_->mutex_);
-  admission_->waiting_tokens_ -= std::exchange(waiting_tokens_, 0);
+void Admission::Ticket::started(int64_t prompt_tokens) {
+  const std::lock_guard lock(admission_.mutex_);
+  const int64_t n = std::min(prompt_tokens, waiting_tokens_);
+  waiting_tokens_ -= n;
+  admission_.waiting_tokens_ -= n;
 }
 
-void Admission::Ticket::release() {
-  if (!admission_) return;
-  started();
+void Admission::Ticket::finished() {
+  const std::lock_guard lock(admission_.mutex_);
+  if (answers_ > 0) set_answers_locked(answers_ - 1);
+}
+
+void Admission::Ticket::set_answers_locked(int64_t answers) {
+  const int64_t before = std::min(std::exchange(answers_, answers), places_at_most_);
   const double held = std::chrono::duration<double>(std::chrono::steady_clock::now() - entered_).count();
-  const std::lock_guard lock(admission_->mutex_);
-  admission_->in_flight_ -= sequences_;
-  admission_->mean_seconds_ += (held - admission_->mean_seconds_) / 8;
-  admission_ = nullptr;
+  for (int64_t place = std::min(answers, places_at_most_); place < before; ++place) {
+    --admission_.in_flight_;
+    admission_.mean_seconds_ += (held - admission_.mean_seconds_) / 8;
+  }
 }
 
 int Admission::retry_after_locked() const {
@@ -50,9 +58,14 @@ int Admission::retry_after_locked() const {
   return std::clamp(static_cast<int>(std::ceil(mean_seconds_ * rounds / 2)), 1, kLongestWait);
 }
 
-Admission::Ticket Admission::enter(int64_t sequences, int64_t prompt_tokens) {
+int64_t Admission::places_of(int64_t answers) const {
+  return std::min(answers, std::max<int64_t>(1, limits_.running - 1));
+}
+
+std::shared_ptr<Admission::Ticket> Admission::enter(int64_t answers, int64_t prompt_tokens) {
+  const int64_t places = places_of(answers);
   const std::lock_guard lock(mutex_);
-  if (in_flight_ > 0 && in_flight_ + sequences > limits_.running + limits_.waiting) {
+  if (in_flight_ + places > limits_.running + limits_.waiting) {
     throw too_many(concat("the queue is full: at most ", limits_.waiting, " answers wait; try again later"),
                    "queue_full", retry_after_locked());
   }
@@ -61,12 +74,8 @@ Admission::Ticket Admission::enter(int64_t sequences, int64_t prompt_tokens) {
         concat("the queue is full: at most ", limits_.waiting_tokens, " tokens of prompts wait; try again later"),
         "queue_tokens_full", retry_after_locked());
   }
-  Ticket ticket;
-  ticket.admission_ = this;
-  ticket.sequences_ = sequences;
-  ticket.waiting_tokens_ = prompt_tokens;
-  ticket.entered_ = std::chrono::steady_clock::now();
-  in_flight_ += sequences;
+  std::shared_ptr<Ticket> ticket(new Ticket(*this, answers, places, prompt_tokens));
+  in_flight_ += places;
   waiting_tokens_ += prompt_tokens;
   return ticket;
 }

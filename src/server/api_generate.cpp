@@ -62,7 +62,6 @@ std::unique_ptr<Generation> ApiService::make_generation(std::vector<TokenId> pro
   generation->params = params;
   generation->params.cache_salt = call.cache_scope + params.cache_salt;
   generation->arrived = call.arrived;
-  generation->ticket = admission_.enter(params.n, n);
   return generation;
 }
 
@@ -121,7 +120,7 @@ void ApiService::embeddings(const CallPtr& call) {
     run.add(std::move(generation));
   }
   call->request.body.clear();
-  run.start();
+  run.start(admission_);
   std::vector<std::vector<float>> vectors(request.inputs.size());
   int64_t n_tokens = 0;
   run.run(watch(*call), [&](AnswerEvent&& event) {
@@ -143,7 +142,7 @@ void ApiService::answer(const CallPtr& call, const std::shared_ptr<Answering>& a
       answering->first_difference = recent_prompts_.add(generation->prompt, generation->params.cache_salt);
     }
   }
-  answering->run.start();
+  answering->run.start(admission_);
   if (!answering->params.stream) {
     send_whole(*call, *answering);
     return;

@@ -95,6 +95,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   request.max_new_tokens = params.max_tokens;
   request.ignore_eog = params.ignore_eog;
   request.stop_tokens = generation->stop_tokens;
+  request.max_running = generation->max_running;
   request.priority = params.priority;
   request.cache_salt = params.cache_salt;
   if (generation->prompt_scores) request.logits_from = 0;
@@ -179,7 +180,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   AnswerEvent event;
   if (choice.times.started == Clock::time_point()) {
     choice.times.started = before;
-    generation.ticket.started();
+    if (choice.index == 0 && generation.ticket) generation.ticket->started(progress.prompt_tokens);
     if (choice.index == 0) metrics_.queue_time.observe(progress.queue_seconds);
   }
   const bool ends_with_token = progress.finished == FinishReason::kEndOfGeneration;
@@ -251,10 +252,8 @@ void EngineThread::finish(RequestId id, Choice& choice, AnswerEvent event) {
   auto& ids = ids_.at(generation.get());
   std::erase(ids, id);
   choices_.erase(id);
-  if (ids.empty()) {
-    ids_.erase(generation.get());
-    generation->ticket.release();
-  }
+  if (ids.empty()) ids_.erase(generation.get());
+  if (generation->ticket) generation->ticket->finished();
   events_.emplace_back(generation->answers, std::move(event));
 }
 

@@ -51,19 +51,20 @@ class AnswerQueue {
   std::vector<AnswerEvent> events_;
 };
 
-// Constant once it is given to the EngineThread, save for the ticket, which that thread uses from then on.
+// Constant once it is given to the EngineThread, which tells the ticket what becomes of it.
 struct Generation {
   std::vector<TokenId> prompt;
   GenerationParams params;
   std::shared_ptr<const DryBreakers> dry_breakers;  // set by EngineThread::submit() where the request needs some
-  std::vector<TokenId> stop_tokens;        // besides those of the model
-  std::optional<std::string> chat_prompt;  // of a chat: the rendered prompt
-  bool prompt_scores = false;              // log-probabilities of the prompt's tokens, before the answer
-  Pooling pooling = Pooling::kNone;        // otherwise an embedding instead of an answer
-  int32_t first_choice = 0;                // number of the first of params.n choices
+  std::vector<TokenId> stop_tokens;                 // besides those of the model
+  std::optional<std::string> chat_prompt;           // of a chat: the rendered prompt
+  bool prompt_scores = false;                       // log-probabilities of the prompt's tokens, before the answer
+  Pooling pooling = Pooling::kNone;                 // otherwise an embedding instead of an answer
+  int32_t first_choice = 0;                         // number of the first of params.n choices
   std::shared_ptr<AnswerQueue> answers;
   Clock::time_point arrived;
-  Admission::Ticket ticket;
+  std::shared_ptr<Admission::Ticket> ticket;  // of the request; null: none is needed
+  int32_t max_running = 0;                    // see Request
 };
 
 }  // namespace infer

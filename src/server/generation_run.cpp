@@ -1,5 +1,6 @@
 #include "src/server/generation_run.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace infer {
@@ -11,32 +12,53 @@ constexpr std::chrono::milliseconds kLook{50};
 }  // namespace
 
 GenerationRun::~GenerationRun() {
-  if (!started_ || n_unfinished_ == 0) return;
-  for (const auto& generation : generations_) engine_.cancel(generation);
+  for (size_t i = 0; i < n_submitted_; ++i) {
+    if (unfinished_[i] > 0) engine_.cancel(generations_[i]);
+  }
 }
 
 void GenerationRun::add(std::unique_ptr<Generation> generation) {
   generation->first_choice = n_choices_;
   generation->answers = answers_;
   n_choices_ += generation->params.n;
+  unfinished_.push_back(generation->params.n);
   generations_.push_back(std::move(generation));
 }
 
-void GenerationRun::start() {
-  started_ = true;
+void GenerationRun::start(Admission& admission) {
+  int64_t prompt_tokens = 0;
+  for (const auto& generation : generations_) prompt_tokens += static_cast<int64_t>(generation->prompt.size());
+  const std::shared_ptr<Admission::Ticket> ticket = admission.enter(n_choices_, prompt_tokens);
+  places_ = ticket->places();
+  for (const auto& generation : generations_) {
+    generation->ticket = ticket;
+    generation->max_running = static_cast<int32_t>(places_);
+  }
   n_unfinished_ = n_choices_;
-  for (const auto& generation : generations_) engine_.submit(generation);
+  feed();
+}
+
+int64_t GenerationRun::places_of(size_t generation) const {
+  return std::min<int64_t>(unfinished_[generation], places_);
+}
+
+void GenerationRun::feed() {
+  while (n_submitted_ < generations_.size() && places_used_ + places_of(n_submitted_) <= places_) {
+    places_used_ += places_of(n_submitted_);
+    engine_.submit(generations_[n_submitted_++]);
+  }
 }
 
 void GenerationRun::run(const Watch& watch, const std::function<void(AnswerEvent&&)>& take) {
   while (n_unfinished_ > 0) {
     for (AnswerEvent& event : answers_->wait(kLook)) {
-      if (event.finished != FinishReason::kNone) --n_unfinished_;
+      if (event.finished != FinishReason::kNone) finish_choice(event.choice);
       if (event.finished == FinishReason::kError) throw ApiError(500, "server_error", event.error, "engine_error");
       if (event.finished == FinishReason::kCancelled)
         throw ApiError(503, "server_error", "the server stops", "stopping");
       take(std::move(event));
     }
+    feed();
     if (n_unfinished_ == 0) return;
     if (watch.client_gone()) throw ApiError(kClientGone, "client_error", "the client closed the connection");
     if (watch.server_stops()) throw ApiError(503, "server_error", "the server stops", "stopping");
@@ -46,10 +68,20 @@ void GenerationRun::run(const Watch& watch, const std::function<void(AnswerEvent
   }
 }
 
-const Generation& GenerationRun::generation_of(int32_t choice) const {
-  size_t i = 0;
-  while (i + 1 < generations_.size() && generations_[i + 1]->first_choice <= choice) ++i;
-  return *generations_[i];
+void GenerationRun::finish_choice(int32_t choice) {
+  const size_t generation = index_of(choice);
+  places_used_ -= places_of(generation);
+  --unfinished_[generation];
+  --n_unfinished_;
+  places_used_ += places_of(generation);
 }
+
+size_t GenerationRun::index_of(int32_t choice) const {
+  const auto after = std::upper_bound(generations_.begin(), generations_.end(), choice,
+                                      [](int32_t c, const auto& generation) { return c < generation->first_choice; });
+  return static_cast<size_t>(after - generations_.begin()) - 1;
+}
+
+const Generation& GenerationRun::generation_of(int32_t choice) const { return *generations_[index_of(choice)]; }
 
 }  // namespace infer

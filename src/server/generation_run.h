@@ -1,5 +1,6 @@
-// The answers to one HTTP request: gives its prompts to the engine and collects or streams what comes back. What is
-// still under way when it is destroyed, or when the client leaves or the time is over, is cancelled. One thread.
+// The answers to one HTTP request: gives its prompts to the engine, as many at a time as the request has places, and
+// collects or streams what comes back. What is still under way when it is destroyed, or when the client leaves or the
+// time is over, is cancelled. One thread.
 #pragma once
 
 #include <functional>
@@ -28,7 +29,8 @@ class GenerationRun {
 
   // Another prompt, with its choices numbered after those there are. REQUIRES that start() was not called.
   void add(std::unique_ptr<Generation> generation);
-  void start();
+  // Takes places for all of them and begins. Throws what Admission::enter throws; then nothing has begun.
+  void start(Admission& admission);
 
   // Events, in order, until every choice is finished. Throws ApiError: 499 when the client is gone, 504 when the time
   // is over, 503 when the server stops, 500 when the engine failed.
@@ -39,11 +41,19 @@ class GenerationRun {
   int32_t n_choices() const { return n_choices_; }
 
  private:
+  // Submits further generations while there are places for them.
+  void feed();
+  void finish_choice(int32_t choice);
+  size_t index_of(int32_t choice) const;  // among the generations
+  int64_t places_of(size_t generation) const;
+
   EngineThread& engine_;
   std::shared_ptr<AnswerQueue> answers_;
   std::vector<std::shared_ptr<Generation>> generations_;
+  std::vector<int32_t> unfinished_;  // choices of each generation
+  size_t n_submitted_ = 0;           // generations
+  int64_t places_ = 0, places_used_ = 0;
   int32_t n_choices_ = 0, n_unfinished_ = 0;
-  bool started_ = false;
 };
 
 // The status that stands for a client that left; it is logged and counted, and nobody receives it.

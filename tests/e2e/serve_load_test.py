@@ -74,6 +74,29 @@ def four_times_the_queue():
 
 
 @test
+def a_hundred_clients_wait_with_the_defaults():
+    """So do those of one request with more prompts or choices than there are places."""
+    n = 100
+    with Server(DEMO_TARGET, "-t", 1) as server:
+        barrier = threading.Barrier(n)
+
+        def ask(i):
+            barrier.wait()
+            return server.post(TEXT, story(20, seed=i)).status
+
+        with concurrent.futures.ThreadPoolExecutor(n) as pool:
+            expect_equal(set(pool.map(ask, range(n))), {200}, "statuses")
+        for count in (73, 256):
+            reply = server.post("/v1/embeddings", {"input": [f"number {i}" for i in range(count)]})
+            expect_equal(reply.status, 200, f"status of {count} inputs")
+            expect_equal([item["index"] for item in reply.json["data"]], list(range(count)), "vectors")
+    with Server(DEMO_TARGET, "-t", 1, "--parallel", 4, "--max-queue", 0) as server:
+        for fields in ({"prompt": ["Once"] * 5}, {"prompt": "Once", "n": 5}, {"prompt": ["Once"] * 5, "n": 3}):
+            reply = server.post(TEXT, {**story(5), **fields})
+            expect_equal(reply.status, 200, f"status of {fields}")
+
+
+@test
 def tokens_that_may_wait():
     with Server(DEMO_TARGET, "-t", 1, "--parallel", 1, "--max-queue", 50, "--max-queue-tokens", 100) as server:
         streams = [server.open_stream(TEXT, story(900))]

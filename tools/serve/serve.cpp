@@ -77,8 +77,9 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   engine.step_tokens = std::max(o.step_tokens, o.parallel);
   engine.cache_tokens =
       o.kv_tokens > 0 ? o.kv_tokens : choose_context(*model, engine.context) * std::min(o.parallel, 4);
-  // What may wait is bounded by the requests admitted.
-  engine.max_waiting = static_cast<int>(o.parallel + o.api.admission.waiting + o.api.limits.max_choices);
+  // What may wait is bounded by the requests admitted; those of one place may have as many choices as a request may.
+  engine.max_waiting =
+      static_cast<int>((o.parallel + o.api.admission.waiting) * static_cast<int64_t>(o.api.limits.max_choices));
   served->engine = std::make_unique<EngineThread>(std::make_unique<Engine>(std::move(model), engine), metrics,
                                                   [&](const std::string& reason) {
                                                     log.write(LogLevel::kError, "engine_failed", {{"reason", reason}});

@@ -24,39 +24,56 @@ std::string refusal(Admission& admission, int64_t sequences, int64_t tokens) {
   return "";
 }
 
-TEST_CASE("admission: sequences") {
+TEST_CASE("admission: places") {
   Admission admission({2, 3, 1000, 0});
-  std::vector<Admission::Ticket> tickets;
+  std::vector<std::shared_ptr<Admission::Ticket>> tickets;
   for (int i = 0; i < 5; ++i) tickets.push_back(admission.enter(1, 1));
   CHECK(refusal(admission, 1, 1) == "queue_full");
   CHECK(admission.in_flight() == 5);
-  tickets[0].release();
-  tickets[0].release();
+  tickets[0]->finished();
+  tickets[0]->finished();
   CHECK(admission.in_flight() == 4);
-  CHECK(refusal(admission, 2, 1) == "queue_full");
   CHECK(refusal(admission, 1, 1) == "");
   tickets.clear();
   CHECK(admission.in_flight() == 0);
 }
 
-TEST_CASE("admission: a request that is larger than everything enters alone") {
-  Admission admission({2, 3, 10, 0});
-  Admission::Ticket large = admission.enter(8, 1000);
-  CHECK(refusal(admission, 1, 1) == "queue_full");
+TEST_CASE("admission: a request of many answers leaves a place to others and gives its own back as they end") {
+  Admission admission({4, 0, 1000, 0});
+  const auto many = admission.enter(256, 1000);
+  CHECK(many->places() == 3);
+  CHECK(admission.in_flight() == 3);
+  CHECK(refusal(admission, 2, 0) == "queue_full");
+  many->started(1000);
+  CHECK(refusal(admission, 1, 1) == "");
+  for (int i = 0; i < 253; ++i) many->finished();
+  CHECK(admission.in_flight() == 3);
+  many->finished();
+  CHECK(admission.in_flight() == 2);
+  many->finished();
+  many->finished();
+  CHECK(admission.in_flight() == 0);
+  many->finished();
+  CHECK(admission.in_flight() == 0);
+  CHECK(Admission({1, 0, 1, 0}).places_of(5) == 1);
+  CHECK(Admission({2, 0, 1, 0}).places_of(5) == 1);
 }
 
 TEST_CASE("admission: tokens wait until their prompt starts") {
   Admission admission({4, 4, 100, 0});
-  Admission::Ticket first = admission.enter(1, 80);
+  const auto first = admission.enter(1, 80);
   CHECK(refusal(admission, 1, 30) == "queue_tokens_full");
   CHECK(refusal(admission, 1, 20) == "");
-  first.started();
-  first.started();
-  Admission::Ticket second = admission.enter(1, 30);
+  first->started(50);
   CHECK(refusal(admission, 1, 71) == "queue_tokens_full");
-  Admission::Ticket moved = std::move(second);
-  moved.release();
+  first->started(30);
+  first->started(30);
+  auto second = admission.enter(1, 30);
+  CHECK(refusal(admission, 1, 71) == "queue_tokens_full");
+  second.reset();
   CHECK(refusal(admission, 1, 71) == "");
+  const auto large = admission.enter(1, 1000);  // alone, any prompt may wait
+  CHECK(refusal(admission, 1, 1) == "queue_tokens_full");
 }
 
 TEST_CASE("admission: requests of a key") {
@@ -75,33 +92,34 @@ TEST_CASE("admission: requests of a key") {
 TEST_CASE("admission: any order of coming and going ends where it began") {
   std::mt19937 random(3);
   Admission admission({4, 8, 200, 0});
-  std::vector<Admission::Ticket> inside;
-  int64_t sequences = 0;
-  std::vector<int64_t> sizes;
+  struct Request {
+    std::shared_ptr<Admission::Ticket> ticket;
+    int64_t answers, tokens;
+  };
+  std::vector<Request> inside;
   for (int i = 0; i < 20000; ++i) {
-    if (random() % 2 == 0) {
-      const int64_t n = 1 + random() % 3, tokens = 1 + random() % 60;
+    if (random() % 3 == 0) {
+      const int64_t n = 1 + random() % 6, tokens = 1 + random() % 60;
       try {
-        inside.push_back(admission.enter(n, tokens));
-        sizes.push_back(n);
-        sequences += n;
+        inside.push_back({admission.enter(n, tokens), n, tokens});
       } catch (const ApiError&) {
         CHECK(!inside.empty());
       }
     } else if (!inside.empty()) {
-      const size_t which = random() % inside.size();
-      if (random() % 2 == 0) inside[which].started();
-      sequences -= sizes[which];
-      inside.erase(inside.begin() + static_cast<std::ptrdiff_t>(which));
-      sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(which));
+      Request& one = inside[random() % inside.size()];
+      if (random() % 2 == 0) one.ticket->started(1 + random() % 30);
+      if (random() % 2 == 0 && one.answers > 0) one.ticket->finished(), --one.answers;
+      if (random() % 8 == 0) inside.erase(inside.begin() + (&one - inside.data()));
     }
-    REQUIRE(admission.in_flight() == sequences);
-    REQUIRE(sequences <= 12);
+    int64_t places = 0;
+    for (const Request& one : inside) places += std::min<int64_t>(one.answers, 3);
+    REQUIRE(admission.in_flight() == places);
+    REQUIRE(places <= 12);
   }
   inside.clear();
   CHECK(admission.in_flight() == 0);
   // No token is left waiting: the largest allowed prompt enters beside another.
-  const Admission::Ticket small = admission.enter(1, 1);
+  const auto small = admission.enter(1, 1);
   CHECK_NOTHROW(admission.enter(1, 199));
 }
 

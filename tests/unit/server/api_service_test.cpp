@@ -149,6 +149,64 @@ TEST_CASE("api: what is cancelled gives its blocks back within two steps") {
   }
 }
 
+// A list of n prompts of three tokens.
+std::string prompts(int n) {
+  Json list = Json::array();
+  for (int i = 0; i < n; ++i) list.push_back({5, 6, 7 + i});
+  return list.dump();
+}
+
+TEST_CASE("api: a request of many prompts or choices waits for itself, and leaves a place to others") {
+  ApiOptions options;
+  options.admission = {4, 0, 1 << 20, 0};
+  Service s(options);
+  s.load();
+  CHECK(s.ask("POST", "/v1/embeddings", R"({"input": )" + prompts(256) + "}").first == 200);
+  CHECK(s.ask("POST", "/v1/completions", R"({"max_tokens": 4, "prompt": )" + prompts(5) + "}").first == 200);
+  CHECK(s.ask("POST", "/v1/completions", R"({"max_tokens": 4, "n": 5, "prompt": [5, 6, 7]})").first == 200);
+  CHECK(s.ask("POST", "/v1/completions", R"({"max_tokens": 4, "n": 3, "prompt": )" + prompts(5) + "}").first == 200);
+
+  Admission admission(options.admission);
+  GenerationRun run(s.engine());
+  for (int i = 0; i < 12; ++i) {
+    auto generation = std::make_unique<Generation>();
+    generation->prompt = {5, 6, 7 + i};
+    generation->params.max_tokens = 6;
+    generation->params.ignore_eog = true;
+    generation->params.n = 1 + i % 5;
+    run.add(std::move(generation));
+  }
+  run.start(admission);
+  int64_t most = 0;
+  int n_ended = 0;
+  const GenerationRun::Watch watch{[] { return false; }, [] { return false; }, Clock::now() + std::chrono::hours(1)};
+  run.run(watch, [&](AnswerEvent&& event) {
+    most = std::max(most, s.metrics_.gauges().running);
+    n_ended += event.finished != FinishReason::kNone;
+  });
+  CHECK(most == 3);
+  CHECK(n_ended == run.n_choices());
+  CHECK(admission.in_flight() == 0);
+}
+
+TEST_CASE("api: DRY breakers are built once, on the thread of whoever submits") {
+  Service s;
+  s.load();
+  for (int i = 0; i < 5; ++i) {
+    const auto generation = std::make_shared<Generation>();
+    generation->prompt = {5, 6, 7};
+    generation->params.max_tokens = 2;
+    generation->params.sampling.dry_multiplier = i < 4 ? 1.0f : 0.0f;
+    if (i == 3) generation->params.sampling.dry_sequence_breakers = {"x"};
+    generation->answers = std::make_shared<AnswerQueue>();
+    s.engine().submit(generation);
+    CHECK((generation->dry_breakers != nullptr) == (i < 4));
+    while (generation->answers->wait(std::chrono::milliseconds(100)).empty()) {
+    }
+  }
+  CHECK(s.engine().dry_breaker_builds() == 2);
+}
+
 TEST_CASE("api: a priority above the server's limit is refused by the name of the flag") {
   Service s;
   s.load();
@@ -197,24 +255,6 @@ TEST_CASE("api: cached prefixes are kept apart by API key") {
   alone.load();
   CHECK(cached(alone, "a", "") == 0);
   CHECK(cached(alone, "a", "") == 96);
-}
-
-TEST_CASE("api: DRY breakers are built once, on the thread of whoever submits") {
-  Service s;
-  s.load();
-  for (int i = 0; i < 5; ++i) {
-    const auto generation = std::make_shared<Generation>();
-    generation->prompt = {5, 6, 7};
-    generation->params.max_tokens = 2;
-    generation->params.sampling.dry_multiplier = i < 4 ? 1.0f : 0.0f;
-    if (i == 3) generation->params.sampling.dry_sequence_breakers = {"x"};
-    generation->answers = std::make_shared<AnswerQueue>();
-    s.engine().submit(generation);
-    CHECK((generation->dry_breakers != nullptr) == (i < 4));
-    while (generation->answers->wait(std::chrono::milliseconds(100)).empty()) {
-    }
-  }
-  CHECK(s.engine().dry_breaker_builds() == 2);
 }
 
 TEST_CASE("api: a server that stops takes no more requests and ends what is under way") {
