@@ -106,8 +106,9 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   // Without tokens to draw there is nothing in which choices could differ.
   if (params.max_tokens != 0) request.choices.assign(ids.begin() + 1, ids.end());
   for (int32_t i = 0; i < params.n; ++i) {
-    Choice choice{generation, i, AnswerText(engine_->tokenizer(), params.stop, generation->chat_prompt), {}, 0, false,
-                  {},         {}};
+    Choice choice{
+        generation, i, AnswerText(engine_->tokenizer(), params.stop, generation->chat_prompt), {}, 0, false, {}, {},
+        {},         {}};
     choice.times.arrived = generation->arrived;
     choices_.emplace(ids[static_cast<size_t>(i)], std::move(choice));
   }
@@ -137,6 +138,7 @@ void EngineThread::stop(const std::shared_ptr<Generation>& generation, FinishRea
 void EngineThread::step() {
   const Clock::time_point before = Clock::now();
   const std::vector<Progress> progress = engine_->step();
+  score(progress);
   metrics_.batch_size.observe(static_cast<double>(progress.size()));
   for (const Progress& p : progress) take_progress(p, before);
   publish();
@@ -149,21 +151,47 @@ void EngineThread::take_logits(RequestId id, int64_t position, std::span<const f
   const Generation& generation = *choice.generation;
   if (!generation.params.top_logprobs) return;
   const int64_t n_prompt = static_cast<int64_t>(generation.prompt.size());
-  if (position + 1 >= n_prompt) choice.rows[position].assign(logits.begin(), logits.end());
+  if (position + 1 >= n_prompt) choice.rows[position] = logits;
   if (!generation.prompt_scores || choice.index != 0 || position >= n_prompt) return;
   // Rows of a prompt come in order; after a preemption they come again.
   auto& scores = choice.prompt_scores;
   if (scores.empty()) scores.push_back({generation.prompt[0], std::nullopt, {}});
   if (position + 1 < n_prompt && static_cast<int64_t>(scores.size()) == position + 1) {
-    const std::vector<float> row(logits.begin(), logits.end());
-    scores.push_back(score(row, generation.prompt[static_cast<size_t>(position + 1)], *generation.params.top_logprobs));
+    const TokenId next = generation.prompt[static_cast<size_t>(position + 1)];
+    scores.push_back({next, std::nullopt, {}});  // filled in by score()
+    scorings_.push_back({&choice, position, logits, next, true, {}, ""});
   }
 }
 
-TokenScore EngineThread::score(const std::vector<float>& logits, TokenId token, int n_top) const {
-  TokenScore result{token, logprob(logits, token), {}};
-  if (n_top > 0) result.top = top_logprobs(logits, static_cast<size_t>(n_top));
-  return result;
+void EngineThread::score(const std::vector<Progress>& progress) {
+  for (const Progress& p : progress) {
+    const auto found = choices_.find(p.id);
+    if (found == choices_.end()) continue;
+    Choice& choice = found->second;
+    int64_t position = static_cast<int64_t>(choice.generation->prompt.size()) + choice.n_tokens - 1;
+    for (const TokenId token : p.tokens) {
+      const auto row = choice.rows.find(position);
+      if (row != choice.rows.end()) scorings_.push_back({&choice, position, row->second, token, false, {}, ""});
+      ++position;
+    }
+    choice.rows.clear();
+  }
+  engine_->runner().parallel_for(static_cast<int64_t>(scorings_.size()), [&](int64_t i, int) {
+    Scoring& s = scorings_[static_cast<size_t>(i)];
+    try {
+      const auto n_top = static_cast<size_t>(*s.choice->generation->params.top_logprobs);
+      TokenLogprobs scored = token_logprobs(s.logits, s.token, n_top);
+      s.result = {s.token, scored.logprob, std::move(scored.top)};
+    } catch (const Error& error) {
+      s.error = error.what();
+    }
+  });
+  for (Scoring& s : scorings_) {
+    if (!s.error.empty()) s.choice->error = s.error;
+    if (s.of_prompt) s.choice->prompt_scores[static_cast<size_t>(s.position + 1)] = std::move(s.result);
+    else s.choice->scores[s.position] = std::move(s.result);
+  }
+  scorings_.clear();
 }
 
 void EngineThread::take_progress(const Progress& progress, Clock::time_point before) {
@@ -172,9 +200,10 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   Choice& choice = found->second;
   Generation& generation = *choice.generation;
   const GenerationParams& params = generation.params;
-  if (progress.finished == FinishReason::kError) {
+  if (progress.finished == FinishReason::kError || !choice.error.empty()) {
     // Further choices may not even have begun.
-    stop(std::shared_ptr<Generation>(choice.generation), FinishReason::kError, progress.error);
+    const std::string error = choice.error.empty() ? progress.error : choice.error;
+    stop(std::shared_ptr<Generation>(choice.generation), FinishReason::kError, error);
     return;
   }
   AnswerEvent event;
@@ -191,13 +220,13 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
     ++event.new_tokens;
     if (ends_with_token && i + 1 == progress.tokens.size()) break;  // the end is no part of the text
     std::optional<TokenScore> token_score;
-    if (const auto row = choice.rows.find(position); params.top_logprobs && row != choice.rows.end()) {
-      token_score = score(row->second, token, *params.top_logprobs);
+    if (const auto scored = choice.scores.find(position); scored != choice.scores.end()) {
+      token_score = std::move(scored->second);
     }
     choice.text.add(token, std::move(token_score), event.delta);
     if (choice.text.stopped()) break;
   }
-  choice.rows.clear();
+  choice.scores.clear();
   metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
   event.finished = progress.finished;
   event.embedding = progress.pooled;

@@ -51,8 +51,19 @@ class EngineThread {
     int64_t n_tokens = 0;
     bool reported_prompt = false;
     std::vector<TokenScore> prompt_scores;
-    // Logits of the step under way, by position, and what is needed of them once the tokens are known.
-    std::map<int64_t, std::vector<float>> rows;
+    std::map<int64_t, std::span<const float>> rows;  // logits of the step under way that tokens are drawn from
+    std::map<int64_t, TokenScore> scores;            // of the tokens drawn, by the position of their row
+    std::string error;                               // why one of them has none
+  };
+  // A log-probability that the step under way asks for.
+  struct Scoring {
+    Choice* choice;
+    int64_t position;  // of the row
+    std::span<const float> logits;
+    TokenId token;  // that followed
+    bool of_prompt;
+    TokenScore result;
+    std::string error;
   };
 
   void run();
@@ -63,7 +74,8 @@ class EngineThread {
   void take_progress(const Progress& progress, Clock::time_point before);
   // Reports the choice's end and forgets it.
   void finish(RequestId id, Choice& choice, AnswerEvent event);
-  TokenScore score(const std::vector<float>& logits, TokenId token, int n_top) const;
+  // Computes the scores of the step's prompts and tokens, on all threads of the engine.
+  void score(const std::vector<Progress>& progress);
   // Makes the state after a step public, and only then its events: who got an answer sees what it left.
   void publish();
 
@@ -76,6 +88,7 @@ class EngineThread {
   std::unordered_map<RequestId, Choice> choices_;
   std::unordered_map<const Generation*, std::vector<RequestId>> ids_;         // of the unfinished choices
   std::vector<std::pair<std::shared_ptr<AnswerQueue>, AnswerEvent>> events_;  // of the step under way
+  std::vector<Scoring> scorings_;                                             // of the step under way
   RequestId last_id_ = 0;
   std::string failure_;  // why the engine can do nothing more
 

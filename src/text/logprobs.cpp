@@ -30,16 +30,15 @@ double log_sum_exp(std::span<const float> logits) {
   return shift + portable_log(sums[0]);
 }
 
-double logprob(std::span<const float> logits, TokenId token) {
-  if (token < 0 || static_cast<size_t>(token) >= logits.size()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat("[logprobs] expected a token id below ", logits.size(), ", found ", token));
-  }
-  return logits[token] - log_sum_exp(logits);
+namespace {
+
+void check_token(std::span<const float> logits, TokenId token) {
+  if (token >= 0 && static_cast<size_t>(token) < logits.size()) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              concat("[logprobs] expected a token id below ", logits.size(), ", found ", token));
 }
 
-std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, size_t n) {
-  const double shift = log_sum_exp(logits);
+std::vector<TokenLogprob> top_below(std::span<const float> logits, double shift, size_t n) {
   std::vector<TokenLogprob> result;
   if (n == 0) return result;
   Candidates c;
@@ -48,6 +47,23 @@ std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, size_t n) 
   result.reserve(c.items.size());
   for (const Candidate& item : c.items) result.push_back({item.id, item.logit - shift});
   return result;
+}
+
+}  // namespace
+
+double logprob(std::span<const float> logits, TokenId token) {
+  check_token(logits, token);
+  return logits[token] - log_sum_exp(logits);
+}
+
+TokenLogprobs token_logprobs(std::span<const float> logits, TokenId token, size_t n) {
+  check_token(logits, token);
+  const double shift = log_sum_exp(logits);
+  return {logits[token] - shift, top_below(logits, shift, n)};
+}
+
+std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, size_t n) {
+  return top_below(logits, log_sum_exp(logits), n);
 }
 
 }  // namespace infer

@@ -197,6 +197,18 @@ def log_probabilities_of_echoed_text():
 
 
 @test
+def an_echoed_prompt_with_log_probabilities_takes_as_few_steps_as_one_without():
+    prompt = "Once upon a time there was a robot. " * 90
+    steps = []
+    for fields in ({}, {"echo": True, "logprobs": 2}):
+        before = SERVER.metrics()["infer_steps_total"]
+        usage = SERVER.complete(prompt, max_tokens=1, cache_salt="steps", **fields)["usage"]
+        expect(usage["prompt_tokens"] > 600, "a long prompt", usage)
+        steps.append(SERVER.metrics()["infer_steps_total"] - before)
+    expect_equal(steps[1], steps[0], "steps")
+
+
+@test
 def text_parts_and_roles():
     parts = [{"type": "text", "text": "Where is"}, {"type": "text", "text": "Lindale?"}]
     body = {"messages": [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": parts}]}

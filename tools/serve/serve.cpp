@@ -14,6 +14,9 @@
 namespace infer {
 namespace {
 
+// Of logits in a step, for prompts whose log-probabilities are asked for.
+constexpr uint64_t kLogitsBytes = 64 << 20;
+
 // SIGTERM and SIGINT for this process, taken one by one instead of ending it. Made before any other thread, which would
 // take them otherwise.
 class StopSignals {
@@ -77,6 +80,7 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   engine.step_tokens = std::max(o.step_tokens, o.parallel);
   engine.cache_tokens =
       o.kv_tokens > 0 ? o.kv_tokens : choose_context(*model, engine.context) * std::min(o.parallel, 4);
+  engine.logits_bytes = kLogitsBytes;
   // What may wait is bounded by the requests admitted; those of one place may have as many choices as a request may.
   engine.max_waiting =
       static_cast<int>((o.parallel + o.api.admission.waiting) * static_cast<int64_t>(o.api.limits.max_choices));
