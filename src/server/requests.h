@@ -10,44 +10,10 @@
 #include <vector>
 
 #include "src/engine/request.h"
-#include "src/server/json_fields.h"
+#include "src/server/generation_params.h"
 #include "src/text/chat_template.h"
-#include "src/text/sampler_params.h"
 
 namespace infer {
-
-// What one request may ask for.
-struct RequestLimits {
-  int32_t max_choices = 16;  // n, and of a completion prompts times n
-  int32_t max_priority = 0;
-  int32_t default_max_tokens = 1024;  // of an answer, where the request does not say
-  size_t max_messages = 4096;
-  size_t max_stops = 16, max_stop_bytes = 256;
-  size_t max_logit_biases = 1024;
-  size_t max_inputs = 256;  // prompts of an embedding request
-  int max_top_logprobs = 20;
-  int max_depth = 64;  // of the JSON
-};
-
-// What a request is read against.
-struct RequestContext {
-  RequestLimits limits;
-  SamplingParams sampling;  // what a request does not say
-  int32_t n_vocab = 0;
-};
-
-// How answers are made and reported, the same for both kinds of generation.
-struct GenerationParams {
-  SamplingParams sampling;
-  int32_t n = 1;
-  int32_t max_tokens = 0;
-  bool ignore_eog = false;
-  std::vector<std::string> stop;
-  std::optional<int> top_logprobs;  // how many tokens beside the chosen one; nullopt: no log-probabilities at all
-  int32_t priority = 0;
-  std::string cache_salt;
-  bool stream = false, include_usage = false, timings = false;
-};
 
 using Prompt = std::variant<std::string, std::vector<TokenId>>;
 
