@@ -61,6 +61,7 @@ std::unique_ptr<Generation> ApiService::make_generation(std::vector<TokenId> pro
   generation->prompt = std::move(prompt);
   generation->params = params;
   generation->params.cache_salt = call.cache_scope + params.cache_salt;
+  generation->stop_tokens = params.stop_tokens;
   generation->arrived = call.arrived;
   return generation;
 }
@@ -108,8 +109,9 @@ void ApiService::embeddings(const CallPtr& call) {
     throw invalid_parameter("dimensions",
                             concat("expected ", n_embd, ", the model's own, found ", *request.dimensions));
   }
-  GenerationParams params;
+  GenerationParams params = request.generation;
   params.sampling = options_.sampling;
+  params.max_tokens = 0;
   const Tokenizer& tokenizer = model_->engine->tokenizer();
   GenerationRun run(*model_->engine);
   for (const Prompt& input : request.inputs) {

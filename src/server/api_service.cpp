@@ -214,7 +214,9 @@ Json ApiService::body_of(const Call& call) const {
 }
 
 RequestContext ApiService::context() const {
-  return {options_.limits, options_.sampling, model_->engine->model().n_vocab()};
+  const Tokenizer& tokenizer = model_->engine->tokenizer();
+  return {options_.limits, options_.sampling, model_->engine->model().n_vocab(),
+          [&tokenizer](std::string_view text) { return tokenizer.encode(text, false, false); }};
 }
 
 void ApiService::health(const CallPtr& call) {

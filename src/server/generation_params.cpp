@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "ggml-like/error.h"
 
@@ -30,27 +31,156 @@ std::vector<std::string> read_stop(const JsonFields& fields, const RequestLimits
   return stops;
 }
 
-// {"15043": -100, ...}
-void read_logit_bias(const JsonFields& fields, const RequestContext& context, SamplingParams& sampling) {
-  const Json* value = fields.object("logit_bias");
-  if (!value) return;
-  if (value->size() > context.limits.max_logit_biases) {
-    fields.refuse("logit_bias", concat("at most ", context.limits.max_logit_biases, " tokens"));
+// Reads logit_bias in the three forms that clients send: {"15043": -100}, [[15043, -100]], and with text in the place
+// of a token id, where each token of the text gets the bias.
+class LogitBiasReader {
+ public:
+  LogitBiasReader(const RequestContext& context, SamplingParams& sampling) : context_(context), sampling_(sampling) {}
+
+  void read(const JsonFields& fields) {
+    const Json* value = fields.find("logit_bias");
+    if (!value) return;
+    if (!value->is_structured()) fields.refuse("logit_bias", "an object, or an array of [token, bias]");
+    if (value->size() > context_.limits.max_logit_biases) refuse_number();
+    for (const auto& [key, entry] : value->items()) {
+      if (value->is_object()) {
+        add_key(key, read_bias(entry));
+        continue;
+      }
+      if (!entry.is_array() || entry.size() != 2) fields.refuse("logit_bias", "an array of [token, bias]");
+      if (entry[0].is_string()) {
+        add_text(entry[0].get<std::string>(), read_bias(entry[1]));
+      } else {
+        add_token(whole_number(entry[0]), entry[0], read_bias(entry[1]));
+      }
+    }
   }
-  for (const auto& [key, bias] : value->items()) {
-    TokenId token = 0;
+
+ private:
+  // A number, or false: never.
+  static float read_bias(const Json& bias) {
+    if (bias == false) return -std::numeric_limits<float>::infinity();
+    const double number = bias.is_number() ? bias.get<double>() : -1000;
+    if (number >= -100 && number <= 100) return static_cast<float>(number);
+    throw invalid_parameter("logit_bias",
+                            concat("expected numbers from -100 to 100, or false, found ", describe_json(bias)));
+  }
+
+  void add_key(const std::string& key, float bias) {
+    int64_t token = 0;
     const char* end = key.data() + key.size();
     const auto [at, error] = std::from_chars(key.data(), end, token);
-    if (error != std::errc() || at != end || token < 0 || token >= context.n_vocab) {
-      throw invalid_parameter("logit_bias", concat("expected token ids from 0 to ", context.n_vocab - 1, ", found ",
-                                                   describe_json(Json(key))));
+    if (at != end || error == std::errc::invalid_argument) {
+      add_text(key, bias);
+    } else {
+      add_token(error == std::errc() ? std::optional(token) : std::nullopt, Json(key), bias);
     }
-    const double number = bias.is_number() ? bias.get<double>() : -1000;
-    if (!(number >= -100 && number <= 100)) {
-      throw invalid_parameter("logit_bias", concat("expected numbers from -100 to 100, found ", describe_json(bias)));
-    }
-    sampling.logit_bias.emplace_back(token, static_cast<float>(number));
   }
+
+  void add_token(std::optional<int64_t> token, const Json& given, float bias) {
+    if (!token || *token < 0 || *token >= context_.n_vocab) {
+      throw invalid_parameter("logit_bias", concat("expected token ids from 0 to ", context_.n_vocab - 1, ", found ",
+                                                   describe_json(given)));
+    }
+    sampling_.logit_bias.emplace_back(static_cast<TokenId>(*token), bias);
+  }
+
+  void add_text(const std::string& text, float bias) {
+    if (text.empty() || text.size() > context_.limits.max_stop_bytes) {
+      throw invalid_parameter("logit_bias", concat("expected texts of 1 to ", context_.limits.max_stop_bytes,
+                                                   " bytes, found ", text.size()));
+    }
+    for (const TokenId token : context_.tokenize(text)) sampling_.logit_bias.emplace_back(token, bias);
+    if (sampling_.logit_bias.size() > context_.limits.max_logit_biases) refuse_number();
+  }
+
+  [[noreturn]] void refuse_number() const {
+    throw invalid_parameter("logit_bias",
+                            concat("expected at most ", context_.limits.max_logit_biases, " tokens, found more"));
+  }
+
+  const RequestContext& context_;
+  SamplingParams& sampling_;
+};
+
+// The chain of samplers, in its order, by llama.cpp's names and letters; and how each is switched off.
+struct ChainStage {
+  std::string_view name;
+  char letter;
+  void (*switch_off)(SamplingParams& s);
+};
+constexpr ChainStage kChain[] = {
+    {"penalties", 'e', [](SamplingParams& s) { s.repeat_last_n = 0; }},
+    {"dry", 'd', [](SamplingParams& s) { s.dry_multiplier = 0; }},
+    {"top_n_sigma", 's', [](SamplingParams& s) { s.top_n_sigma = -1; }},
+    {"top_k", 'k', [](SamplingParams& s) { s.top_k = 0; }},
+    {"typ_p", 'y', [](SamplingParams& s) { s.typical_p = 1; }},
+    {"top_p", 'p', [](SamplingParams& s) { s.top_p = 1; }},
+    {"min_p", 'm', [](SamplingParams& s) { s.min_p = 0; }},
+    {"xtc", 'x', [](SamplingParams& s) { s.xtc_probability = 0; }},
+    {"temperature", 't', [](SamplingParams& s) { s.temperature = 1, s.dynatemp_range = 0; }},
+};
+
+[[noreturn]] void refuse_samplers(const std::string& found) {
+  std::string order;
+  for (const ChainStage& stage : kChain) order += (order.empty() ? "" : ", ") + std::string(stage.name);
+  throw invalid_parameter("samplers",
+                          concat("The chain is ", order,
+                                 ". Name them in this order, without those that are to be off; ", "found ", found, "."),
+                          "unsupported_parameter");
+}
+
+// ["top_k", "temperature"], or llama.cpp's letters: "kt". What is not named is switched off.
+void read_samplers(const JsonFields& fields, SamplingParams& s) {
+  const Json* value = fields.find("samplers");
+  if (!value) return;
+  if (!value->is_array() && !value->is_string()) fields.refuse("samplers", "an array of names, or a string of letters");
+  Json letters = Json::array();
+  if (value->is_string()) {
+    for (const char c : value->get_ref<const std::string&>()) letters.push_back(std::string(1, c));
+  }
+  const Json& named = value->is_string() ? letters : *value;
+  size_t next = 0;  // of named
+  for (const ChainStage& stage : kChain) {
+    const std::string name = value->is_string() ? std::string(1, stage.letter) : std::string(stage.name);
+    if (next < named.size() && named[next] == name) {
+      ++next;
+    } else {
+      stage.switch_off(s);
+    }
+  }
+  if (next < named.size()) refuse_samplers(describe_json(value->is_string() ? *value : named[next]));
+}
+
+void read_dry_breakers(const JsonFields& fields, SamplingParams& s) {
+  const Json* value = fields.array("dry_sequence_breakers", SIZE_MAX);
+  if (!value) return;
+  SamplingParams checked;
+  checked.dry_sequence_breakers.clear();
+  for (const Json& entry : *value) {
+    if (!entry.is_string()) fields.refuse("dry_sequence_breakers", "an array of strings");
+    checked.dry_sequence_breakers.push_back(entry.get<std::string>());
+  }
+  try {
+    checked.validate();
+  } catch (const Error& error) {
+    throw ApiError(400, "invalid_request_error", error.what(), "", "dry_sequence_breakers");
+  }
+  s.dry_sequence_breakers = std::move(checked.dry_sequence_breakers);
+}
+
+void read_seed(const JsonFields& fields, SamplingParams& s) {
+  const Json* value = fields.find("seed");
+  if (!value) return;
+  if (value->is_number_unsigned()) {
+    s.seed = value->get<uint64_t>();
+    return;
+  }
+  const std::optional<int64_t> number = whole_number(*value);
+  if (!number) fields.refuse("seed", "a whole number of at most 64 bits");
+  // -1 asks for a random one; other negative numbers are seeds too.
+  s.seed = static_cast<uint64_t>(*number);
+  if (*number == -1) s.seed.reset();
 }
 
 void read_sampling(const JsonFields& fields, const RequestContext& context, SamplingParams& s) {
@@ -83,13 +213,22 @@ void read_sampling(const JsonFields& fields, const RequestContext& context, Samp
   if (s.mirostat == 1) fields.refuse("mirostat", "0 (off) or 2");
   number("mirostat_tau", s.mirostat_tau, 0, kLargest);
   number("mirostat_eta", s.mirostat_eta, 0, kLargest);
-  if (const Json* seed = fields.find("seed")) {
-    if (!seed->is_number_integer()) fields.refuse("seed", "a whole number of at most 64 bits");
-    // -1 asks for a random one; other negative numbers are seeds too.
-    s.seed = seed->get<uint64_t>();
-    if (!seed->is_number_unsigned() && seed->get<int64_t>() == -1) s.seed.reset();
+  read_dry_breakers(fields, s);
+  read_samplers(fields, s);
+  read_seed(fields, s);
+  LogitBiasReader(context, s).read(fields);
+}
+
+// Where several names are given, the last of these counts, as in llama-server.
+int32_t read_max_tokens(const JsonFields& fields, int64_t least, int32_t otherwise) {
+  int32_t tokens = otherwise;
+  for (const char* name : {"max_tokens", "max_completion_tokens", "n_predict"}) {
+    const auto given = fields.integer(name, -1, kMaxTokens);
+    if (!given) continue;
+    if (*given == 0 && least > 0) fields.refuse(name, "1 or more, or -1: to the end of the context");
+    tokens = static_cast<int32_t>(*given);
   }
-  read_logit_bias(fields, context, s);
+  return tokens;
 }
 
 }  // namespace
@@ -98,13 +237,24 @@ std::vector<TokenId> read_token_ids(const Json& array, const std::string& name, 
   std::vector<TokenId> tokens;
   tokens.reserve(array.size());
   for (const Json& entry : array) {
-    if (!entry.is_number_integer() || entry.get<double>() < 0 || entry.get<double>() >= n_vocab) {
+    const std::optional<int64_t> token = whole_number(entry);
+    if (!token || *token < 0 || *token >= n_vocab) {
       throw invalid_parameter(name,
                               concat("expected token ids from 0 to ", n_vocab - 1, ", found ", describe_json(entry)));
     }
-    tokens.push_back(entry.get<TokenId>());
+    tokens.push_back(static_cast<TokenId>(*token));
   }
   return tokens;
+}
+
+void read_scheduling(const JsonFields& fields, const RequestLimits& limits, GenerationParams& params) {
+  params.priority = static_cast<int32_t>(fields.integer("priority", -100, 100).value_or(0));
+  if (params.priority > limits.max_priority) {
+    throw invalid_parameter("priority", concat("expected at most ", limits.max_priority, ", found ", params.priority,
+                                               "; the server's --max-priority sets the limit"));
+  }
+  params.cache_salt = fields.text("cache_salt", 256).value_or("");
+  params.reuse_prefix = fields.boolean("cache_prompt", true);
 }
 
 GenerationParams read_generation(const JsonFields& fields, const RequestContext& context, int64_t least_tokens) {
@@ -114,23 +264,21 @@ GenerationParams read_generation(const JsonFields& fields, const RequestContext&
   read_sampling(fields, context, g.sampling);
   fields.text("model");
   fields.text("user");
-  g.n = static_cast<int32_t>(fields.integer("n", 1, limits.max_choices).value_or(1));
-  g.max_tokens = limits.default_max_tokens;
-  for (const char* name : {"max_tokens", "max_completion_tokens"}) {
-    if (const auto given = fields.integer(name, least_tokens, kMaxTokens)) g.max_tokens = static_cast<int32_t>(*given);
+  for (const char* name : {"n", "n_cmpl"}) {
+    if (const auto given = fields.integer(name, 1, limits.max_choices)) g.n = static_cast<int32_t>(*given);
   }
+  g.max_tokens = read_max_tokens(fields, least_tokens, limits.default_max_tokens);
   g.ignore_eog = fields.boolean("ignore_eos", false);
   g.stop = read_stop(fields, limits);
-  g.priority = static_cast<int32_t>(fields.integer("priority", -100, 100).value_or(0));
-  if (g.priority > limits.max_priority) {
-    throw invalid_parameter("priority", concat("expected at most ", limits.max_priority, ", found ", g.priority,
-                                               "; the server's --max-priority sets the limit"));
+  if (const Json* tokens = fields.array("stop_token_ids", limits.max_stop_tokens)) {
+    g.stop_tokens = read_token_ids(*tokens, "stop_token_ids", context.n_vocab);
   }
-  g.cache_salt = fields.text("cache_salt", 256).value_or("");
+  read_scheduling(fields, limits, g);
   g.stream = fields.boolean("stream", false);
   if (const Json* options = fields.object("stream_options")) {
     if (!g.stream) throw invalid_parameter("stream_options", "expected only together with stream");
-    g.include_usage = JsonFields(*options, "stream_options.").boolean("include_usage", false);
+    const JsonFields members(*options, "stream_options.");
+    g.include_usage = members.boolean("include_usage", false);
   }
   g.timings = fields.boolean("timings", false);
   return g;

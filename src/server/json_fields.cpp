@@ -60,6 +60,14 @@ std::string describe_json(const Json& value) {
   return printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), 60);
 }
 
+std::optional<int64_t> whole_number(const Json& value) {
+  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
+  if (value.is_number_integer()) return value.get<int64_t>();
+  const double number = value.is_number_float() ? value.get<double>() : std::nan("");
+  if (!(number >= -0x1p63 && number < 0x1p63) || number != std::trunc(number)) return std::nullopt;
+  return static_cast<int64_t>(number);
+}
+
 const Json* JsonFields::find(const char* name) const {
   const auto found = object_.find(name);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
@@ -82,10 +90,8 @@ std::optional<int64_t> JsonFields::integer(const char* name, int64_t least, int6
   const Json* value = find(name);
   if (!value) return std::nullopt;
   const std::string expected = concat("a whole number from ", least, " to ", most);
-  if (!value->is_number_integer()) refuse(name, expected);
-  if (value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) refuse(name, expected);
-  const int64_t number = value->get<int64_t>();
-  if (number < least || number > most) refuse(name, expected);
+  const std::optional<int64_t> number = whole_number(*value);
+  if (!number || *number < least || *number > most) refuse(name, expected);
   return number;
 }
 

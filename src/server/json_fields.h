@@ -29,6 +29,7 @@ class JsonFields {
   std::string name_of(const char* name) const { return path_ + name; }
 
   bool boolean(const char* name, bool otherwise) const;
+  // 3.0 counts as 3: some clients know one type of number only.
   std::optional<int64_t> integer(const char* name, int64_t least, int64_t most) const;
   // Finite, in [least, most].
   std::optional<double> number(const char* name, double least, double most) const;
@@ -45,6 +46,9 @@ class JsonFields {
   const Json& object_;
   std::string path_;
 };
+
+// The value of a whole number, 3.0 as well as 3; nullopt for whatever else, and beyond 64 bits with sign.
+std::optional<int64_t> whole_number(const Json& value);
 
 // What a value is, in a few printable characters: `"abc"`, `-3`, `an array of 5`.
 std::string describe_json(const Json& value);

@@ -40,7 +40,7 @@ ChatRequest parse_chat_request(const Json& body, const RequestContext& context) 
   request.generation = read_generation(fields, context, 1);
   const auto top = fields.integer("top_logprobs", 0, context.limits.max_top_logprobs);
   const bool wants = fields.boolean("logprobs", false);
-  if (top && !wants) throw invalid_parameter("top_logprobs", "expected only together with logprobs");
+  if (top.value_or(0) > 0 && !wants) throw invalid_parameter("top_logprobs", "expected only together with logprobs");
   if (wants) request.generation.top_logprobs = static_cast<int>(top.value_or(0));
   return request;
 }
@@ -91,6 +91,7 @@ EmbeddingRequest parse_embedding_request(const Json& body, const RequestContext&
   if (format != "float" && format != "base64") fields.refuse("encoding_format", "\"float\" or \"base64\"");
   request.base64 = format == "base64";
   request.dimensions = fields.integer("dimensions", 1, kMaxTokens);
+  read_scheduling(fields, context.limits, request.generation);
   if (const auto pooling = fields.text("pooling")) {
     try {
       request.pooling = parse_pooling(*pooling);

@@ -1,5 +1,6 @@
 // What clients ask of the server, as plain data, and how it is read from JSON. Pure functions; any thread. They throw
-// ApiError (400) that names the member of the request; members they do not know are ignored.
+// ApiError (400) that names the member of the request, also for parameters that other servers implement and this one
+// does not (unsupported_parameters.h); members that nobody defines are ignored.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +40,11 @@ struct CompletionRequest {
 Pooling parse_pooling(std::string_view name);
 
 struct EmbeddingRequest {
-  std::vector<Prompt> inputs;  // at least one
+  GenerationParams generation;  // how it is scheduled; the rest does not count
+  std::vector<Prompt> inputs;   // at least one
   bool base64 = false;
-  std::optional<int64_t> dimensions;
-  std::optional<Pooling> pooling;  // not kNone
+  std::optional<int64_t> dimensions;  // the first so many numbers of a vector
+  std::optional<Pooling> pooling;     // not kNone
 };
 
 struct TokenizeRequest {

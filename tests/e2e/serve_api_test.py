@@ -309,6 +309,64 @@ def bias_and_ignored_fields():
 
 
 @test
+def biases_in_all_forms():
+    first = SERVER.complete("Once upon", temperature=0, max_tokens=1)["choices"][0]["text"]
+    token, = SERVER.answer("/tokenize", {"content": first})["tokens"]
+    for bias in ([[token, False]], [[first, False]], {first: -100}, {str(token): False}):
+        other = SERVER.complete("Once upon", temperature=0, max_tokens=1, logit_bias=bias)["choices"][0]["text"]
+        expect(other != first, f"{bias} forbids {first!r}", other)
+
+
+@test
+def answers_without_a_limit():
+    """They end by themselves, or where the context does."""
+    for fields in ({}, {"max_tokens": -1}, {"n_predict": -1}):
+        full = SERVER.complete("Once upon a time", temperature=0, ignore_eos=True, **fields)
+        expect_equal(full["usage"]["total_tokens"], 1024, f"tokens with {fields}")
+    expect_equal(SERVER.complete("Once", n_predict=3, ignore_eos=True)["usage"]["completion_tokens"], 3, "n_predict")
+    expect_equal(SERVER.complete("Once", max_tokens=3.0, n=1.0, ignore_eos=True)["usage"]["completion_tokens"], 3, "3.0")
+
+
+@test
+def prompts_that_are_not_looked_up():
+    body = question(temperature=0, max_tokens=4, cache_salt="looked up")
+    body["messages"][0]["content"] = "Once upon a time there was a town. " * 8
+    SERVER.answer(CHAT, body)
+    cached = [SERVER.answer(CHAT, {**body, "cache_prompt": flag}) for flag in (False, True)]
+    tokens = [answer["usage"]["prompt_tokens_details"]["cached_tokens"] for answer in cached]
+    expect(tokens[0] == 0 < tokens[1], "nothing comes from the cache where that is asked for", tokens)
+    expect_equal(cached[0]["choices"], cached[1]["choices"], "answers")
+
+
+@test
+def tokens_that_end_an_answer():
+    whole = SERVER.complete("Once upon a time", temperature=0, max_tokens=20)["choices"][0]["text"]
+    tokens = SERVER.answer("/tokenize", {"content": whole})["tokens"]
+    end = next(i for i, token in enumerate(tokens) if i > 2 and token not in tokens[:i])
+    choice = SERVER.complete("Once upon a time", temperature=0, max_tokens=20,
+                             stop_token_ids=[tokens[end]])["choices"][0]
+    expect_equal((choice["text"], choice["finish_reason"]),
+                 (SERVER.answer("/detokenize", {"tokens": tokens[:end]})["content"], "stop"), "text before the token")
+
+
+@test
+def samplers_by_name():
+    """A chain of one sampler is the same as all others switched off."""
+    off = {"top_k": 0, "top_p": 1, "min_p": 0, "seed": 4, "max_tokens": 20}
+    plain = SERVER.complete("Once upon", temperature=1.5, **off)
+    named = SERVER.complete("Once upon", temperature=1.5, samplers=["temperature"], seed=4, max_tokens=20)
+    expect_equal(named["choices"], plain["choices"], "text")
+
+
+@test
+def many_stop_strings():
+    text = SERVER.complete("Once upon a time", temperature=0, max_tokens=40)["choices"][0]["text"]
+    stops = [f"nowhere {i}" for i in range(31)] + [text[10:14]]
+    choice = SERVER.complete("Once upon a time", temperature=0, max_tokens=40, stop=stops)["choices"][0]
+    expect_equal(choice["text"], text[:text.index(text[10:14])], "text")
+
+
+@test
 def embeddings():
     texts = ["The mayor of Lindale", "Where is Lindale?", "x"]
     for pooling in ("mean", "last", "cls"):

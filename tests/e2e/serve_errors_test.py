@@ -49,17 +49,20 @@ WRONG = {
     "repetition_penalty": (CHAT, [chat(repetition_penalty=v) for v in (0, -1, 1e9)]),
     "mirostat": (TEXT, [text(mirostat=v) for v in (1, 3, -1)]),
     "n": (CHAT, [chat(n=v) for v in (0, -1, 17, 1.5, "1", 2**62)]),
-    "max_tokens": (CHAT, [chat(max_tokens=v) for v in (0, -1, 1.5, "1", 2**31)]),
+    "max_tokens": (CHAT, [chat(max_tokens=v) for v in (0, -2, 1.5, "1", 2**31)]),
     "max_completion_tokens": (CHAT, [chat(max_completion_tokens=v) for v in (0, 2**40)]),
-    "stop": (CHAT, [chat(stop=v) for v in ("", [""], ["a"] * 17, 5, [5], ["x" * 257], {})]),
-    "logit_bias": (CHAT, [chat(logit_bias=v) for v in ({"x": 1}, {"-1": 1}, {"2048": 1}, {"1": 101}, {"1": "a"}, [1],
-                                                       {"1 ": 0}, {str(i): 0 for i in range(1025)})]),
+    "stop": (CHAT, [chat(stop=v) for v in ("", [""], ["a"] * 129, 5, [5], ["x" * 257], {})]),
+    "logit_bias": (CHAT, [chat(logit_bias=v) for v in ({"": 1}, {"-1": 1}, {"2048": 1}, {"1": 101}, {"1": "a"}, [1],
+                                                       {"1": True}, {str(i): 0 for i in range(1025)})]),
     "logprobs": (TEXT, [text(logprobs=v) for v in (21, -1, 1.5, "1")]),
     "top_logprobs": (CHAT, [chat(top_logprobs=v, logprobs=True) for v in (21, -1, "1")] + [chat(top_logprobs=1)]),
     "stream": (CHAT, [chat(stream=v) for v in ("true", 1)]),
     "stream_options": (CHAT, [chat(stream_options={"include_usage": True}), chat(stream=True, stream_options=1)]),
     "stream_options.include_usage": (CHAT, [chat(stream=True, stream_options={"include_usage": 1})]),
-    "response_format.type": (CHAT, [chat(response_format={"type": "json_object"}), chat(response_format={})]),
+    "samplers": (CHAT, [chat(samplers=v) for v in (["temperature", "top_k"], ["infill"], "tk", 5)]),
+    "stop_token_ids": (CHAT, [chat(stop_token_ids=v) for v in ([2048], [-1], ["a"], 5)]),
+    "n_predict": (TEXT, [text(n_predict=v) for v in (-2, 1.5, "1")]),
+    "cache_prompt": (TEXT, [text(cache_prompt=v) for v in (0, "no")]),
     "tool_choice": (CHAT, [chat(tool_choice=v) for v in ("required", {"type": "function"}, 1)]),
     "tools": (CHAT, [chat(tools=v) for v in ("x", [1], {})]),
     "priority": (CHAT, [chat(priority=v) for v in (101, -101, "1", 1)]),
@@ -80,8 +83,8 @@ WRONG = {
     "suffix": (TEXT, [text(suffix="x"), text(suffix=1)]),
     "best_of": (TEXT, [text(best_of=2)]),
     "echo": (TEXT, [text(echo="yes")]),
-    "input": (EMBED, [{}, {"input": []}, {"input": ["a"] * 257}, {"input": [[99999]]}, {"input": 1}, {"input": ""}]),
-    "dimensions": (EMBED, [{"input": "x", "dimensions": v} for v in (0, 128, "256")]),
+    "input": (EMBED, [{}, {"input": []}, {"input": ["a"] * 2049}, {"input": [[99999]]}, {"input": 1}, {"input": ""}]),
+    "dimensions": (EMBED, [{"input": "x", "dimensions": v} for v in (0, 257, "256")]),
     "encoding_format": (EMBED, [{"input": "x", "encoding_format": "hex"}]),
     "pooling": (EMBED, [{"input": "x", "pooling": "max"}]),
     "content": ("/tokenize", [{}, {"content": 1}]),
@@ -94,6 +97,25 @@ def wrong_value_of(param):
     path, bodies = WRONG[param]
     for body in bodies:
         expect_error(SERVER.post(path, body), 400, param)
+
+
+# What other servers of this protocol implement and this one does not: a value that asks for it, and one that does not.
+UNSUPPORTED = {
+    "grammar": ('root ::= "a"', ""), "json_schema": ({"type": "object"}, None),
+    "response_format": ({"type": "json_object"}, {"type": "text"}), "guided_json": ({}, None),
+    "structured_outputs": ({"json": {}}, {}), "min_tokens": (3, 0), "include_stop_str_in_output": (True, False),
+    "skip_special_tokens": (False, True), "truncate_prompt_tokens": (5, None), "best_of": (2, 1),
+    "length_penalty": (0.5, 1.0), "use_beam_search": (True, False), "n_probs": (3, 0), "id_slot": (0, -1),
+    "lora": ([{"id": 0, "scale": 1}], []), "service_tier": ("flex", "auto"),
+}
+
+
+@test_each(*UNSUPPORTED)
+def unsupported_parameter(name):
+    asking, neutral = UNSUPPORTED[name]
+    for path, body in ((CHAT, chat()), (TEXT, text())):
+        expect_error(SERVER.post(path, {**body, name: asking}), 400, name, "unsupported_parameter")
+        expect_equal(SERVER.post(path, {**body, name: neutral}).status, 200, f"{name} that asks for nothing")
 
 
 @test

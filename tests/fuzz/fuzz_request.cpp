@@ -30,16 +30,17 @@ void check_error(const ApiError& error) {
 
 void check_generation(const GenerationParams& params, const RequestContext& context) {
   params.sampling.validate();
-  require(params.n >= 1 && params.n <= context.limits.max_choices && params.max_tokens >= 0);
+  require(params.n >= 1 && params.n <= context.limits.max_choices && params.max_tokens >= -1);
   require(params.stop.size() <= context.limits.max_stops && params.priority >= -100 && params.priority <= 100);
   for (const auto& [token, bias] : params.sampling.logit_bias) {
-    require(token >= 0 && token < context.n_vocab && std::fabs(bias) <= 100);
+    require(token >= 0 && token < context.n_vocab && bias <= 100 && (bias >= -100 || std::isinf(bias)));
   }
 }
 
 void read_body(uint8_t which, const std::string& text) {
   RequestContext context;
   context.n_vocab = 1000;
+  context.tokenize = [](std::string_view text) { return std::vector<TokenId>(text.size(), 7); };
   const Json body = parse_json_object(text, context.limits.max_depth);
   switch (which % 5) {
     case 0:

@@ -18,6 +18,10 @@ Json settings_of(const CLI::App& app) {
   return settings;
 }
 
+CLI::Validator not_zero() {
+  return {[](std::string& text) { return text == "0" ? "another number than 0" : ""; }, ""};
+}
+
 // An empty value, as of an unset shell variable, is none.
 CLI::Validator some_value() {
   return {[](std::string& text) { return text.empty() ? "a value, found none" : ""; }, ""};
@@ -96,7 +100,9 @@ std::function<int()> define_serve(CLI::App& app) {
                   1 << 20));
   capacity(number("--max-connections", o->http.max_connections, "Connections at a time", 1, 65536));
   capacity(number("-n,--predict,--n-predict", o->api.limits.default_max_tokens,
-                  "Tokens of an answer at most, where a request does not say", 1, INT32_MAX));
+                  "Tokens of an answer at most, where a request does not say; -1: to the end of the context", -1,
+                  INT32_MAX)
+               ->check(not_zero()));
 
   const auto limits = [&](CLI::Option* option) { option->group("Limits"); };
   limits(number("--max-body", o->http.max_body_bytes, "Bytes of a request's body", 1, int64_t{1} << 32));

@@ -146,7 +146,7 @@ TEST_CASE("requests: what is wrong is named") {
   CHECK(with(R"("n": 17)") == "n");
   CHECK(with(R"("n": 18446744073709551615)") == "n");
   CHECK(with(R"("n": -9223372036854775808)") == "n");
-  CHECK(with(R"("n": 1.0)") == "n");
+  CHECK(with(R"("n": 1.5)") == "n");
   CHECK(with(R"("max_tokens": 2147483648)") == "max_tokens");
   CHECK(with(R"("stop": ["a", 1])") == "stop");
   CHECK(with(R"("logit_bias": {"100": 1})") == "logit_bias");
