@@ -79,13 +79,8 @@ Json read_message(const Json& message, size_t index) {
   return result;
 }
 
-// Calls of tools, and answers of a prescribed form, are not made here.
+// Calls of tools are not made here.
 void refuse_constraints(const JsonFields& fields) {
-  if (const Json* format = fields.object("response_format")) {
-    const JsonFields inner(*format, "response_format.");
-    if (inner.text("type").value_or("") != "text")
-      inner.refuse("type", "\"text\", the only form this server answers in");
-  }
   if (const Json* choice = fields.find("tool_choice")) {
     if (*choice != "auto" && *choice != "none") fields.refuse("tool_choice", "\"auto\" or \"none\"");
   }

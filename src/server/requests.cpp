@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ggml-like/error.h"
+#include "src/server/unsupported_parameters.h"
 
 namespace infer {
 namespace {
@@ -31,9 +32,16 @@ std::vector<Prompt> read_prompts(const JsonFields& fields, const char* name, int
   return prompts;
 }
 
+void refuse_unsupported_generation(const Json& body, ApiRoute route) {
+  refuse_unsupported(body, route);
+  const auto options = body.find("stream_options");
+  if (options != body.end() && options->is_object()) refuse_unsupported(*options, route, "stream_options.");
+}
+
 }  // namespace
 
 ChatRequest parse_chat_request(const Json& body, const RequestContext& context) {
+  refuse_unsupported_generation(body, kChatRoute);
   const JsonFields fields(body);
   ChatRequest request;
   request.prompt = parse_conversation(body, context);
@@ -46,6 +54,7 @@ ChatRequest parse_chat_request(const Json& body, const RequestContext& context) 
 }
 
 CompletionRequest parse_completion_request(const Json& body, const RequestContext& context) {
+  refuse_unsupported_generation(body, kCompletionRoute);
   const JsonFields fields(body);
   CompletionRequest request;
   request.generation = read_generation(fields, context, 0);
@@ -55,9 +64,6 @@ CompletionRequest parse_completion_request(const Json& body, const RequestContex
     throw invalid_parameter(
         "prompt", concat("expected at most ", context.limits.max_choices, " choices (prompts times n), found ",
                          request.prompts.size() * static_cast<size_t>(g.n)));
-  }
-  if (const auto suffix = fields.text("suffix"); suffix && !suffix->empty()) {
-    throw invalid_parameter("suffix", "this server completes text at its end only", "unsupported_parameter");
   }
   if (const auto best = fields.integer("best_of", 1, kMaxTokens); best && *best != g.n) {
     throw invalid_parameter("best_of", concat("expected n (", g.n, "), found ", *best), "unsupported_parameter");
@@ -79,6 +85,7 @@ Pooling parse_pooling(std::string_view name) {
 }
 
 EmbeddingRequest parse_embedding_request(const Json& body, const RequestContext& context) {
+  refuse_unsupported(body, kEmbeddingRoute);
   const JsonFields fields(body);
   EmbeddingRequest request;
   fields.text("model");

@@ -153,7 +153,7 @@ TEST_CASE("requests: what is wrong is named") {
   CHECK(with(R"("logit_bias": {"1": null})") == "logit_bias");
   CHECK(with(R"("top_logprobs": 2)") == "top_logprobs");
   CHECK(with(R"("stream_options": {})") == "stream_options");
-  CHECK(with(R"("response_format": {"type": "json_schema"})") == "response_format.type");
+  CHECK(with(R"("response_format": {"type": "json_schema"})") == "response_format");
   CHECK(with(R"("tool_choice": "required")") == "tool_choice");
   CHECK(wrong_in_completion(R"({"prompt": [100]})") == "prompt");
   CHECK(wrong_in_completion(R"({"prompt": [[1], "a", []]})") == "prompt");
