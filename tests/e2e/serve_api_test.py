@@ -3,7 +3,9 @@
 import base64
 import json
 import math
+import pathlib
 import struct
+import tempfile
 
 from harness import expect, expect_equal, main, run, test
 from models import BPE, DEMO_TARGET, SPM, succeeded
@@ -386,6 +388,25 @@ def embeddings():
     one = SERVER.answer("/v1/embeddings", {"input": "x", "pooling": "mean"})["data"][0]["embedding"]
     expect_equal(one, SERVER.answer("/v1/embeddings", {"input": "x", "pooling": "cls"})["data"][0]["embedding"],
                  "of one token all three are the same")
+
+
+@test
+def context_of_the_model_where_no_flag_says_otherwise():
+    """As long as the model was trained with: here 8192, written over the fixture's own number."""
+    name = b"llama.context_length"
+    data = bytearray(SPM.read_bytes())
+    at = data.index(name) + len(name)
+    expect_equal(data[at:at + 4], struct.pack("<I", 4), "type of the number: uint32")
+    data[at + 4:at + 8] = struct.pack("<I", 8192)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "long.gguf"
+        path.write_bytes(data)
+        with Server(path) as server:
+            meta = server.get("/v1/models").json["data"][0]["meta"]
+            expect_equal((meta["n_ctx"], meta["n_ctx_train"]), (8192, 8192), "context")
+            expect("tokens=8192 kv_tokens=32768 limited_by=training" in server.log(), "the log says it", server.log())
+        with Server(path, "-c", 100) as server:
+            expect_equal(server.get("/v1/models").json["data"][0]["meta"]["n_ctx"], 100, "context of -c")
 
 
 @test

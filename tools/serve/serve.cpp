@@ -10,6 +10,7 @@
 #include "ggml-like/printable.h"
 #include "src/server/http_server.h"
 #include "tools/chat_template_flag.h"
+#include "tools/serve/serve_context.h"
 
 namespace infer {
 namespace {
@@ -78,9 +79,14 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   engine.max_itl_ms = o.max_itl_ms;
   engine.note = [&](const std::string& line) { log.write(LogLevel::kInfo, "note", {{"text", line}}); };
   engine.step_tokens = std::max(o.step_tokens, o.parallel);
-  engine.cache_tokens =
-      o.kv_tokens > 0 ? o.kv_tokens : choose_context(*model, engine.context) * std::min(o.parallel, 4);
   engine.logits_bytes = kLogitsBytes;
+  engine.opened = open_devices(engine);
+  engine.cache_tokens = o.kv_tokens;
+  const ServeContext chosen = choose_serve_context(model, engine);
+  engine.context = chosen.context;
+  engine.cache_tokens = chosen.cache_tokens;
+  log.write(LogLevel::kInfo, "context",
+            {{"tokens", chosen.context}, {"kv_tokens", chosen.cache_tokens}, {"limited_by", chosen.limit}});
   // What may wait is bounded by the requests admitted; those of one place may have as many choices as a request may.
   engine.max_waiting =
       static_cast<int>((o.parallel + o.api.admission.waiting) * static_cast<int64_t>(o.api.limits.max_choices));

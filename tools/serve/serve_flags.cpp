@@ -49,6 +49,9 @@ std::function<int()> define_serve(CLI::App& app) {
   };
 
   add_model_flags(app, o->model);
+  app.get_option("--ctx-size")
+      ->description(
+          "Tokens of one prompt and its answer (default: what the model was trained with, as far as memory allows)");
   text("--alias", o->alias, "The model's name for clients (default: the file's name)", "NAME");
   text("--chat-template", o->chat_template,
        "Chat template instead of the model's: a Jinja file, or a name (infer template --list)", "NAME|FILE");
@@ -83,9 +86,11 @@ std::function<int()> define_serve(CLI::App& app) {
 
   const auto capacity = [&](CLI::Option* option) { option->group("Capacity"); };
   capacity(number("--parallel", o->parallel, "Answers computed side by side", 1, 512));
-  capacity(number("--kv-tokens", o->kv_tokens,
-                  "Tokens that the KV cache holds, of all requests; 0: four whole contexts, or --parallel if fewer", 0,
-                  int64_t{1} << 40));
+  capacity(number(
+      "--kv-tokens", o->kv_tokens,
+      "Tokens that the KV cache holds, of all requests; 0: four whole contexts, or --parallel if fewer, as far as "
+      "memory allows",
+      0, int64_t{1} << 40));
   capacity(number("--ubatch-size", o->step_tokens, "Tokens computed per step", 1, 4096));
   capacity(app.add_option("--max-itl-ms", o->max_itl_ms,
                           "Milliseconds that a step with a chunk of a prompt may take while answers are being written; "

@@ -1,0 +1,108 @@
+#include "tools/serve/serve_context.h"
+
+#include <algorithm>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+// Contexts that the KV cache holds, where there are so many sequences and so much memory.
+constexpr int64_t kContexts = 4;
+
+bool fits(const std::vector<DeviceUse>& uses) {
+  uint64_t on_host = 0;
+  for (const DeviceUse& use : uses) on_host += use.is_host ? use.needed() : 0;
+  return on_host <= usable_host_memory(uses.front().memory.free) && shortage_of(uses, {}).empty();
+}
+
+// Parts of the model on devices other than the CPU.
+int moved_parts(const std::vector<DeviceUse>& uses) {
+  int parts = 0;
+  for (size_t d = 1; d < uses.size(); ++d) parts += uses[d].n_layers + uses[d].has_input + uses[d].has_output;
+  return parts;
+}
+
+class Chooser {
+ public:
+  Chooser(const std::shared_ptr<Model>& model, const EngineOptions& options)
+      : model_(model), options_(options), n_contexts_(std::min<int64_t>(options.max_sequences, kContexts)) {
+    options_.opened = open_devices(options);
+  }
+
+  // With contexts of at most `most` tokens, which is due to `limit`, as long as the cache allows.
+  ServeContext choose(int64_t most, const char* limit) {
+    const int64_t least = std::min(most, kDefaultContext);
+    fix_layers(least);
+    const int64_t blocks = largest_cache(most, blocks_for(least), blocks_for(most) * n_contexts_);
+    const int64_t context = std::min(most, blocks * kBlockTokens);
+    return {context, blocks * kBlockTokens, context < most ? "memory" : limit};
+  }
+
+  // With a context that is given.
+  ServeContext choose_cache(int64_t context) {
+    fix_layers(context);
+    const int64_t blocks = blocks_for(context);
+    return {context, largest_cache(context, blocks, blocks * n_contexts_) * kBlockTokens, "-c"};
+  }
+
+ private:
+  // What auto moves with a cache of one context; a larger cache takes none of it back.
+  void fix_layers(int64_t context) {
+    if (options_.placement.n_gpu_layers != kAutoLayers) return;
+    options_.placement.n_gpu_layers = moved_parts(plan(context, blocks_for(context)));
+  }
+
+  std::vector<DeviceUse> plan(int64_t context, int64_t blocks) const {
+    EngineOptions options = options_;
+    options.context = context;
+    options.cache_tokens = blocks * kBlockTokens;
+    return plan_memory(model_, options);
+  }
+
+  // The largest number of blocks from `least` to `most` that fits; `least` where none does.
+  int64_t largest_cache(int64_t most_context, int64_t least, int64_t most) const {
+    while (least < most) {
+      const int64_t middle = least + (most - least + 1) / 2;
+      const bool fit = [&] {
+        try {
+          return fits(plan(std::min(most_context, middle * kBlockTokens), middle));
+        } catch (const Error& error) {
+          if (error.code() != ErrorCode::kOutOfMemory) throw;
+          return false;
+        }
+      }();
+      if (fit) {
+        least = middle;
+      } else {
+        most = middle - 1;
+      }
+    }
+    return least;
+  }
+
+  const std::shared_ptr<Model>& model_;
+  EngineOptions options_;
+  const int64_t n_contexts_;
+};
+
+}  // namespace
+
+uint64_t usable_host_memory(uint64_t free) { return free / 4 * 3; }
+
+ServeContext choose_serve_context(const std::shared_ptr<Model>& model, EngineOptions options) {
+  constexpr int64_t kMost = int64_t{1} << 40;  // the engine takes no more
+  const bool known = model->context_length() > 0;
+  const int64_t trained = known ? model->context_length() : kDefaultContext;
+  const char* limit = known ? "training" : "default";
+  if (options.context > kMost) return {options.context, options.cache_tokens, "-c"};  // which the engine refuses
+  if (options.cache_tokens > 0) {
+    if (options.context > 0) return {options.context, options.cache_tokens, "-c"};
+    const bool all = trained <= options.cache_tokens;
+    return {all ? trained : options.cache_tokens, options.cache_tokens, all ? limit : "--kv-tokens"};
+  }
+  Chooser chooser(model, options);
+  return options.context > 0 ? chooser.choose_cache(options.context) : chooser.choose(trained, limit);
+}
+
+}  // namespace infer
