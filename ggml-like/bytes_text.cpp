@@ -14,4 +14,10 @@ std::string bytes_text(uint64_t bytes) {
   return text;
 }
 
+std::string grouped(uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
 }  // namespace infer

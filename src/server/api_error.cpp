@@ -15,8 +15,10 @@ nlohmann::ordered_json ApiError::to_json() const {
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
   };
-  return {{"error",
-           {{"message", what()}, {"type", type_}, {"param", text_or_null(param_)}, {"code", text_or_null(code_)}}}};
+  nlohmann::ordered_json error = {
+      {"message", what()}, {"type", type_}, {"param", text_or_null(param_)}, {"code", text_or_null(code_)}};
+  for (const auto& [name, number] : details) error[name] = number;
+  return {{"error", std::move(error)}};
 }
 
 ApiError invalid_parameter(const std::string& param, const std::string& what, const std::string& code) {

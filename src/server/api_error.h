@@ -2,9 +2,12 @@
 // whatever parses, checks or admits requests; ends that request, never the process.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace infer {
 
@@ -18,8 +21,10 @@ class ApiError : public std::runtime_error {
   const std::string& code() const { return code_; }
   const std::string& param() const { return param_; }
   int retry_after = 0;  // seconds; 0: the client is not asked to come again
+  // Further members of the error, in numbers, for clients that act on them.
+  std::vector<std::pair<std::string, int64_t>> details;
 
-  // {"error": {"message", "type", "param", "code"}}
+  // {"error": {"message", "type", "param", "code", ...}}
   nlohmann::ordered_json to_json() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "src/server/api_service.h"
 #include "src/text/prompt_tokens.h"
@@ -17,6 +18,21 @@ std::vector<float> unit_length(std::vector<float> vector) {
   const double scale = sum > 0 ? 1 / std::sqrt(sum) : 0;
   for (float& x : vector) x = static_cast<float>(x * scale);
   return vector;
+}
+
+// 400 for a prompt of `n` tokens that leaves no `room`, in tokens, for its answer.
+ApiError context_exceeded(const ServedModel& model, const char* param, int64_t n, int64_t room) {
+  const auto count = [](int64_t tokens) { return grouped(static_cast<uint64_t>(tokens)); };
+  const std::string_view name = param;
+  const char* what = name == "messages" ? "conversation" : name == "input" ? "input" : "prompt";
+  const bool small_cache = model.engine->cache_tokens() < model.engine->context();
+  ApiError error(400, "invalid_request_error",
+                 concat("The ", what, " needs ", count(n + room), " tokens", room > 0 ? " with one of its answer" : "",
+                        "; the context holds ", count(model.max_tokens()), ". Shorten the ", what,
+                        " or raise the server's ", small_cache ? "--kv-tokens." : "context with -c."),
+                 "context_length_exceeded", param);
+  error.details = {{"n_prompt_tokens", n}, {"n_ctx", model.max_tokens()}};
+  return error;
 }
 
 }  // namespace
@@ -47,16 +63,15 @@ struct ApiService::Answering {
   Usage first_usage() const { return {usage.prompt_tokens, usage.cached_tokens, answers[0].n_tokens}; }
 };
 
+void ApiService::check_tokens(size_t n_prompt, int64_t room, const char* param) const {
+  if (n_prompt == 0) throw invalid_parameter(param, "expected at least one token, found none");
+  const int64_t n = static_cast<int64_t>(n_prompt);
+  if (n + room > model_->max_tokens()) throw context_exceeded(*model_, param, n, room);
+}
+
 std::unique_ptr<Generation> ApiService::make_generation(std::vector<TokenId> prompt, const GenerationParams& params,
                                                         const char* param, const Call& call) {
-  const int64_t n = static_cast<int64_t>(prompt.size());
-  if (n == 0) throw invalid_parameter(param, "expected at least one token, found none");
-  const int64_t most = model_->max_tokens() - (params.max_tokens != 0 ? 1 : 0);
-  if (n > most) {
-    throw invalid_parameter(
-        param, concat("expected at most ", most, " tokens in a context of ", model_->max_tokens(), ", found ", n),
-        "context_length_exceeded");
-  }
+  check_tokens(prompt.size(), params.max_tokens != 0 ? 1 : 0, param);
   auto generation = std::make_unique<Generation>();
   generation->prompt = std::move(prompt);
   generation->params = params;

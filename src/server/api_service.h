@@ -96,6 +96,9 @@ class ApiService : public HttpService {
 
   // api_generate.cpp
   struct Answering;
+  // 400 unless a prompt of so many tokens fits with `room` tokens of its answer; `param` is the member it came in.
+  void check_tokens(size_t n_prompt, int64_t room, const char* param) const;
+  std::vector<std::vector<TokenId>> encode_inputs(const std::vector<Prompt>& inputs) const;
   std::unique_ptr<Generation> make_generation(std::vector<TokenId> prompt, const GenerationParams& params,
                                               const char* param, const Call& call);
   void answer(const CallPtr& call, const std::shared_ptr<Answering>& answering);

@@ -126,15 +126,40 @@ def what_is_no_json():
         expect_error(SERVER.post(TEXT, body), 400, None, "invalid_json")
 
 
+def expect_too_long(reply, param, n_tokens, message):
+    error = reply.error
+    expect_equal((reply.status, error["code"], error["param"]), (400, "context_length_exceeded", param), f"{error}")
+    expect_equal((error["n_prompt_tokens"], error["n_ctx"]), (n_tokens, 1024), f"numbers of {error}")
+    expect_equal(error["message"], message, "message")
+
+
 @test
 def prompts_that_do_not_fit():
-    long = "Once upon a time " * 600
-    expect_error(SERVER.post(TEXT, text(prompt=long)), 400, "prompt", "context_length_exceeded", "1024")
-    expect_error(SERVER.post(CHAT, message(long)), 400, "messages", "context_length_exceeded", "1024")
-    expect_error(SERVER.post(EMBED, {"input": long}), 400, "input", "context_length_exceeded", "1024")
     tokens = [5] * 1023
     expect_equal(SERVER.post(TEXT, text(prompt=tokens)).status, 200, "a prompt that leaves room for one token")
-    expect_error(SERVER.post(TEXT, text(prompt=tokens + [5])), 400, "prompt", "context_length_exceeded")
+    way_out = "Shorten the prompt or raise the server's context with -c."
+    expect_too_long(SERVER.post(TEXT, text(prompt=tokens + [5])), "prompt", 1024,
+                    f"The prompt needs 1,025 tokens with one of its answer; the context holds 1,024. {way_out}")
+    expect_equal(SERVER.post(TEXT, text(prompt=tokens + [5], max_tokens=0)).status, 200, "a prompt without an answer")
+    expect_too_long(SERVER.post(TEXT, text(prompt=[5] * 28935, max_tokens=0)), "prompt", 28935,
+                    f"The prompt needs 28,935 tokens; the context holds 1,024. {way_out}")
+    long = "Once upon a time " * 600
+    n = len(SERVER.post("/tokenize", {"content": long, "add_special": True}).json["tokens"])
+    expect_too_long(SERVER.post(EMBED, {"input": ["x", long]}), "input", n,
+                    f"The input needs {n:,} tokens; the context holds 1,024. "
+                    "Shorten the input or raise the server's context with -c.")
+    error = SERVER.post(CHAT, message(long)).error
+    expect_equal((error["code"], error["param"]), ("context_length_exceeded", "messages"), "a conversation")
+    expect(error["message"].startswith(f"The conversation needs {error['n_prompt_tokens'] + 1:,} tokens"), "message",
+           error)
+
+
+@test
+def prompts_that_do_not_fit_the_cache():
+    with Server(DEMO_TARGET, "--kv-tokens", 64, "-c", 1024) as server:
+        error = server.post(TEXT, text(prompt=[5] * 100)).error
+    expect_equal(error["n_ctx"], 64, "tokens of the cache")
+    expect(error["message"].endswith("raise the server's --kv-tokens."), "message", error)
 
 
 @test

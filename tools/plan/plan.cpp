@@ -24,14 +24,6 @@ struct Capacity {
   double sequences = 0;  // under way at the same time, over all replicas
 };
 
-// 42949672960 -> 42,949,672,960
-std::string grouped(uint64_t n) {
-  std::string digits = std::to_string(n);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
-}
-
 // Tokens per second of one replica that generates for all its sequences at once.
 double measure(std::shared_ptr<Model> model, const EngineOptions& options) {
   constexpr int kPrompt = 16, kSteps = 24;

@@ -13,3 +13,11 @@ TEST_CASE("sizes are in the largest unit of which there is at least one") {
   CHECK(bytes_text(uint64_t{3} << 30) == "3.00 GiB");
   CHECK(bytes_text(UINT64_MAX) == "16777216.00 TiB");
 }
+
+TEST_CASE("digits are grouped by three") {
+  CHECK(infer::grouped(0) == "0");
+  CHECK(infer::grouped(999) == "999");
+  CHECK(infer::grouped(1000) == "1,000");
+  CHECK(infer::grouped(28935) == "28,935");
+  CHECK(infer::grouped(42949672960) == "42,949,672,960");
+}
