@@ -117,22 +117,29 @@ void ApiService::completions(const CallPtr& call) {
   answer(call, answering);
 }
 
+std::vector<std::vector<TokenId>> ApiService::encode_inputs(const std::vector<Prompt>& inputs) const {
+  const Tokenizer& tokenizer = model_->engine->tokenizer();
+  std::vector<std::vector<TokenId>> encoded;
+  for (const Prompt& input : inputs) {
+    const auto* text = std::get_if<std::string>(&input);
+    encoded.push_back(text ? tokenizer.encode(*text, true, false) : std::get<std::vector<TokenId>>(input));
+  }
+  return encoded;
+}
+
 void ApiService::embeddings(const CallPtr& call) {
   const EmbeddingRequest request = parse_embedding_request(body_of(*call), context());
   const int n_embd = model_->engine->model().n_embd();
-  if (request.dimensions && *request.dimensions != n_embd) {
-    throw invalid_parameter("dimensions",
-                            concat("expected ", n_embd, ", the model's own, found ", *request.dimensions));
+  const int64_t dimensions = request.dimensions.value_or(n_embd);
+  if (dimensions > n_embd) {
+    throw invalid_parameter("dimensions", concat("expected at most ", n_embd, ", the model's own, found ", dimensions));
   }
   GenerationParams params = request.generation;
   params.sampling = options_.sampling;
   params.max_tokens = 0;
-  const Tokenizer& tokenizer = model_->engine->tokenizer();
   GenerationRun run(*model_->engine);
-  for (const Prompt& input : request.inputs) {
-    const auto* text = std::get_if<std::string>(&input);
-    auto generation = make_generation(
-        text ? tokenizer.encode(*text, true, false) : std::get<std::vector<TokenId>>(input), params, "input", *call);
+  for (std::vector<TokenId>& input : encode_inputs(request.inputs)) {
+    auto generation = make_generation(std::move(input), params, "input", *call);
     generation->pooling = request.pooling.value_or(options_.pooling);
     run.add(std::move(generation));
   }
@@ -142,6 +149,7 @@ void ApiService::embeddings(const CallPtr& call) {
   int64_t n_tokens = 0;
   run.run(watch(*call), [&](AnswerEvent&& event) {
     n_tokens += event.prompt_tokens;
+    event.embedding.resize(static_cast<size_t>(dimensions));
     vectors[static_cast<size_t>(event.choice)] = unit_length(std::move(event.embedding));
   });
   call->log["prompt_tokens"] = n_tokens;

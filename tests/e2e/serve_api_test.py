@@ -391,6 +391,27 @@ def embeddings():
 
 
 @test
+def shorter_embeddings():
+    """The first numbers of a vector, of unit length again."""
+    whole = SERVER.answer("/v1/embeddings", {"input": "Once upon"})["data"][0]["embedding"]
+    short = SERVER.answer("/v1/embeddings", {"input": "Once upon", "dimensions": 64})["data"][0]["embedding"]
+    length = math.hypot(*whole[:64])
+    expect_equal(len(short), 64, "numbers")
+    expect(all(abs(s - w / length) < 1e-6 for s, w in zip(short, whole)), "the first numbers, scaled", short)
+
+
+@test
+def many_inputs_of_embeddings():
+    """More than may wait: they take a few places in turn."""
+    texts = [f"Input {i}" for i in range(600)]
+    data = SERVER.answer("/v1/embeddings", {"input": texts})["data"]
+    expect_equal([entry["index"] for entry in data], list(range(600)), "indices")
+    for i in (0, 15, 16, 599):
+        alone = SERVER.answer("/v1/embeddings", {"input": texts[i]})["data"][0]["embedding"]
+        expect_equal(data[i]["embedding"], alone, f"vector {i}")
+
+
+@test
 def context_of_the_model_where_no_flag_says_otherwise():
     """As long as the model was trained with: here 8192, written over the fixture's own number."""
     name = b"llama.context_length"
