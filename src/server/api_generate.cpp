@@ -252,13 +252,16 @@ void ApiService::stream(Call& call, Answering& a, const HttpResponse::Write& wri
       const std::vector<TokenScore>& prompt = a.prompt_scores[first];
       scores.insert(scores.begin(), prompt.begin(), prompt.end());
     }
-    if (text.empty() && scores.empty() && event.finished == FinishReason::kNone) return;
-    Json logprobs;
-    if (a.params.top_logprobs) logprobs = completion_logprobs(tokenizer, scores, offsets[event.choice]);
-    Json chunk = completion_chunk(a.head, event.choice, text, event.finished, std::move(logprobs), with_usage);
-    const bool timed = a.params.timings && event.choice == 0 && event.finished != FinishReason::kNone;
-    if (timed) chunk["timings"] = timings_json(event.times, a.first_usage());
-    send(chunk);
+    if (!text.empty() || !scores.empty()) {
+      Json logprobs;
+      if (a.params.top_logprobs) logprobs = completion_logprobs(tokenizer, scores, offsets[event.choice]);
+      send(completion_chunk(a.head, event.choice, text, FinishReason::kNone, std::move(logprobs), with_usage));
+    }
+    // Some clients drop the text of a chunk that has a reason to finish.
+    if (event.finished == FinishReason::kNone) return;
+    Json last = completion_chunk(a.head, event.choice, "", event.finished, nullptr, with_usage);
+    if (a.params.timings && event.choice == 0) last["timings"] = timings_json(event.times, a.first_usage());
+    send(last);
   };
   int status = 200;
   try {

@@ -412,6 +412,15 @@ def many_inputs_of_embeddings():
 
 
 @test
+def the_end_of_a_stream_is_a_chunk_of_its_own():
+    for path, body in ((CHAT, question(temperature=0, max_tokens=8)),
+                       (TEXT, {"prompt": "Once", "temperature": 0, "max_tokens": 8, "logprobs": 1})):
+        last = SERVER.stream(path, body)[-1]["choices"][0]
+        expect_equal((last.get("delta", {}), last.get("text", ""), last["logprobs"], last["finish_reason"]),
+                     ({}, "", None, "length"), f"last chunk of {path}")
+
+
+@test
 def context_of_the_model_where_no_flag_says_otherwise():
     """As long as the model was trained with: here 8192, written over the fixture's own number."""
     name = b"llama.context_length"
