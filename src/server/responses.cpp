@@ -1,6 +1,7 @@
 #include "src/server/responses.h"
 
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -113,17 +114,33 @@ Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& sc
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
+std::string token_text(std::string_view piece) {
+  if (is_valid_utf8(piece)) return std::string(piece);
+  std::string text = "bytes:";
+  for (const char c : piece) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= ' ' && byte < 0x7F && byte != '\\') {
+      text += c;
+      continue;
+    }
+    char digits[8];
+    std::snprintf(digits, sizeof(digits), "\\x%02x", byte);
+    text += digits;
+  }
+  return text;
+}
+
 Json completion_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores, int64_t& offset) {
   Json tokens = Json::array(), values = Json::array(), tops = Json::array(), offsets = Json::array();
   for (const TokenScore& score : scores) {
     const std::string_view piece = tokenizer.piece(score.token, true);
-    tokens.push_back(valid_utf8(piece));
+    tokens.push_back(token_text(piece));
     values.push_back(score.logprob ? logprob_json(*score.logprob) : Json());
     Json top;
     if (score.logprob) {
       top = Json::object();
       for (const TokenLogprob& other : score.top) {
-        top[valid_utf8(tokenizer.piece(other.token, true))] = logprob_json(other.logprob);
+        top.emplace(token_text(tokenizer.piece(other.token, true)), logprob_json(other.logprob));  // best first
       }
     }
     tops.push_back(std::move(top));

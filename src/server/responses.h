@@ -42,7 +42,11 @@ Json timings_json(const AnswerTimes& times, const Usage& usage);
 
 // {"content": [{"token", "logprob", "bytes", "top_logprobs"}, ...]}
 Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores);
-// {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; `offset`, in characters of the text, moves on.
+// A token's text as OpenAI's text completions write it: as it is where it is whole characters, else its bytes, as in
+// `bytes: \xe2\x96`, where ASCII stays readable.
+std::string token_text(std::string_view piece);
+// {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; `offset`, in characters of the text, moves on. The
+// likeliest tokens are an object by text: of two that print alike the likelier one is in it.
 Json completion_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores, int64_t& offset);
 
 // `logprobs` of a choice may be null.

@@ -80,7 +80,8 @@ TEST_CASE("responses: log-probabilities of both forms") {
   const Json completion = completion_logprobs(tokenizer(), scores, offset);
   CHECK(completion["token_logprobs"] == Json::parse("[null, -0.5]"));
   CHECK(completion["top_logprobs"][0].is_null());
-  CHECK(completion["top_logprobs"][1]["\xEF\xBF\xBD"] == -0.5);
+  CHECK(completion["tokens"][1] == "bytes:\\xc3");
+  CHECK(completion["top_logprobs"][1]["bytes:\\xc3"] == -0.5);
   CHECK(completion["text_offset"][0] == 3);
   scores.erase(scores.begin());
   const Json entry = chat_logprobs(tokenizer(), scores)["content"][0];
@@ -88,6 +89,32 @@ TEST_CASE("responses: log-probabilities of both forms") {
   CHECK(entry["bytes"] == Json::parse("[195]"));
   CHECK(entry["top_logprobs"][1]["logprob"] == -9999.0);
   CHECK_NOTHROW(json_text(entry));
+}
+
+TEST_CASE("responses: tokens that print alike stay apart, or the likelier one counts") {
+  const auto find = [](const char* text) {
+    const TokenId token = tokenizer().find(text);
+    REQUIRE(token != kNoToken);
+    return token;
+  };
+  const TokenId letter = find("A"), letter_byte = find("<0x41>"), c3 = find("<0xC3>"), e2 = find("<0xE2>");
+  REQUIRE(tokenizer().piece(letter, true) == tokenizer().piece(letter_byte, true));
+  const std::vector<TokenScore> scores = {{letter, -0.1, {{letter, -0.1}, {c3, -2.5}, {e2, -3}, {letter_byte, -7}}}};
+  int64_t offset = 0;
+  CHECK(completion_logprobs(tokenizer(), scores, offset)["top_logprobs"][0] ==
+        Json::parse(R"({"A": -0.1, "bytes:\\xc3": -2.5, "bytes:\\xe2": -3.0})"));
+  const Json top = chat_logprobs(tokenizer(), scores)["content"][0]["top_logprobs"];
+  CHECK(top[1]["bytes"] == Json::parse("[195]"));
+  CHECK(top[2]["bytes"] == Json::parse("[226]"));
+  CHECK(top[3]["bytes"] == top[0]["bytes"]);
+}
+
+TEST_CASE("responses: bytes of a token that is no text") {
+  CHECK(token_text("time") == "time");
+  CHECK(token_text(" \xE2\x96\x81") == " \xE2\x96\x81");
+  CHECK(token_text("\xE2\x96") == "bytes:\\xe2\\x96");
+  CHECK(token_text(" a\\\xE2") == "bytes: a\\x5c\\xe2");
+  CHECK(token_text("\xC3\xA9\xC3") == "bytes:\\xc3\\xa9\\xc3");
 }
 
 TEST_CASE("responses: embeddings") {
