@@ -37,4 +37,4 @@ if [ ${#files[@]} -eq 0 ]; then
     "${INFER_BINARY:-build/infer}" quantize "$source" "$file" "$type" >&2
   done
 fi
-INFER_BINARY=${INFER_BINARY:-$PWD/build/infer} exec node build/peer/bench.mjs "${files[@]}" "${flags[@]}"
+INFER_BINARY=${INFER_BINARY:-$PWD/build/infer} exec build/peer/node build/peer/bench.mjs "${files[@]}" "${flags[@]}"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs other programs of the field from npm in build/peer, beside a copy of tests/peer: npm wants what imports a
-# package beside it.
+# package beside it. build/peer/node is the Node.js to run them with: this machine's, or, where that is older than the
+# packages want, the one of package.json from npm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,5 +12,13 @@ cp tests/peer/package.json tests/peer/*.mjs "$folder/"
 # llama.cpp's packages for every system and GPU weigh 700 MB; the one for this processor is enough.
 version=$(node -p 'require("./tests/peer/package.json").dependencies["node-llama-cpp"]')
 platform=linux-$(node -p process.arch)
+packages=("@node-llama-cpp/$platform@$version")
+node=$(command -v node)
+wanted=$(node -p 'require("./tests/peer/package.json").config.node')
+if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt "${wanted%%.*}" ]; then
+  packages+=("node-$platform@$wanted")
+  node=$PWD/$folder/node_modules/node-$platform/bin/node
+fi
 npm --prefix "$folder" install --no-package-lock --no-save --no-audit --no-fund --ignore-scripts --omit=optional \
-  --loglevel=error "@node-llama-cpp/$platform@$version" >&2
+  --loglevel=error "${packages[@]}" >&2
+ln -sfn "$node" "$folder/node"

@@ -14,7 +14,7 @@ folder=build/peer
 counts=(0 0 0)
 for test in "$folder"/*_test.mjs; do
   status=0
-  output=$(INFER_SOURCE_DIR="$PWD" INFER_BINARY="$PWD/build/infer" node "$test") || status=$?
+  output=$(INFER_SOURCE_DIR="$PWD" INFER_BINARY="$PWD/build/infer" "$folder/node" "$test") || status=$?
   echo "$output"
   line=$(tail -n 1 <<<"$output")
   if [[ $line =~ ^[^\ ]+:\ ([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then

@@ -1,51 +1,11 @@
 // The official `openai` client talks to `infer serve`.
-import {spawn} from "node:child_process";
-import {setTimeout as sleep} from "node:timers/promises";
 import OpenAI from "openai";
-import {expectEqual, main, root, test} from "./harness.mjs";
+import {expectEqual, main, test} from "./harness.mjs";
+import {errorOf, key, metric, model, stop, until, url} from "./server.mjs";
 
-const MODEL = new URL("models/infer-demo-5m-q8_0.gguf", root).pathname;
-const KEY = "peer-test-key";
-const SECONDS = 60; // for the server to start
-
-const server = spawn(process.env.INFER_BINARY, ["serve", "-m", MODEL, "--port", "0", "-t", "1"],
-                     {env: {...process.env, INFER_API_KEY: KEY}, stdio: ["ignore", "inherit", "pipe"]});
-let log = "";
-server.stderr.on("data", (text) => { log += text; });
-const ended = new Promise((resolve) => { server.on("exit", resolve); });
-
-/** Waits until `ready` returns something. */
-async function until(ready, what) {
-  for (let i = 0; i < SECONDS * 20; i += 1) {
-    const value = await ready();
-    if (value) return value;
-    await sleep(50);
-  }
-  throw new Error(`${what}: not within ${SECONDS} s\n${log}`);
-}
-
-const url = await until(() => log.match(/url=(\S+)/)?.[1], "the server's address");
-await until(async () => (await fetch(`${url}/health`)).ok, "a server that is ready");
-
-const client = new OpenAI({baseURL: `${url}/v1`, apiKey: KEY, maxRetries: 0});
-const model = "infer-demo-5m-q8_0";
+const client = new OpenAI({baseURL: `${url}/v1`, apiKey: key, maxRetries: 0});
 const messages = [{role: "user", content: "Where is Lindale?"}];
 const greedy = {model, messages, temperature: 0, max_tokens: 24};
-
-async function metric(name) {
-  const text = await (await fetch(`${url}/metrics`, {headers: {Authorization: `Bearer ${KEY}`}})).text();
-  return Number(text.match(new RegExp(`^infer_${name} (\\S+)$`, "m"))[1]);
-}
-
-/** The error that a call ends with. */
-async function errorOf(call) {
-  try {
-    await call();
-  } catch (error) {
-    return error;
-  }
-  throw new Error("expected an error, found none");
-}
 
 test("models", async () => {
   const listed = [];
@@ -155,12 +115,19 @@ test("abort in mid-stream", async () => {
   expectEqual(await metric("generated_tokens_total") - tokens < 1000, true, "it ended early");
 });
 
+test("refused by name", async () => {
+  const request = {...greedy, response_format: {type: "json_object"}};
+  const {status, code, param} = await errorOf(() => client.chat.completions.create(request));
+  expectEqual([status, code, param], [400, "unsupported_parameter", "response_format"], "error");
+});
+
+test("fewer dimensions", async () => {
+  const answer = await client.embeddings.create({model, input: "Where is Lindale?", dimensions: 64});
+  expectEqual(answer.data[0].embedding.length, 64, "numbers");
+});
+
 try {
   await main();
 } finally {
-  server.kill("SIGTERM");
-}
-if (await ended !== 0) {
-  console.log(`The server ended badly:\n${log}`);
-  process.exitCode = 1;
+  await stop();
 }
