@@ -47,6 +47,7 @@ struct ApiService::Answering {
   std::map<int32_t, std::string> echoed;                     // prompts as text, by the first choice of each
   std::map<int32_t, std::vector<TokenScore>> prompt_scores;  // the same, where they were asked for
   std::vector<AnswerRecord> answers;                         // of each choice
+  std::map<int32_t, int64_t> offsets;  // of streamed text completions that have begun: characters of text so far
   Usage usage;
   std::optional<size_t> first_difference;  // from the prompts before, where that is to be logged
   GenerationRun run;
@@ -61,6 +62,9 @@ struct ApiService::Answering {
   }
   // The first choice's own share, of which `timings` speaks.
   Usage first_usage() const { return {usage.prompt_tokens, usage.cached_tokens, answers[0].n_tokens}; }
+  // The chunks of a stream that an event makes; the reason to finish is in one of its own, the last.
+  std::vector<Json> chat_chunks(const Tokenizer& tokenizer, const AnswerEvent& event) const;
+  std::vector<Json> text_chunks(const Tokenizer& tokenizer, const AnswerEvent& event);
 };
 
 void ApiService::check_tokens(size_t n_prompt, int64_t room, const char* param) const {
@@ -218,6 +222,48 @@ void ApiService::send_whole(Call& call, Answering& a) {
   log_answers(call, a);
 }
 
+std::vector<Json> ApiService::Answering::chat_chunks(const Tokenizer& tokenizer, const AnswerEvent& event) const {
+  std::vector<Json> chunks;
+  const AnswerDelta& added = event.delta;
+  Json delta = Json::object(), logprobs;
+  if (!added.reasoning.empty()) delta["reasoning_content"] = added.reasoning;
+  if (!added.content.empty()) delta["content"] = added.content;
+  if (params.top_logprobs && !added.scores.empty()) logprobs = chat_logprobs(tokenizer, added.scores);
+  const bool with_usage = params.include_usage;
+  if (!delta.empty() || !logprobs.is_null()) {
+    chunks.push_back(
+        chat_chunk(head, event.choice, std::move(delta), FinishReason::kNone, std::move(logprobs), with_usage));
+  }
+  if (event.finished != FinishReason::kNone) {
+    chunks.push_back(chat_chunk(head, event.choice, Json::object(), event.finished, nullptr, with_usage));
+  }
+  return chunks;
+}
+
+std::vector<Json> ApiService::Answering::text_chunks(const Tokenizer& tokenizer, const AnswerEvent& event) {
+  std::vector<Json> chunks;
+  std::string text = event.delta.content;
+  std::vector<TokenScore> scores = event.delta.scores;
+  const bool begins = offsets.emplace(event.choice, 0).second;
+  if (begins && echo) {
+    const int32_t first = run.generation_of(event.choice).first_choice;
+    text = echoed[first] + text;
+    const std::vector<TokenScore>& prompt = prompt_scores[first];
+    scores.insert(scores.begin(), prompt.begin(), prompt.end());
+  }
+  const bool with_usage = params.include_usage;
+  if (!text.empty() || !scores.empty()) {
+    Json logprobs;
+    if (params.top_logprobs) logprobs = completion_logprobs(tokenizer, scores, offsets[event.choice]);
+    chunks.push_back(completion_chunk(head, event.choice, text, FinishReason::kNone, std::move(logprobs), with_usage));
+  }
+  // Some clients drop the text of a chunk that has a reason to finish.
+  if (event.finished != FinishReason::kNone) {
+    chunks.push_back(completion_chunk(head, event.choice, "", event.finished, nullptr, with_usage));
+  }
+  return chunks;
+}
+
 void ApiService::stream(Call& call, Answering& a, const HttpResponse::Write& write) {
   const Tokenizer& tokenizer = model_->engine->tokenizer();
   const bool with_usage = a.params.include_usage;
@@ -228,41 +274,6 @@ void ApiService::stream(Call& call, Answering& a, const HttpResponse::Write& wri
       send(chat_chunk(a.head, i, {{"role", "assistant"}, {"content", ""}}, FinishReason::kNone, nullptr, with_usage));
     }
   }
-  std::map<int32_t, int64_t> offsets;  // of choices that have begun
-  const auto send_chat = [&](const AnswerEvent& event) {
-    Json delta = Json::object(), logprobs;
-    if (!event.delta.reasoning.empty()) delta["reasoning_content"] = event.delta.reasoning;
-    if (!event.delta.content.empty()) delta["content"] = event.delta.content;
-    if (a.params.top_logprobs && !event.delta.scores.empty()) logprobs = chat_logprobs(tokenizer, event.delta.scores);
-    if (!delta.empty() || !logprobs.is_null()) {
-      send(chat_chunk(a.head, event.choice, std::move(delta), FinishReason::kNone, std::move(logprobs), with_usage));
-    }
-    if (event.finished == FinishReason::kNone) return;
-    Json last = chat_chunk(a.head, event.choice, Json::object(), event.finished, nullptr, with_usage);
-    if (a.params.timings && event.choice == 0) last["timings"] = timings_json(event.times, a.first_usage());
-    send(last);
-  };
-  const auto send_completion = [&](const AnswerEvent& event) {
-    std::string text = event.delta.content;
-    std::vector<TokenScore> scores = event.delta.scores;
-    const bool begins = offsets.emplace(event.choice, 0).second;
-    if (begins && a.echo) {
-      const int32_t first = a.run.generation_of(event.choice).first_choice;
-      text = a.echoed[first] + text;
-      const std::vector<TokenScore>& prompt = a.prompt_scores[first];
-      scores.insert(scores.begin(), prompt.begin(), prompt.end());
-    }
-    if (!text.empty() || !scores.empty()) {
-      Json logprobs;
-      if (a.params.top_logprobs) logprobs = completion_logprobs(tokenizer, scores, offsets[event.choice]);
-      send(completion_chunk(a.head, event.choice, text, FinishReason::kNone, std::move(logprobs), with_usage));
-    }
-    // Some clients drop the text of a chunk that has a reason to finish.
-    if (event.finished == FinishReason::kNone) return;
-    Json last = completion_chunk(a.head, event.choice, "", event.finished, nullptr, with_usage);
-    if (a.params.timings && event.choice == 0) last["timings"] = timings_json(event.times, a.first_usage());
-    send(last);
-  };
   int status = 200;
   try {
     GenerationRun::Watch watching = watch(call);
@@ -270,11 +281,11 @@ void ApiService::stream(Call& call, Answering& a, const HttpResponse::Write& wri
     a.run.run(watching, [&](AnswerEvent&& event) {
       AnswerEvent copy = event;
       a.take(std::move(event));
-      if (a.chat) {
-        send_chat(copy);
-      } else {
-        send_completion(copy);
+      std::vector<Json> chunks = a.chat ? a.chat_chunks(tokenizer, copy) : a.text_chunks(tokenizer, copy);
+      if (a.params.timings && copy.choice == 0 && copy.finished != FinishReason::kNone) {
+        chunks.back()["timings"] = timings_json(copy.times, a.first_usage());
       }
+      for (const Json& chunk : chunks) send(chunk);
     });
     if (with_usage) send(usage_chunk(a.head, a.chat, a.usage));
     open = open && write(kSseDone);
