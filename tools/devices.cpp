@@ -2,11 +2,11 @@
 
 #include <iomanip>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "backends/registry.h"
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "src/text/ordered_json.h"
 
 namespace infer {
 namespace {

@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <future>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <thread>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "src/text/ordered_json.h"
 
 namespace infer {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <charconv>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/text/logprobs.h"
+#include "src/text/ordered_json.h"
 
 namespace infer {
 namespace {

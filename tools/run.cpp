@@ -1,13 +1,13 @@
 #include "tools/run.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/text/chat_template.h"
 #include "src/text/detokenizer.h"
+#include "src/text/ordered_json.h"
 #include "src/text/prompt_tokens.h"
 #include "src/text/stop_strings.h"
 #include "tools/chat/chat.h"

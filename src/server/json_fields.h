@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "src/server/api_error.h"
+#include "src/text/ordered_json.h"
 
 namespace infer {
 

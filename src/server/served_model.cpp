@@ -27,16 +27,21 @@ class Fnv1a {
   uint64_t hash_ = 0xcbf29ce484222325ull;
 };
 
+bool has_role(const Json& message, std::string_view role) {
+  const auto found = message.find("role");
+  return found != message.end() && found->is_string() && found->get_ref<const std::string&>() == role;
+}
+
 // System messages at the beginning go before the first message of a user.
 void move_system_text(Json& messages) {
   std::string text;
-  while (!messages.empty() && messages.front()["role"] == "system") {
+  while (!messages.empty() && has_role(messages.front(), "system")) {
     text += text_of_content(messages.front()["content"]) + "\n\n";
     messages.erase(0);
   }
   if (text.empty()) return;
   for (Json& message : messages) {
-    if (message["role"] != "user") continue;
+    if (!has_role(message, "user")) continue;
     Json& content = message["content"];
     if (content.is_string()) content = text + content.get<std::string>();
     else content.insert(content.begin(), Json{{"type", "text"}, {"text", text}});

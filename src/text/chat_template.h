@@ -9,11 +9,11 @@
 #include <ctime>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/text/ordered_json.h"
 #include "src/text/rendered_text.h"
 #include "src/text/template_error.h"
 

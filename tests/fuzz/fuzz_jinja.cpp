@@ -4,10 +4,10 @@
 // Input: the template. Limits are small, so that an input costs milliseconds.
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "src/text/jinja/template.h"
+#include "src/text/ordered_json.h"
 #include "src/text/utf8.h"
 
 namespace {

@@ -6,13 +6,13 @@
 #include <chrono>
 #include <cstdio>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/engine/engine.h"
+#include "src/text/ordered_json.h"
 #include "tools/interrupt.h"
 #include "tools/plan/shape_file.h"
 #include "tools/profile_table.h"

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "src/text/ordered_json.h"
 #include "tools/bench_serve/load.h"
 #include "tools/bench_serve/plot.h"
 #include "tools/interrupt.h"

@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "src/text/ordered_json.h"
 #include "tools/input.h"
 
 namespace infer {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "src/engine/engine.h"
 #include "src/text/chat_answer.h"
 #include "src/text/chat_template.h"
+#include "src/text/ordered_json.h"
 #include "tools/chat/chat_log.h"
 
 namespace infer {

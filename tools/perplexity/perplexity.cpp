@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ggml-like/error.h"
 #include "src/text/logprobs.h"
+#include "src/text/ordered_json.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
 #include "tools/output_file.h"

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "src/engine/engine.h"
+#include "src/text/ordered_json.h"
 #include "tools/plan/memory_plan.h"
 #include "tools/plan/shape_file.h"
 

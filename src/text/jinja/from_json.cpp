@@ -1,8 +1,7 @@
 #include "src/text/jinja/from_json.h"
 
-#include <nlohmann/json.hpp>
-
 #include "src/text/jinja/unicode.h"
+#include "src/text/ordered_json.h"
 #include "src/text/utf8.h"
 
 namespace infer::jinja {

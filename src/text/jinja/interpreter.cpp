@@ -1,12 +1,11 @@
 #include "src/text/jinja/interpreter.h"
 
-#include <nlohmann/json.hpp>
-
 #include "src/text/jinja/describe.h"
 #include "src/text/jinja/from_json.h"
 #include "src/text/jinja/html.h"
 #include "src/text/jinja/interpreter_impl.h"
 #include "src/text/jinja/print.h"
+#include "src/text/ordered_json.h"
 
 namespace infer::jinja {
 

@@ -1,9 +1,8 @@
 #include "src/text/jinja/template.h"
 
-#include <nlohmann/json.hpp>
-
 #include "src/text/jinja/interpreter.h"
 #include "src/text/jinja/parser.h"
+#include "src/text/ordered_json.h"
 
 namespace infer::jinja {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "src/text/jinja/template.h"
+#include "src/text/ordered_json.h"
 
 namespace infer::test {
 
