@@ -210,7 +210,10 @@ std::string ApiService::new_id(const char* prefix) {
 }
 
 Json ApiService::body_of(const Call& call) const {
-  return parse_json_object(call.request.body, options_.limits.max_depth);
+  JsonLimits limits{.depth = options_.limits.max_depth};
+  limits.object_members = std::max(limits.object_members, options_.limits.max_logit_biases + 1);
+  limits.members = std::max(limits.members, 2 * limits.object_members);
+  return parse_json_object(call.request.body, limits);
 }
 
 RequestContext ApiService::context() const {

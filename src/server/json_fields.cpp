@@ -8,51 +8,9 @@
 namespace infer {
 namespace {
 
-// How deep brackets outside of texts are nested; what is no JSON gives any number.
-int nesting_depth(std::string_view text) {
-  int depth = 0, deepest = 0;
-  bool in_text = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_text) {
-      if (c == '\\') ++i;
-      if (c == '"') in_text = false;
-    } else if (c == '"') {
-      in_text = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return deepest;
-}
-
-ApiError invalid_json(const std::string& what) {
-  return ApiError(400, "invalid_request_error", "[request] " + what, "invalid_json");
-}
-
 std::string range_of(double least, double most) { return concat("from ", least, " to ", most); }
 
 }  // namespace
-
-Json parse_json_object(std::string_view body, int max_depth) {
-  if (nesting_depth(body) > max_depth) {
-    throw invalid_json(concat("JSON nested at most ", max_depth, " deep, found more"));
-  }
-  Json json;
-  try {
-    json = Json::parse(body);
-  } catch (const Json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
-    const std::string text = error.what();
-    const size_t bracket = text.find("] ");
-    throw invalid_json("a JSON object, found " +
-                       printable(bracket == std::string::npos ? text : text.substr(bracket + 2), 300));
-  }
-  if (!json.is_object()) throw invalid_json("a JSON object, found " + describe_json(json));
-  return json;
-}
 
 std::string describe_json(const Json& value) {
   if (value.is_array()) return concat("an array of ", value.size());

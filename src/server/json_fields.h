@@ -9,14 +9,9 @@
 #include <string_view>
 
 #include "src/server/api_error.h"
-#include "src/text/ordered_json.h"
+#include "src/server/json_parser.h"
 
 namespace infer {
-
-using Json = nlohmann::ordered_json;
-
-// The object of a request's body. `max_depth`: how deep arrays and objects may be nested.
-Json parse_json_object(std::string_view body, int max_depth);
 
 // An object whose members are read. `path` is what errors put before a member's name, "" for the body itself.
 // The object must outlive it.

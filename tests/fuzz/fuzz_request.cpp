@@ -41,7 +41,7 @@ void read_body(uint8_t which, const std::string& text) {
   RequestContext context;
   context.n_vocab = 1000;
   context.tokenize = [](std::string_view text) { return std::vector<TokenId>(text.size(), 7); };
-  const Json body = parse_json_object(text, context.limits.max_depth);
+  const Json body = parse_json_object(text, {.depth = context.limits.max_depth});
   switch (which % 5) {
     case 0:
       check_generation(parse_chat_request(body, context).generation, context);

@@ -17,7 +17,7 @@ RequestContext make_context() {
   return context;
 }
 
-Json parse(const char* text) { return parse_json_object(text, 64); }
+Json parse(const char* text) { return parse_json_object(text, {}); }
 
 ChatRequest chat(const char* text) { return parse_chat_request(parse(text), make_context()); }
 CompletionRequest completion(const char* text) { return parse_completion_request(parse(text), make_context()); }
@@ -169,7 +169,7 @@ TEST_CASE("requests: messages are one printable line") {
 
 TEST_CASE("requests: JSON that is none, or too deep") {
   const auto refused = [](const std::string& text, int depth = 8) {
-    const ApiError error = error_of([&] { parse_json_object(text, depth); });
+    const ApiError error = error_of([&] { parse_json_object(text, {.depth = depth}); });
     return error.status() == 400 && error.code() == "invalid_json";
   };
   for (const char* text : {"", "x", "[]", "1", "{", "{}}", "{\"a\": 1e999}", "{\"a\": \"\xFF\"}", "{\"a\": NaN}"}) {
