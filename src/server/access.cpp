@@ -8,6 +8,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "src/server/http_head.h"
 
 namespace infer {
 namespace {
@@ -55,6 +56,22 @@ std::string host_of(std::string_view header) {
 bool is_address(const std::string& host) {
   unsigned char buffer[sizeof(in6_addr)];
   return inet_pton(AF_INET, host.c_str(), buffer) == 1 || inet_pton(AF_INET6, host.c_str(), buffer) == 1;
+}
+
+// Both in lower case. `entry` may be an origin, also written as a URL with a final slash, or a host.
+bool origin_matches(const std::string& origin, std::string entry) {
+  if (entry.ends_with('/')) entry.pop_back();
+  if (entry.find("://") != std::string::npos) return origin == entry;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!origin.starts_with(scheme)) continue;
+    const std::string_view from = std::string_view(origin).substr(scheme.size());
+    if (from == entry) return true;
+    // A port follows the host, also after the brackets of an IPv6 address.
+    const size_t end = from.rfind(':');
+    return end != std::string_view::npos && from.find(']', end) == std::string_view::npos &&
+           from.substr(0, end) == entry;
+  }
+  return false;
 }
 
 }  // namespace
@@ -115,7 +132,22 @@ bool origin_allowed(std::string_view origin, std::string_view host, const std::v
   const std::string from = lower(origin);
   if (from == "http://" + lower(host) || from == "https://" + lower(host)) return true;
   return std::any_of(allowed.begin(), allowed.end(),
-                     [&](const std::string& name) { return name == "*" || lower(name) == from; });
+                     [&](const std::string& entry) { return entry == "*" || origin_matches(from, lower(entry)); });
+}
+
+std::string allowed_request_headers(std::string_view asked) {
+  constexpr size_t kMaxHeaders = 64;
+  std::vector<std::string> names = {"authorization", "content-type"};
+  std::string text = "Authorization, Content-Type";
+  while (!asked.empty() && names.size() < kMaxHeaders) {
+    const size_t comma = std::min(asked.find(','), asked.size());
+    const std::string name = lower(trimmed(asked.substr(0, comma)));
+    asked.remove_prefix(std::min(comma + 1, asked.size()));
+    if (!is_token(name) || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    text += ", " + name;
+    names.push_back(name);
+  }
+  return text;
 }
 
 }  // namespace infer

@@ -26,7 +26,13 @@ bool is_loopback(std::string_view host);
 // ("*": all), each with any port.
 bool host_allowed(std::string_view header, std::string_view bound, const std::vector<std::string>& allowed);
 
-// Whether a page of this origin may call: it is listed ("*": all), or it is this server's own (`host`: Host header).
+// Whether a page of this origin may call: it is listed, or it is this server's own (`host`: Host header). Listed are
+// origins ("https://a.example:8443"), hosts, for both schemes and, where they name none, any port ("localhost",
+// "a.example:8443"), and "*" for all.
 bool origin_allowed(std::string_view origin, std::string_view host, const std::vector<std::string>& allowed);
+
+// The value of Access-Control-Allow-Headers: what every client sends, and what this one asks for. `asked`: the value of
+// Access-Control-Request-Headers; what is no name of a header in it is left out, and so is what exceeds 64 names.
+std::string allowed_request_headers(std::string_view asked);
 
 }  // namespace infer

@@ -122,7 +122,7 @@ bool ApiService::admit(const HttpHead& head, const std::string& peer, HttpRespon
     check_access(head, find_route(head.method, head.path));
     if (head.method != "OPTIONS") return true;
     add_cors_headers(head, response);
-    answer_preflight(response);
+    answer_preflight(head, response);
     return false;
   } catch (const ApiError& error) {
     add_cors_headers(head, response);
@@ -133,11 +133,12 @@ bool ApiService::admit(const HttpHead& head, const std::string& peer, HttpRespon
   }
 }
 
-void ApiService::answer_preflight(HttpResponse& response) {
+void ApiService::answer_preflight(const HttpHead& head, HttpResponse& response) {
   response.status = 204;
   response.content_type = "text/plain";
   response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-  response.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, Content-Type");
+  response.headers.emplace_back("Access-Control-Allow-Headers",
+                                allowed_request_headers(head.value("access-control-request-headers")));
   response.headers.emplace_back("Access-Control-Max-Age", "600");
   metrics_.responses.add("204");
 }
@@ -145,9 +146,10 @@ void ApiService::answer_preflight(HttpResponse& response) {
 void ApiService::add_cors_headers(const HttpHead& head, HttpResponse& response) const {
   const std::string* origin = head.find("origin");
   if (!origin || options_.cors_origins.empty()) return;
-  response.headers.emplace_back("Vary", "Origin");
+  response.headers.emplace_back("Vary", head.method == "OPTIONS" ? "Origin, Access-Control-Request-Headers" : "Origin");
   if (origin_allowed(*origin, "", options_.cors_origins)) {
     response.headers.emplace_back("Access-Control-Allow-Origin", *origin);
+    response.headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
   }
 }
 

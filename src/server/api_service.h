@@ -77,7 +77,7 @@ class ApiService : public HttpService {
   static const Route* find_route(const std::string& method, const std::string& path);
 
   void check_access(const HttpHead& head, const Route* route);
-  void answer_preflight(HttpResponse& response);
+  void answer_preflight(const HttpHead& head, HttpResponse& response);
   void add_cors_headers(const HttpHead& head, HttpResponse& response) const;
   void finish(Call& call, int status);
   void send_error(const ApiError& error, HttpResponse& response) const;

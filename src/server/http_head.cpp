@@ -19,10 +19,6 @@ bool is_token_character(char c) {
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_character);
-}
-
 bool is_visible(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F; }
 
 std::string lower(std::string_view text) {
@@ -92,6 +88,10 @@ void read_length(HttpHead& head) {
 }
 
 }  // namespace
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_character);
+}
 
 const std::string* HttpHead::find(std::string_view name) const {
   for (const auto& [other, text] : headers) {

@@ -36,6 +36,9 @@ struct HttpHead {
 // transfer codings other than chunked, 505 for versions other than 1.0 and 1.1.
 HttpHead parse_http_head(std::string_view text, const HeadLimits& limits);
 
+// A token of RFC 9110: the name of a header or method.
+bool is_token(std::string_view text);
+
 // The head as text for the library, without the headers that would make it do what no client of this server needs:
 // ranges, compressed responses.
 std::string head_text(const HttpHead& head);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -73,6 +74,32 @@ TEST_CASE("access: origins") {
   CHECK(origin_allowed("http://A.example", "x", {"http://a.example"}));
   CHECK(!origin_allowed("http://a.example.evil", "x", {"http://a.example"}));
   CHECK(origin_allowed("null", "x", {"*"}));
+  CHECK(origin_allowed("http://a.example", "x", {"http://a.example/"}));
+}
+
+TEST_CASE("access: origins of a host") {
+  for (const char* good : {"http://localhost", "http://localhost:3000", "https://LOCALHOST:1", "http://[::1]:3000"}) {
+    CAPTURE(good);
+    CHECK(origin_allowed(good, "x", {"localhost", "[::1]"}));
+  }
+  for (const char* bad : {"null", "localhost", "http://localhost.a", "http://a.localhost", "http://notlocalhost:3000",
+                          "ftp://localhost", "http://[::1", "http://[::2]:1"}) {
+    CAPTURE(bad);
+    CHECK(!origin_allowed(bad, "x", {"localhost", "[::1]"}));
+  }
+  CHECK(origin_allowed("https://localhost:3000", "x", {"localhost:3000"}));
+  CHECK(!origin_allowed("https://localhost:3001", "x", {"localhost:3000"}));
+}
+
+TEST_CASE("access: headers that a page may send") {
+  CHECK(allowed_request_headers("") == "Authorization, Content-Type");
+  CHECK(allowed_request_headers("authorization, X-Stainless-OS,content-type,x-stainless-os") ==
+        "Authorization, Content-Type, x-stainless-os");
+  CHECK(allowed_request_headers("x a, ,x:b,\"c\",x-d") == "Authorization, Content-Type, x-d");
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "x-" + std::to_string(i) + ",";
+  const std::string allowed = allowed_request_headers(many);
+  CHECK(std::count(allowed.begin(), allowed.end(), ',') == 63);
 }
 
 }  // namespace
