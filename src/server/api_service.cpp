@@ -128,7 +128,7 @@ bool ApiService::admit(const HttpHead& head, const std::string& peer, HttpRespon
     add_cors_headers(head, response);
     send_error(error, response);
     metrics_.rejected.add(error.code().empty() ? std::to_string(error.status()) : error.code());
-    refused(peer, error.status(), error.what());
+    refused(peer, &head, error.status(), error.what());
     return false;
   }
 }
@@ -153,10 +153,12 @@ void ApiService::add_cors_headers(const HttpHead& head, HttpResponse& response) 
   }
 }
 
-void ApiService::refused(const std::string& peer, int status, const std::string& reason) {
+void ApiService::refused(const std::string& peer, const HttpHead* head, int status, const std::string& reason) {
   metrics_.responses.add(std::to_string(status));
-  log_.write(status == 0 ? LogLevel::kError : LogLevel::kInfo, "refused",
-             {{"peer", peer}, {"status", status}, {"reason", reason}});
+  Json fields = {{"peer", peer}};
+  if (head) fields.update({{"method", head->method}, {"path", head->path}});
+  fields.update({{"status", status}, {"reason", reason}});
+  log_.write(status == 0 ? LogLevel::kError : LogLevel::kInfo, "refused", fields);
 }
 
 void ApiService::send_error(const ApiError& error, HttpResponse& response) const {

@@ -52,7 +52,7 @@ class ApiService : public HttpService {
 
   bool admit(const HttpHead& head, const std::string& peer, HttpResponse& response) override;
   void handle(HttpRequest request, HttpResponse& response) override;
-  void refused(const std::string& peer, int status, const std::string& reason) override;
+  void refused(const std::string& peer, const HttpHead* head, int status, const std::string& reason) override;
 
  private:
   // A request on its way through a route, with what the log will say of it.

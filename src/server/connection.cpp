@@ -13,8 +13,10 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLinger{1};    // for what the client is still sending
-constexpr size_t kMaxLingerBytes = 16 << 20;  // and how much of it
+constexpr std::chrono::seconds kLinger{1};                // for what the client is still sending
+constexpr size_t kMaxLingerBytes = 16 << 20;              // and how much of it
+constexpr std::string_view kResponseStart = "HTTP/1.1 ";  // of every response
+constexpr size_t kSmallRead = 4096;                       // bytes; less is read through the buffer
 
 int milliseconds_until(steady_clock::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
@@ -22,9 +24,6 @@ int milliseconds_until(steady_clock::time_point until) {
 }
 
 }  // namespace
-
-Connection::Connection(int socket, TlsContext* tls, const ConnectionTimeouts& timeouts)
-    : socket_(socket), tls_(tls ? tls->accept(socket) : nullptr), timeouts_(timeouts) {}
 
 Connection::~Connection() { ::close(socket_); }
 
@@ -50,7 +49,8 @@ bool Connection::wait(short events, Time until) const {
 }
 
 bool Connection::open() {
-  if (!tls_) return true;
+  if (!tls_context_) return true;
+  tls_ = tls_context_->accept(socket_);
   const Time until = steady_clock::now() + timeouts_.read;
   for (;;) {
     TlsSession::Wants wants = TlsSession::kFailed;
@@ -74,7 +74,10 @@ ssize_t Connection::receive(char* data, size_t size, Time until) {
       if (errno == EINTR) continue;
       if (errno != EAGAIN && errno != EWOULDBLOCK) return -1;
     }
-    if (!wait(wanted, until)) return -1;
+    if (!wait(wanted, until)) {
+      read_timed_out_ = true;
+      return -1;
+    }
   }
 }
 
@@ -94,6 +97,7 @@ bool Connection::wait_for_request(std::chrono::seconds timeout) {
 
 Connection::Head Connection::read_head(size_t max_bytes, std::string& head) {
   read_until_ = steady_clock::now() + timeouts_.read;
+  read_timed_out_ = probed_ = responding_ = false;
   constexpr std::string_view kEnd = "\r\n\r\n";
   // Empty lines before a request are passed over.
   for (size_t searched = 0;;) {
@@ -107,13 +111,19 @@ Connection::Head Connection::read_head(size_t max_bytes, std::string& head) {
     const size_t unread = buffer_.size() - at_;
     if (unread >= max_bytes) return Head::kTooLong;
     searched = unread < kEnd.size() ? 0 : unread - kEnd.size() + 1;
-    if (!fill(read_until_)) return steady_clock::now() >= read_until_ ? Head::kTimeout : Head::kClosed;
+    if (!fill(read_until_)) return read_timed_out_ ? Head::kTimeout : Head::kClosed;
   }
 }
 
 ssize_t Connection::read(char* data, size_t size) {
   if (size == 0) return 0;
-  if (!has_unread()) return receive(data, size, read_until_);
+  // Also where bytes are there: they may come one by one, or without end.
+  if (steady_clock::now() >= read_until_) {
+    read_timed_out_ = true;
+    return -1;
+  }
+  if (!has_unread() && size >= kSmallRead) return receive(data, size, read_until_);
+  if (!has_unread() && !fill(read_until_)) return read_timed_out_ ? -1 : 0;
   const size_t n = std::min(size, buffer_.size() - at_);
   buffer_.copy(data, n, at_);
   at_ += n;
@@ -121,6 +131,15 @@ ssize_t Connection::read(char* data, size_t size) {
 }
 
 bool Connection::write(std::string_view data) {
+  responding_ = true;
+  const size_t ahead = std::min(sent_ahead_, data.size());
+  sent_ahead_ -= ahead;
+  return send_all(data.substr(ahead));
+}
+
+bool Connection::write_continue() { return send_all("HTTP/1.1 100 Continue\r\n\r\n"); }
+
+bool Connection::send_all(std::string_view data) {
   while (!data.empty()) {
     const Time until = steady_clock::now() + timeouts_.write;
     ssize_t n = -1;
@@ -143,9 +162,18 @@ bool Connection::write(std::string_view data) {
   return true;
 }
 
-bool Connection::peer_gone() const {
+bool Connection::peer_gone() {
   pollfd state = {socket_, POLLRDHUP, 0};
-  return poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+  if (poll(&state, 1, 0) <= 0) return false;
+  if ((state.revents & (POLLHUP | POLLERR)) != 0) return true;
+  if (probed_) return false;
+  probed_ = true;
+  if (!responding_) {
+    sent_ahead_ = kResponseStart.size();
+    return !send_all(kResponseStart);
+  }
+  if (probe_) probe_();
+  return false;
 }
 
 void Connection::close_gently() {

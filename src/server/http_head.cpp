@@ -21,6 +21,10 @@ bool is_token_character(char c) {
 
 bool is_visible(char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F; }
 
+bool is_line_of_text(std::string_view line) {
+  return std::all_of(line.begin(), line.end(), [](char c) { return is_visible(c) || c == '\t'; });
+}
+
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -40,7 +44,7 @@ std::string_view take_line(std::string_view& text, const HeadLimits& limits, int
   if (end > limits.line_bytes)
     throw bad(too_long, concat("lines of at most ", limits.line_bytes, " bytes, found ", end));
   const std::string_view line = text.substr(0, end);
-  if (!std::all_of(line.begin(), line.end(), [](char c) { return is_visible(c) || c == '\t'; })) {
+  if (!is_line_of_text(line)) {
     throw bad(400, "printable characters in the request's head, found others");
   }
   text.remove_prefix(end + 2);
@@ -93,6 +97,11 @@ bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_character);
 }
 
+bool is_header_line(std::string_view line) {
+  const size_t colon = line.find(':');
+  return colon != std::string_view::npos && is_token(line.substr(0, colon)) && is_line_of_text(line);
+}
+
 const std::string* HttpHead::find(std::string_view name) const {
   for (const auto& [other, text] : headers) {
     if (other == name) return &text;
@@ -112,15 +121,14 @@ HttpHead parse_http_head(std::string_view text, const HeadLimits& limits) {
   for (;;) {
     const std::string_view line = take_line(text, limits, 431);
     if (line.empty()) break;
+    if (!is_header_line(line)) throw bad(400, "NAME: VALUE in a header, found " + printable(line, 60));
     const size_t colon = line.find(':');
-    if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
-      throw bad(400, "NAME: VALUE in a header, found " + printable(line, 60));
-    }
     if (head.headers.size() == limits.headers)
       throw bad(431, concat("at most ", limits.headers, " headers, found more"));
     head.headers.emplace_back(lower(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
   }
   read_length(head);
+  head.expects_continue = !head.http_1_0 && lower(head.value("expect")) == "100-continue";
   const auto is_host = [](const auto& header) { return header.first == "host"; };
   if (std::count_if(head.headers.begin(), head.headers.end(), is_host) != 1) {
     throw bad(400, "one Host header, found none or several");
@@ -131,7 +139,7 @@ HttpHead parse_http_head(std::string_view text, const HeadLimits& limits) {
 std::string head_text(const HttpHead& head) {
   std::string text = head.method + " " + head.target + (head.http_1_0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
   for (const auto& [name, value] : head.headers) {
-    if (name != "range" && name != "accept-encoding") text += name + ": " + value + "\r\n";
+    if (name != "range" && name != "accept-encoding" && name != "expect") text += name + ": " + value + "\r\n";
   }
   return text + "\r\n";
 }

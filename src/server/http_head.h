@@ -26,6 +26,8 @@ struct HttpHead {
   std::optional<uint64_t> content_length;
   bool chunked = false;
 
+  bool expects_continue = false;  // the client waits for "100 Continue" before it sends the body
+
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
   const std::string* find(std::string_view lower_case_name) const;  // the first, nullptr when there is none
   std::string_view value(std::string_view lower_case_name) const;   // "" when there is none
@@ -36,11 +38,13 @@ struct HttpHead {
 // transfer codings other than chunked, 505 for versions other than 1.0 and 1.1.
 HttpHead parse_http_head(std::string_view text, const HeadLimits& limits);
 
+// Whether a line without its end is NAME: VALUE, as headers and trailers are.
+bool is_header_line(std::string_view line);
 // A token of RFC 9110: the name of a header or method.
 bool is_token(std::string_view text);
 
-// The head as text for the library, without the headers that would make it do what no client of this server needs:
-// ranges, compressed responses.
+// The head as text for the library, without the headers that would make it do what no client of this server needs
+// (ranges, compressed responses) or what is done here (Expect).
 std::string head_text(const HttpHead& head);
 
 }  // namespace infer

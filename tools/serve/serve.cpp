@@ -100,8 +100,9 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   return served;
 }
 
-// Lets requests under way finish, until the time is over or another signal comes.
-void drain(HttpServer& http, ApiService& service, const StopSignals& signals, std::chrono::seconds timeout) {
+// Lets requests under way finish, until the time is over or another signal comes. False when some did not even end
+// when they were told to.
+bool drain(HttpServer& http, ApiService& service, const StopSignals& signals, std::chrono::seconds timeout) {
   service.drain();
   http.drain();
   const auto until = Clock::now() + timeout;
@@ -111,7 +112,7 @@ void drain(HttpServer& http, ApiService& service, const StopSignals& signals, st
   // Clients of what is left are told.
   service.cancel_all();
   http.wait_until_closed(std::chrono::seconds(2));
-  http.stop();
+  return http.stop(std::chrono::seconds(3));
 }
 
 }  // namespace
@@ -124,6 +125,8 @@ int run_serve(ServeOptions o) {
     for (std::string& key : split_api_keys(keys)) o.api.keys.push_back(std::move(key));
   }
   check(o);
+  // A model that is missing or damaged is refused before anyone is told to connect.
+  GgufFile::open(o.model.model, {.map_data = false});
   o.api.bound_host = o.http.host;
   o.api.admission.running = o.parallel;
   o.api.request_timeout = seconds(o.request_timeout);
@@ -156,7 +159,11 @@ int run_serve(ServeOptions o) {
 
   signals.wait();
   log.write(LogLevel::kInfo, "stopping", {{"timeout", o.drain_timeout}});
-  drain(http, service, signals, seconds(o.drain_timeout));
+  if (!drain(http, service, signals, seconds(o.drain_timeout))) {
+    // Their threads use what would be destroyed on the way out.
+    log.write(LogLevel::kError, "stopped", {{"reason", "requests under way did not end in time and were abandoned"}});
+    std::_Exit(1);
+  }
   service.close_model();
   log.write(LogLevel::kInfo, "stopped", Json::object());
   return failed ? 1 : 0;

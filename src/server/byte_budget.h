@@ -1,0 +1,48 @@
+// Bytes that may be held at a time, by whoever asks: what bounds the memory of requests under way. Any thread; shares
+// must not outlive their budget.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <utility>
+
+namespace infer {
+
+class ByteBudget {
+ public:
+  explicit ByteBudget(size_t limit) : limit_(limit) {}
+
+  // Bytes taken from a budget; gives them back when it is destroyed.
+  class Share {
+   public:
+    Share() = default;
+    explicit Share(ByteBudget& budget) : budget_(&budget) {}
+    Share(Share&& other) noexcept
+        : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    Share& operator=(Share&& other) noexcept;
+    ~Share() { release(); }
+
+    // Takes further bytes if they are there at once. The first bytes of all are always there, however many.
+    bool try_grow(size_t bytes);
+    // As try_grow(), but waits for them; false when that takes longer.
+    bool grow(size_t bytes, std::chrono::milliseconds timeout);
+    // No effect without a budget.
+    void release();
+
+   private:
+    bool take_locked(size_t bytes);
+
+    ByteBudget* budget_ = nullptr;
+    size_t bytes_ = 0;
+  };
+
+ private:
+  const size_t limit_;
+  std::mutex mutex_;
+  std::condition_variable released_;
+  size_t taken_ = 0;  // guarded by mutex_
+};
+
+}  // namespace infer
