@@ -1,6 +1,7 @@
 #include "src/server/engine_thread.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "ggml-like/error.h"
@@ -47,27 +48,34 @@ void EngineThread::submit(std::shared_ptr<Generation> generation) {
   work_.notify_one();
 }
 
-void EngineThread::cancel(std::shared_ptr<Generation> generation) {
+void EngineThread::cancel(Generation& generation) noexcept {
+  generation.cancelled = true;
   {
     const std::lock_guard lock(mutex_);
-    cancelled_.push_back(std::move(generation));
+    some_cancelled_ = true;
   }
   work_.notify_one();
 }
 
 void EngineThread::run() {
   for (;;) {
-    std::vector<std::shared_ptr<Generation>> submitted, cancelled;
-    bool stopping = false;
+    std::vector<std::shared_ptr<Generation>> submitted;
+    bool stopping = false, some_cancelled = false;
     {
       std::unique_lock lock(mutex_);
-      work_.wait(lock, [&] { return stopping_ || !submitted_.empty() || !cancelled_.empty() || !choices_.empty(); });
+      work_.wait(lock, [&] { return stopping_ || !submitted_.empty() || some_cancelled_ || !choices_.empty(); });
       submitted.swap(submitted_);
-      cancelled.swap(cancelled_);
+      some_cancelled = std::exchange(some_cancelled_, false);
       stopping = stopping_;
     }
-    for (const auto& generation : submitted) start(generation);
-    for (const auto& generation : cancelled) stop(generation, FinishReason::kCancelled);
+    for (const auto& generation : submitted) {
+      try {
+        start(generation);
+      } catch (const std::bad_alloc&) {
+        abandon(*generation);
+      }
+    }
+    if (some_cancelled) stop_cancelled();
     if (stopping) {
       while (!choices_.empty()) stop(choices_.begin()->second.generation, FinishReason::kCancelled);
     }
@@ -120,6 +128,31 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
     error = refused.what();
   }
   if (!error.empty()) stop(generation, FinishReason::kError, error);
+}
+
+void EngineThread::abandon(Generation& generation) {
+  if (const auto found = ids_.find(&generation); found != ids_.end()) {
+    for (const RequestId id : found->second) choices_.erase(id);
+    ids_.erase(found);
+  }
+  AnswerEvent event;
+  event.choice = generation.first_choice;
+  event.finished = FinishReason::kError;
+  try {
+    event.error = "[memory] not enough memory for this request";
+    generation.answers->push(std::move(event));
+  } catch (const std::bad_alloc&) {
+    // The request ends when its time is over.
+  }
+}
+
+void EngineThread::stop_cancelled() {
+  const auto is_cancelled = [](const auto& entry) { return entry.second.generation->cancelled.load(); };
+  for (;;) {
+    const auto found = std::find_if(choices_.begin(), choices_.end(), is_cancelled);
+    if (found == choices_.end()) return;
+    stop(std::shared_ptr<Generation>(found->second.generation), FinishReason::kCancelled);
+  }
 }
 
 void EngineThread::stop(const std::shared_ptr<Generation>& generation, FinishReason reason, const std::string& error) {

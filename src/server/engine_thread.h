@@ -29,8 +29,8 @@ class EngineThread {
   // Any thread. Events arrive for every choice until each is finished; an error of this prompt alone arrives as kError.
   // DRY breakers that nobody has asked for before are built here, on the caller's thread: a pass over the vocabulary.
   void submit(std::shared_ptr<Generation> generation);
-  // Any thread. What is not finished ends with kCancelled before the next step.
-  void cancel(std::shared_ptr<Generation> generation);
+  // Any thread. What is not finished ends with kCancelled before the next step. Does not allocate: destructors call it.
+  void cancel(Generation& generation) noexcept;
 
   // Immutable, for any thread.
   const Tokenizer& tokenizer() const { return engine_->tokenizer(); }
@@ -68,6 +68,9 @@ class EngineThread {
 
   void run();
   void start(const std::shared_ptr<Generation>& generation);
+  // What start() left of a generation for which there was no memory.
+  void abandon(Generation& generation);
+  void stop_cancelled();
   void stop(const std::shared_ptr<Generation>& generation, FinishReason reason, const std::string& error = "");
   void step();
   void take_logits(RequestId id, int64_t position, std::span<const float> logits);
@@ -94,8 +97,9 @@ class EngineThread {
 
   std::mutex mutex_;
   std::condition_variable work_;
-  std::vector<std::shared_ptr<Generation>> submitted_, cancelled_;  // guarded by mutex_
-  bool stopping_ = false;                                           // guarded by mutex_
+  std::vector<std::shared_ptr<Generation>> submitted_;  // guarded by mutex_
+  bool some_cancelled_ = false;                         // guarded by mutex_
+  bool stopping_ = false;                               // guarded by mutex_
 
   std::thread thread_;  // last: it uses all of the above
 };

@@ -2,6 +2,7 @@
 // Generation, gives it to the EngineThread and reads from the queue; several generations may share one.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -51,7 +52,7 @@ class AnswerQueue {
   std::vector<AnswerEvent> events_;
 };
 
-// Constant once it is given to the EngineThread, which tells the ticket what becomes of it.
+// Constant once it is given to the EngineThread, which tells the ticket what becomes of it, save for `cancelled`.
 struct Generation {
   std::vector<TokenId> prompt;
   GenerationParams params;
@@ -65,6 +66,7 @@ struct Generation {
   Clock::time_point arrived;
   std::shared_ptr<Admission::Ticket> ticket;  // of the request; null: none is needed
   int32_t max_running = 0;                    // see Request
+  std::atomic<bool> cancelled = false;
 };
 
 }  // namespace infer

@@ -13,7 +13,7 @@ constexpr std::chrono::milliseconds kLook{50};
 
 GenerationRun::~GenerationRun() {
   for (size_t i = 0; i < n_submitted_; ++i) {
-    if (unfinished_[i] > 0) engine_.cancel(generations_[i]);
+    if (unfinished_[i] > 0) engine_.cancel(*generations_[i]);
   }
 }
 

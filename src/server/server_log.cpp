@@ -48,11 +48,19 @@ std::string log_line(LogLevel level, std::string_view event, const Json& fields,
   return line;
 }
 
-void ServerLog::write(LogLevel level, std::string_view event, const Json& fields) {
+void ServerLog::write(LogLevel level, std::string_view event, const Json& fields) noexcept {
   if (!wants(level)) return;
-  const std::string line = log_line(level, event, fields, json_, time_now()) + "\n";
-  const std::lock_guard lock(mutex_);
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  try {
+    const std::string line = log_line(level, event, fields, json_, time_now()) + "\n";
+    const std::lock_guard lock(mutex_);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  } catch (const std::exception&) {
+    constexpr std::string_view kLost = "error log_line_lost reason=\"not enough memory\"\n";
+    constexpr std::string_view kLostJson =
+        "{\"level\":\"error\",\"event\":\"log_line_lost\",\"reason\":\"not enough memory\"}\n";
+    const std::string_view line = json_ ? kLostJson : kLost;
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  }
 }
 
 }  // namespace infer

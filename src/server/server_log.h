@@ -17,8 +17,9 @@ class ServerLog {
 
   bool wants(LogLevel level) const { return level <= level_; }
   // `event` is a word; `fields` an object of plain values. As text: `time level event name=value ...`; as JSON one
-  // object with "time", "level", "event" first. Untrusted text in it is made safe for a terminal.
-  void write(LogLevel level, std::string_view event, const Json& fields);
+  // object with "time", "level", "event" first. Untrusted text in it is made safe for a terminal. Where there is no
+  // memory for the line, one that says so takes its place.
+  void write(LogLevel level, std::string_view event, const Json& fields) noexcept;
 
  private:
   const LogLevel level_;

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "src/model/random_model.h"
+#include "tests/unit/server/loaded_service.h"
 
 namespace infer {
 namespace {
@@ -17,21 +17,7 @@ class Service {
   ~Service() { service_.close_model(); }
 
   void load() {
-    const auto path = std::filesystem::temp_directory_path() / ("infer_service_" + std::to_string(getpid()) + ".gguf");
-    write_random_model("tiny", "Q8_0", path.string());
-    EngineOptions options;
-    options.context = 256;
-    options.n_threads = 1;
-    options.max_sequences = 4;
-    options.embeddings = true;
-    auto served = std::make_unique<ServedModel>();
-    std::shared_ptr<Model> model = load_model(GgufFile::open(path.string()));
-    std::filesystem::remove(path);
-    served->name = "tiny";
-    served->fingerprint = model_fingerprint(model->file());
-    served->quantization = model_quantization(model->file());
-    served->engine =
-        std::make_unique<EngineThread>(std::make_unique<Engine>(model, options), metrics_, [](const std::string&) {});
+    auto served = test::random_served_model(metrics_);
     engine_ = served->engine.get();
     service_.set_model(std::move(served));
   }
@@ -45,7 +31,7 @@ class Service {
     const HttpHead head = parse_http_head(text + "\r\n", {});
     HttpResponse response;
     if (service_.admit(head, "peer", response)) {
-      service_.handle({head, body, "peer", [leaves] { return leaves; }}, response);
+      service_.handle({head, body, "peer", [leaves] { return leaves; }, {}}, response);
     }
     if (response.stream) {
       response.stream([&](std::string_view piece) {
@@ -135,7 +121,7 @@ TEST_CASE("api: what is cancelled gives its blocks back within two steps") {
     s.engine().submit(generation);
     while (generation->answers->wait(std::chrono::milliseconds(100)).empty()) {
     }
-    s.engine().cancel(generation);
+    s.engine().cancel(*generation);
     const int64_t before = s.metrics_.gauges().steps;
     int n_ended = 0;
     while (n_ended < 2) {
