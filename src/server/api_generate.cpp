@@ -88,6 +88,7 @@ std::unique_ptr<Generation> ApiService::make_generation(std::vector<TokenId> pro
 void ApiService::chat_completions(const CallPtr& call) {
   const ChatRequest request = parse_chat_request(body_of(*call), context());
   const RenderedText prompt = render_prompt(*model_, request.prompt);
+  check_length(prompt.text, "messages");
   const auto answering = std::make_shared<Answering>(*model_->engine);
   answering->chat = true;
   answering->params = request.generation;
@@ -109,6 +110,7 @@ void ApiService::completions(const CallPtr& call) {
   answering->params = request.generation;
   for (const Prompt& prompt : request.prompts) {
     const auto* text = std::get_if<std::string>(&prompt);
+    if (text) check_length(*text, "prompt");
     std::vector<TokenId> tokens = text ? encode_plain_prompt(tokenizer, *text) : std::get<std::vector<TokenId>>(prompt);
     if (request.echo) {
       answering->echoed[answering->run.n_choices()] = text ? *text : tokenizer.decode(tokens, false);
@@ -126,6 +128,7 @@ std::vector<std::vector<TokenId>> ApiService::encode_inputs(const std::vector<Pr
   std::vector<std::vector<TokenId>> encoded;
   for (const Prompt& input : inputs) {
     const auto* text = std::get_if<std::string>(&input);
+    if (text) check_length(*text, "input");
     encoded.push_back(text ? tokenizer.encode(*text, true, false) : std::get<std::vector<TokenId>>(input));
   }
   return encoded;
@@ -147,7 +150,7 @@ void ApiService::embeddings(const CallPtr& call) {
     generation->pooling = request.pooling.value_or(options_.pooling);
     run.add(std::move(generation));
   }
-  call->request.body.clear();
+  release_input(*call);
   run.start(admission_);
   std::vector<std::vector<float>> vectors(request.inputs.size());
   int64_t n_tokens = 0;
@@ -165,7 +168,7 @@ void ApiService::answer(const CallPtr& call, const std::shared_ptr<Answering>& a
   answering->head.created =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   answering->answers.resize(static_cast<size_t>(answering->run.n_choices()));
-  call->request.body.clear();
+  release_input(*call);
   if (log_.wants(LogLevel::kDebug)) {
     for (const auto& generation : answering->run.generations()) {
       answering->first_difference = recent_prompts_.add(generation->prompt, generation->params.cache_salt);

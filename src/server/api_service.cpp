@@ -3,12 +3,27 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "ggml-like/error.h"
 #include "src/server/stats.h"
 
 namespace infer {
 namespace {
+
+// Of bodies that are worked on at a time. Parsing and tokenizing take up to 70 times the bytes.
+constexpr size_t kInputBytes = 16 << 20;
+// From there on what a body took is worth giving back to the system.
+constexpr size_t kLargeBody = 1 << 20;
+constexpr std::chrono::milliseconds kLook{50};  // how soon a client that left, or the end, is noticed
+
+void return_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 int64_t unix_time() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -34,7 +49,12 @@ ApiError translate(const std::exception& error) {
 }  // namespace
 
 ApiService::ApiService(const ApiOptions& options, Metrics& metrics, ServerLog& log)
-    : options_(options), metrics_(metrics), log_(log), admission_(options.admission), instance_(random_seed()) {}
+    : options_(options),
+      metrics_(metrics),
+      log_(log),
+      admission_(options.admission),
+      input_(kInputBytes),
+      instance_(random_seed()) {}
 
 ApiService::~ApiService() = default;
 
@@ -171,7 +191,8 @@ void ApiService::send_error(const ApiError& error, HttpResponse& response) const
 }
 
 void ApiService::handle(HttpRequest request, HttpResponse& response) {
-  const CallPtr call(new Call{std::move(request), response, {}, Clock::now(), {}, {}});
+  const bool large = request.body.size() >= kLargeBody;
+  const CallPtr call(new Call{std::move(request), response, {}, Clock::now(), {}, {}, {}});
   const HttpHead& head = call->request.head;
   const std::string id = new_id("req-");
   call->log = {{"id", id}, {"peer", call->request.peer}, {"method", head.method}, {"path", head.path}};
@@ -194,6 +215,8 @@ void ApiService::handle(HttpRequest request, HttpResponse& response) {
     call->log["error"] = error.what();
     finish(*call, error.status());
   }
+  release_input(*call);
+  if (large) return_memory();
 }
 
 void ApiService::finish(Call& call, int status) {
@@ -213,11 +236,26 @@ std::string ApiService::new_id(const char* prefix) {
   return prefix + std::string(digits);
 }
 
-Json ApiService::body_of(const Call& call) const {
+Json ApiService::body_of(Call& call) {
+  const std::string& body = call.request.body;
+  call.input = ByteBudget::Share(input_);
+  while (!call.input.grow(body.size(), kLook)) {
+    if (call.request.client_gone()) throw ApiError(kClientGone, "client_error", "the client closed the connection");
+    if (stopping_) throw ApiError(503, "server_error", "the server stops", "stopping");
+    if (Clock::now() >= call.arrived + options_.request_timeout) {
+      throw ApiError(504, "server_error", "the time for a request is over", "timeout");
+    }
+  }
   JsonLimits limits{.depth = options_.limits.max_depth};
   limits.object_members = std::max(limits.object_members, options_.limits.max_logit_biases + 1);
   limits.members = std::max(limits.members, 2 * limits.object_members);
-  return parse_json_object(call.request.body, limits);
+  return parse_json_object(body, limits);
+}
+
+void ApiService::release_input(Call& call) {
+  std::string().swap(call.request.body);
+  call.request.body_share.release();
+  call.input.release();
 }
 
 RequestContext ApiService::context() const {
@@ -285,26 +323,6 @@ void ApiService::models(const CallPtr& call) {
     return;
   }
   call->response.body = json_text({{"object", "list"}, {"data", Json::array({model_json()})}});
-}
-
-void ApiService::tokenize(const CallPtr& call) {
-  const TokenizeRequest request = parse_tokenize_request(body_of(*call));
-  const Tokenizer& tokenizer = model_->engine->tokenizer();
-  const std::vector<TokenId> tokens = tokenizer.encode(request.content, request.add_special, request.parse_special);
-  Json list = Json::array();
-  for (const TokenId token : tokens) {
-    if (request.with_pieces) {
-      list.push_back({{"id", token}, {"piece", tokenizer.piece(token, true)}});
-    } else {
-      list.push_back(token);
-    }
-  }
-  call->response.body = json_text({{"tokens", std::move(list)}});
-}
-
-void ApiService::detokenize(const CallPtr& call) {
-  const std::vector<TokenId> tokens = parse_detokenize_request(body_of(*call), context());
-  call->response.body = json_text({{"content", model_->engine->tokenizer().decode(tokens, true)}});
 }
 
 void ApiService::apply_template(const CallPtr& call) {

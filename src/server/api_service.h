@@ -65,6 +65,7 @@ class ApiService : public HttpService {
     // What cache salts of this request begin with. Those of another key, or of none, never begin so: the number of the
     // key ends at the colon, whatever the salt that follows.
     std::string cache_scope;
+    ByteBudget::Share input;  // while the body is being parsed and its texts are tokenized
   };
   using CallPtr = std::shared_ptr<Call>;
   struct Route {
@@ -87,12 +88,17 @@ class ApiService : public HttpService {
   void metrics(const CallPtr& call);
   void stats(const CallPtr& call);
   void models(const CallPtr& call);
-  void tokenize(const CallPtr& call);
-  void detokenize(const CallPtr& call);
   void apply_template(const CallPtr& call);
   void chat_completions(const CallPtr& call);
   void completions(const CallPtr& call);
   void embeddings(const CallPtr& call);
+
+  // api_tokenize.cpp
+  void tokenize(const CallPtr& call);
+  void detokenize(const CallPtr& call);
+  // Checks that a prompt's text is not longer than a context of the longest tokens before it is tokenized. `param`
+  // names the member of the request that holds it.
+  void check_length(std::string_view text, const char* param) const;
 
   // api_generate.cpp
   struct Answering;
@@ -107,7 +113,10 @@ class ApiService : public HttpService {
   GenerationRun::Watch watch(const Call& call) const;
   void log_answers(Call& call, const Answering& answering) const;
 
-  Json body_of(const Call& call) const;
+  // Waits until the body may take part in the work that bodies may cause at a time.
+  Json body_of(Call& call);
+  // The body and what was made of it are no longer needed.
+  static void release_input(Call& call);
   Json model_json() const;
   RequestContext context() const;
   std::string new_id(const char* prefix);
@@ -116,6 +125,7 @@ class ApiService : public HttpService {
   Metrics& metrics_;
   ServerLog& log_;
   Admission admission_;
+  ByteBudget input_;  // bytes of bodies that are parsed and tokenized at a time
   RecentPrompts recent_prompts_;
   std::unique_ptr<ServedModel> model_;  // set once, before ready_
   std::atomic<bool> ready_ = false, draining_ = false, stopping_ = false;

@@ -140,6 +140,7 @@ struct Tokenizer::Impl {
     piece_begin.push_back(0);
     for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
       pieces += piece_of(vocabulary, vocabulary.tokens[id].text, special.attributes[id]);
+      max_piece_bytes = std::max(max_piece_bytes, pieces.size() - piece_begin.back());
       piece_begin.push_back(pieces.size());
     }
   }
@@ -155,6 +156,7 @@ struct Tokenizer::Impl {
   std::unique_ptr<TokenizerAlgorithm> algorithm;
   std::string pieces;               // of all tokens, with specials shown
   std::vector<size_t> piece_begin;  // [n_tokens + 1]
+  size_t max_piece_bytes = 0;
 };
 
 Tokenizer::Tokenizer(Vocabulary vocabulary) : impl_(std::make_unique<Impl>(std::move(vocabulary))) {
@@ -218,6 +220,8 @@ std::string Tokenizer::decode(std::span<const TokenId> tokens, bool show_special
 }
 
 TokenId Tokenizer::n_tokens() const { return static_cast<TokenId>(impl_->vocabulary.tokens.size()); }
+
+size_t Tokenizer::max_piece_bytes() const { return impl_->max_piece_bytes; }
 
 TokenId Tokenizer::find(std::string_view text) const { return impl_->index.find(text); }
 

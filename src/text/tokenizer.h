@@ -41,6 +41,7 @@ class Tokenizer {
   std::string decode(std::span<const TokenId> tokens, bool show_special) const;
 
   TokenId n_tokens() const;
+  size_t max_piece_bytes() const;             // of the longest piece
   TokenId find(std::string_view text) const;  // by the text as stored; kNoToken when there is none
   bool is_eog(TokenId token) const;           // ends generation
   bool is_control(TokenId token) const;       // control or unknown: hidden from plain text
