@@ -13,7 +13,7 @@
 namespace infer {
 namespace {
 
-// Of bodies that are worked on at a time. Parsing and tokenizing take up to 70 times the bytes.
+// Of bodies that are worked on at a time: parsing and tokenizing take many times the bytes of a body.
 constexpr size_t kInputBytes = 16 << 20;
 // From there on what a body took is worth giving back to the system.
 constexpr size_t kLargeBody = 1 << 20;

@@ -77,7 +77,9 @@ std::function<int()> define_serve(CLI::App& app) {
       ->take_all()
       ->group("Network")
       ->type_name("NAME");
-  app.add_option("--cors-origin", o->api.cors_origins, "Origin whose web pages may call; *: any (may be repeated)")
+  app.add_option(
+         "--cors-origin", o->api.cors_origins,
+         "Origin or host whose web pages may call, such as https://app.example or localhost; *: any (may be repeated)")
       ->take_all()
       ->group("Network")
       ->type_name("ORIGIN");
