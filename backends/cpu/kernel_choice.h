@@ -1,5 +1,5 @@
-// Some types have two matmul kernels on a level: equal to the bit, but which one is faster with a single token depends on
-// the processor's prefetchers. A KernelChoice measures both on this machine, once, and only for types that are used.
+// Some types have two matmul kernels on a level: equal to the bit, but which one is faster with a single token depends
+// on the processor's prefetchers. A KernelChoice measures both on this machine, once, and only for types that are used.
 #pragma once
 
 #include <memory>

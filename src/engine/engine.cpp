@@ -178,6 +178,12 @@ void Engine::cancel(RequestId id, FinishReason reason) {
   if (scheduler_->find(id)) scheduler_->take(id);
 }
 
+void Engine::reset() {
+  scheduler_->reset();
+  times_.clear();
+  pooled_.clear();
+}
+
 bool Engine::idle() const { return scheduler_->idle(); }
 
 // Lays the scheduled tokens out as the step's rows. Outputs: first the rows with logits, then those to be pooled, both

@@ -89,6 +89,9 @@ class Engine {
   [[nodiscard]] bool submit(Request request);
   // Tokens that may follow the known ones of a sequence, verified by its next step; the text does not depend on them.
   void propose(RequestId id, std::span<const TokenId> drafts) { scheduler_->propose(id, drafts); }
+  // Drops every request and all that the cache holds. The way on after std::bad_alloc has left submit(), cancel() or
+  // step() half done; throws it too, and may then be called again.
+  void reset();
   // Ends a request at once, of whatever stage; unknown ids are ignored. While its prompt is being computed, a request
   // takes its choices with it; afterwards each goes on alone. Not from within a LogitsCallback.
   void cancel(RequestId id, FinishReason reason = FinishReason::kCancelled);

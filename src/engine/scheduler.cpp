@@ -42,6 +42,18 @@ Scheduler::Scheduler(const SchedulerConfig& config, std::vector<CacheGroup> grou
   }
 }
 
+void Scheduler::reset() {
+  std::vector<BlockPool> pools;
+  for (const CacheGroup& group : groups_) pools.emplace_back(group.n_blocks);
+  pools_.swap(pools);
+  waiting_.clear();
+  running_.clear();
+  future_choices_.clear();
+  held_.clear();
+  sequences_.clear();
+  in_flight_ = false;
+}
+
 int64_t Scheduler::max_known() const {
   int64_t limit = config_.max_context;
   for (const CacheGroup& group : groups_) limit = std::min(limit, int64_t{group.n_blocks} * kBlockTokens);

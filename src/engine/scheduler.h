@@ -135,6 +135,10 @@ class Scheduler {
   // commit().
   void forget(uint64_t conversation);
 
+  // Drops every sequence and all that conversations and the prefix cache hold; the statistics stay. Whatever call was
+  // left half done by an exception, the scheduler is as good as new. Throws std::bad_alloc; then nothing has happened.
+  void reset();
+
   // Hands over a finished sequence. Not between schedule() and commit().
   std::unique_ptr<Sequence> take(RequestId id);
 

@@ -19,12 +19,8 @@ ApiError too_many(const std::string& message, const std::string& code, int retry
 
 }  // namespace
 
-Admission::Ticket::Ticket(Admission& admission, int64_t answers, int64_t places, int64_t prompt_tokens)
-    : admission_(admission),
-      places_at_most_(places),
-      entered_(std::chrono::steady_clock::now()),
-      answers_(answers),
-      waiting_tokens_(prompt_tokens) {}
+Admission::Ticket::Ticket(Admission& admission, int64_t places)
+    : admission_(admission), places_at_most_(places), entered_(std::chrono::steady_clock::now()) {}
 
 Admission::Ticket::~Ticket() {
   const std::lock_guard lock(admission_.mutex_);
@@ -64,6 +60,8 @@ int64_t Admission::places_of(int64_t answers) const {
 
 std::shared_ptr<Admission::Ticket> Admission::enter(int64_t answers, int64_t prompt_tokens) {
   const int64_t places = places_of(answers);
+  // Before the lock, which the ticket's own end takes too: when an allocation fails, and when the queue is full.
+  std::shared_ptr<Ticket> ticket(new Ticket(*this, places));
   const std::lock_guard lock(mutex_);
   if (in_flight_ + places > limits_.running + limits_.waiting) {
     throw too_many(concat("the queue is full: at most ", limits_.waiting, " answers wait; try again later"),
@@ -74,7 +72,8 @@ std::shared_ptr<Admission::Ticket> Admission::enter(int64_t answers, int64_t pro
         concat("the queue is full: at most ", limits_.waiting_tokens, " tokens of prompts wait; try again later"),
         "queue_tokens_full", retry_after_locked());
   }
-  std::shared_ptr<Ticket> ticket(new Ticket(*this, answers, places, prompt_tokens));
+  ticket->answers_ = answers;
+  ticket->waiting_tokens_ = prompt_tokens;
   in_flight_ += places;
   waiting_tokens_ += prompt_tokens;
   return ticket;

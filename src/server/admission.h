@@ -42,13 +42,14 @@ class Admission {
 
    private:
     friend class Admission;
-    Ticket(Admission& admission, int64_t answers, int64_t places, int64_t prompt_tokens);
+    // Holds nothing yet.
+    Ticket(Admission& admission, int64_t places);
     void set_answers_locked(int64_t answers);
 
     Admission& admission_;
     const int64_t places_at_most_;
     const std::chrono::steady_clock::time_point entered_;
-    int64_t answers_, waiting_tokens_;  // not yet ended, not yet started; guarded by the admission's mutex
+    int64_t answers_ = 0, waiting_tokens_ = 0;  // not yet ended, not yet started; guarded by the admission's mutex
   };
 
   // A place for a request of so many answers to prompts of so many tokens together. Throws ApiError (429) with a time

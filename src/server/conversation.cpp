@@ -99,7 +99,7 @@ Json object_of(const std::string& text) {
   constexpr int kMaxDepth = 64;
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
   try {
-    return parse_json_object(text, kMaxDepth);
+    return parse_json_object(text, {.depth = kMaxDepth});
   } catch (const ApiError&) {
     return nullptr;
   }

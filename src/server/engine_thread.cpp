@@ -10,6 +10,8 @@
 namespace infer {
 namespace {
 
+constexpr std::chrono::milliseconds kResetInterval{200};
+
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
 }  // namespace
@@ -58,39 +60,58 @@ void EngineThread::cancel(Generation& generation) noexcept {
 }
 
 void EngineThread::run() {
-  for (;;) {
-    std::vector<std::shared_ptr<Generation>> submitted;
-    bool stopping = false, some_cancelled = false;
-    {
-      std::unique_lock lock(mutex_);
-      work_.wait(lock, [&] { return stopping_ || !submitted_.empty() || some_cancelled_ || !choices_.empty(); });
-      submitted.swap(submitted_);
-      some_cancelled = std::exchange(some_cancelled_, false);
-      stopping = stopping_;
-    }
-    for (const auto& generation : submitted) {
-      try {
-        start(generation);
-      } catch (const std::bad_alloc&) {
-        abandon(*generation);
-      }
-    }
-    if (some_cancelled) stop_cancelled();
-    if (stopping) {
-      while (!choices_.empty()) stop(choices_.begin()->second.generation, FinishReason::kCancelled);
-    }
-    publish();
-    if (stopping) return;
-    if (choices_.empty()) continue;
+  for (bool stopping = false; !stopping;) {
+    const Work work = wait_for_work();
+    stopping = work.stopping;
     try {
-      step();
+      advance(work);
+    } catch (const std::bad_alloc&) {
+      drop_everything(work);
     } catch (const std::exception& error) {
-      failure_ = error.what();
-      while (!choices_.empty()) stop(choices_.begin()->second.generation, FinishReason::kError, failure_);
-      publish();
+      try {
+        failure_ = error.what();
+        stop_all(FinishReason::kError, failure_);
+        publish();
+      } catch (const std::bad_alloc&) {
+        drop_everything(work);
+      }
       on_failure_(failure_);
     }
   }
+}
+
+EngineThread::Work EngineThread::wait_for_work() {
+  Work work;
+  std::unique_lock lock(mutex_);
+  const auto some = [&] { return stopping_ || !submitted_.empty() || some_cancelled_ || !choices_.empty(); };
+  // What a dirty engine holds shows in the metrics until it is reset.
+  if (engine_is_dirty_) work_.wait_for(lock, kResetInterval, some);
+  else work_.wait(lock, some);
+  work.submitted.swap(submitted_);
+  work.some_cancelled = std::exchange(some_cancelled_, false);
+  work.stopping = stopping_;
+  return work;
+}
+
+void EngineThread::advance(const Work& work) {
+  if (engine_is_dirty_) engine_->reset();
+  engine_is_dirty_ = false;
+  for (const auto& generation : work.submitted) start(generation);
+  if (work.some_cancelled) stop_cancelled();
+  if (work.stopping) stop_all(FinishReason::kCancelled);
+  publish();
+  if (!choices_.empty()) step();
+}
+
+void EngineThread::drop_everything(const Work& work) noexcept {
+  for (const auto& [queue, event] : events_) queue->run_out_of_memory();
+  for (const auto& [id, choice] : choices_) choice.generation->answers->run_out_of_memory();
+  for (const auto& generation : work.submitted) generation->answers->run_out_of_memory();
+  events_.clear();
+  scorings_.clear();
+  choices_.clear();
+  ids_.clear();
+  engine_is_dirty_ = failure_.empty();
 }
 
 void EngineThread::start(const std::shared_ptr<Generation>& generation) {
@@ -124,26 +145,10 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   std::string error = failure_;
   try {
     if (error.empty() && !engine_->submit(std::move(request))) error = "[engine] the queue is full";
-  } catch (const std::exception& refused) {
+  } catch (const Error& refused) {
     error = refused.what();
   }
   if (!error.empty()) stop(generation, FinishReason::kError, error);
-}
-
-void EngineThread::abandon(Generation& generation) {
-  if (const auto found = ids_.find(&generation); found != ids_.end()) {
-    for (const RequestId id : found->second) choices_.erase(id);
-    ids_.erase(found);
-  }
-  AnswerEvent event;
-  event.choice = generation.first_choice;
-  event.finished = FinishReason::kError;
-  try {
-    event.error = "[memory] not enough memory for this request";
-    generation.answers->push(std::move(event));
-  } catch (const std::bad_alloc&) {
-    // The request ends when its time is over.
-  }
 }
 
 void EngineThread::stop_cancelled() {
@@ -153,6 +158,10 @@ void EngineThread::stop_cancelled() {
     if (found == choices_.end()) return;
     stop(std::shared_ptr<Generation>(found->second.generation), FinishReason::kCancelled);
   }
+}
+
+void EngineThread::stop_all(FinishReason reason, const std::string& error) {
+  while (!choices_.empty()) stop(std::shared_ptr<Generation>(choices_.begin()->second.generation), reason, error);
 }
 
 void EngineThread::stop(const std::shared_ptr<Generation>& generation, FinishReason reason, const std::string& error) {

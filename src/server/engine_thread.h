@@ -67,10 +67,19 @@ class EngineThread {
   };
 
   void run();
+  // What handlers gave since the last call, when there is something to do.
+  struct Work {
+    std::vector<std::shared_ptr<Generation>> submitted;
+    bool some_cancelled = false, stopping = false;
+  };
+  Work wait_for_work();
+  // Begins and ends what `work` says and makes one step.
+  void advance(const Work& work);
   void start(const std::shared_ptr<Generation>& generation);
-  // What start() left of a generation for which there was no memory.
-  void abandon(Generation& generation);
   void stop_cancelled();
+  void stop_all(FinishReason reason, const std::string& error = "");
+  // After an allocation failed somewhere in advance(): ends all requests with std::bad_alloc, the submitted ones too.
+  void drop_everything(const Work& work) noexcept;
   void stop(const std::shared_ptr<Generation>& generation, FinishReason reason, const std::string& error = "");
   void step();
   void take_logits(RequestId id, int64_t position, std::span<const float> logits);
@@ -93,7 +102,8 @@ class EngineThread {
   std::vector<std::pair<std::shared_ptr<AnswerQueue>, AnswerEvent>> events_;  // of the step under way
   std::vector<Scoring> scorings_;                                             // of the step under way
   RequestId last_id_ = 0;
-  std::string failure_;  // why the engine can do nothing more
+  std::string failure_;           // why the engine can do nothing more
+  bool engine_is_dirty_ = false;  // an allocation failed in the middle of its work: it is to be reset before any other
 
   std::mutex mutex_;
   std::condition_variable work_;

@@ -44,12 +44,16 @@ class AnswerQueue {
  public:
   void push(AnswerEvent event);
   // Everything that came since the last call; waits up to `timeout` for something.
+  // Throws std::bad_alloc once run_out_of_memory() was called.
   std::vector<AnswerEvent> wait(std::chrono::milliseconds timeout);
+  // No more events come, for want of memory. Allocates nothing.
+  void run_out_of_memory() noexcept;
 
  private:
   std::mutex mutex_;
   std::condition_variable some_;
-  std::vector<AnswerEvent> events_;
+  std::vector<AnswerEvent> events_;  // guarded by mutex_
+  bool out_of_memory_ = false;       // guarded by mutex_
 };
 
 // Constant once it is given to the EngineThread, which tells the ticket what becomes of it, save for `cancelled`.

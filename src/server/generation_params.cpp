@@ -143,7 +143,8 @@ void read_samplers(const JsonFields& fields, SamplingParams& s) {
   size_t next = 0;  // of named
   for (const ChainStage& stage : kChain) {
     const std::string name = value->is_string() ? std::string(1, stage.letter) : std::string(stage.name);
-    if (next < named.size() && named[next] == name) {
+    const Json::string_t* given = next < named.size() ? named[next].get_ptr<const Json::string_t*>() : nullptr;
+    if (given && *given == name) {
       ++next;
     } else {
       stage.switch_off(s);

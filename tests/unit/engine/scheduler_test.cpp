@@ -447,3 +447,20 @@ TEST_CASE("cancellation_releases_everything_in_any_state") {
   CHECK(w.scheduler.pool(0).stats().used == 0);
   CHECK(finish_reason_name(w.sequence(2).finish_reason()) == "stop string");
 }
+
+TEST_CASE("a_reset_leaves_nothing_whatever_was_under_way") {
+  World w;
+  w.add(request(1, text(150), 8));
+  w.step();
+  w.add(request(2, text(40, 7), 8));
+  w.scheduler.schedule();  // a step that never ends
+  w.scheduler.reset();
+  CHECK(w.scheduler.idle());
+  CHECK(w.scheduler.find(1) == nullptr);
+  CHECK(w.scheduler.pool(0).stats().free == 64);
+  CHECK(w.scheduler.stats().steps > 0);
+  w.add(request(1, text(150), 3));
+  w.drain();
+  CHECK(w.sequence(1).generated().size() == 3);
+  CHECK(w.sequence(1).cached_prompt_tokens() == 0);
+}

@@ -9,7 +9,7 @@ namespace {
 ChatPromptRequest parsed(const std::string& messages, const std::string& more = "") {
   RequestContext context;
   context.n_vocab = 100;
-  return parse_conversation(parse_json_object("{\"messages\": " + messages + more + "}", 64), context);
+  return parse_conversation(parse_json_object("{\"messages\": " + messages + more + "}", {.depth = 64}), context);
 }
 
 // The member that is wrong.

@@ -22,7 +22,7 @@ RequestContext make_context() {
 }
 
 GenerationParams read(const char* text, int64_t least_tokens = 1) {
-  const Json body = parse_json_object(text, 64);
+  const Json body = parse_json_object(text, {.depth = 64});
   return read_generation(JsonFields(body), make_context(), least_tokens);
 }
 

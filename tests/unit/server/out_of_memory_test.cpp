@@ -110,6 +110,26 @@ TEST_CASE("out of memory: from some allocation of a request on, all fail") {
   CHECK(served.metrics_.gauges().blocks_used == 0);
 }
 
+TEST_CASE("out of memory: an allocation on the engine's thread fails, alone or with all that follow") {
+  std::unique_ptr<Served> served;
+  const std::string completions[] = {request("POST", "/v1/completions", kCompletion + "}"),
+                                     request("POST", "/v1/completions", kCompletion + R"(, "stream": true})"),
+                                     request("POST", "/v1/embeddings", R"({"input": [[5], [6, 7]]})")};
+  {
+    served = std::make_unique<Served>();
+    // The engine's thread begins to allocate with the first request.
+    const FailingAllocation none(SIZE_MAX, FailingAllocation::kOne);
+    CHECK(served->ask(completions[0]).starts_with("HTTP/1.1 200 "));
+  }
+  for (const FailingAllocation::Mode mode : {FailingAllocation::kOne, FailingAllocation::kAllFrom}) {
+    for (const std::string& text : completions) {
+      fail_every_allocation(*served, text, mode);
+      CHECK(served->ask(text).starts_with("HTTP/1.1 200 "));
+    }
+  }
+  CHECK(served->metrics_.gauges().blocks_used == 0);
+}
+
 TEST_CASE("out of memory: there is none to take a connection in") {
   std::unique_ptr<Served> served;
   {
