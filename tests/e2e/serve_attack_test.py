@@ -37,8 +37,8 @@ def essence(answer):
 
 
 class Client:
-    def __init__(self, server, seed, alone):
-        self.server, self.alone = server, alone
+    def __init__(self, server, seed, alone, seconds):
+        self.server, self.alone, self.seconds = server, alone, seconds
         self.chance = random.Random(seed)
 
     def act(self):
@@ -75,9 +75,11 @@ class Client:
 
     def fair(self):
         i = self.chance.randrange(len(FAIR))
+        begin = time.monotonic()
         reply = self.server.post(TEXT, FAIR[i])
         expect(reply.status in (200, 429, 503), "an answer or no room", reply)
         if reply.status == 200:
+            self.seconds.append(time.monotonic() - begin)
             expect_equal(essence(reply.json), self.alone[i], f"the answer to {FAIR[i]}")
 
     def leave(self):
@@ -181,6 +183,7 @@ def nothing_is_left_of_an_attack():
         with open(f"/proc/{server.process.pid}/status", encoding="ascii") as status:
             size = int(re.search(r"VmSize:\s+(\d+) kB", status.read())[1]) * 1024
         resource.prlimit(server.process.pid, resource.RLIMIT_AS, (size + MEMORY, resource.RLIM_INFINITY))
+        seconds = []  # that fair requests took
         numbers, lock = iter(range(REQUESTS)), threading.Lock()
         end = time.monotonic() + SECONDS
 
@@ -191,7 +194,7 @@ def nothing_is_left_of_an_attack():
                     number = next(numbers, None)
                 if number is None:
                     break
-                Client(server, number, alone).act()
+                Client(server, number, alone, seconds).act()
                 n += 1
             return n
 
@@ -205,7 +208,9 @@ def nothing_is_left_of_an_attack():
         expect_equal([essence(server.answer(TEXT, body)) for body in FAIR], alone, "answers afterwards")
         statuses = {key[len('infer_responses_total{status="'):-2]: int(value)
                     for key, value in server.metrics().items() if key.startswith("infer_responses_total")}
-        print(f"{n_requests} requests, responses by status: {statuses}")
+        seconds.sort()
+        print(f"{n_requests} requests, responses by status: {statuses}; of {len(seconds)} fair ones the median took "
+              f"{seconds[len(seconds) // 2]:.2f} s, the slowest {seconds[-1]:.2f} s")
     expect_equal(server.code, 0, "exit code")
 
 
