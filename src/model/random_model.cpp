@@ -15,6 +15,7 @@ struct ModelShape {
   std::string_view name, architecture;
   int64_t n_embd, n_layer, n_ff, n_head, n_kv_head, head_dim, n_vocab, n_ctx;
   bool tied;
+  bool head_norms = false;  // queries and keys are normed by head
   int64_t n_expert = 0, n_expert_used = 0;
 };
 
@@ -24,9 +25,9 @@ constexpr ModelShape kShapes[] = {
     {"llama-3.2-1b", "llama", 2048, 16, 8192, 32, 8, 64, 128256, 131072, true},
     {"llama-3.1-8b", "llama", 4096, 32, 14336, 32, 8, 128, 128256, 131072, false},
     {"llama-3.1-70b", "llama", 8192, 80, 28672, 64, 8, 128, 128256, 131072, false},
-    {"qwen3-0.6b", "qwen3", 1024, 28, 3072, 16, 8, 128, 151936, 40960, true},
-    {"qwen3-4b", "qwen3", 2560, 36, 9728, 32, 8, 128, 151936, 40960, true},
-    {"mixtral-8x7b", "llama", 4096, 32, 14336, 32, 8, 128, 32000, 32768, false, 8, 2},
+    {"qwen3-0.6b", "qwen3", 1024, 28, 3072, 16, 8, 128, 151936, 40960, true, true},
+    {"qwen3-4b", "qwen3", 2560, 36, 9728, 32, 8, 128, 151936, 40960, true, true},
+    {"mixtral-8x7b", "llama", 4096, 32, 14336, 32, 8, 128, 32000, 32768, false, false, 8, 2},
     {"tiny", "llama", 256, 2, 512, 4, 2, 64, 512, 8192, false},
 };
 
@@ -129,7 +130,7 @@ std::vector<GgufWriter::TensorInfo> tensors_of(const ModelShape& s, const Types&
     const bool more = i < s.n_layer / 8 || i >= 7 * s.n_layer / 8 || (i - s.n_layer / 8) % 3 == 2;
     const DataType mixed = more ? types.better : types.main;
     add("attn_norm.weight", DataType::kF32, {s.n_embd});
-    if (s.architecture == "qwen3") {
+    if (s.head_norms) {
       add("attn_q_norm.weight", DataType::kF32, {s.head_dim});
       add("attn_k_norm.weight", DataType::kF32, {s.head_dim});
     }
