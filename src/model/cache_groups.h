@@ -1,6 +1,6 @@
 // What a model keeps per sequence, as groups of layers that are cached alike. A sequence has one table per group; a
-// prefix hit needs all groups. Plain data: the model declares kind, window and layers, the engine adds the sizes; fixed
-// for the life of an engine.
+// prefix hit needs all groups. Plain data: the model declares kind and layers, the engine adds the sizes; fixed for the
+// life of an engine.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace infer {
 
 enum class CacheKind : uint8_t {
   kFull,    // keys and values of every position
-  kWindow,  // of the last `window` positions
+  kWindow,  // of the last positions
   kLatent,  // one compressed vector per position (multi-head latent attention)
   kState,   // one state of fixed size per sequence (recurrent layers), saved at block borders for prefix hits
 };
@@ -24,7 +24,6 @@ constexpr std::string_view cache_kind_name(CacheKind kind) {
 
 struct CacheGroup {
   CacheKind kind = CacheKind::kFull;
-  int32_t window = 0;           // positions, kWindow only
   std::vector<int32_t> layers;  // ascending
   size_t bytes = 0;             // of one block (kState: of one slot) in all layers of the group
   int32_t n_blocks = 0;         // blocks (kState: slots) that exist
