@@ -59,7 +59,7 @@ void ModelRunner::place_weights() {
   }
   std::vector<bool> used(o.tensor_rules.size(), false);
   for (const int layer : all_layers()) {
-    for (const Weight* weight : model_->weights_of_layer(layer)) {
+    for (const ModelWeight* weight : model_->weights_of_layer(layer)) {
       weight_device_[weight] = place_weight(*weight, layer, placement_, o, find);
       if (weight->desc.shape.rank < 2) continue;
       for (size_t r = 0; r < used.size(); ++r) used[r] = used[r] || o.tensor_rules[r].matches(weight->name);
@@ -326,10 +326,10 @@ uint64_t ModelRunner::bytes_per_token(int device) const {
   uint64_t bytes = 0;
   for (const int layer : all_layers()) {
     if (layer == kInputLayer) continue;  // a row of it
-    for (const Weight* weight : model_->weights_of_layer(layer)) {
+    for (const ModelWeight* weight : model_->weights_of_layer(layer)) {
       if (weight_device_.at(weight) != device) continue;
       const uint64_t all = weight->desc.bytes();
-      const bool experts = weight->desc.shape.rank == 3;
+      const bool experts = weight->role == WeightRole::kExpert;
       bytes += experts ? all / weight->desc.shape[0] * model_->config().n_expert_used : all;
     }
   }
@@ -344,10 +344,11 @@ uint64_t ModelRunner::bytes_per_token() const {
 
 ModelRunner::Operations ModelRunner::operations_of(int layer) const {
   Operations sum;
-  for (const Weight* weight : model_->weights_of_layer(layer)) {
+  for (const ModelWeight* weight : model_->weights_of_layer(layer)) {
     const Shape& shape = weight->desc.shape;
     if (shape.rank < 2) continue;
-    const double share = shape.rank == 3 ? static_cast<double>(model_->config().n_expert_used) / shape[0] : 1;
+    const bool experts = weight->role == WeightRole::kExpert;
+    const double share = experts ? static_cast<double>(model_->config().n_expert_used) / shape[0] : 1;
     const bool floats = traits(weight->desc.type).activation == ActivationFormat::kF32;
     (floats ? sum.floats : sum.quantized) += 2 * share * static_cast<double>(shape.elements());
   }

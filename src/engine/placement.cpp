@@ -40,14 +40,13 @@ Placement place_parts(int n_layer, int parts, const std::vector<int>& devices, c
   return placement;
 }
 
-int place_weight(const Weight& weight, int layer, const Placement& placement, const PlacementOptions& options,
+int place_weight(const ModelWeight& weight, int layer, const Placement& placement, const PlacementOptions& options,
                  const std::function<int(const std::string& device)>& device_of) {
   if (weight.desc.shape.rank > 1) {
     for (const TensorRule& rule : options.tensor_rules) {
       if (rule.matches(weight.name)) return device_of(rule.device);
     }
-    const bool experts = weight.desc.shape.rank == 3;
-    if (experts && layer >= 0 && layer < options.n_cpu_moe) return 0;
+    if (weight.role == WeightRole::kExpert && layer >= 0 && layer < options.n_cpu_moe) return 0;
   }
   return placement.of_layer(layer);
 }

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ggml-like/graph.h"
+#include "src/model/model_weight.h"
 
 namespace infer {
 
@@ -54,7 +54,7 @@ Placement place_parts(int n_layer, int parts, const std::vector<int>& devices, c
 
 // The device of a weight: that of the first rule that matches, the CPU for experts that stay there, else its layer's.
 // `device_of` gives the index of a rule's device.
-int place_weight(const Weight& weight, int layer, const Placement& placement, const PlacementOptions& options,
+int place_weight(const ModelWeight& weight, int layer, const Placement& placement, const PlacementOptions& options,
                  const std::function<int(const std::string& device)>& device_of);
 
 }  // namespace infer

@@ -107,8 +107,6 @@ void ConfigReader::finish() const {
   }
 }
 
-namespace {
-
 // Linear scaling divides positions by the factor; YaRN interpolates by frequency (op.h).
 RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
   RopeTableParams rope;
@@ -142,15 +140,23 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
   return rope;
 }
 
-}  // namespace
+float read_rms_norm_eps(ConfigReader& reader) {
+  return static_cast<float>(reader.number("attention.layer_norm_rms_epsilon", 1e-20, 1));
+}
 
-ModelConfig read_decoder_config(ConfigReader& reader) {
+void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config) {
+  reader.only("attention.causal", {1});
+  // A window as long as the context hides nothing.
+  const int window = reader.count("attention.sliding_window", 0, kMaxContext, 0);
+  if (window > 0 && window < config.context_length) reader.only("attention.sliding_window", {0});
+}
+
+ModelConfig read_sizes(ConfigReader& reader) {
   ModelConfig config;
   config.architecture = reader.architecture();
   config.context_length = reader.count("context_length", 1, kMaxContext);
   config.n_layer = reader.count("block_count", 1, kMaxLayers);
   config.n_embd = reader.count("embedding_length", 1, kMaxWidth);
-  config.norm_eps = static_cast<float>(reader.number("attention.layer_norm_rms_epsilon", 1e-20, 1));
 
   const std::vector<int> heads = reader.counts("attention.head_count", config.n_layer, 1, kMaxHeads);
   const std::vector<int> kv_heads = reader.counts("attention.head_count_kv", config.n_layer, 1, kMaxHeads, &heads);
@@ -173,17 +179,10 @@ ModelConfig read_decoder_config(ConfigReader& reader) {
     const int64_t width = static_cast<int64_t>(n) * std::max(config.key_dim, config.value_dim);
     if (width > kMaxWidth) invalid(head_key, concat("expected heads of at most ", kMaxWidth, " values, found ", width));
   }
-  config.rope = read_rope(reader, config);
-
-  reader.only("attention.causal", {1});
-  reader.only("use_parallel_residual", {0});
-  // A window as long as the context hides nothing.
-  const int window = reader.count("attention.sliding_window", 0, kMaxContext, 0);
-  if (window > 0 && window < config.context_length) reader.only("attention.sliding_window", {0});
   return config;
 }
 
-void read_experts(ConfigReader& reader, ModelConfig& config, bool normalized) {
+void read_experts(ConfigReader& reader, ModelConfig& config) {
   config.n_expert = reader.count("expert_count", 0, kMaxExperts, 0);
   config.n_expert_used = reader.count("expert_used_count", 0, kMaxExperts, 0);
   if (config.n_expert == 0) {
@@ -194,7 +193,6 @@ void read_experts(ConfigReader& reader, ModelConfig& config, bool normalized) {
   }
   config.n_ff_expert = reader.count("expert_feed_forward_length", 0, kMaxWidth, 0);
   reader.only("expert_gating_func", {0, 1});  // softmax
-  reader.only("expert_weights_norm", {normalized ? 1.0 : 0.0});
   reader.only("expert_weights_scale", {0, 1});
   reader.only("expert_group_count", {0, 1});
   reader.only("expert_group_used_count", {0, 1});

@@ -82,13 +82,21 @@ class ConfigReader {
   std::set<std::string, std::less<>> asked_;
 };
 
-// Reads what all decoder models share: sizes, heads, norm epsilon, rotary position embedding with linear and YaRN
-// scaling. n_vocab is left to the caller, and so are experts.
-ModelConfig read_decoder_config(ConfigReader& reader);
+// Reads the name of the architecture, the context length, the number of layers, the width of the model, and the heads
+// and feed-forward width of every layer; other members keep their defaults.
+ModelConfig read_sizes(ConfigReader& reader);
+
+float read_rms_norm_eps(ConfigReader& reader);
+
+// Rotary position embedding with linear or YaRN scaling. REQUIRES the sizes.
+RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config);
+
+// Refuses attention that does not see all earlier positions, or sees later ones. REQUIRES the sizes.
+void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config);
 
 // Reads the counts of experts and the width of one, 0 where the key is absent. Refuses routing by anything but softmax
-// weights, `normalized` among the selected experts or not.
-void read_experts(ConfigReader& reader, ModelConfig& config, bool normalized);
+// weights; whether they are divided by their sum (expert_weights_norm) is left to the caller.
+void read_experts(ConfigReader& reader, ModelConfig& config);
 
 // For architectures that have nothing but experts: there must be some. An expert's width that the file does not tell is
 // an equal share of the dense width.

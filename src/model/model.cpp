@@ -81,7 +81,7 @@ CacheDesc Model::cache_desc(int layer) const {
   return desc;
 }
 
-std::span<Weight* const> Model::weights_of_layer(int layer) const { return weights_->of_layer(layer); }
+std::span<ModelWeight* const> Model::weights_of_layer(int layer) const { return weights_->of_layer(layer); }
 
 ModelOutputs Model::build(Graph& graph) const { return architecture_->build_graph(graph, *this); }
 

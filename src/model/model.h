@@ -17,6 +17,7 @@
 #include "ggml-like/graph.h"
 #include "src/model/cache_groups.h"
 #include "src/model/config.h"
+#include "src/model/model_weight.h"
 #include "src/text/vocabulary.h"
 
 namespace infer {
@@ -59,7 +60,7 @@ class Model {
   // The weights of kInputLayer (embedding, rope frequency factors), of a block, or of kOutputLayer (final norm, head);
   // empty for other numbers. A head tied to the embedding is a Weight of its own with the same host data, so that the
   // two can lie on different devices.
-  std::span<Weight* const> weights_of_layer(int layer) const;
+  std::span<ModelWeight* const> weights_of_layer(int layer) const;
 
   // Adds the whole forward pass to an empty graph, for the graph's buckets. Values with names, N = layer:
   //   embedding, blk.N.attn_norm, blk.N.attn_heads, blk.N.attn_out, blk.N.ffn_norm, blk.N.ffn_out, blk.N.out,

@@ -19,8 +19,8 @@ std::string WeightSet::full_name(int layer, std::string_view name) {
   return concat("blk.", layer, ".", name);
 }
 
-const Weight* WeightSet::require(int layer, std::string_view name, const Shape& shape) {
-  const Weight* weight = optional(layer, name, shape);
+const Weight* WeightSet::require(int layer, WeightRole role, std::string_view name, const Shape& shape) {
+  const Weight* weight = optional(layer, role, name, shape);
   if (!weight) {
     throw Error(ErrorCode::kInvalidFile, concat("[model] tensor ", full_name(layer, name), ": expected ",
                                                 shape.to_string(), ", it is not in the file"));
@@ -28,7 +28,7 @@ const Weight* WeightSet::require(int layer, std::string_view name, const Shape& 
   return weight;
 }
 
-const Weight* WeightSet::optional(int layer, std::string_view name, const Shape& shape) {
+const Weight* WeightSet::optional(int layer, WeightRole role, std::string_view name, const Shape& shape) {
   Weight weight;
   weight.name = full_name(layer, name);
   const GgufTensor* tensor = file_->find_tensor(weight.name);
@@ -56,15 +56,15 @@ const Weight* WeightSet::optional(int layer, std::string_view name, const Shape&
       weight.host = reinterpret_cast<const std::byte*>(values.data());
     }
   }
-  return &add(layer, std::move(weight));
+  return add(layer, role, std::move(weight));
 }
 
-const Weight* WeightSet::share(int layer, const Weight& weight) { return &add(layer, weight); }
+const Weight* WeightSet::share(int layer, WeightRole role, const Weight& weight) { return add(layer, role, weight); }
 
-Weight& WeightSet::add(int layer, Weight weight) {
-  weights_.push_back(std::move(weight));
+const Weight* WeightSet::add(int layer, WeightRole role, Weight weight) {
+  weights_.push_back({std::move(weight), role});
   layers_[layer].push_back(&weights_.back());
-  return weights_.back();
+  return &weights_.back();
 }
 
 void WeightSet::ignore(int layer, std::string_view name) {
@@ -83,7 +83,7 @@ void WeightSet::finish() const {
   }
 }
 
-std::span<Weight* const> WeightSet::of_layer(int layer) const {
+std::span<ModelWeight* const> WeightSet::of_layer(int layer) const {
   const auto at = layers_.find(layer);
   if (at == layers_.end()) return {};
   return at->second;

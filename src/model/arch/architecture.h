@@ -1,5 +1,4 @@
-// What an architecture provides. To add one: a file in this folder with a class and its create function, one row in
-// registry.cpp, one fixture, one golden.
+// What an architecture provides. CONTRIBUTING.md says how to add one.
 #pragma once
 
 #include <memory>
@@ -12,7 +11,8 @@
 
 namespace infer {
 
-// One loaded model's structure. The first two are called once, in this order; build_graph any number of times.
+// One loaded model's structure. The first two are called once, in this order; the others any number of times, by any
+// thread.
 class Architecture {
  public:
   virtual ~Architecture() = default;
@@ -32,12 +32,5 @@ struct ArchitectureEntry {
 std::span<const ArchitectureEntry> all_architectures();
 // Throws Error(kUnsupported) with the list of known ones.
 std::unique_ptr<Architecture> create_architecture(std::string_view name);
-
-std::unique_ptr<Architecture> create_arcee();
-std::unique_ptr<Architecture> create_llama();
-std::unique_ptr<Architecture> create_qwen2();
-std::unique_ptr<Architecture> create_qwen2moe();
-std::unique_ptr<Architecture> create_qwen3();
-std::unique_ptr<Architecture> create_qwen3moe();
 
 }  // namespace infer

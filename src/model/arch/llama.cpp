@@ -1,6 +1,7 @@
-// llama: Llama 1 to 3, Mistral, Mixtral and many more. Interleaved rotation, gated SiLU or routed experts.
+// llama: Llama 1 to 3, Mistral, Mixtral and many more. Interleaved rope; a dense gated feed-forward, or routed experts
+// whose softmax weights are divided by their sum.
 #include "src/model/arch/architecture.h"
-#include "src/model/decoder.h"
+#include "src/model/blocks.h"
 
 namespace infer {
 namespace {
@@ -8,8 +9,13 @@ namespace {
 class Llama final : public Architecture {
  public:
   ModelConfig read_config(ConfigReader& reader) override {
-    ModelConfig config = read_decoder_config(reader);
-    read_experts(reader, config, /*normalized=*/true);
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_experts(reader, config);
+    reader.only("expert_weights_norm", {1});
     reader.only("expert_shared_count", {0});
     reader.only("expert_shared_feed_forward_length", {0});
     if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff;
@@ -17,31 +23,81 @@ class Llama final : public Architecture {
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    decoder_ = declare_decoder(weights, config, HeadNorms::kNone);
-    decoder_.rope_factors = weights.optional(kInputLayer, "rope_freqs.weight", {config.rope.n_dims / 2});
+    embedding_ = declare_embedding(weights, config);
+    rope_factors_ = declare_rope_factors(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
-      if (config.n_expert > 0) experts_.push_back(declare_experts(weights, config, i));
-      else dense_.push_back(declare_feed_forward(weights, config, i, Gate::kRequired));
+      Layer& w = layers_.emplace_back();
+      w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
+      w.attn = declare_attention(weights, config, i);
+      w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
+      if (config.n_expert == 0) {
+        w.ffn = declare_gated_feed_forward(weights, config, i);
+      } else {
+        w.router = declare_router(weights, config, i);
+        w.experts = declare_experts(weights, config, i);
+      }
     }
+    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    head_ = declare_head(weights, config, *embedding_);
   }
 
-  ModelOutputs build_graph(Graph& graph, const Model& model) const override {
-    MoeRouteParams route;
-    route.n_used = model.config().n_expert_used;
-    route.normalize = true;
-    DecoderOptions options;
-    options.interleaved_rope = true;
-    options.feed_forward = [&](Graph& g, int layer, ValueId x) {
-      return experts_.empty() ? feed_forward(g, x, dense_[layer], UnaryKind::kSilu)
-                              : experts(g, x, experts_[layer], route, UnaryKind::kSilu);
-    };
-    return build_decoder(graph, model, decoder_, options);
+  ModelOutputs build_graph(Graph& g, const Model& model) const override {
+    const ModelConfig& config = model.config();
+    const float eps = config.norm_eps;
+    ValueId x = embed(g, *embedding_);                               // [n_tokens, n_embd]
+    const ValueId table = g.rope_table(config.rope, rope_factors_);  // [n_tokens, rope.n_dims / 2, 2]
+    const AttentionParams params = {.scale = attention_scale(config)};
+    for (int i = 0; i < config.n_layer; ++i) {
+      g.set_layer(i);
+      const Layer& w = layers_[i];
+      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));       // [n_tokens, n_embd]
+      ValueId q = split_heads(g, linear(g, h, w.attn.q), config.key_dim);          // [n_tokens, n_head, key_dim]
+      ValueId k = split_heads(g, linear(g, h, w.attn.k), config.key_dim);          // [n_tokens, n_kv_head, key_dim]
+      const ValueId v = split_heads(g, linear(g, h, w.attn.v), config.value_dim);  // [n_tokens, n_kv_head, value_dim]
+      q = rope_interleaved(g, q, table);                                           // [n_tokens, n_head, key_dim]
+      k = rope_interleaved(g, k, table);                                           // [n_tokens, n_kv_head, key_dim]
+      h = attention(g, q, k, v, model.cache_desc(i), params);                      // [n_tokens, n_head * value_dim]
+      // In the last layer, only the rows of outputs are needed from here on.
+      if (i + 1 == config.n_layer) {
+        h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
+        x = g.select_rows(x);  // [n_outputs, n_embd]
+      }
+      named(g, i, "attn_heads", h);
+      h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
+      x = g.add(x, h);                                        // [n_rows, n_embd]
+
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
+      if (config.n_expert == 0) {
+        h = gated_feed_forward(g, h, w.ffn, UnaryKind::kSilu);  // [n_rows, n_embd]
+      } else {
+        const ValueId scores = g.matmul(h, *w.router);  // [n_rows, n_expert]
+        const Graph::Route route =
+            g.moe_route(scores, {.n_used = config.n_expert_used, .normalize = true});  // [n_rows, n_expert_used]
+        h = gated_experts(g, h, w.experts, route, UnaryKind::kSilu);                   // [n_rows, n_embd]
+      }
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
+    }
+    g.set_layer(kOutputLayer);
+    const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
+    const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
+    return model_outputs(g, hidden, logits);
   }
 
  private:
-  DecoderWeights decoder_;
-  std::vector<FeedForwardWeights> dense_;  // one of the two, [n_layer]
-  std::vector<ExpertWeights> experts_;
+  struct Layer {
+    const Weight* attn_norm = nullptr;  // [n_embd]
+    AttentionWeights attn;
+    const Weight* ffn_norm = nullptr;  // [n_embd]
+    GatedFeedForwardWeights ffn;       // of dense models
+    const Weight* router = nullptr;    // [n_expert, n_embd], of mixtures
+    ExpertWeights experts;             // likewise
+  };
+
+  const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  std::vector<Layer> layers_;             // [n_layer]
+  const Weight* output_norm_ = nullptr;   // [n_embd]
+  Linear head_;                           // [n_vocab, n_embd]
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The list of architectures.
+// The list of architectures: each has a declaration and a row here, both in order of the names.
 #include <array>
 
 #include "ggml-like/error.h"
@@ -6,6 +6,15 @@
 #include "src/model/arch/architecture.h"
 
 namespace infer {
+
+// Defined in the file of the same name in this folder.
+std::unique_ptr<Architecture> create_arcee();
+std::unique_ptr<Architecture> create_llama();
+std::unique_ptr<Architecture> create_qwen2();
+std::unique_ptr<Architecture> create_qwen2moe();
+std::unique_ptr<Architecture> create_qwen3();
+std::unique_ptr<Architecture> create_qwen3moe();
+
 namespace {
 
 constexpr std::array kArchitectures = {

@@ -33,7 +33,7 @@ class TwoGroups final : public Architecture {
   }
 
  private:
-  std::unique_ptr<Architecture> llama_ = create_llama();
+  std::unique_ptr<Architecture> llama_ = create_architecture("llama");
 };
 
 std::shared_ptr<Model> tiny_model(int n_groups) {

@@ -152,8 +152,8 @@ TEST_CASE("experts stay on the CPU with little copying, and where they are chang
   };
   uint64_t experts = 0;
   const auto loaded = open_model(model);
-  for (const Weight* weight : loaded->weights_of_layer(0)) {
-    if (weight->desc.shape.rank == 3) experts += weight->desc.bytes();
+  for (const ModelWeight* weight : loaded->weights_of_layer(0)) {
+    if (weight->role == WeightRole::kExpert) experts += weight->desc.bytes();
   }
   REQUIRE(experts > 0);
   DeviceUse none, one, all;

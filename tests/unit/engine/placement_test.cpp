@@ -20,8 +20,8 @@ std::string text(const Placement& p) {
   return t + ' ' + static_cast<char>('0' + p.output);
 }
 
-Weight matrix(const std::string& name, std::initializer_list<int64_t> shape) {
-  return {name, make_desc(DataType::kF32, Shape(shape))};
+ModelWeight weight(const std::string& name, WeightRole role, std::initializer_list<int64_t> shape) {
+  return {{name, make_desc(DataType::kF32, Shape(shape))}, role};
 }
 
 }  // namespace
@@ -76,18 +76,22 @@ TEST_CASE("a rule comes before the experts' flag, and that before the layer; vec
                           {"b", [](const std::string& n) { return n.starts_with("blk.3."); }, "cpu"},
                           {"c", [](const std::string&) { return true; }, "never"}};
   options.tensor_rules.pop_back();
-  const auto device = [&](const Weight& weight, int layer) {
+  const auto device = [&](const ModelWeight& weight, int layer) {
     return place_weight(weight, layer, placement, options,
                         [](const std::string& name) { return name == "second" ? 2 : 0; });
   };
-  CHECK(device(matrix("blk.0.ffn_up_exps.weight", {4, 8, 8}), 0) == 2);
-  CHECK(device(matrix("blk.0.ffn_down_exps.weight", {4, 8, 8}), 0) == 0);
-  CHECK(device(matrix("blk.1.ffn_down_exps.weight", {4, 8, 8}), 1) == 0);
-  CHECK(device(matrix("blk.2.ffn_down_exps.weight", {4, 8, 8}), 2) == 1);
-  CHECK(device(matrix("blk.1.ffn_down.weight", {8, 8}), 1) == 1);
-  CHECK(device(matrix("blk.3.attn_q.weight", {8, 8}), 3) == 0);
-  CHECK(device(matrix("blk.3.attn_norm.weight", {8}), 3) == 1);
-  CHECK(device(matrix("token_embd.weight", {8, 8}), kInputLayer) == 1);
+  CHECK(device(weight("blk.0.ffn_up_exps.weight", WeightRole::kExpert, {4, 8, 8}), 0) == 2);
+  CHECK(device(weight("blk.0.ffn_down_exps.weight", WeightRole::kExpert, {4, 8, 8}), 0) == 0);
+  CHECK(device(weight("blk.1.ffn_down_exps.weight", WeightRole::kExpert, {4, 8, 8}), 1) == 0);
+  CHECK(device(weight("blk.2.ffn_down_exps.weight", WeightRole::kExpert, {4, 8, 8}), 2) == 1);
+  CHECK(device(weight("blk.1.ffn_down_exps.bias", WeightRole::kExpert, {4, 8}), 1) == 0);
+  CHECK(device(weight("blk.1.ffn_down.weight", WeightRole::kFeedForward, {8, 8}), 1) == 1);
+  CHECK(device(weight("blk.1.ffn_gate_inp.weight", WeightRole::kRouter, {4, 8}), 1) == 1);
+  CHECK(device(weight("blk.1.ffn_down_shexp.weight", WeightRole::kSharedExpert, {8, 8}), 1) == 1);
+  CHECK(device(weight("blk.1.attn_k_b.weight", WeightRole::kAttention, {4, 8, 8}), 1) == 1);
+  CHECK(device(weight("blk.3.attn_q.weight", WeightRole::kAttention, {8, 8}), 3) == 0);
+  CHECK(device(weight("blk.3.attn_norm.weight", WeightRole::kNorm, {8}), 3) == 1);
+  CHECK(device(weight("token_embd.weight", WeightRole::kEmbedding, {8, 8}), kInputLayer) == 1);
 }
 
 TEST_CASE("devices are opened once and found by their names") {

@@ -1,0 +1,25 @@
+// Mixture of experts: the routed experts, and the one that every token uses.
+#pragma once
+
+#include "src/model/blocks/feed_forward.h"
+
+namespace infer {
+
+struct ExpertWeights {
+  const Weight* gate = nullptr;  // [n_expert, n_ff_expert, n_embd]
+  const Weight* up = nullptr;    // [n_expert, n_ff_expert, n_embd]
+  const Weight* down = nullptr;  // [n_expert, n_embd, n_ff_expert]
+};
+
+const Weight* declare_router(WeightSet& weights, const ModelConfig& config, int layer);  // [n_expert, n_embd]
+// Throws Error(kUnsupported) for files of one tensor per expert.
+ExpertWeights declare_experts(WeightSet& weights, const ModelConfig& config, int layer);
+// The shared expert, of the width n_ff_shared_expert.
+GatedFeedForwardWeights declare_shared_expert(WeightSet& weights, const ModelConfig& config, int layer);
+const Weight* declare_shared_expert_gate(WeightSet& weights, const ModelConfig& config, int layer);  // [1, n_embd]
+
+// The sum of the selected experts' gated feed-forwards, each times its weight.
+// x [n_rows, n_embd], route ids and weights [n_rows, n_expert_used] -> [n_rows, n_embd].
+ValueId gated_experts(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route, UnaryKind activation);
+
+}  // namespace infer

@@ -1,0 +1,49 @@
+#include "src/model/blocks/feed_forward.h"
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+int64_t width_of(const ModelConfig& config, int layer) {
+  const int n_ff = config.layers[layer].n_ff;
+  if (n_ff == 0) {
+    throw Error(ErrorCode::kInvalidFile, concat("[model] key ", config.architecture,
+                                                ".feed_forward_length: expected a number, the key is missing"));
+  }
+  return n_ff;
+}
+
+}  // namespace
+
+FeedForwardWeights declare_feed_forward(WeightSet& weights, const ModelConfig& config, int layer) {
+  const WeightRole role = WeightRole::kFeedForward;
+  const int64_t d = config.n_embd, f = width_of(config, layer);
+  FeedForwardWeights w;
+  w.up = declare_linear(weights, layer, role, "ffn_up", f, d);
+  w.down = declare_linear(weights, layer, role, "ffn_down", d, f);
+  return w;
+}
+
+GatedFeedForwardWeights declare_gated_feed_forward(WeightSet& weights, const ModelConfig& config, int layer) {
+  const WeightRole role = WeightRole::kFeedForward;
+  const int64_t d = config.n_embd, f = width_of(config, layer);
+  GatedFeedForwardWeights w;
+  w.gate = declare_linear(weights, layer, role, "ffn_gate", f, d);
+  w.up = declare_linear(weights, layer, role, "ffn_up", f, d);
+  w.down = declare_linear(weights, layer, role, "ffn_down", d, f);
+  return w;
+}
+
+ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, UnaryKind activation) {
+  const ValueId up = linear(graph, x, w.up);                  // [n_rows, n_ff]
+  return linear(graph, graph.unary(up, activation), w.down);  // [n_rows, n_embd]
+}
+
+ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w, UnaryKind activation) {
+  const ValueId gate = linear(graph, x, w.gate);                               // [n_rows, n_ff]
+  const ValueId up = linear(graph, x, w.up);                                   // [n_rows, n_ff]
+  return linear(graph, graph.gated_activation(gate, up, activation), w.down);  // [n_rows, n_embd]
+}
+
+}  // namespace infer

@@ -1,0 +1,29 @@
+// Dense feed-forward networks, with and without a gate.
+#pragma once
+
+#include "src/model/blocks/linear.h"
+#include "src/model/config.h"
+
+namespace infer {
+
+struct FeedForwardWeights {
+  Linear up;    // [n_ff, n_embd]
+  Linear down;  // [n_embd, n_ff]
+};
+
+struct GatedFeedForwardWeights {
+  Linear gate;  // [n_ff, n_embd]
+  Linear up;    // [n_ff, n_embd]
+  Linear down;  // [n_embd, n_ff]
+};
+
+// With the width of the layer's configuration. Throw Error(kInvalidFile) when the file does not say it.
+FeedForwardWeights declare_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
+GatedFeedForwardWeights declare_gated_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
+
+// x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(up(x))).
+ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, UnaryKind activation);
+// x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(gate(x)) * up(x)).
+ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w, UnaryKind activation);
+
+}  // namespace infer

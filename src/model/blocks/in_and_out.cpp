@@ -1,0 +1,36 @@
+#include "src/model/blocks/in_and_out.h"
+
+namespace infer {
+
+const Weight* declare_embedding(WeightSet& weights, const ModelConfig& config) {
+  return weights.require(kInputLayer, WeightRole::kEmbedding, "token_embd.weight", {config.n_vocab, config.n_embd});
+}
+
+const Weight* declare_rope_factors(WeightSet& weights, const ModelConfig& config) {
+  return weights.optional(kInputLayer, WeightRole::kRope, "rope_freqs.weight", {config.rope.n_dims / 2});
+}
+
+Linear declare_head(WeightSet& weights, const ModelConfig& config, const Weight& embedding) {
+  Linear head;
+  head.weight = weights.optional(kOutputLayer, WeightRole::kOutput, "output.weight", {config.n_vocab, config.n_embd});
+  if (!head.weight) head.weight = weights.share(kOutputLayer, WeightRole::kOutput, embedding);
+  head.bias = weights.optional(kOutputLayer, WeightRole::kOutput, "output.bias", {config.n_vocab});
+  return head;
+}
+
+ValueId embed(Graph& graph, const Weight& embedding) {
+  graph.set_layer(kInputLayer);
+  return graph.name(graph.embed(embedding), "embedding");
+}
+
+ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head) {
+  return linear(graph, graph.view_logits_rows(hidden), head);
+}
+
+ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits) {
+  graph.mark_output(graph.name(hidden, "result_norm"));
+  graph.mark_output(graph.name(logits, "logits"));
+  return {.logits = logits, .hidden = hidden};
+}
+
+}  // namespace infer

@@ -1,0 +1,23 @@
+#include "src/model/blocks/linear.h"
+
+#include "ggml-like/error.h"
+
+namespace infer {
+
+Linear declare_linear(WeightSet& weights, int layer, WeightRole role, std::string_view name, int64_t n_out,
+                      int64_t n_in) {
+  return {weights.require(layer, role, concat(name, ".weight"), {n_out, n_in}),
+          weights.optional(layer, role, concat(name, ".bias"), {n_out})};
+}
+
+const Weight* declare_norm(WeightSet& weights, int layer, std::string_view name, int64_t width) {
+  return weights.require(layer, WeightRole::kNorm, concat(name, ".weight"), {width});
+}
+
+ValueId linear(Graph& graph, ValueId x, const Linear& w) { return graph.matmul(x, *w.weight, w.bias); }
+
+ValueId named(Graph& graph, int layer, std::string_view part, ValueId x) {
+  return graph.name(x, concat("blk.", layer, ".", part));
+}
+
+}  // namespace infer
