@@ -10,15 +10,15 @@ import sys
 
 from harness import SOURCE_DIR, expect, expect_equal, main, run, test, test_each
 from models import (BPE, DEMO, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, F32_CACHE, SPM, cpu_levels, differences,
-                    logprobs, logprobs_text, reference_model, succeeded)
+                    f32_models, logprobs, logprobs_text, reference_model, succeeded)
 
 OWN = {"own-spm": SPM, "own-bpe": BPE}
-REFERENCE = [
-    "llama", "llama-gqa", "llama-headdim", "llama-smallhead", "llama-moe", "arcee", "qwen2-tied", "qwen2moe", "qwen3",
-    "qwen3moe", "quant-bf16", "quant-f16", "quant-iq4_xs", "quant-q2_k", "quant-q3_k", "quant-q4_0", "quant-q4_1",
-    "quant-q4_k", "quant-q5_0", "quant-q5_k", "quant-q6_k", "quant-q8_0",
+REFERENCE = [*f32_models()]
+QUANTIZED = [
+    "quant-bf16", "quant-f16", "quant-iq4_xs", "quant-q2_k", "quant-q3_k", "quant-q4_0", "quant-q4_1", "quant-q4_k",
+    "quant-q5_0", "quant-q5_k", "quant-q6_k", "quant-q8_0",
 ]
-MODELS = [*OWN, *REFERENCE]
+MODELS = [*OWN, *REFERENCE, *QUANTIZED]
 THREADS = (1, 2, 3)
 CHUNKS = (1, 5, 32, 48)
 

@@ -11,12 +11,9 @@ import json
 import math
 
 from harness import expect, expect_equal, main, run, shared, shared_folder, skip, test, test_each
-from models import DATA, F32_CACHE, differences, logprobs, reference_model, succeeded
+from models import DATA, F32_CACHE, architectures, differences, f32_models, logprobs, reference_model, succeeded
 
-F32_MODELS = [
-    "arcee", "llama", "llama-bias", "llama-gqa", "llama-headdim", "llama-moe", "llama-rope-linear", "llama-rope-yarn",
-    "llama-smallhead", "llama-tied", "qwen2", "qwen2-tied", "qwen2moe", "qwen3", "qwen3moe",
-]
+F32_MODELS = [*f32_models()]
 QUANTIZED_MODELS = [
     "quant-bf16", "quant-f16", "quant-iq4_nl", "quant-iq4_xs", "quant-q2_k", "quant-q3_k", "quant-q4_0", "quant-q4_1",
     "quant-q4_k", "quant-q5_0", "quant-q5_1", "quant-q5_k", "quant-q6_k", "quant-q8_0",
@@ -87,7 +84,7 @@ def everything_else_is_refused_by_name():
             continue
         recorded = json.loads(path.read_text())
         result = run("logprobs", "-m", path.with_suffix(".gguf"), "--tokens", "1,2", "--json")
-        expect(result.code != 0, f"{path.stem} runs now: add it to this test's lists")
+        expect(result.code != 0, f"{path.stem} runs now: add it to this test's lists of types")
         what = unsupported_types(path.stem) or [recorded["architecture"]]
         expect_equal(result.code, 1, f"exit code for {path.stem}")
         expect_equal(result.out, "", f"standard output for {path.stem}")
@@ -103,6 +100,12 @@ def every_type_of_products_has_a_model():
     listed = {"F32", "MXFP4"} | {name.removeprefix("quant-").upper() for name in QUANTIZED_MODELS}
     for device in json.loads(succeeded(run("devices", "--ops", "--json")).out)["devices"]:
         expect_equal(set(device["product_types"]), listed, f"types of products on {device['name']}")
+
+
+@test
+def every_architecture_has_a_model():
+    shared("goldens", "arch")
+    expect_equal(sorted(set(f32_models().values())), architectures(), "architectures of the models with F32 weights")
 
 
 @test

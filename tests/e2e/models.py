@@ -6,8 +6,12 @@ tests/data, so that a clone alone tests something. Trained ones that ship with t
 
 import functools
 import json
+import os
+import pathlib
+import re
+import tempfile
 
-from harness import SOURCE_DIR, Failure, run, shared_folder, skip
+from harness import BINARY, SOURCE_DIR, Failure, run, shared_folder, skip
 
 DATA = SOURCE_DIR / "tests" / "data"
 SPM = DATA / "spm.gguf"  # adds BOS, its greedy text is printable
@@ -29,6 +33,35 @@ def reference_model(name):
         if (folder / f"{name}.gguf").is_file():
             return folder / f"{name}.gguf", json.loads((folder / f"{name}.json").read_text())
     return skip(f"no model {name} (../shared or $INFER_SHARED has it)")
+
+
+@functools.cache
+def architectures():
+    """The names of all architectures that the program has, from the message that refuses an unknown one; none without a
+    program, which harness.main() reports."""
+    if not os.access(BINARY, os.X_OK):
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "unknown.gguf")
+        path.write_bytes(SPM.read_bytes().replace(b"llama", b"lhama", 1))
+        result = run("logprobs", "-m", path, "--tokens", "1", "--json")
+    names = re.search(r"expected one of (.+); found \"lhama\"", result.err)
+    if not names:
+        raise Failure(f"no list of architectures\n{result}")
+    return names[1].split(", ")
+
+
+@functools.cache
+def f32_models():
+    """{reference model with F32 weights: its architecture}, of all the architectures that the program has."""
+    shared = shared_folder()
+    models = {}
+    for path in sorted((shared / "goldens" / "arch" if shared else DATA / "arch").glob("*.json")):
+        recorded = json.loads(path.read_text())
+        quantized = "positions_f32" in recorded
+        if recorded["architecture"] in architectures() and not quantized:
+            models[path.stem] = recorded["architecture"]
+    return models
 
 
 def succeeded(result):

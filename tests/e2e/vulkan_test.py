@@ -10,7 +10,7 @@ import pathlib
 
 from completions import RECORDED, expect_recorded_text, expect_recorded_tokens, recorded
 from harness import expect, expect_equal, main, run, test, test_each
-from models import DEMO_TARGET, F32_CACHE, differences, logprobs, logprobs_text, reference_model, succeeded
+from models import DEMO_TARGET, F32_CACHE, differences, f32_models, logprobs, logprobs_text, reference_model, succeeded
 from vulkan_devices import FULL, device, on_device
 
 
@@ -33,7 +33,7 @@ def layers_of(model):
     return [*range(int(n_layer) + 2), "all"]
 
 
-@test_each(*(listed("F32_MODELS") if FULL else FEW_F32))
+@test_each(*(f32_models() if FULL else FEW_F32))
 def agrees_in_f32(name):
     model, recorded = reference_model(name)
     for n in layers_of(model):

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ggml-like/ref/ref_device.h"
+#include "src/model/arch/architecture.h"
 #include "tests/support/skip.h"
 #include "tests/unit/model/run_model.h"
 
@@ -61,25 +63,75 @@ double largest_difference(const Golden& golden, const RunResult& result, const c
   return largest;
 }
 
-const std::vector<std::string> kFloatModels = {
-    "llama",           "llama-gqa",         "llama-tied",      "llama-bias", "llama-headdim",
-    "llama-smallhead", "llama-rope-linear", "llama-rope-yarn", "llama-moe",  "arcee",
-    "qwen2",           "qwen2-tied",        "qwen2moe",        "qwen3",      "qwen3moe",
-};
+// By architecture, the models of a folder whose weights are all F32; without ".gguf".
+std::map<std::string, std::vector<std::string>> float_models(const std::filesystem::path& folder) {
+  GgufOpenOptions options;
+  options.map_data = false;
+  std::map<std::string, std::vector<std::string>> models;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".gguf") continue;
+    const auto file = GgufFile::open(entry.path(), options);
+    const auto is_f32 = [](const GgufTensor& tensor) { return tensor.type == DataType::kF32; };
+    if (!std::all_of(file->tensors().begin(), file->tensors().end(), is_f32)) continue;
+    models[file->get_string("general.architecture").value()].push_back(entry.path().stem());
+  }
+  return models;
+}
+
+// What the GGUF naming scheme says a tensor is for. The first part of a name that is listed counts.
+WeightRole role_by_name(const std::string& name) {
+  constexpr std::pair<std::string_view, WeightRole> kParts[] = {
+      {"norm", WeightRole::kNorm},           {"_shexp", WeightRole::kSharedExpert},  {"_exps", WeightRole::kExpert},
+      {"ffn_gate_inp", WeightRole::kRouter}, {"ffn_", WeightRole::kFeedForward},     {"attn_", WeightRole::kAttention},
+      {"rope_", WeightRole::kRope},          {"token_embd", WeightRole::kEmbedding}, {"output", WeightRole::kOutput},
+  };
+  for (const auto& [part, role] : kParts) {
+    if (name.find(part) != std::string::npos) return role;
+  }
+  FAIL("no role is known for ", name);
+  return {};
+}
 
 }  // namespace
 
-TEST_CASE("F32 models agree with the reference") {
-  const auto shared = test::shared_dir("F32 models agree with the reference");
+TEST_CASE("every architecture agrees with the reference") {
+  const auto shared = test::shared_dir("every architecture agrees with the reference");
   if (!shared) return;
   const auto device = create_ref_device();
-  for (const std::string& name : kFloatModels) {
-    SUBCASE(name.c_str()) {
-      const Golden golden = load(*shared / "goldens/arch", name);
-      const double difference =
-          largest_difference(golden, run_model(*golden.model, golden.tokens, {{device.get()}}), "positions");
-      INFO(name, " differs by ", difference);
-      CHECK(difference <= kTolerance);
+  static const auto models = float_models(*shared / "goldens/arch");
+  for (const ArchitectureEntry& entry : all_architectures()) {
+    const auto at = models.find(std::string(entry.name));
+    INFO(entry.name, " needs a model with F32 weights in goldens/arch");
+    REQUIRE(at != models.end());
+    for (const std::string& name : at->second) {
+      SUBCASE(name.c_str()) {
+        const Golden golden = load(*shared / "goldens/arch", name);
+        const double difference =
+            largest_difference(golden, run_model(*golden.model, golden.tokens, {{device.get()}}), "positions");
+        INFO(name, " differs by ", difference);
+        CHECK(difference <= kTolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("every weight has the role its name says") {
+  const auto shared = test::shared_dir("every weight has the role its name says");
+  if (!shared) return;
+  static const auto models = float_models(*shared / "goldens/arch");
+  for (const ArchitectureEntry& entry : all_architectures()) {
+    for (const std::string& name : models.at(std::string(entry.name))) {
+      const auto model = load_model(GgufFile::open(*shared / "goldens/arch" / (name + ".gguf")));
+      std::vector<int> layers = {kInputLayer, kOutputLayer};
+      for (int l = 0; l < model->n_layer(); ++l) layers.push_back(l);
+      for (const int l : layers) {
+        for (const ModelWeight* weight : model->weights_of_layer(l)) {
+          CAPTURE(name);
+          CAPTURE(weight->name);
+          const bool tied = l == kOutputLayer && weight->name == "token_embd.weight";
+          CHECK(weight->role == (tied ? WeightRole::kOutput : role_by_name(weight->name)));
+        }
+      }
     }
   }
 }
