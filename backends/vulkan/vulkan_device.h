@@ -1,5 +1,5 @@
 // GPUs through Vulkan 1.2: every operation as compute shaders, weights as they lie in the file. The loader is opened at
-// run time; without it no device is listed. See docs/vulkan.md.
+// run time; without it no device is listed. See docs/notes/vulkan.md.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace infer {
 
 struct VulkanOptions {
-  bool deterministic = false;  // one kernel per operation whatever the batch, see docs/vulkan.md
+  bool deterministic = false;  // one kernel per operation whatever the batch, see docs/notes/vulkan.md
   // For tests: limits below those of the device, 0 for its own; and what a device may lack.
   uint64_t budget = 0;          // bytes of memory; also INFER_VULKAN_BUDGET_MB
   uint64_t max_allocation = 0;  // bytes of one allocation
