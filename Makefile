@@ -22,7 +22,7 @@ test-full:  ## the tests with every conformance case instead of the fixed subset
 test-peer:  ## compare with other programs of the field (packages from npm)
 	@scripts/test_peer.sh
 
-check:      ## format, layers, file sizes, ISA hygiene and the tests: what a change must pass
+check:      ## format, layers, file sizes, spelling, ISA hygiene and the tests: what a change must pass
 	@scripts/check.sh
 
 bench:      ## measure speed as a fraction of what this machine can do (MODEL=file.gguf, else random weights)

@@ -17,7 +17,7 @@ namespace {
 
 #ifdef INFER_BLAS
 std::unique_ptr<Device> with_blas(std::unique_ptr<Device> cpu, const DeviceOptions& options) {
-  // Measured in docs/performance.md: our AVX-512 kernels are slower for large products of F32 weights only,
+  // Measured with infer bench --blas: our AVX-512 kernels are slower for large products of F32 weights only,
   // those of AVX2 for all.
   const bool avx512 = cpu_levels().back().starts_with("avx512");
   BlasOptions blas;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a change must pass: format, layers, file sizes, personal paths, the tests, and the instruction sets of the
-# objects they were built from. Each check first proves on known-bad input that it can fail. All run, whatever the first
-# says.
+# What a change must pass: format, layers, file sizes, personal paths, spelling, the tests, and the instruction sets of
+# the objects they were built from. Each check first proves on known-bad input that it can fail. All run, whatever the
+# first says.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PYTHONDONTWRITEBYTECODE=1
@@ -16,7 +16,7 @@ step() {
 
 step "format: self-test" scripts/format.sh --self-test
 step "format" scripts/format.sh --check
-for name in layers file_sizes paths; do
+for name in layers file_sizes paths spelling; do
   step "$name: self-test" python3 "scripts/check_$name.py" --self-test
   step "$name" python3 "scripts/check_$name.py"
 done

@@ -66,6 +66,7 @@ ROWS
 program git git
 program objdump binutils
 program clang-format clang-format
+program codespell codespell
 ROWS
       ;;
     train) cat <<'ROWS'

@@ -77,19 +77,19 @@ Value indent(Runtime& runtime, const Value& self, Arguments& arguments) {
   require_defined(self);
   if (!self.is_string()) fail(concat("indent: a string, found ", type_name(self)));
   const bool first = !a[1].is_missing() && truth(a[1]), blank = !a[2].is_missing() && truth(a[2]);
-  Text indention(heap);
-  if (a[0].is_string()) append_str(a[0], indention);
-  else indention.append(static_cast<size_t>(indent_width(a[0].is_missing() ? 4 : int_argument(a[0], "width"))), ' ');
+  Text indentation(heap);
+  if (a[0].is_string()) append_str(a[0], indentation);
+  else indentation.append(static_cast<size_t>(indent_width(a[0].is_missing() ? 4 : int_argument(a[0], "width"))), ' ');
   Text text(heap), out(heap);
   append_str(self, text);
   heap.scan(text.size());
   text += '\n';  // so that a line break at the end makes a line
-  if (first) out.append_part(indention, 0, indention.size());
+  if (first) out.append_part(indentation, 0, indentation.size());
   size_t at = 0;
   for (bool begun = false; const auto line = next_line(text, at); begun = true) {
     if (begun) {
       out += '\n';
-      if (blank || !line->text.empty()) out.append_part(indention, 0, indention.size());
+      if (blank || !line->text.empty()) out.append_part(indentation, 0, indentation.size());
     }
     if (!line->text.empty()) {
       out.append_part(text, static_cast<size_t>(line->text.data() - text.data()), line->text.size());
