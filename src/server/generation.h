@@ -46,7 +46,7 @@ class AnswerQueue {
   // Everything that came since the last call; waits up to `timeout` for something.
   // Throws std::bad_alloc once run_out_of_memory() was called.
   std::vector<AnswerEvent> wait(std::chrono::milliseconds timeout);
-  // No more events come, for want of memory. Allocates nothing.
+  // Ends the queue because an allocation failed: wait() throws from now on. Allocates nothing.
   void run_out_of_memory() noexcept;
 
  private:

@@ -76,8 +76,8 @@ class HttpLibrary::Stream : public httplib::Stream {
   bool failed_ = false;
 };
 
-// The library's server without its sockets: process_request() on streams of ours. A connection has a thread of its own,
-// so the exchange that a handler belongs to is that of its thread.
+// The library's server without its sockets: process_request() on our own Stream class. A connection has a thread of its
+// own, so the exchange that a handler belongs to is that of its thread.
 class HttpLibrary::Server : public httplib::Server {
  public:
   Server(const HttpServerOptions& options, HttpService& service, ByteBudget& bodies, int listener)

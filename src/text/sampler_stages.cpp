@@ -47,7 +47,7 @@ Mass narrow(std::vector<RankedCandidate>& list, Mass target) {
 }
 
 // The last candidate of the shortest list, in the order of goes_before(), whose mass reaches `target`; the last of all
-// where no list does. Linear time: each turn halves the part in which it may lie. REQUIRES a list that is not empty.
+// where no list does. Linear time: each iteration discards half of the candidates. REQUIRES a list that is not empty.
 RankedCandidate last_needed(std::vector<RankedCandidate>& list, Mass target) {
   const Mass earlier = narrow(list, target);
   target = target > earlier ? target - earlier : 0;

@@ -233,7 +233,7 @@ async function measure(llama, file) {
     }
   }
 
-  // The streams of ours are a process of their own. Who begins a round changes.
+  // infer generates its streams in a process of its own. The program that starts a round alternates.
   const groups = [options.tests.filter((test) => test !== "streams"),
                   options.tests.filter((test) => test === "streams")];
   disturbed = 0;
