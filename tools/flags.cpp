@@ -126,11 +126,8 @@ EngineOptions ModelFlags::engine_options() const {
   options.placement.tensor_split = tensor_split;
   check_shares(tensor_split, std::max<size_t>(devices.size(), 1));
   for (const std::string& text : tensor_devices) options.placement.tensor_rules.push_back(parse_tensor_rule(text));
-  if (!key_type.empty() || !value_type.empty()) {
-    options.default_cache_types = false;
-    if (!key_type.empty()) options.key_type = cache_type("--cache-type-k", key_type);
-    if (!value_type.empty()) options.value_type = cache_type("--cache-type-v", value_type);
-  }
+  if (!key_type.empty()) options.key_type = cache_type("--cache-type-k", key_type);
+  if (!value_type.empty()) options.value_type = cache_type("--cache-type-v", value_type);
   return options;
 }
 
@@ -216,7 +213,8 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
                  "Type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
       ->check(not_empty())
       ->type_name("TYPE");
-  app.add_option(flag_names("-ctv,--cache-type-v"), flags.value_type, "Type of cached values")
+  app.add_option(flag_names("-ctv,--cache-type-v"), flags.value_type,
+                 "Type of cached values (same types and default; -ctk does not change it)")
       ->check(not_empty())
       ->type_name("TYPE");
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "ggml-like/error.h"
+#include "src/engine/roofline.h"
 
 namespace infer {
 
@@ -47,7 +48,7 @@ std::string profile_table(const Profile& profile, const MachineLimits& limits) {
 
 void print_profile(Engine& engine) {
   if (!engine.profile()) return;
-  std::fputs(profile_table(*engine.profile(), engine.runner().measure_limits()).c_str(), stderr);
+  std::fputs(profile_table(*engine.profile(), measure_limits(engine.runner().placed())).c_str(), stderr);
 }
 
 }  // namespace infer

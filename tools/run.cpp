@@ -5,6 +5,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "src/engine/roofline.h"
 #include "src/text/chat_template.h"
 #include "src/text/detokenizer.h"
 #include "src/text/ordered_json.h"
@@ -148,8 +149,8 @@ int run(const RunOptions& options) {
 void print_timings(Engine& engine, bool bandwidth) {
   const EngineStats& s = engine.stats();
   const double decode = rate(s.decode_steps, s.decode_seconds);
-  const double achieved = decode * static_cast<double>(engine.runner().bytes_per_token());
-  const double limit = bandwidth && decode > 0 ? engine.runner().read_bandwidth() : 0;
+  const double achieved = decode * static_cast<double>(bytes_per_token(engine.runner().placed()));
+  const double limit = bandwidth && decode > 0 ? read_bandwidth(engine.runner().placed()) : 0;
   std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s | generated %lld tokens, %.1f tokens/s",
                static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
                static_cast<long long>(s.generated_tokens), decode);

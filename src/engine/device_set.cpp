@@ -25,6 +25,14 @@ std::vector<Device*> DeviceSet::list() const {
   return list;
 }
 
+std::string DeviceSet::description() const {
+  std::string text;
+  for (size_t d = 1; d < devices.size(); ++d) {
+    text += concat(d > 1 ? ", " : "", devices[d]->name(), " (", devices[d]->description(), ")");
+  }
+  return text + (text.empty() ? "" : " and ") + devices[0]->description();
+}
+
 std::shared_ptr<DeviceSet> open_devices(const std::vector<std::string>& names, const DeviceOptions& options) {
   if (names.empty()) throw Error(ErrorCode::kInvalidArgument, "[device] at least one name, found none");
   auto set = std::make_shared<DeviceSet>();

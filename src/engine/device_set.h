@@ -17,6 +17,7 @@ struct DeviceSet {
   int find(const std::string& name) const;  // -1 when it is none of them
   std::string names() const;                // "cpu, ref"
   std::vector<Device*> list() const;
+  std::string description() const;  // for people: "vulkan0 (llvmpipe ...) and <the processor>"
 };
 
 // The CPU and the devices that the user named, which may be the CPU as well. Throws Error(kInvalidArgument) when there

@@ -64,11 +64,11 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.devices = open_devices(options);
   runner.placement = options.placement;
   runner.strict_offload = options.strict_offload;
-  runner.default_cache_types = options.default_cache_types;
   runner.key_type = options.key_type;
   runner.value_type = options.value_type;
-  runner.n_blocks = options.cache_tokens > 0 ? std::min(blocks_for(options.cache_tokens), int64_t{INT32_MAX})
-                                             : blocks_for(context) * options.max_sequences;
+  const int64_t blocks =
+      options.cache_tokens > 0 ? blocks_for(options.cache_tokens) : blocks_for(context) * options.max_sequences;
+  runner.n_blocks.assign(model->cache_groups().size(), static_cast<int32_t>(std::min<int64_t>(blocks, INT32_MAX)));
   runner.observers = options.observers;
   runner.product_observer = options.product_observer;
   runner.capacity.tokens = static_cast<int>(std::min<int64_t>(options.step_tokens, context * options.max_sequences));
@@ -115,7 +115,7 @@ std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
 
 std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options) {
   const RunnerOptions runner = runner_options(model, options, nullptr);
-  return ModelRunner(std::move(model), runner).memory_use();
+  return plan_memory_use(std::move(model), runner);
 }
 
 Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
@@ -140,13 +140,13 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
   scratch_.resize(static_cast<size_t>(runner_->n_threads()));
 
   std::vector<CacheGroup> groups = runner_->model().cache_groups();
-  for (CacheGroup& group : groups) group.n_blocks = static_cast<int32_t>(runner.n_blocks);
+  for (size_t g = 0; g < groups.size(); ++g) groups[g].n_blocks = runner.n_blocks[g];
   scheduler_ = std::make_unique<Scheduler>(config, groups);
   inputs_ = std::make_unique<StepInputs>(runner.capacity);
 }
 
 void Engine::note_fallbacks() {
-  const std::vector<Fallback>& fallbacks = runner_->fallbacks();
+  const std::vector<Fallback>& fallbacks = runner_->plans().fallbacks();
   for (; n_noted_ < fallbacks.size(); ++n_noted_) {
     if (note_) note_("[offload] " + fallback_text(fallbacks[n_noted_]));
   }

@@ -37,8 +37,7 @@ struct EngineOptions {
   int64_t cache_tokens = 0;        // of all sequences together; 0: a whole context for each
   int step_tokens = 512;           // token budget of a step
   std::vector<uint64_t> reserved;  // bytes left to others by kAutoLayers, per device of the set; missing ones are 0
-  bool default_cache_types = true;
-  DataType key_type = DataType::kF16, value_type = DataType::kF16;
+  std::optional<DataType> key_type, value_type;  // of the KV cache; unset: that of the first device with layers
   double max_itl_ms = 0;    // bound of a step with prompt tokens while texts are being written, see ChunkPacer; 0: none
   bool all_logits = false;  // a step has room for the logits of every token, as for requests with logits_from
   // Otherwise rows of logits take up to so many bytes, and at least one row for each sequence: the prompts of requests
@@ -110,7 +109,7 @@ class Engine {
   using LogitsCallback = std::function<void(RequestId id, int64_t position, std::span<const float> logits)>;
   void on_logits(LogitsCallback callback) { on_logits_ = std::move(callback); }
 
-  const Model& model() const { return std::as_const(*runner_).model(); }
+  const Model& model() const { return runner_->model(); }
   ModelRunner& runner() { return *runner_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const Scheduler& scheduler() const { return *scheduler_; }

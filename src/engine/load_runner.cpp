@@ -19,16 +19,15 @@ int moved_parts(const Model& model, const RunnerOptions& options) {
   return asked == kAllLayers ? most : std::min(asked, most);
 }
 
-// Null when a device has too little memory and fewer parts may do with it; the first reason is kept.
-std::unique_ptr<ModelRunner> try_to_load(const std::shared_ptr<Model>& model, const RunnerOptions& options,
+// Null when a device other than the host has too little memory, which fewer parts may relieve; the first reason is
+// kept.
+std::unique_ptr<ModelRunner> try_to_load(const std::shared_ptr<const Model>& model, const RunnerOptions& options,
                                          bool may_fail, std::string& reason) {
-  std::unique_ptr<ModelRunner> runner;
   try {
-    runner = std::make_unique<ModelRunner>(model, options);
-    runner->load();
-    return runner;
+    return std::make_unique<ModelRunner>(model, options);
   } catch (const Error& error) {
-    const bool fewer_help = error.code() == ErrorCode::kOutOfMemory && !(runner && runner->fails_on_host());
+    const auto* of_device = dynamic_cast<const DeviceMemoryError*>(&error);
+    const bool fewer_help = error.code() == ErrorCode::kOutOfMemory && !(of_device && of_device->on_host());
     if (!fewer_help || !may_fail) throw;
     if (reason.empty()) reason = error.what();
     return nullptr;
@@ -53,12 +52,12 @@ std::string shortage_of(std::span<const DeviceUse> uses, std::span<const uint64_
   return "";
 }
 
-Fit fit_parts(const std::shared_ptr<Model>& model, RunnerOptions options, std::span<const uint64_t> reserved) {
+Fit fit_parts(const std::shared_ptr<const Model>& model, RunnerOptions options, std::span<const uint64_t> reserved) {
   if (only_cpu(*options.devices)) return {kAllLayers, ""};
   const auto shortage = [&](int parts) -> std::string {
     options.placement.n_gpu_layers = parts;
     try {
-      const std::string found = shortage_of(ModelRunner(model, options).memory_use(), reserved);
+      const std::string found = shortage_of(plan_memory_use(model, options), reserved);
       return found.empty() ? "" : "one more would need " + found;
     } catch (const Error& error) {  // planning takes a little memory of its own, for the tables of operations
       if (error.code() != ErrorCode::kOutOfMemory) throw;
@@ -80,7 +79,7 @@ Fit fit_parts(const std::shared_ptr<Model>& model, RunnerOptions options, std::s
   return fit;
 }
 
-std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<Model> model, const RunnerOptions& options,
+std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<const Model> model, const RunnerOptions& options,
                                          const std::function<void(const std::string& line)>& note) {
   const int asked = moved_parts(*model, options);
   RunnerOptions tried = options;

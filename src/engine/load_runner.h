@@ -24,12 +24,12 @@ struct Fit {
   int parts = 0;
   std::string shortage;  // "one more would need ...", as shortage_of(); "" where all fit
 };
-Fit fit_parts(const std::shared_ptr<Model>& model, RunnerOptions options, std::span<const uint64_t> reserved);
+Fit fit_parts(const std::shared_ptr<const Model>& model, RunnerOptions options, std::span<const uint64_t> reserved);
 
 // A runner that is loaded. Where a device's memory does not suffice, with fewer parts there, which `note` is told in
 // one line; with strict offload, and where it is the host's memory that is short, Error(kOutOfMemory) instead, which
 // says how many would fit. `note` may be null.
-std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<Model> model, const RunnerOptions& options,
+std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<const Model> model, const RunnerOptions& options,
                                          const std::function<void(const std::string& line)>& note);
 
 // One line on an operation that runs on the CPU for want of a kernel.

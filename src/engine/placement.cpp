@@ -1,10 +1,53 @@
 #include "src/engine/placement.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "ggml-like/error.h"
 
 namespace infer {
+namespace {
+
+std::vector<double> shares_of_devices(const DeviceSet& set, const PlacementOptions& options) {
+  std::vector<double> shares = options.tensor_split;
+  if (shares.empty()) {
+    for (const int d : set.of_layers) {
+      shares.push_back(static_cast<double>(set.devices[static_cast<size_t>(d)]->memory().free) + 1);
+    }
+  }
+  if (shares.size() != set.of_layers.size()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("--tensor-split needs one share for each of the ", set.of_layers.size(),
+                       " devices that take layers; it has ", shares.size(), "."));
+  }
+  return shares;
+}
+
+void check_rule_devices(const DeviceSet& set, const std::vector<TensorRule>& rules) {
+  for (const TensorRule& rule : rules) {
+    if (set.find(rule.device) >= 0) continue;
+    throw Error(ErrorCode::kInvalidArgument, concat("--tensor-device ", rule.text, ": there is no device ", rule.device,
+                                                    " in this run. Use one of ", set.names(), "."));
+  }
+}
+
+// A rule that matches nothing is a typing error.
+void check_rules_match(const Model& model, const std::vector<TensorRule>& rules) {
+  for (const TensorRule& rule : rules) {
+    bool matches = false;
+    for (const int layer : model.all_layers()) {
+      for (const ModelWeight* weight : model.weights_of_layer(layer)) {
+        matches = matches || (weight->desc.shape.rank >= 2 && rule.matches(weight->name));
+      }
+    }
+    if (matches) continue;
+    throw Error(ErrorCode::kInvalidArgument, concat("--tensor-device ", rule.text,
+                                                    ": no matrix of the model has such a name. The pattern must match "
+                                                    "the whole name; infer inspect --tensors lists the names."));
+  }
+}
+
+}  // namespace
 
 int Placement::of_layer(int layer) const {
   if (layer == kInputLayer) return input;
@@ -49,6 +92,22 @@ int place_weight(const ModelWeight& weight, int layer, const Placement& placemen
     if (weight.role == WeightRole::kExpert && layer >= 0 && layer < options.n_cpu_moe) return 0;
   }
   return placement.of_layer(layer);
+}
+
+Placement place_model(const Model& model, const DeviceSet& set, const PlacementOptions& options) {
+  const std::vector<double> shares = shares_of_devices(set, options);
+  check_rule_devices(set, options.tensor_rules);
+  check_rules_match(model, options.tensor_rules);
+  const int most = placeable_parts(model.n_layer());
+  const int parts = options.n_gpu_layers == kAllLayers ? most : std::min(options.n_gpu_layers, most);
+  Placement placement = place_parts(model.n_layer(), parts, set.of_layers, shares);
+  for (const int layer : model.all_layers()) {
+    for (const ModelWeight* weight : model.weights_of_layer(layer)) {
+      placement.weights[weight] =
+          place_weight(*weight, layer, placement, options, [&](const std::string& device) { return set.find(device); });
+    }
+  }
+  return placement;
 }
 
 }  // namespace infer

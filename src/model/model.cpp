@@ -1,5 +1,7 @@
 #include "src/model/model.h"
 
+#include <algorithm>
+
 #include "ggml-like/error.h"
 #include "src/model/arch/architecture.h"
 #include "src/model/vocabulary_loader.h"
@@ -49,7 +51,16 @@ int64_t Model::parameter_count() const { return weights_->parameter_count(); }
 
 uint64_t Model::weight_bytes() const { return weights_->bytes(); }
 
-void Model::set_cache_types(DataType key, DataType value) {
+int Model::cache_group_of(int layer) const {
+  for (size_t g = 0; g < cache_groups_.size(); ++g) {
+    const std::vector<int32_t>& layers = cache_groups_[g].layers;
+    if (std::find(layers.begin(), layers.end(), layer) != layers.end()) return static_cast<int>(g);
+  }
+  CHECK_INTERNAL(!"a layer of no cache group");
+  return -1;
+}
+
+void Model::check_cache_types(CacheTypes types) const {
   const auto check = [](const char* what, DataType type, int dim) {
     const TypeTraits& t = traits(type);
     if (!t.from_float || !t.to_float || dim % t.block_size != 0) {
@@ -58,32 +69,35 @@ void Model::set_cache_types(DataType key, DataType value) {
                          t.name, " with blocks of ", t.block_size));
     }
   };
-  check("keys", key, config_.key_dim);
-  check("values", value, config_.value_dim);
-  key_type_ = key;
-  value_type_ = value;
+  check("keys", types.key, config_.key_dim);
+  check("values", types.value, config_.value_dim);
 }
 
-CacheDesc Model::cache_desc(int layer) const {
+CacheDesc Model::cache_desc(int layer, CacheTypes types) const {
   CHECK_INTERNAL(layer >= 0 && layer < config_.n_layer);
   CacheDesc desc;
   desc.layer = layer;
-  for (size_t g = 0; g < cache_groups_.size(); ++g) {
-    for (const int32_t l : cache_groups_[g].layers) {
-      if (l == layer) desc.group = static_cast<int>(g);
-    }
-  }
+  desc.group = cache_group_of(layer);
   desc.n_kv_head = config_.layers[layer].n_kv_head;
   desc.key_dim = config_.key_dim;
   desc.value_dim = config_.value_dim;
-  desc.key_type = key_type_;
-  desc.value_type = value_type_;
+  desc.key_type = types.key;
+  desc.value_type = types.value;
   return desc;
 }
 
 std::span<ModelWeight* const> Model::weights_of_layer(int layer) const { return weights_->of_layer(layer); }
 
-ModelOutputs Model::build(Graph& graph) const { return architecture_->build_graph(graph, *this); }
+std::vector<int> Model::all_layers() const {
+  std::vector<int> layers = {kInputLayer};
+  for (int layer = 0; layer < config_.n_layer; ++layer) layers.push_back(layer);
+  layers.push_back(kOutputLayer);
+  return layers;
+}
+
+ModelOutputs Model::build(Graph& graph, CacheTypes cache) const {
+  return architecture_->build_graph(graph, *this, cache);
+}
 
 std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file) { return load_model(std::move(file), nullptr); }
 

@@ -2,8 +2,7 @@
 // whose architecture, hyper-parameters or tensors it does not implement in full; a model that loads is run rightly.
 //
 // A Model keeps its GgufFile alive and owns the Weight objects that graphs point to, so it outlives every graph and
-// plan built from it. Where layers lie is set once, after loading, by whoever places them (Weight::device); after that
-// all members are const and any number of threads may call them.
+// plan built from it. Never changes once loaded: any number of threads may use it.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +23,11 @@ namespace infer {
 
 class Architecture;
 class WeightSet;
+
+// Types in which keys and values are stored in the cache.
+struct CacheTypes {
+  DataType key = DataType::kF16, value = DataType::kF16;
+};
 
 // Both are marked as outputs of the graph.
 struct ModelOutputs {
@@ -52,21 +56,22 @@ class Model {
 
   // The groups of layers that are cached alike; `bytes` and `n_blocks` are left to the engine.
   const std::vector<CacheGroup>& cache_groups() const { return cache_groups_; }
-  // Types in which keys and values are stored from now on (F16 until then). Throws Error(kInvalidArgument) when the
-  // heads are no multiple of the type's block. Call before build() and cache_desc().
-  void set_cache_types(DataType key, DataType value);
-  CacheDesc cache_desc(int layer) const;  // REQUIRES 0 <= layer < n_layer()
+  int cache_group_of(int layer) const;  // index into cache_groups(); REQUIRES 0 <= layer < n_layer()
+  // Throws Error(kInvalidArgument) when the heads are no multiple of a type's block, or a type cannot be stored to.
+  void check_cache_types(CacheTypes types) const;
+  CacheDesc cache_desc(int layer, CacheTypes types) const;  // REQUIRES as cache_group_of(), and checked types
 
   // The weights of kInputLayer (embedding, rope frequency factors), of a block, or of kOutputLayer (final norm, head);
   // empty for other numbers. A head tied to the embedding is a Weight of its own with the same host data, so that the
   // two can lie on different devices.
   std::span<ModelWeight* const> weights_of_layer(int layer) const;
+  std::vector<int> all_layers() const;  // kInputLayer, 0 .. n_layer() - 1, kOutputLayer
 
   // Adds the whole forward pass to an empty graph, for the graph's buckets. Values with names, N = layer:
   //   embedding, blk.N.attn_norm, blk.N.attn_heads, blk.N.attn_out, blk.N.ffn_norm, blk.N.ffn_out, blk.N.out,
   //   result_norm, logits
-  // In the last layer everything after attention is computed for the output rows only.
-  ModelOutputs build(Graph& graph) const;
+  // In the last layer everything after attention is computed for the output rows only. REQUIRES checked types.
+  ModelOutputs build(Graph& graph, CacheTypes cache) const;
 
  private:
   friend std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file,
@@ -80,7 +85,6 @@ class Model {
   std::unique_ptr<Architecture> architecture_;
   std::unique_ptr<WeightSet> weights_;
   std::vector<CacheGroup> cache_groups_;
-  DataType key_type_ = DataType::kF16, value_type_ = DataType::kF16;
 };
 
 // Throws Error(kUnsupported) for an unknown architecture, hyper-parameter, tensor or type, Error(kInvalidFile) for

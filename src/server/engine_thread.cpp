@@ -344,9 +344,9 @@ void EngineThread::publish() {
   g.prefix_hit_tokens = scheduler.stats().prefix_hit_tokens;
   g.admitted_tokens = scheduler.stats().admitted_tokens;
   g.steps = scheduler.stats().steps;
-  const ModelRunner& runner = engine_->runner();
-  for (size_t i = 0; i < runner.fallbacks().size(); ++i) {
-    g.fallbacks.push_back({fallback_text(runner.fallbacks()[i]), runner.fallback_runs()[i]});
+  const PlanCache& plans = engine_->runner().plans();
+  for (size_t i = 0; i < plans.fallbacks().size(); ++i) {
+    g.fallbacks.push_back({fallback_text(plans.fallbacks()[i]), plans.fallback_runs()[i]});
   }
   metrics_.set_gauges(g);
   for (auto& [queue, event] : events_) queue->push(std::move(event));

@@ -38,7 +38,7 @@ class EngineThread {
   int64_t context() const { return engine_->context(); }
   int64_t dry_breaker_builds() const { return engine_->dry_breakers().builds(); }
   int64_t cache_tokens() const { return cache_tokens_; }  // that the whole KV cache holds
-  const Placement& placement() const { return engine_->runner().placement(); }
+  const Placement& placement() const { return engine_->runner().placed().placement(); }
   const std::vector<DeviceUse>& memory_use() const { return engine_->runner().memory_use(); }
 
  private:

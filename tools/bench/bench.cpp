@@ -12,6 +12,7 @@
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/engine/engine.h"
+#include "src/engine/roofline.h"
 #include "src/text/ordered_json.h"
 #include "tools/interrupt.h"
 #include "tools/plan/shape_file.h"
@@ -79,7 +80,7 @@ class Bench {
         if (repetition < 0) continue;  // the first pass reads the file and fills the caches
         test.rates.push_back(rate);
         if (engine_->profile()) test.profile.add(*engine_->profile());
-        const MachineLimits limits = engine_->runner().measure_limits();
+        const MachineLimits limits = infer::measure_limits(engine_->runner().placed());
         const double least = least_seconds_per_token(test, limits);
         if (least > 0) test.fractions.push_back(least * rate);
         bandwidths_.push_back(limits.read_bytes);
@@ -110,17 +111,17 @@ class Bench {
 // What these limits allow at best: a step reads the weights once, and the keys and values of every sequence, and does
 // the arithmetic of its products. Of a prompt the head is not counted: one row at most goes through it.
 double Bench::least_seconds_per_token(const Test& test, const MachineLimits& limits) {
-  ModelRunner& runner = engine_->runner();
-  ModelRunner::Operations work = runner.operations_per_token();
-  const ModelRunner::Operations head = runner.operations_of_head();
+  const PlacedModel& placed = engine_->runner().placed();
+  Operations work = operations_per_token(placed.model());
+  const Operations head = operations_of_head(placed.model());
   if (test.decode) work = {work.quantized + head.quantized, work.floats + head.floats};
   double arithmetic = 0;
   if (limits.int8_operations > 0) arithmetic += work.quantized / limits.int8_operations;
   if (limits.float_operations > 0) arithmetic += work.floats / limits.float_operations;
   if (!test.decode) return arithmetic;
   const double context = std::max(options_.depth, 1) + test.n_gen / 2.0;
-  const double bytes = static_cast<double>(runner.bytes_per_token()) +
-                       test.batch * context * static_cast<double>(runner.cache_bytes_per_token());
+  const double bytes = static_cast<double>(bytes_per_token(placed)) +
+                       test.batch * context * static_cast<double>(cache_bytes_per_token(placed));
   const double memory = limits.read_bytes > 0 ? bytes / limits.read_bytes / test.batch : 0;
   return std::max(arithmetic, memory);
 }
@@ -180,7 +181,8 @@ double Bench::measure(const Test& test, const InterruptGuard& guard) {
 
 void Bench::print_table() const {
   std::printf("%s, %s, context of %lld\n", printable(engine_->model().name()).c_str(),
-              engine_->runner().device_description().c_str(), static_cast<long long>(engine_->context()));
+              engine_->runner().placed().options().devices->description().c_str(),
+              static_cast<long long>(engine_->context()));
   const MachineLimits limits = median_limits();
   std::printf("limits (median): read bandwidth %.1f GB/s, int8 dot products %.0f Gop/s, F32 %.0f Gop/s\n",
               limits.read_bytes / 1e9, limits.int8_operations / 1e9, limits.float_operations / 1e9);
@@ -233,7 +235,7 @@ void Bench::print_json() const {
   }
   const ordered_json document = {{"model", engine_->model().name()},
                                  {"machine",
-                                  {{"device", engine_->runner().device_description()},
+                                  {{"device", engine_->runner().placed().options().devices->description()},
                                    {"read_bandwidth", known(limits.read_bytes)},
                                    {"int8_operations_per_second", known(limits.int8_operations)},
                                    {"float_operations_per_second", known(limits.float_operations)}}},

@@ -251,9 +251,9 @@ MemoryPlan plan_memory_of(const PlanQuestion& question) {
   plan.parallel = question.options.max_sequences;
   for (const DeviceUse& use : plan.devices) {
     plan.cache += use.cache;
-    plan.cache_per_token += use.cache_block / kBlockTokens;
+    plan.cache_per_token += use.cache_per_token;
   }
-  for (const DeviceUse& use : plan.draft) plan.draft_cache_per_token += use.cache_block / kBlockTokens;
+  for (const DeviceUse& use : plan.draft) plan.draft_cache_per_token += use.cache_per_token;
   plan.choices.push_back({"layers", why_layers(question, planner)});
   if (question.options.placement.n_cpu_moe > 0 || !question.options.placement.tensor_rules.empty()) {
     plan.choices.push_back({"tensors", why_tensors(question, plan.devices)});

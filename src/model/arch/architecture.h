@@ -20,7 +20,7 @@ class Architecture {
   virtual ModelConfig read_config(ConfigReader& reader) = 0;
   virtual void declare_weights(WeightSet& weights, const ModelConfig& config) = 0;
   virtual std::vector<CacheGroup> cache_groups(const ModelConfig& config) const;  // one full group unless overridden
-  virtual ModelOutputs build_graph(Graph& graph, const Model& model) const = 0;
+  virtual ModelOutputs build_graph(Graph& graph, const Model& model, CacheTypes cache) const = 0;
 };
 
 struct ArchitectureEntry {

@@ -32,7 +32,7 @@ class Qwen3 final : public Architecture {
     head_ = declare_head(weights, config, *embedding_);
   }
 
-  ModelOutputs build_graph(Graph& g, const Model& model) const override {
+  ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
     ValueId x = embed(g, *embedding_);                // [n_tokens, n_embd]
@@ -49,7 +49,7 @@ class Qwen3 final : public Architecture {
       k = g.rms_norm(k, w.k_norm, eps);                                            // [n_tokens, n_kv_head, key_dim]
       q = rope_neox(g, q, table);                                                  // [n_tokens, n_head, key_dim]
       k = rope_neox(g, k, table);                                                  // [n_tokens, n_kv_head, key_dim]
-      h = attention(g, q, k, v, model.cache_desc(i), params);                      // [n_tokens, n_head * value_dim]
+      h = attention(g, q, k, v, model.cache_desc(i, cache), params);               // [n_tokens, n_head * value_dim]
       // In the last layer, only the rows of outputs are needed from here on.
       if (i + 1 == config.n_layer) {
         h = g.select_rows(h);  // [n_outputs, n_head * value_dim]

@@ -28,8 +28,8 @@ class TwoGroups final : public Architecture {
     }
     return groups;
   }
-  ModelOutputs build_graph(Graph& graph, const Model& model) const override {
-    return llama_->build_graph(graph, model);
+  ModelOutputs build_graph(Graph& graph, const Model& model, CacheTypes cache) const override {
+    return llama_->build_graph(graph, model, cache);
   }
 
  private:
@@ -51,11 +51,9 @@ std::unique_ptr<ModelRunner> make_runner(int n_groups) {
   DeviceOptions device;
   device.n_threads = 1;
   options.devices = open_devices({"cpu"}, device);
-  options.n_blocks = kBlocks;
+  options.n_blocks.assign(static_cast<size_t>(n_groups), kBlocks);
   options.capacity = {kLongest, 1, 1, n_groups, static_cast<int>(blocks_for(kLongest)), 1};
-  auto runner = std::make_unique<ModelRunner>(tiny_model(n_groups), options);
-  runner->load();
-  return runner;
+  return std::make_unique<ModelRunner>(tiny_model(n_groups), options);
 }
 
 // A text whose first `computed` tokens have their keys and values in the blocks of `tables`.

@@ -427,7 +427,6 @@ TEST_CASE("drafts change nothing but the number of steps") {
 TEST_CASE("every layer of a model may be on the reference device") {
   const Request request = make_request(1, 20, 4);
   EngineOptions options = small_options();
-  options.default_cache_types = false;
   options.key_type = options.value_type = DataType::kF32;
   const Answer cpu = run_alone("Q8_0", request, options);
   for (int n = 0; n <= 3; ++n) {

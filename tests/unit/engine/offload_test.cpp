@@ -320,14 +320,14 @@ TEST_CASE("an operation without a kernel runs on the CPU, is reported once and c
   {
     Engine engine(open_model(model), options);
     CHECK(same(logits_of(engine), expected));
-    const ModelRunner& runner = engine.runner();
-    REQUIRE(runner.fallbacks().size() == 2);
+    const PlanCache& plans = engine.runner().plans();
+    REQUIRE(plans.fallbacks().size() == 2);
     REQUIRE(notes.size() == 2);
     CHECK(notes[0].find("embed of F32 in the input has no kernel on island0") != std::string::npos);
     CHECK(notes[1].find("gated_activation of F32 in layers 0 to 1 has no kernel on island0") != std::string::npos);
     const int64_t steps = engine.scheduler().stats().steps;
-    CHECK(runner.fallback_runs()[0] == steps);
-    CHECK(runner.fallback_runs()[1] == 2 * steps);
+    CHECK(plans.fallback_runs()[0] == steps);
+    CHECK(plans.fallback_runs()[1] == 2 * steps);
   }
   options.strict_offload = true;
   CHECK_THROWS_WITH_AS(Engine(open_model(model), options), doctest::Contains("strict"), Error);

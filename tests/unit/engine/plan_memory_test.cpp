@@ -13,7 +13,6 @@ EngineOptions on_reference_device(int n_gpu_layers) {
   EngineOptions options;
   options.devices = {"ref"};
   options.placement.n_gpu_layers = n_gpu_layers;
-  options.default_cache_types = false;
   return options;
 }
 
@@ -25,7 +24,7 @@ TEST_CASE("as many layers as fit beside what is reserved") {
   const DeviceUse all = plan_memory(small_model(), options).back();
   REQUIRE(all.n_layers == 2);
   // A context for which the cache of one layer takes two fifths of the memory.
-  const uint64_t free = all.memory.free, of_layer = all.cache_block / kBlockTokens / 2;
+  const uint64_t free = all.memory.free, of_layer = all.cache_per_token / 2;
   options.context = static_cast<int64_t>(free / 5 * 2 / of_layer);
   options.placement.n_gpu_layers = kAutoLayers;
   const auto layers = [&](uint64_t reserved) {
@@ -44,6 +43,20 @@ TEST_CASE("a device without layers or ends holds nothing of the model") {
   const std::vector<DeviceUse> uses = plan_memory(small_model(), on_reference_device(0));
   CHECK((uses[0].has_input && uses[0].has_output && uses[0].n_layers == 2));
   CHECK((!uses[1].has_input && !uses[1].has_output && uses[1].weights == 0 && uses[1].cache == 0));
+}
+
+TEST_CASE("a cache type for keys alone leaves that of values as it is, and the other way round") {
+  const auto bytes_per_token = [](std::optional<DataType> key, std::optional<DataType> value) {
+    EngineOptions options = on_reference_device(kAllLayers);
+    options.key_type = key;
+    options.value_type = value;
+    return plan_memory(small_model(), options).back().cache_per_token;
+  };
+  // On the reference device both are F32 by default, and this model's keys are as long as its values.
+  const uint64_t both = bytes_per_token(std::nullopt, std::nullopt);
+  CHECK(bytes_per_token(DataType::kF16, std::nullopt) == both / 4 * 3);
+  CHECK(bytes_per_token(std::nullopt, DataType::kF16) == both / 4 * 3);
+  CHECK(bytes_per_token(DataType::kF16, DataType::kF16) == both / 2);
 }
 
 TEST_CASE("the bytes of a step's inputs are those of its buffer") {

@@ -30,7 +30,6 @@ struct Golden {
 Golden load(const std::filesystem::path& folder, const std::string& name) {
   Golden golden;
   golden.model = load_model(GgufFile::open(folder / (name + ".gguf")));
-  golden.model->set_cache_types(DataType::kF32, DataType::kF32);
   golden.reference = nlohmann::json::parse(std::ifstream(folder / (name + ".json")));
   golden.tokens = golden.reference["tokens"].get<std::vector<int32_t>>();
   return golden;
@@ -40,7 +39,6 @@ Golden load(const std::filesystem::path& folder, const std::string& name) {
 Golden load_own(const std::string& path) {
   Golden own;
   own.model = load_model(GgufFile::open(std::filesystem::path(INFER_SOURCE_DIR) / (path + ".gguf")));
-  own.model->set_cache_types(DataType::kF32, DataType::kF32);
   for (int i = 0; i < 48; ++i) own.tokens.push_back((7 * i * i + 3 * i + 1) % std::min(own.model->n_vocab(), 300));
   return own;
 }

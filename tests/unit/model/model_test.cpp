@@ -21,11 +21,7 @@ GgufValue real(float value) { return GgufValue::of_float32(value); }
 
 const std::vector<int32_t> kTokens = {1, 3, 5, 4, 11, 0, 7};
 
-std::unique_ptr<Model> load(const TinyModel& tiny) {
-  auto model = load_model(tiny.file());
-  model->set_cache_types(DataType::kF32, DataType::kF32);
-  return model;
-}
+std::unique_ptr<Model> load(const TinyModel& tiny) { return load_model(tiny.file()); }
 
 std::vector<float> logits(const TinyModel& tiny) {
   const auto device = create_ref_device();
@@ -93,13 +89,14 @@ TEST_CASE("a model tells what it is") {
   REQUIRE(model->cache_groups().size() == 1);
   CHECK(model->cache_groups()[0].kind == CacheKind::kFull);
   CHECK(model->cache_groups()[0].layers == std::vector<int32_t>{0, 1});
-  const CacheDesc cache = model->cache_desc(1);
+  const CacheDesc cache = model->cache_desc(1, {DataType::kF32, DataType::kQ8_0});
   CHECK(cache.layer == 1);
   CHECK(cache.group == 0);
   CHECK(cache.n_kv_head == 2);
   CHECK(cache.key_dim == 4);
   CHECK(cache.value_dim == 4);
   CHECK(cache.key_type == DataType::kF32);
+  CHECK(cache.value_type == DataType::kQ8_0);
   CHECK(model->weights_of_layer(kInputLayer).size() == 1);
   CHECK(model->weights_of_layer(0).size() == 9);
   CHECK(model->weights_of_layer(1).size() == 9);
@@ -126,7 +123,7 @@ TEST_CASE("a file opened without data loads for planning") {
   tiny.tensor("output_norm.weight").type = DataType::kF16;
   const auto model = load_model(tiny.file(options));
   Graph graph(8, 1);
-  model->build(graph);
+  model->build(graph, {});
   CHECK(graph.nodes().size() > 20);
   CHECK(model->weights_of_layer(kOutputLayer)[0]->host == nullptr);
 }
@@ -134,14 +131,13 @@ TEST_CASE("a file opened without data loads for planning") {
 TEST_CASE("cache types that do not fit the heads are refused") {
   const auto model = load(TinyModel());
   try {
-    model->set_cache_types(DataType::kF16, DataType::kQ8_0);
+    model->check_cache_types({DataType::kF16, DataType::kQ8_0});
     FAIL_CHECK("accepted");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::kInvalidArgument);
     CHECK(std::string(error.what()) ==
           "[model] cache type of values: expected one that stores heads of 4, found Q8_0 with blocks of 32");
   }
-  CHECK(model->cache_desc(0).key_type == DataType::kF32);
 }
 
 TEST_CASE("the list of architectures is complete and in order") {
@@ -337,7 +333,7 @@ TEST_CASE("absurd metadata ends in an error or a model") {
         try {
           const auto model = load_model(tiny.file());
           Graph graph(4, 2);
-          model->build(graph);
+          model->build(graph, {});
           ++loaded;
         } catch (const Error&) {
           ++refused;
@@ -386,7 +382,7 @@ TEST_CASE("layers may differ in heads and width") {
   widen("blk.1.attn_k.weight", {12, 16});
   widen("blk.1.attn_v.weight", {12, 16});
   widen("blk.1.attn_output.weight", {16, 24});
-  CHECK(load(tiny)->cache_desc(1).n_kv_head == 3);
+  CHECK(load(tiny)->cache_desc(1, {}).n_kv_head == 3);
   CHECK(largest_difference(logits(tiny), before) <= 1e-5);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "ggml-like/error.h"
@@ -21,7 +22,7 @@ struct Caches {
     for (int i = 0; i < used; ++i) table.push_back(2 * (used - i));
     for (int l = 0; l < model.n_layer(); ++l) {
       Device& device = *setup.devices[setup.layer_device(l)];
-      layers.push_back(device.allocate(n_blocks * device.cache_block_bytes(model.cache_desc(l))));
+      layers.push_back(device.allocate(n_blocks * device.cache_block_bytes(model.cache_desc(l, setup.cache))));
     }
   }
 };
@@ -34,10 +35,9 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
   if (chunks.empty()) chunks = whole;
   CHECK_INTERNAL(std::accumulate(chunks.begin(), chunks.end(), 0) == whole[0]);
 
-  std::vector<int> layers = {kInputLayer, kOutputLayer};
-  for (int l = 0; l < model.n_layer(); ++l) layers.push_back(l);
-  for (const int l : layers) {
-    for (Weight* weight : model.weights_of_layer(l)) weight->device = setup.layer_device(l);
+  std::map<const Weight*, int> weight_device;
+  for (const int l : model.all_layers()) {
+    for (const Weight* weight : model.weights_of_layer(l)) weight_device[weight] = setup.layer_device(l);
   }
 
   Caches caches(model, setup, tokens.size());
@@ -51,10 +51,11 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     int n_outputs = 0;
     for (int i = 0; i < n; ++i) n_outputs += setup.is_output(position + i);
     Graph graph(bucket_size(n), bucket_size(n_outputs));
-    const ModelOutputs outputs = model.build(graph);
+    const ModelOutputs outputs = model.build(graph, setup.cache);
     PlanOptions options;
     options.devices = setup.devices;
     options.layer_device = setup.layer_device;
+    options.weight_device = [&](const Weight& weight) { return weight_device.at(&weight); };
     options.cache = [&](int layer) { return CacheRef{nullptr, caches.layers[layer].get(), 0, caches.n_blocks}; };
     options.observers = setup.observers;
     Plan plan(std::move(graph), std::move(options));

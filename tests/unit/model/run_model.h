@@ -17,6 +17,7 @@ struct RunSetup {
   std::vector<Device*> devices;                                        // as PlanOptions::devices
   std::function<int(int layer)> layer_device = [](int) { return 0; };  // weights and caches follow
   std::vector<Observer> observers = {};
+  CacheTypes cache = {DataType::kF32, DataType::kF32};
   std::function<bool(int position)> is_output = [](int) { return true; };
 };
 
@@ -27,8 +28,7 @@ struct RunResult {
   int n_copies = 0;           // between devices, of the last chunk
 };
 
-// Feeds `tokens` from position 0 in pieces of the given sizes (which add up to their number; empty: one piece).
-// Sets the device of the model's weights; its cache types are used as they are.
+// Feeds `tokens` from position 0 in chunks of the given sizes, which add up to their number; none: one chunk.
 RunResult run_model(const Model& model, std::span<const int32_t> tokens, const RunSetup& setup,
                     std::span<const int> chunks = {});
 

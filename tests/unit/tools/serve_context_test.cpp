@@ -47,7 +47,6 @@ TEST_CASE("serve context: flags come first") {
 TEST_CASE("serve context: the largest that leaves memory free") {
   const std::shared_ptr<Model> model = shape("llama-3.1-8b");
   EngineOptions options = server(512);
-  options.default_cache_types = false;
   options.key_type = options.value_type = DataType::kF32;  // 64 GiB of cache for four contexts
   const ServeContext chosen = choose_serve_context(model, options);
   const auto needed = [&](int64_t tokens) {

@@ -1,0 +1,82 @@
+#include "src/engine/memory_use.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+void add_weights(const PlacedModel& placed, const Plan& plan, std::vector<DeviceUse>& uses) {
+  std::unordered_map<const Weight*, int> home;  // device of the weight's layer
+  for (const int layer : placed.model().all_layers()) {
+    for (const Weight* weight : placed.model().weights_of_layer(layer)) {
+      home[weight] = placed.placement().of_layer(layer);
+    }
+  }
+  for (size_t d = 0; d < uses.size(); ++d) {
+    std::unordered_set<const void*> counted;  // the embedding may be the output matrix as well
+    for (const Weight* weight : plan.weights_on(static_cast<int>(d))) {
+      if (!counted.insert(weight->host).second) continue;
+      const uint64_t bytes = weight->desc.bytes();
+      uses[d].weights += bytes;
+      uses[d].weights_by_type[weight->desc.type] += bytes;
+      if (weight->desc.shape.rank > 1 && home[weight] != static_cast<int>(d)) uses[d].guest_weights += bytes;
+    }
+  }
+}
+
+void add_layers(const PlacedModel& placed, std::vector<DeviceUse>& uses) {
+  const Placement& placement = placed.placement();
+  uses[static_cast<size_t>(placement.input)].has_input = true;
+  uses[static_cast<size_t>(placement.output)].has_output = true;
+  for (const LayerRange& range : placement.ranges()) {
+    DeviceUse& use = uses[static_cast<size_t>(range.device)];
+    use.layers.push_back(range);
+    use.n_layers += range.last - range.first + 1;
+    uint64_t block = 0;
+    for (int layer = range.first; layer <= range.last; ++layer) {
+      const uint64_t bytes = placed.cache_block_bytes(layer), n = static_cast<uint64_t>(placed.cache_blocks(layer));
+      if (bytes != 0 && n > ((uint64_t{1} << 62) - use.cache) / bytes) {
+        throw Error(ErrorCode::kOutOfMemory, "The KV cache would be larger than any memory. Choose a smaller -c.");
+      }
+      use.cache += bytes * n;
+      block += bytes;
+    }
+    use.cache_per_token += block / kBlockTokens;
+  }
+}
+
+// The inputs lie on the host and are copied to each device of its own memory; results come back to the host.
+void add_staging(const PlacedModel& placed, const Plan& plan, std::vector<DeviceUse>& uses) {
+  const StepCapacity& capacity = placed.options().capacity;
+  for (size_t d = 0; d < uses.size(); ++d) {
+    const bool has_own = !uses[d].is_host && plan.uses(static_cast<int>(d));
+    uses[d].staging = d == 0 || has_own ? StepInputs::bytes(capacity) : 0;
+  }
+  const auto rows_of = [](int rows, int width) {
+    return sizeof(float) * static_cast<uint64_t>(rows) * static_cast<uint64_t>(width);
+  };
+  uses[0].staging += rows_of(capacity.logits > 0 ? capacity.logits : capacity.outputs, placed.model().n_vocab()) +
+                     rows_of(capacity.outputs, placed.model().n_embd());
+}
+
+}  // namespace
+
+std::vector<DeviceUse> memory_use(const PlacedModel& placed, const Plan& largest) {
+  std::vector<DeviceUse> uses(placed.devices().size());
+  for (size_t d = 0; d < uses.size(); ++d) {
+    const Device& device = *placed.devices()[d];
+    uses[d].device = device.name();
+    uses[d].is_host = device.is_host();
+    uses[d].memory = device.memory();
+    uses[d].activations = largest.arena_bytes(static_cast<int>(d));
+  }
+  add_weights(placed, largest, uses);
+  add_layers(placed, uses);
+  add_staging(placed, largest, uses);
+  return uses;
+}
+
+}  // namespace infer

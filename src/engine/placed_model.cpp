@@ -1,0 +1,60 @@
+#include "src/engine/placed_model.h"
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+CacheTypes resolve_cache_types(const Model& model, const RunnerOptions& options) {
+  const DeviceSet& set = *options.devices;
+  const DataType own = set.devices[static_cast<size_t>(set.of_layers.front())]->default_cache_type();
+  const CacheTypes types = {options.key_type.value_or(own), options.value_type.value_or(own)};
+  model.check_cache_types(types);
+  return types;
+}
+
+}  // namespace
+
+PlacedModel::PlacedModel(std::shared_ptr<const Model> model, RunnerOptions options)
+    : model_(std::move(model)),
+      options_(std::move(options)),
+      devices_(options_.devices->list()),
+      placement_(place_model(*model_, *options_.devices, options_.placement)),
+      cache_types_(resolve_cache_types(*model_, options_)) {
+  CHECK_INTERNAL(options_.n_blocks.size() == model_->cache_groups().size());
+}
+
+size_t PlacedModel::cache_block_bytes(int layer) const {
+  return device_of_layer(layer).cache_block_bytes(model_->cache_desc(layer, cache_types_));
+}
+
+int64_t PlacedModel::cache_blocks(int layer) const {
+  return options_.n_blocks[static_cast<size_t>(model_->cache_group_of(layer))];
+}
+
+Bucket bucket_of(const StepInputs& step) {
+  return {bucket_size(step.n_tokens()), bucket_size(step.n_outputs()), bucket_size(step.n_logits())};
+}
+
+Bucket largest_bucket(const StepCapacity& c) {
+  return {bucket_size(c.tokens), bucket_size(c.outputs), bucket_size(c.logits > 0 ? c.logits : c.outputs)};
+}
+
+BucketPlan make_plan(const PlacedModel& placed, const Bucket& bucket, TensorMemory* memory) {
+  Graph graph(bucket.tokens, bucket.outputs, bucket.logits);
+  const ModelOutputs outputs = placed.model().build(graph, placed.cache_types());
+  const RunnerOptions& run = placed.options();
+  PlanOptions options;
+  options.devices = placed.devices();
+  options.layer_device = [&placed](int layer) { return placed.placement().of_layer(layer); };
+  options.weight_device = [&placed](const Weight& weight) { return placed.placement().of_weight(weight); };
+  options.weight = [memory](const Weight& weight, int device) { return memory->weight(weight, device); };
+  options.cache = [memory](int layer) { return memory->cache(layer); };
+  options.observers = run.observers;
+  options.product_observer = run.product_observer;
+  options.profile = run.profile;
+  options.strict = run.strict_offload;
+  return {std::make_unique<Plan>(std::move(graph), std::move(options)), outputs};
+}
+
+}  // namespace infer

@@ -1,0 +1,50 @@
+// The plans of a run, one per bucket, made when a step first needs them and bound to activation arenas that they share.
+// One thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "src/engine/model_memory.h"
+
+namespace infer {
+
+class PlanCache {
+ public:
+  // All outlive this; `streams` has one per device.
+  PlanCache(const PlacedModel& placed, ModelMemory& memory, std::span<const std::unique_ptr<Stream>> streams);
+
+  struct Entry {
+    BucketPlan made;
+    std::vector<std::pair<size_t, int>> fallbacks;  // index into fallbacks(), nodes of this plan
+  };
+  // The plan of a bucket, bound. Throws DeviceMemoryError when the arenas would have to grow beyond the memory, and
+  // what Plan throws.
+  Entry& get(const Bucket& bucket);
+  // Takes in a plan that was made for this run's memory. The largest comes first: its arenas hold nearly every other
+  // plan's activations.
+  Entry& keep(const Bucket& bucket, BucketPlan made);
+
+  // Of all plans so far, each (operation, type, device) once.
+  const std::vector<Fallback>& fallbacks() const { return fallbacks_; }
+  // How often a node has run on the CPU for want of a kernel, in the order of fallbacks().
+  const std::vector<int64_t>& fallback_runs() const { return fallback_runs_; }
+  void count_run(const Entry& entry);
+
+ private:
+  std::vector<std::unique_ptr<Buffer>> larger_arenas(const Bucket& bucket, const Plan& plan);
+  void add_fallbacks(Entry& entry);
+
+  const PlacedModel& placed_;
+  ModelMemory& memory_;
+  const std::span<const std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Buffer>> arenas_;  // one per device, where needed
+  std::map<Bucket, Entry> plans_;
+  std::vector<Fallback> fallbacks_;
+  std::vector<int64_t> fallback_runs_;
+};
+
+}  // namespace infer
