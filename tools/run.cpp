@@ -6,11 +6,10 @@
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/engine/roofline.h"
+#include "src/text/answer_text.h"
 #include "src/text/chat_template.h"
-#include "src/text/detokenizer.h"
 #include "src/text/ordered_json.h"
 #include "src/text/prompt_tokens.h"
-#include "src/text/stop_strings.h"
 #include "tools/chat/chat.h"
 #include "tools/chat_template_flag.h"
 #include "tools/input.h"
@@ -58,25 +57,28 @@ int run_completion(const RunOptions& options, Engine& engine, const std::string&
   if (!engine.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[run] the queue is full");
 
   const InterruptGuard guard;
-  Detokenizer text;
-  StopStrings stops(options.answer.stop);
+  AnswerText text(tokenizer, {options.answer.stop, {}, std::nullopt});
   FinishReason finished = FinishReason::kNone;
   bool at_line_start = true;
-  const auto write = [&](const std::string& more) {
-    if (!more.empty()) at_line_start = more.ends_with('\n');
-    write_text(more);
+  const auto write = [&](const AnswerDelta& delta) {
+    if (!delta.content.empty()) at_line_start = delta.content.ends_with('\n');
+    write_text(delta.content);
   };
   while (!engine.idle()) {
-    if (guard.interrupted() || stops.stopped()) {
+    if (guard.interrupted() || text.stopped()) {
       engine.cancel(1);
       break;
     }
     for (const Progress& p : engine.step()) {
-      for (const TokenId token : p.tokens) write(stops.add(text.add(tokenizer.piece(token, false))));
+      AnswerDelta delta;
+      text.add(p.tokens, p.finished == FinishReason::kEndOfGeneration, delta);
+      write(delta);
       finished = p.finished;
     }
   }
-  write(stops.add(text.flush()) + stops.flush());
+  AnswerDelta rest;
+  text.finish(rest);
+  write(rest);
   // With --raw a pipe gets the completion's bytes and nothing else.
   if (!at_line_start && (stdout_is_terminal() || !options.raw)) write_text("\n");
   if (!options.quiet) {

@@ -80,7 +80,7 @@ std::unique_ptr<Generation> ApiService::make_generation(std::vector<TokenId> pro
   generation->prompt = std::move(prompt);
   generation->params = params;
   generation->params.cache_salt = call.cache_scope + params.cache_salt;
-  generation->stop_tokens = params.stop_tokens;
+  generation->rules = {params.stop, params.stop_tokens, std::nullopt};
   generation->arrived = call.arrived;
   return generation;
 }
@@ -92,11 +92,10 @@ void ApiService::chat_completions(const CallPtr& call) {
   const auto answering = std::make_shared<Answering>(*model_->engine);
   answering->chat = true;
   answering->params = request.generation;
-  answering->params.stop.push_back(model_->answer_end.text);
   auto generation = make_generation(encode_rendered_prompt(model_->engine->tokenizer(), prompt), answering->params,
                                     "messages", *call);
-  generation->chat_prompt = prompt.text;
-  if (model_->answer_end.token != kNoToken) generation->stop_tokens.push_back(model_->answer_end.token);
+  const GenerationParams& params = answering->params;
+  generation->rules = chat_rules(params.stop, params.stop_tokens, model_->answer_end, prompt.text);
   answering->run.add(std::move(generation));
   answering->head.id = new_id("chatcmpl-");
   answer(call, answering);

@@ -123,7 +123,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   request.dry_breakers = generation->dry_breakers;
   request.max_new_tokens = params.max_tokens;
   request.ignore_eog = params.ignore_eog;
-  request.stop_tokens = generation->stop_tokens;
+  request.stop_tokens = generation->rules.stop_tokens;
   request.max_running = generation->max_running;
   request.priority = params.priority;
   request.cache_salt = params.cache_salt;
@@ -136,9 +136,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   // Without tokens to draw there is nothing in which choices could differ.
   if (params.max_tokens != 0) request.choices.assign(ids.begin() + 1, ids.end());
   for (int32_t i = 0; i < params.n; ++i) {
-    Choice choice{
-        generation, i, AnswerText(engine_->tokenizer(), params.stop, generation->chat_prompt), {}, 0, false, {}, {},
-        {},         {}};
+    Choice choice{generation, i, AnswerText(engine_->tokenizer(), generation->rules), {}, 0, false, {}, {}, {}, {}};
     choice.times.arrived = generation->arrived;
     choices_.emplace(ids[static_cast<size_t>(i)], std::move(choice));
   }
@@ -255,21 +253,17 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
     if (choice.index == 0 && generation.ticket) generation.ticket->started(progress.prompt_tokens);
     if (choice.index == 0) metrics_.queue_time.observe(progress.queue_seconds);
   }
-  const bool ends_with_token = progress.finished == FinishReason::kEndOfGeneration;
-  int64_t position = static_cast<int64_t>(generation.prompt.size()) + choice.n_tokens - 1;
-  for (size_t i = 0; i < progress.tokens.size(); ++i, ++position) {
-    const TokenId token = progress.tokens[i];
-    if (choice.n_tokens++ == 0) choice.times.first_token = Clock::now();
-    ++event.new_tokens;
-    if (ends_with_token && i + 1 == progress.tokens.size()) break;  // the end is no part of the text
-    std::optional<TokenScore> token_score;
-    if (const auto scored = choice.scores.find(position); scored != choice.scores.end()) {
-      token_score = std::move(scored->second);
-    }
-    choice.text.add(token, std::move(token_score), event.delta);
-    if (choice.text.stopped()) break;
+  std::vector<std::optional<TokenScore>> scores(choice.scores.empty() ? 0 : progress.tokens.size());
+  const int64_t first = static_cast<int64_t>(generation.prompt.size()) + choice.n_tokens - 1;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const auto scored = choice.scores.find(first + static_cast<int64_t>(i));
+    if (scored != choice.scores.end()) scores[i] = std::move(scored->second);
   }
   choice.scores.clear();
+  if (choice.n_tokens == 0 && !progress.tokens.empty()) choice.times.first_token = Clock::now();
+  event.new_tokens = static_cast<int32_t>(
+      choice.text.add(progress.tokens, progress.finished == FinishReason::kEndOfGeneration, event.delta, scores));
+  choice.n_tokens += event.new_tokens;
   metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
   event.finished = progress.finished;
   event.embedding = progress.pooled;

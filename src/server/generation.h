@@ -13,8 +13,8 @@
 
 #include "src/engine/sequence.h"
 #include "src/server/admission.h"
-#include "src/server/answer_text.h"
 #include "src/server/requests.h"
+#include "src/text/answer_text.h"
 
 namespace infer {
 
@@ -61,8 +61,7 @@ struct Generation {
   std::vector<TokenId> prompt;
   GenerationParams params;
   std::shared_ptr<const DryBreakers> dry_breakers;  // set by EngineThread::submit() where the request needs some
-  std::vector<TokenId> stop_tokens;                 // besides those of the model
-  std::optional<std::string> chat_prompt;           // of a chat: the rendered prompt
+  AnswerRules rules;                                // how the answers end and how their text is read
   bool prompt_scores = false;                       // log-probabilities of the prompt's tokens, before the answer
   Pooling pooling = Pooling::kNone;                 // otherwise an embedding instead of an answer
   int32_t first_choice = 0;                         // number of the first of params.n choices

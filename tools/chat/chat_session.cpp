@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "ggml-like/error.h"
-#include "src/text/detokenizer.h"
+#include "src/text/answer_text.h"
 #include "src/text/prompt_tokens.h"
-#include "src/text/reasoning.h"
-#include "src/text/stop_strings.h"
 
 namespace infer {
 namespace {
@@ -21,17 +19,16 @@ constexpr uint64_t kConversation = 1;  // the engine serves this chat alone
 struct ChatSession::Generation {
   Turn turn;
   int attempt = 0;
+  AnswerRules rules;
+  AnswerText text;
   std::vector<TokenId> tokens;  // generated so far
-  Detokenizer detokenizer;
-  StopStrings stops;
-  ReasoningSplitter splitter;
   ChatMessage message{"assistant", {}, {}};
 
-  void take(const std::vector<ReasoningSplitter::Part>& parts, const Listener& listener) {
-    for (const auto& part : parts) {
-      (part.reasoning ? message.reasoning : message.content) += part.text;
-      listener.text(part.reasoning, part.text);
-    }
+  void take(const AnswerDelta& delta, const Listener& listener) {
+    message.reasoning += delta.reasoning;
+    message.content += delta.content;
+    if (!delta.reasoning.empty()) listener.text(true, delta.reasoning);
+    if (!delta.content.empty()) listener.text(false, delta.content);
   }
 };
 
@@ -116,7 +113,7 @@ void ChatSession::submit(const Generation& g, const RenderedText& prompt) {
   request.max_new_tokens = settings_.max_tokens;
   if (settings_.max_tokens >= 0) request.max_new_tokens -= static_cast<int32_t>(g.tokens.size());
   request.ignore_eog = settings_.ignore_eog;
-  if (end_.token != kNoToken) request.stop_tokens.push_back(end_.token);
+  request.stop_tokens = g.rules.stop_tokens;
   request.conversation = kConversation;
   if (!engine_.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[chat] the queue is full");
 }
@@ -128,9 +125,8 @@ Turn ChatSession::answer(const Listener& listener, int attempt) {
     std::string too_long;
     std::optional<RenderedText> prompt = fit(0, turn, listener, too_long);
     if (!prompt) throw ConversationTooLong(ErrorCode::kInvalidArgument, too_long);
-    std::vector<std::string> stops = settings_.stop;
-    stops.push_back(end_.text);
-    Generation g{turn, attempt, {}, {}, StopStrings(stops), ReasoningSplitter(prompt->text)};
+    const AnswerRules rules = chat_rules(settings_.stop, {}, end_, prompt->text);
+    Generation g{turn, attempt, rules, AnswerText(engine_.tokenizer(), rules), {}};
     while (prompt) {
       submit(g, *prompt);
       generate(g, listener);
@@ -139,8 +135,9 @@ Turn ChatSession::answer(const Listener& listener, int attempt) {
       // The answer goes on after older turns are forgotten, unless it fills the context all by itself.
       prompt = fit(g.tokens.size(), g.turn, listener, too_long);
     }
-    g.take(g.splitter.add(g.stops.add(g.detokenizer.flush()) + g.stops.flush()), listener);
-    g.take(g.splitter.flush(), listener);
+    AnswerDelta rest;
+    g.text.finish(rest);
+    g.take(rest, listener);
     g.turn.generated_tokens = static_cast<int64_t>(g.tokens.size());
     log_.messages.push_back(std::move(g.message));
     turns_.push_back(g.turn);
@@ -169,13 +166,12 @@ void ChatSession::generate(Generation& g, const Listener& listener) {
         g.turn.cached_tokens = p.cached_tokens;
       }
       g.turn.finished = p.finished;
-      for (const TokenId token : p.tokens) {
-        g.tokens.push_back(token);
-        const std::string text = g.detokenizer.add(shown_piece(engine_.tokenizer(), token));
-        g.take(g.splitter.add(g.stops.add(text)), listener);
-      }
+      AnswerDelta delta;
+      const size_t n = g.text.add(p.tokens, p.finished == FinishReason::kEndOfGeneration, delta);
+      g.tokens.insert(g.tokens.end(), p.tokens.begin(), p.tokens.begin() + static_cast<ptrdiff_t>(n));
+      g.take(delta, listener);
     }
-    if (g.stops.stopped()) {
+    if (g.text.stopped()) {
       engine_.cancel(id, FinishReason::kStopString);
       g.turn.finished = FinishReason::kStopString;
       break;

@@ -1,5 +1,5 @@
 // Tokens become the text of an answer, piece by piece.
-#include "src/server/answer_text.h"
+#include "src/text/answer_text.h"
 
 #include <doctest/doctest.h>
 
@@ -36,7 +36,7 @@ struct Told {
 
 Told tell(const std::string& text, const std::vector<std::string>& stops,
           const std::optional<std::string>& chat_prompt = std::nullopt) {
-  AnswerText answer(tokenizer(), stops, chat_prompt);
+  AnswerText answer(tokenizer(), {stops, {}, chat_prompt});
   Told told;
   const auto take = [&](const AnswerDelta& delta) {
     told.pieces.push_back(delta.content);
@@ -46,7 +46,8 @@ Told tell(const std::string& text, const std::vector<std::string>& stops,
   };
   for (const TokenId token : bytes_of(text)) {
     AnswerDelta delta;
-    answer.add(token, TokenScore{token, -1.0, {}}, delta);
+    std::optional<TokenScore> score = TokenScore{token, -1.0, {}};
+    CHECK(answer.add({&token, 1}, false, delta, {&score, 1}) == 1);
     take(delta);
     if (answer.stopped()) break;
   }
@@ -91,6 +92,38 @@ TEST_CASE("answer text: reasoning of a chat") {
   const Told plain = tell("<think>hm</think>yes", {});
   CHECK(plain.all.content == "<think>hm</think>yes");
   CHECK(plain.all.reasoning.empty());
+}
+
+// A step of several tokens tells the same as a step per token: reasoning, then content.
+TEST_CASE("answer text: a step of many tokens") {
+  const std::vector<TokenId> tokens = bytes_of("<think>hm</think>yes END no");
+  AnswerText answer(tokenizer(), {{"END"}, {}, "prompt"});
+  AnswerDelta delta;
+  CHECK(answer.add(tokens, false, delta) == tokens.size() - 3);
+  answer.finish(delta);
+  CHECK(answer.stopped());
+  CHECK(delta.reasoning == "hm");
+  CHECK(delta.content == "yes ");
+}
+
+TEST_CASE("answer text: the token that ends an answer counts and shows nothing") {
+  const std::vector<TokenId> tokens = bytes_of("abc");
+  AnswerText answer(tokenizer(), {});
+  AnswerDelta delta;
+  CHECK(answer.add(tokens, true, delta) == 3);
+  CHECK(answer.add({}, true, delta) == 0);
+  answer.finish(delta);
+  CHECK(delta.content == "ab");
+}
+
+TEST_CASE("answer text: a chat ends where its template ends an answer") {
+  const AnswerRules by_text = chat_rules({"END"}, {3}, {"<end>", kNoToken}, "prompt");
+  CHECK(by_text.stops == std::vector<std::string>{"END", "<end>"});
+  CHECK(by_text.stop_tokens == std::vector<TokenId>{3});
+  CHECK(by_text.chat_prompt == "prompt");
+  const AnswerRules by_token = chat_rules({}, {3}, {"", 7}, "");
+  CHECK(by_token.stops.empty());
+  CHECK(by_token.stop_tokens == std::vector<TokenId>{3, 7});
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+// The text of one answer while it is generated. `infer run`, the chat in the terminal and the server all read answers
+// through it, so the same tokens give the same text everywhere: bytes of unfinished characters are held back, so is
+// text that may begin a stop string, and reasoning is separated from the answer proper. One object per answer; one
+// thread.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/text/chat_answer.h"
+#include "src/text/detokenizer.h"
+#include "src/text/logprobs.h"
+#include "src/text/reasoning.h"
+#include "src/text/stop_strings.h"
+#include "src/text/tokenizer.h"
+
+namespace infer {
+
+// How an answer ends, and how its text is read.
+struct AnswerRules {
+  std::vector<std::string> stops;          // texts that end the answer; empty ones are ignored
+  std::vector<TokenId> stop_tokens;        // tokens that end it, besides the model's end-of-generation tokens
+  std::optional<std::string> chat_prompt;  // of a chat: the rendered prompt, which may open the reasoning
+};
+// The rules of a chat with the given stops: the answer also ends where the chat template ends an answer (`end`), and
+// it may begin with reasoning.
+AnswerRules chat_rules(std::vector<std::string> stops, std::vector<TokenId> stop_tokens, const AnswerEnd& end,
+                       std::string prompt);
+
+// A token of an answer or of an echoed prompt, with the log-probabilities that were asked for.
+struct TokenScore {
+  TokenId token = kNoToken;
+  std::optional<double> logprob;  // absent for the first token of a prompt
+  std::vector<TokenLogprob> top;  // best first
+};
+
+// What a step added to an answer. Reasoning comes before content.
+struct AnswerDelta {
+  std::string reasoning, content;
+  std::vector<TokenScore> scores;  // of the tokens whose text shows by now
+  bool empty() const { return content.empty() && reasoning.empty() && scores.empty(); }
+};
+
+class AnswerText {
+ public:
+  // The tokenizer must outlive this.
+  AnswerText(const Tokenizer& tokenizer, const AnswerRules& rules);
+
+  // Adds to `delta` what the tokens of one step complete. `last_ends`: the last of them is an end-of-generation or stop
+  // token; it is no part of the text. `scores` holds one entry per token, or none at all. Returns how many of the
+  // tokens belong to the answer, the one that ends it included; those after a complete stop string do not.
+  // REQUIRES !stopped().
+  size_t add(std::span<const TokenId> tokens, bool last_ends, AnswerDelta& delta,
+             std::span<std::optional<TokenScore>> scores = {});
+  // Adds what was held back: there are no more tokens.
+  void finish(AnswerDelta& delta);
+  // A stop string is complete; it and what follows belong to no delta.
+  bool stopped() const { return stops_.stopped(); }
+
+ private:
+  struct Held {
+    size_t begin;  // bytes of text before the token's
+    TokenScore score;
+  };
+  void show(const std::string& text, AnswerDelta& delta);
+
+  const Tokenizer& tokenizer_;
+  Detokenizer detokenizer_;
+  StopStrings stops_;
+  std::optional<ReasoningSplitter> splitter_;  // of a chat
+  size_t decoded_ = 0, shown_ = 0;             // bytes of text from the detokenizer, and past the stop strings
+  std::deque<Held> held_;
+};
+
+}  // namespace infer
