@@ -9,7 +9,15 @@ namespace {
 // How soon a client that left, or a time that is over, is noticed at the latest.
 constexpr std::chrono::milliseconds kLook{50};
 
+ApiError stopping_error() { return ApiError(503, "server_error", "the server stops", "stopping"); }
+
 }  // namespace
+
+void GenerationRun::Watch::check() const {
+  if (client_gone()) throw ApiError(kClientGone, "client_error", "the client closed the connection");
+  if (server_stops()) throw stopping_error();
+  if (Clock::now() >= deadline) throw ApiError(504, "server_error", "the time for a request is over", "timeout");
+}
 
 GenerationRun::~GenerationRun() {
   for (size_t i = 0; i < n_submitted_; ++i) {
@@ -54,17 +62,12 @@ void GenerationRun::run(const Watch& watch, const std::function<void(AnswerEvent
     for (AnswerEvent& event : answers_->wait(kLook)) {
       if (event.finished != FinishReason::kNone) finish_choice(event.choice);
       if (event.finished == FinishReason::kError) throw ApiError(500, "server_error", event.error, "engine_error");
-      if (event.finished == FinishReason::kCancelled)
-        throw ApiError(503, "server_error", "the server stops", "stopping");
+      if (event.finished == FinishReason::kCancelled) throw stopping_error();
       take(std::move(event));
     }
     feed();
     if (n_unfinished_ == 0) return;
-    if (watch.client_gone()) throw ApiError(kClientGone, "client_error", "the client closed the connection");
-    if (watch.server_stops()) throw ApiError(503, "server_error", "the server stops", "stopping");
-    if (Clock::now() >= watch.deadline) {
-      throw ApiError(504, "server_error", "the time for a request is over", "timeout");
-    }
+    watch.check();
   }
 }
 

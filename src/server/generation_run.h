@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "src/server/api_error.h"
-#include "src/server/responses.h"
-#include "src/server/served_model.h"
+#include "src/server/engine_thread.h"
+#include "src/server/generation.h"
 
 namespace infer {
 
@@ -20,6 +20,8 @@ class GenerationRun {
     std::function<bool()> client_gone;
     std::function<bool()> server_stops;
     Clock::time_point deadline;
+    // Throws ApiError: 499 when the client is gone, 503 when the server stops, 504 when the time is over.
+    void check() const;
   };
 
   explicit GenerationRun(EngineThread& engine) : engine_(engine), answers_(std::make_shared<AnswerQueue>()) {}
@@ -32,8 +34,8 @@ class GenerationRun {
   // Takes places for all of them and begins. Throws what Admission::enter throws; then nothing has begun.
   void start(Admission& admission);
 
-  // Events, in order, until every choice is finished. Throws ApiError: 499 when the client is gone, 504 when the time
-  // is over, 503 when the server stops, 500 when the engine failed.
+  // Passes the events on, in order, until every choice is finished. Throws ApiError: what `watch` throws, and 500 when
+  // the engine failed.
   void run(const Watch& watch, const std::function<void(AnswerEvent&&)>& take);
 
   const std::vector<std::shared_ptr<Generation>>& generations() const { return generations_; }

@@ -43,26 +43,7 @@ double milliseconds(Clock::duration d) {
 
 double rate(int64_t n, double ms) { return ms > 0 ? std::round(static_cast<double>(n) / ms * 1e5) / 100 : 0; }
 
-Json finish_json(FinishReason reason) { return reason == FinishReason::kNone ? Json() : Json(finish_word(reason)); }
-
-Json object_with(const ResponseHead& head, const char* object, Json choices) {
-  return {{"id", head.id},
-          {"object", object},
-          {"created", head.created},
-          {"model", head.model},
-          {"choices", std::move(choices)}};
-}
-
 }  // namespace
-
-void AnswerRecord::add(AnswerEvent&& event) {
-  content += event.delta.content;
-  reasoning += event.delta.reasoning;
-  for (TokenScore& score : event.delta.scores) scores.push_back(std::move(score));
-  n_tokens += event.new_tokens;
-  finished = event.finished;
-  times = event.times;
-}
 
 std::string finish_word(FinishReason reason) {
   switch (reason) {
@@ -151,58 +132,6 @@ Json completion_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScor
           {"token_logprobs", std::move(values)},
           {"top_logprobs", std::move(tops)},
           {"text_offset", std::move(offsets)}};
-}
-
-Json chat_choice(int32_t index, const AnswerRecord& answer, Json logprobs) {
-  Json message = {{"role", "assistant"}, {"content", answer.content}};
-  if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
-  message["refusal"] = nullptr;
-  return {{"index", index},
-          {"message", std::move(message)},
-          {"logprobs", std::move(logprobs)},
-          {"finish_reason", finish_json(answer.finished)}};
-}
-
-Json completion_choice(int32_t index, const std::string& text, FinishReason finished, Json logprobs) {
-  return {
-      {"index", index}, {"text", text}, {"logprobs", std::move(logprobs)}, {"finish_reason", finish_json(finished)}};
-}
-
-Json chat_response(const ResponseHead& head, Json choices, const Usage& usage) {
-  Json response = object_with(head, "chat.completion", std::move(choices));
-  response["usage"] = usage_json(usage);
-  return response;
-}
-
-Json completion_response(const ResponseHead& head, Json choices, const Usage& usage) {
-  Json response = object_with(head, "text_completion", std::move(choices));
-  response["usage"] = usage_json(usage);
-  return response;
-}
-
-Json chat_chunk(const ResponseHead& head, int32_t index, Json delta, FinishReason finished, Json logprobs,
-                bool with_usage) {
-  Json choice = {{"index", index},
-                 {"delta", std::move(delta)},
-                 {"logprobs", std::move(logprobs)},
-                 {"finish_reason", finish_json(finished)}};
-  Json chunk = object_with(head, "chat.completion.chunk", Json::array({std::move(choice)}));
-  if (with_usage) chunk["usage"] = nullptr;
-  return chunk;
-}
-
-Json completion_chunk(const ResponseHead& head, int32_t index, const std::string& text, FinishReason finished,
-                      Json logprobs, bool with_usage) {
-  Json chunk = object_with(head, "text_completion",
-                           Json::array({completion_choice(index, text, finished, std::move(logprobs))}));
-  if (with_usage) chunk["usage"] = nullptr;
-  return chunk;
-}
-
-Json usage_chunk(const ResponseHead& head, bool chat, const Usage& usage) {
-  Json chunk = object_with(head, chat ? "chat.completion.chunk" : "text_completion", Json::array());
-  chunk["usage"] = usage_json(usage);
-  return chunk;
 }
 
 Json embedding_response(const std::string& model, const std::vector<std::vector<float>>& vectors, bool as_base64,

@@ -1,4 +1,4 @@
-// The JSON of answers, whole and in chunks, in the form of OpenAI's API with a few members more. Pure functions; any
+// The parts of responses in OpenAI's API, with a few members more, that several endpoints share. Pure functions; any
 // thread.
 #pragma once
 
@@ -6,31 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "src/server/generation.h"
+#include "src/server/answers.h"
 
 namespace infer {
-
-// What all parts of an answer begin with.
-struct ResponseHead {
-  std::string id;       // "chatcmpl-..." or "cmpl-..."
-  int64_t created = 0;  // seconds since 1970
-  std::string model;
-};
-
-struct Usage {
-  int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
-};
-
-// One choice, put together from its events.
-struct AnswerRecord {
-  std::string content, reasoning;
-  std::vector<TokenScore> scores;
-  int64_t n_tokens = 0;
-  FinishReason finished = FinishReason::kNone;
-  AnswerTimes times;
-
-  void add(AnswerEvent&& event);
-};
 
 // "stop", "length", "error" or "cancelled".
 std::string finish_word(FinishReason reason);
@@ -48,21 +26,6 @@ std::string token_text(std::string_view piece);
 // {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; `offset`, in characters of the text, moves on. The
 // likeliest tokens are an object by text: of two that print alike the likelier one is in it.
 Json completion_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores, int64_t& offset);
-
-// `logprobs` of a choice may be null.
-Json chat_choice(int32_t index, const AnswerRecord& answer, Json logprobs);
-Json completion_choice(int32_t index, const std::string& text, FinishReason finished, Json logprobs);
-Json chat_response(const ResponseHead& head, Json choices, const Usage& usage);
-Json completion_response(const ResponseHead& head, Json choices, const Usage& usage);
-
-// Chunks of a stream, with one choice each. `with_usage`: the stream ends with its usage, and the chunks before have
-// "usage": null.
-Json chat_chunk(const ResponseHead& head, int32_t index, Json delta, FinishReason finished, Json logprobs,
-                bool with_usage);
-Json completion_chunk(const ResponseHead& head, int32_t index, const std::string& text, FinishReason finished,
-                      Json logprobs, bool with_usage);
-// The last chunk of a stream: no choices.
-Json usage_chunk(const ResponseHead& head, bool chat, const Usage& usage);
 
 // {"object": "list", "data": [{"embedding": ...}], ...}; vectors as arrays of numbers, or base64 of little-endian F32.
 Json embedding_response(const std::string& model, const std::vector<std::vector<float>>& vectors, bool as_base64,

@@ -8,6 +8,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "src/server/access.h"
 #include "src/server/http_server.h"
 #include "tools/chat_template_flag.h"
 #include "tools/serve/serve_context.h"
@@ -103,14 +104,14 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
 // Lets requests under way finish, until the time is over or another signal comes. False when some did not even end
 // when they were told to.
 bool drain(HttpServer& http, ApiService& service, const StopSignals& signals, std::chrono::seconds timeout) {
-  service.drain();
+  service.api().drain();
   http.drain();
   const auto until = Clock::now() + timeout;
   while (!http.wait_until_closed(std::chrono::milliseconds(20))) {
     if (signals.wait(std::chrono::milliseconds(20)) || Clock::now() >= until) break;
   }
   // Clients of what is left are told.
-  service.cancel_all();
+  service.api().cancel_all();
   http.wait_until_closed(std::chrono::seconds(2));
   return http.stop(std::chrono::seconds(3));
 }
@@ -155,7 +156,7 @@ int run_serve(ServeOptions o) {
              {"context", model->engine->context()},
              {"kv_tokens", model->engine->cache_tokens()},
              {"seconds", std::chrono::duration<double>(Clock::now() - before).count()}});
-  service.set_model(std::move(model));
+  service.api().set_model(std::move(model));
 
   signals.wait();
   log.write(LogLevel::kInfo, "stopping", {{"timeout", o.drain_timeout}});
@@ -164,7 +165,7 @@ int run_serve(ServeOptions o) {
     log.write(LogLevel::kError, "stopped", {{"reason", "requests under way did not end in time and were abandoned"}});
     std::_Exit(1);
   }
-  service.close_model();
+  service.api().close_model();
   log.write(LogLevel::kInfo, "stopped", Json::object());
   return failed ? 1 : 0;
 }

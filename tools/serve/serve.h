@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/server/api_service.h"
+#include "src/server/http_server.h"
 #include "tools/flags.h"
 
 namespace infer {

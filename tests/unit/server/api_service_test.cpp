@@ -14,12 +14,12 @@ namespace {
 class Service {
  public:
   explicit Service(ApiOptions options = {}) : log_(LogLevel::kError, false), service_(options, metrics_, log_) {}
-  ~Service() { service_.close_model(); }
+  ~Service() { service_.api().close_model(); }
 
   void load() {
     auto served = test::random_served_model(metrics_);
     engine_ = served->engine.get();
-    service_.set_model(std::move(served));
+    service_.api().set_model(std::move(served));
   }
   EngineThread& engine() { return *engine_; }
 
@@ -246,12 +246,12 @@ TEST_CASE("api: cached prefixes are kept apart by API key") {
 TEST_CASE("api: a server that stops takes no more requests and ends what is under way") {
   Service s;
   s.load();
-  s.service_.drain();
+  s.service_.api().drain();
   CHECK(s.ask("GET", "/health").first == 503);
   CHECK(s.ask("POST", "/v1/completions", "{}").first == 503);
   Service other;
   other.load();
-  other.service_.cancel_all();
+  other.service_.api().cancel_all();
   CHECK(other.ask("POST", "/v1/completions", R"({"prompt": [5], "max_tokens": 250, "ignore_eos": true})").first == 503);
 }
 

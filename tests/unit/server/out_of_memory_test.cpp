@@ -2,6 +2,7 @@
 // server goes on.
 #include <doctest/doctest.h>
 
+#include "src/server/http_server.h"
 #include "tests/unit/server/allocations.h"
 #include "tests/unit/server/loaded_service.h"
 #include "tests/unit/server/socket_client.h"
@@ -22,7 +23,7 @@ std::string request(const std::string& method, const std::string& path, const st
 class Served {
  public:
   Served() : log_(LogLevel::kError, false), service_(api_options(), metrics_, log_) {
-    service_.set_model(test::random_served_model(metrics_));
+    service_.api().set_model(test::random_served_model(metrics_));
     HttpServerOptions http;
     http.port = 0;
     http.post_paths = ApiService::post_paths();
@@ -30,7 +31,7 @@ class Served {
   }
   ~Served() {
     server_.reset();
-    service_.close_model();
+    service_.api().close_model();
   }
   static ApiOptions api_options() {
     ApiOptions options;

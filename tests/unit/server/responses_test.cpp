@@ -1,4 +1,4 @@
-// The JSON of answers.
+// The parts of responses that endpoints share.
 #include "src/server/responses.h"
 
 #include <doctest/doctest.h>
@@ -38,36 +38,8 @@ TEST_CASE("responses: reasons as the API calls them") {
   CHECK(finish_word(FinishReason::kContextFull) == "length");
 }
 
-TEST_CASE("responses: events of a stream") {
-  const ResponseHead head{"id", 5, "m"};
-  CHECK(sse_event(chat_chunk(head, 1, {{"content", "a\nb"}}, FinishReason::kNone, nullptr, false)) ==
-        "data: {\"id\":\"id\",\"object\":\"chat.completion.chunk\",\"created\":5,\"model\":\"m\",\"choices\":"
-        "[{\"index\":1,\"delta\":{\"content\":\"a\\nb\"},\"logprobs\":null,\"finish_reason\":null}]}\n\n");
-  CHECK(completion_chunk(head, 0, "x", FinishReason::kMaxTokens, nullptr, true)["usage"].is_null());
-  CHECK(completion_chunk(head, 0, "x", FinishReason::kMaxTokens, nullptr, true)["choices"][0]["finish_reason"] ==
-        "length");
-  const Json last = usage_chunk(head, true, {1, 0, 2});
-  CHECK(last["choices"].empty());
-  CHECK(last["usage"]["total_tokens"] == 3);
+TEST_CASE("responses: an event of a stream is valid UTF-8") {
   CHECK(sse_event({{"text", "\xFF"}}) == "data: {\"text\":\"\xEF\xBF\xBD\"}\n\n");
-}
-
-TEST_CASE("responses: reasoning is a member of its own") {
-  AnswerRecord answer;
-  AnswerEvent event;
-  event.delta.reasoning = "hm";
-  answer.add(std::move(event));
-  event = {};
-  event.delta.content = "yes";
-  event.new_tokens = 2;
-  event.finished = FinishReason::kEndOfGeneration;
-  answer.add(std::move(event));
-  const Json choice = chat_choice(0, answer, nullptr);
-  CHECK(choice["message"]["reasoning_content"] == "hm");
-  CHECK(choice["message"]["content"] == "yes");
-  CHECK(choice["finish_reason"] == "stop");
-  CHECK(answer.n_tokens == 2);
-  CHECK(!chat_choice(0, {}, nullptr)["message"].contains("reasoning_content"));
 }
 
 TEST_CASE("responses: log-probabilities of both forms") {

@@ -1,0 +1,40 @@
+// What is known so far of the answers to one request: the events of its choices put together. Plain data; one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/server/generation.h"
+
+namespace infer {
+
+struct Usage {
+  int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+};
+
+// One choice.
+struct AnswerRecord {
+  std::string content, reasoning;
+  std::vector<TokenScore> scores;
+  std::vector<TokenScore> prompt_scores;  // of a prompt's first choice, where they were asked for
+  int64_t n_tokens = 0;
+  FinishReason finished = FinishReason::kNone;
+  AnswerTimes times;
+};
+
+struct Answers {
+  std::string id;
+  int64_t created = 0;  // seconds since 1970
+  std::string model;
+  GenerationParams params;
+  const Tokenizer* tokenizer = nullptr;
+  std::vector<AnswerRecord> choices;  // params.n of each prompt, prompt by prompt
+  Usage usage;                        // of all of them
+
+  void take(const AnswerEvent& event);
+  // The first choice of the prompt that `choice` answers.
+  int32_t first_choice(int32_t choice) const { return choice - choice % params.n; }
+};
+
+}  // namespace infer

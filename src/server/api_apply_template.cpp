@@ -1,0 +1,18 @@
+// POST /apply-template: the prompt that a conversation becomes.
+#include "src/server/api.h"
+#include "src/server/responses.h"
+
+namespace infer {
+namespace {
+
+void run(Api& api, const CallPtr& call) {
+  const RenderedText prompt =
+      render_prompt(api.model(), parse_conversation(api.body_of(*call), api.request_context()));
+  call->response.body = json_text({{"prompt", prompt.text}});
+}
+
+}  // namespace
+
+Endpoint apply_template_endpoint() { return {.method = "POST", .path = "/apply-template", .run = run}; }
+
+}  // namespace infer

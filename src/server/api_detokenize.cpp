@@ -1,0 +1,28 @@
+// POST /detokenize: the text of tokens.
+#include "ggml-like/bytes_text.h"
+#include "ggml-like/error.h"
+#include "src/server/api.h"
+#include "src/server/responses.h"
+
+namespace infer {
+namespace {
+
+constexpr size_t kMaxBytes = 16 << 20;  // of the text
+
+void run(Api& api, const CallPtr& call) {
+  const std::vector<TokenId> tokens = parse_detokenize_request(api.body_of(*call), api.request_context());
+  const Tokenizer& tokenizer = api.model().engine->tokenizer();
+  size_t n_bytes = 0;
+  for (const TokenId token : tokens) n_bytes += tokenizer.piece(token, true).size();
+  if (n_bytes > kMaxBytes) {
+    throw invalid_parameter("tokens", concat("expected tokens of at most ", grouped(kMaxBytes),
+                                             " bytes of text, found ", grouped(n_bytes)));
+  }
+  call->response.body = json_text({{"content", tokenizer.decode(tokens, true)}});
+}
+
+}  // namespace
+
+Endpoint detokenize_endpoint() { return {.method = "POST", .path = "/detokenize", .run = run}; }
+
+}  // namespace infer

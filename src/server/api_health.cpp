@@ -1,0 +1,21 @@
+// GET /health: whether the server takes requests.
+#include "src/server/api.h"
+#include "src/server/responses.h"
+
+namespace infer {
+namespace {
+
+void run(Api& api, const CallPtr& call) {
+  const bool serves = api.ready() && !api.draining();
+  call->response.status = serves ? 200 : 503;
+  call->response.body = json_text({{"status", serves ? "ok" : api.draining() ? "stopping" : "loading"}});
+}
+
+}  // namespace
+
+Endpoint health_endpoint() {
+  return {
+      .method = "GET", .path = "/health", .run = run, .needs_key = false, .needs_model = false, .quiet = true};
+}
+
+}  // namespace infer

@@ -1,0 +1,29 @@
+// How the API is served: what the flags of `infer serve` decide. Plain data.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "src/engine/request.h"
+#include "src/server/admission.h"
+#include "src/server/generation_params.h"
+
+namespace infer {
+
+struct ApiOptions {
+  std::vector<std::string> keys;  // API keys; empty: anyone who reaches the server may use it
+  std::string bound_host = "127.0.0.1";
+  std::vector<std::string> allowed_hosts, cors_origins;
+  AdmissionLimits admission;
+  bool share_prefixes = false;  // requests of different keys share cached prefixes
+  RequestLimits limits;
+  SamplingParams sampling;  // the defaults of requests
+  std::chrono::seconds request_timeout{600};
+  bool serve_metrics = true;
+  Pooling pooling = Pooling::kLast;
+  Json settings;        // the flags that were given, for /version
+  std::string version;  // of the program
+};
+
+}  // namespace infer

@@ -1,0 +1,20 @@
+// GET /stats: where the model is, and what the engine is doing.
+#include "src/server/api.h"
+#include "src/server/responses.h"
+#include "src/server/stats.h"
+
+namespace infer {
+namespace {
+
+void run(Api& api, const CallPtr& call) {
+  const EngineThread& engine = *api.model().engine;
+  Json body = {{"model", api.model().name}};
+  body.update(stats_json(engine.placement(), engine.memory_use(), api.metrics().gauges()));
+  call->response.body = json_text(body);
+}
+
+}  // namespace
+
+Endpoint stats_endpoint() { return {.method = "GET", .path = "/stats", .run = run}; }
+
+}  // namespace infer

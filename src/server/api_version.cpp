@@ -1,0 +1,28 @@
+// GET /version: the program, the model and the flags that were given.
+#include "src/server/api.h"
+#include "src/server/responses.h"
+
+namespace infer {
+namespace {
+
+void run(Api& api, const CallPtr& call) {
+  Json body = {{"version", api.options().version}};
+  if (api.ready()) {
+    const ServedModel& model = api.model();
+    body["model"] = model.name;
+    body["fingerprint"] = model.fingerprint;
+    body["quantization"] = model.quantization;
+    body["architecture"] = model.engine->model().architecture();
+    body["context"] = model.engine->context();
+  }
+  body["flags"] = api.options().settings;
+  call->response.body = json_text(body);
+}
+
+}  // namespace
+
+Endpoint version_endpoint() {
+  return {.method = "GET", .path = "/version", .run = run, .needs_model = false};
+}
+
+}  // namespace infer
