@@ -13,7 +13,7 @@ from pseudo_terminal import Terminal
 from serving import Server
 
 PROMPT = "Well?"
-STOPS = ["END", "D</think>a"]
+STOPS = ["DDDE", "aaa", "D</think>a"]
 CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
 TEMPLATES = {"chatml": CHATML, "begins with reasoning": CHATML + "<think>\n"}
 SEEDS = range(20)
