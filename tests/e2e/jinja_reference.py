@@ -2,6 +2,7 @@
 may change lists and dicts."""
 
 import datetime
+import functools
 import json
 
 from harness import skip
@@ -39,10 +40,16 @@ def environment():
     return env
 
 
+@functools.lru_cache(maxsize=1)
+def compiled(env, source):
+    """The template. Compiling one takes far longer than rendering it, and each is rendered many times."""
+    return env.from_string(source)
+
+
 def prompt_of(env, source, **variables):
     """The prompt, or None where the template refuses."""
     try:
-        return env.from_string(source).render(**{"tools": None, "documents": None, "add_generation_prompt": True,
-                                                 **variables})
+        return compiled(env, source).render(**{"tools": None, "documents": None, "add_generation_prompt": True,
+                                               **variables})
     except Exception:  # whatever Python makes of values that a template does not expect
         return None
