@@ -1,0 +1,170 @@
+"""Typing in the chat: lines of several kinds, keys, Ctrl-C, history, pasting, colours."""
+
+import json
+import pathlib
+import tempfile
+
+from chatting import MODEL, answer_of, chat, command, ready, say
+from harness import expect, expect_equal, main, run, test
+
+
+@test
+def messages_of_several_lines():
+    with chat() as terminal:
+        ready(terminal)
+        terminal.line("one\\")
+        terminal.expect(r"\. $")
+        answer = say(terminal, "two")
+        expect(answer_of(prompt="one\ntwo").strip() in answer, "backslash", answer)
+        command(terminal, "/reset", "anew.")
+        terminal.line('"""')
+        terminal.expect(r"\. $")
+        terminal.line("one")
+        terminal.expect(r"\. $")
+        terminal.line("")
+        terminal.expect(r"\. $")
+        terminal.line("two")
+        terminal.expect(r"\. $")
+        answer = say(terminal, '"""')
+        expect(answer_of(prompt="one\n\ntwo").strip() in answer, "quotes", answer)
+
+
+@test
+def ctrl_c_stops_the_answer_and_a_second_one_leaves():
+    with chat("--ignore-eos", "-c", 65536, n=-1) as terminal:  # long enough that it can not end by itself
+        ready(terminal)
+        terminal.line("Go on for ever")
+        terminal.expect(r"Go on for ever\n.{3,}")
+        terminal.type("\x03")
+        terminal.expect(r"stopped; Ctrl-C again leaves\)\n> ")
+        # The half answer is kept, and the chat goes on.
+        command(terminal, "/undo", "Taken back: Go on for ever")
+        terminal.line("Again")
+        terminal.expect(r"Again\n.{3,}")
+        terminal.type("\x03")
+        terminal.expect(r"stopped; Ctrl-C again leaves\)\n> ")
+        terminal.type("\x03")
+        expect_equal(terminal.wait(), 0, "exit code")
+
+
+@test
+def ctrl_c_at_the_prompt_drops_the_line():
+    with chat() as terminal:
+        ready(terminal)
+        terminal.type("half a li")
+        terminal.expect("half a li")
+        terminal.type("\x03")
+        terminal.expect(r"\^C\n> ")
+        terminal.type("\x03")
+        terminal.expect("Ctrl-C again leaves, as /exit does.\n> ")
+        say(terminal, "Hello")
+        terminal.type("\x03")
+        terminal.expect("Ctrl-C again leaves, as /exit does.\n> ")
+        terminal.type("\x03")
+        expect_equal(terminal.wait(), 0, "exit code")
+
+
+@test
+def resizing_redraws_the_line():
+    with chat(columns=100) as terminal:
+        ready(terminal)
+        terminal.type("word " * 10)
+        terminal.expect("word word $")
+        terminal.resize(24, 30)
+        terminal.expect("word")
+        answer = say(terminal, "end")
+        expect(answer_of(prompt="word " * 10 + "end").strip() in answer.replace("\n", ""), "the answer", answer)
+
+
+@test
+def utf8_is_edited_by_character():
+    with chat() as terminal:
+        ready(terminal)
+        answer = say(terminal, "héllo wörld 世界🙂\x7f\x7f\x7fx")
+        expect(answer_of(prompt="héllo wörld x").strip() in answer, "three characters taken back", answer)
+        # Split within a character, and bytes that are no character at all.
+        terminal.type("é".encode()[:1])
+        terminal.type("é".encode()[1:])
+        terminal.type(b"\xff ok\r")
+        answer = terminal.expect(r"ok\n(.*)\n> ").group(1)
+        expect(answer, "an answer")
+
+
+def paste(text):
+    return "\x1b[200~" + text.replace("\n", "\r") + "\x1b[201~"
+
+
+@test
+def ten_kilobytes_can_be_pasted():
+    one_line = "abcdefghi " * 1024
+    several = "some words in a line\n" * 500
+    with chat("-c", 30000, n=2) as terminal, tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "chat.json"
+        ready(terminal)
+        for text, sign in ((one_line, "1 line, 10240 bytes"), (several, "500 lines, 10500 bytes")):
+            terminal.type("See: " + paste(text))
+            terminal.expect(rf"\[paste 1: {sign}\]")
+            terminal.line(" done")
+            terminal.expect(r" done\n.*\n> ")
+        # As typed, without the marks that terminals set round a paste.
+        terminal.line("x" + one_line)
+        terminal.expect(r"abcdefghi.*\n.*\n> ")
+        command(terminal, f"/save {path}", "6 messages saved")
+        messages = json.loads(path.read_text())["messages"]
+        expect_equal(messages[0]["content"], "See: " + one_line + " done", "the first message")
+        expect_equal(messages[2]["content"], "See: " + several + " done", "the second message")
+        expect_equal(messages[4]["content"], "x" + one_line, "the third message")
+
+
+@test
+def history_is_kept_and_recalled():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "state" / "history"
+        env = {"INFER_HISTORY": str(path)}
+        with chat(env=env) as terminal:
+            ready(terminal)
+            say(terminal, "remember me")
+            terminal.type("\x1b[A")
+            terminal.expect("remember me$")
+            terminal.line("")
+            terminal.expect("\n> ")
+            terminal.line("/exit")
+            terminal.wait()
+        expect_equal(path.stat().st_mode & 0o777, 0o600, "nobody else reads the history")
+        with chat(env=env) as terminal:
+            ready(terminal)
+            terminal.type("\x1b[A\x1b[A")
+            terminal.expect("remember me$")
+
+
+@test
+def keys_are_bound_as_the_user_says():
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / ".editrc").write_text('infer:bind -s "^T" "from my editrc"\n')
+        with chat(env={"HOME": folder}) as terminal:
+            ready(terminal)
+            terminal.type("\x14")
+            terminal.expect("from my editrc$")
+
+
+@test
+def tab_completes_commands():
+    with chat() as terminal:
+        ready(terminal)
+        terminal.type("/he\t\r")
+        terminal.expect("What can be typed here")
+
+
+@test
+def colours_only_where_they_can_be_seen():
+    with chat() as terminal:
+        ready(terminal)
+        expect(b"\x1b[1;32m" in terminal.raw, "a coloured prompt")
+    with chat(env={"NO_COLOR": "1"}) as terminal:
+        ready(terminal)
+        expect(b"\x1b[1;32m" not in terminal.raw, "no colours with NO_COLOR")
+    result = run(*MODEL, "-n", 8, "-p", "Hello")
+    expect(b"\x1b" not in result.out_bytes + result.err.encode(), "no terminal sequences in a pipe", result)
+
+
+main()
