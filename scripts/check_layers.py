@@ -4,7 +4,7 @@
     ggml-like  <-  backends  <-  src/engine  <-  src/server  <-  tools  <-  src/main.cpp
         ^                            ^
         +--- src/model --------------+       (src/model also reads src/text/vocabulary.h)
-        +--- src/text: only ggml-like/error.h
+        +--- src/text: only ggml-like/error.h and message.h
 
 A backend's folder sees ggml-like and itself; only backends/registry.cpp sees them all, and what is above backends/ sees
 only the files directly in it. Quoted includes are relative to the root and name a file that exists; the headers of
@@ -34,7 +34,7 @@ RULES = [(re.compile(own), re.compile(allowed)) for own, allowed in (
     (r"backends/registry\.cpp$", r"ggml-like/|backends/"),
     (r"backends/[^/]+$", r"ggml-like/|backends/[^/]+$"),
     (r"backends/", r"ggml-like/"),  # and its own folder, see `allowed`
-    (r"src/text/", r"ggml-like/error\.h$|src/text/"),
+    (r"src/text/", r"ggml-like/(error|message)\.h$|src/text/"),
     (r"src/model/", r"ggml-like/|src/text/vocabulary\.h$|src/model/"),
     (r"src/engine/", ABOVE_BACKENDS),
     (r"src/server/", ABOVE_BACKENDS + r"|src/server/"),

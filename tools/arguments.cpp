@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <memory>
 #include <optional>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 
@@ -54,6 +56,13 @@ const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
 }
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+// A value in a message.
+std::string shown(const std::string& value) { return value.empty() ? "An empty value" : printable(value, 60); }
+
+std::string count(int64_t n) {
+  return n < 0 ? concat("-", grouped(static_cast<uint64_t>(-n))) : grouped(static_cast<uint64_t>(n));
+}
 
 bool is_one_letter(const std::string& name) { return name.size() == 2; }
 
@@ -121,6 +130,63 @@ std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std:
 }
 
 }  // namespace
+
+CLI::Validator not_empty() {
+  return {[](std::string& text) { return text.empty() ? "The value is empty. Give one, or leave the flag out." : ""; },
+          ""};
+}
+
+CLI::Validator whole_number(int64_t least, int64_t most) {
+  const auto check = [least, most](std::string& text) -> std::string {
+    int64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc() && at == end && value >= least && value <= most) return "";
+    const bool bounded = most < INT64_MAX;
+    return concat(shown(text), " is not valid. Give a whole number ",
+                  bounded ? concat("from ", count(least), " to ", count(most)) : concat("of at least ", count(least)),
+                  ".");
+  };
+  return {check, ""};
+}
+
+CLI::Validator number(double least, double most) {
+  const auto check = [least, most](std::string& text) -> std::string {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) return "";
+    return concat(shown(text), " is not valid. Give a number from ", least, " to ", most, ".");
+  };
+  return {check, ""};
+}
+
+CLI::Validator any_number() {
+  const auto check = [](std::string& text) -> std::string {
+    double value = 0;
+    return CLI::detail::lexical_cast(text, value) ? "" : concat(shown(text), " is not valid. Give a number.");
+  };
+  return {check, ""};
+}
+
+CLI::Validator number_above_zero() {
+  const auto check = [](std::string& text) -> std::string {
+    double value = 0;
+    const bool valid = CLI::detail::lexical_cast(text, value) && value > 0;
+    return valid ? "" : concat(shown(text), " is not valid. Give a number above 0.");
+  };
+  return {check, ""};
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  const auto check = [words](std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+    std::string list;
+    for (size_t i = 0; i < words.size(); ++i) {
+      list += concat(i == 0 ? "" : i + 1 < words.size() ? ", " : " or ", words[i]);
+    }
+    return concat(shown(text), " is not valid. Choose ", list, ".");
+  };
+  return {check, ""};
+}
 
 std::string flag_names(std::string_view names) {
   std::string known, marked;

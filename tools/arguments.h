@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,5 +20,13 @@ std::string flag_names(std::string_view names);
 // and has --help show names as they are typed. Throws CLI::ParseError, and Error(kInvalidArgument) for an unknown
 // option, a missing value or an argument too many: a sentence that says what to write instead.
 void parse_arguments(CLI::App& app, const std::vector<std::string>& arguments);
+
+// Checks of values, for CLI::Option::check. Each says in a sentence what is wrong and what may be given instead.
+CLI::Validator not_empty();  // an unset shell variable leaves an empty value
+CLI::Validator whole_number(int64_t least, int64_t most);
+CLI::Validator number(double least, double most);
+CLI::Validator any_number();  // NaN and infinity too
+CLI::Validator number_above_zero();
+CLI::Validator one_of(std::vector<std::string> words);
 
 }  // namespace infer

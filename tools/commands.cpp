@@ -26,11 +26,6 @@
 namespace infer {
 namespace {
 
-// An empty value, as of an unset shell variable, is none.
-CLI::Validator some_value() {
-  return {[](std::string& text) { return text.empty() ? "a value, found none" : ""; }, ""};
-}
-
 std::string shape_names() {
   std::string names;
   for (const std::string_view shape : random_model_shapes()) names += (names.empty() ? "" : ", ") + std::string(shape);
@@ -95,10 +90,10 @@ std::function<int()> define_logprobs(CLI::App& app) {
   app.add_option_function<std::string>(
          "-p,--prompt", [o](const std::string& text) { o->prompt = text, o->has_prompt = true; }, "Text to evaluate")
       ->type_name("TEXT");
-  app.add_option("--top", o->top, "Tokens per position (default: 20)")->check(CLI::Range(1, 1 << 24))->type_name("N");
+  app.add_option("--top", o->top, "Tokens per position (default: 20)")->check(whole_number(1, 1 << 24))->type_name("N");
   app.add_option("--ubatch-size", o->step_tokens,
                  "Tokens computed per step (default: 128); the result does not depend on it")
-      ->check(CLI::Range(1, 4096))
+      ->check(whole_number(1, 4096))
       ->type_name("N");
   app.add_flag("--json", o->json, "Print {\"tokens\": [...], \"positions\": [[[token, logprob], ...], ...]}");
   return [o] { return run_logprobs(*o); };
@@ -111,7 +106,7 @@ std::function<int()> define_perplexity(CLI::App& app) {
   app.add_option("-f,--file", o->file, "Text to predict; cut into chunks of -c tokens (default: 512)")
       ->type_name("FILE");
   app.add_option("--chunks", o->chunks, "Score at most N chunks (default: all)")
-      ->check(CLI::Range(1, INT32_MAX))
+      ->check(whole_number(1, INT32_MAX))
       ->type_name("N");
   app.add_option("--save-logits", o->save_logits, "Write the distributions to a file, for --kl-divergence")
       ->type_name("FILE");
@@ -126,15 +121,15 @@ std::function<int()> define_imatrix(CLI::App& app) {
   const auto o = std::make_shared<ImatrixOptions>();
   add_model_flags(app, o->model, false);
   app.add_option("-f,--file", o->file, "Text to read; cut into chunks of -c tokens (default: 512)")
-      ->check(some_value())
+      ->check(not_empty())
       ->type_name("FILE");
   app.add_option("--in-file", o->in_files, "Importance matrix to add to, GGUF or .dat (may be repeated; no -f needed)")
       ->take_all()
-      ->check(some_value())
+      ->check(not_empty())
       ->type_name("FILE");
   app.add_option("-o,--output", o->out, "File to write")->required()->type_name("FILE");
   app.add_option("--chunks", o->chunks, "Read at most N chunks (default: all)")
-      ->check(CLI::Range(1, INT32_MAX))
+      ->check(whole_number(1, INT32_MAX))
       ->type_name("N");
   return [o] { return run_imatrix(*o); };
 }
@@ -146,18 +141,22 @@ std::function<int()> define_bench(CLI::App& app) {
       ->type_name("NAME");
   app.add_option("--type", o->type, "Weights of the shape: a type, or Q4_K_M (default)")->type_name("TYPE");
   const auto list = [&](const char* name, std::vector<int>& values, const char* text, int least, int most) {
-    app.add_option(name, values, text)->delimiter(',')->take_all()->check(CLI::Range(least, most))->type_name("N,...");
+    app.add_option(name, values, text)
+        ->delimiter(',')
+        ->take_all()
+        ->check(whole_number(least, most))
+        ->type_name("N,...");
   };
   list("-p,--prompt", o->prompts, "Lengths of prompts to measure (default: 512); 0: none", 0, 1 << 20);
   list("-n,--predict", o->generations, "Tokens to generate (default: 128); 0: none", 0, 1 << 20);
   list("-b,--batch", o->batches, "Sequences side by side (default: 1)", 1, 512);
   app.add_option("-d,--depth", o->depth, "Tokens in the context before generation begins (default: 1)")
-      ->check(CLI::Range(0, 1 << 20))
+      ->check(whole_number(0, 1 << 20))
       ->type_name("N");
   app.add_flag("--ops", o->operations,
                "Where the time goes: a table per operation and shape, with fractions of the limits");
   app.add_option("-r,--repetitions", o->repetitions, "Rounds, of which the median counts (default: 3)")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->type_name("N");
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_bench(*o); };
@@ -171,13 +170,13 @@ std::function<int()> define_bench_serve(CLI::App& app) {
   app.add_option("--concurrency", o->concurrency, "Clients at once, one level after the other (default: 1,4,16,32)")
       ->delimiter(',')
       ->take_all()
-      ->check(CLI::Range(1, 4096))
+      ->check(whole_number(1, 4096))
       ->type_name("N,...");
   app.add_option("--mix", o->mix, "prefill (long prompts), decode (long answers) or chat (default: chat)")
-      ->check(CLI::IsMember({"prefill", "decode", "chat"}))
+      ->check(one_of({"prefill", "decode", "chat"}))
       ->type_name("MIX");
   const auto number = [&](const char* name, int& value, const char* text, int most) {
-    app.add_option(name, value, text)->check(CLI::Range(1, most))->type_name("N");
+    app.add_option(name, value, text)->check(whole_number(1, most))->type_name("N");
   };
   number("--requests", o->requests, "Requests per level (default: four per client, at least 16)", 1 << 20);
   number("--prompt-words", o->prompt_words, "Length of prompts in words (default: the mix's own)", 1 << 20);
@@ -185,7 +184,7 @@ std::function<int()> define_bench_serve(CLI::App& app) {
   number("--timeout", o->timeout_seconds, "Seconds to wait for a byte from the server (default: 300)", 86400);
   app.add_option("--model", o->model, "Model to ask for (default: the endpoint's own choice)")->type_name("NAME");
   app.add_option("--api", o->api, "Route: chat or completions (default: chat)")
-      ->check(CLI::IsMember({"chat", "completions"}))
+      ->check(one_of({"chat", "completions"}))
       ->type_name("NAME");
   app.add_option("--api-key-file", o->api_key_file, "File with the API key (default: $INFER_API_KEY, if set)")
       ->type_name("FILE");
@@ -200,19 +199,19 @@ std::function<int()> define_plan(CLI::App& app) {
   app.add_option("--shape", o->shape, "A well-known shape instead of a file: " + shape_names())->type_name("NAME");
   app.add_option("--type", o->type, "Weights of the shape: a type, or Q4_K_M (default)")->type_name("TYPE");
   app.add_option(flag_names("-md,--draft-model"), o->draft_model, "A draft that runs beside the model")
-      ->check(some_value())
+      ->check(not_empty())
       ->type_name("FILE");
   app.add_option("--parallel", o->parallel, "Sequences side by side, each with the whole context (default: 1)")
-      ->check(CLI::Range(1, kMostParallel))
+      ->check(whole_number(1, kMostParallel))
       ->type_name("N");
   app.add_option("--rps", o->requests_per_second, "Requests per second: how many replicas are needed")
-      ->check(CLI::PositiveNumber)
+      ->check(number_above_zero())
       ->type_name("R");
   app.add_option("--output-tokens", o->output_tokens, "Tokens of an answer, for --rps")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->check(whole_number(int64_t{1}, int64_t{1} << 40))
       ->type_name("T");
   app.add_option("--tokens-per-second", o->tokens_per_second, "Of one replica, for --rps (default: measured now)")
-      ->check(CLI::PositiveNumber)
+      ->check(number_above_zero())
       ->type_name("X");
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_plan(*o); };
@@ -224,7 +223,7 @@ std::function<int()> define_quantize(CLI::App& app) {
   app.add_option("output", o->output, "File to write")->required()->type_name("OUT");
   app.add_option("type", o->type, file_type_names())->required()->type_name("TYPE");
   app.add_option("--imatrix", o->importance, "Importance matrix: which columns of the weights count how much")
-      ->check(some_value())
+      ->check(not_empty())
       ->type_name("FILE");
   app.add_option("--tensor-type", o->tensor_types,
                  "Type of the tensors whose names match: ffn_down=Q6_K (may be repeated; the first match counts)")
@@ -232,22 +231,22 @@ std::function<int()> define_quantize(CLI::App& app) {
       ->type_name("REGEX=TYPE");
   app.add_flag("--pure", o->pure, "TYPE for all tensors, no mix");
   app.add_option("--output-tensor-type", o->output_tensor_type, "Type of output.weight")
-      ->check(some_value())
+      ->check(not_empty())
       ->type_name("TYPE");
   app.add_option("--token-embedding-type", o->token_embedding_type, "Type of token_embd.weight")
-      ->check(some_value())
+      ->check(not_empty())
       ->type_name("TYPE");
   app.add_flag("--leave-output-tensor", o->leave_output_tensor, "output.weight stays as it is");
   app.add_flag("--allow-requantize", o->allow_requantize, "Quantize what is quantized already");
   auto* keep_split = app.add_flag("--keep-split", o->keep_split, "As many parts as the input has");
   app.add_option("--split-size", o->split_size, "Parts of this much data at most: 500M, 2G")
-      ->check(some_value())
+      ->check(not_empty())
       ->excludes(keep_split)
       ->type_name("SIZE");
   app.add_flag("--dry-run", o->dry_run, "Print sizes and types, write nothing");
   app.add_flag("--report", o->report, "Measure the error that each type leaves, and its speed");
   app.add_option("-t,--threads", o->threads, "Threads (default: one per processor); the file is the same with any")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
       ->type_name("N");
   return [o] { return run_quantize(*o, std::cout); };
 }

@@ -22,14 +22,9 @@ DataType cache_type(const std::string& flag, const std::string& name) {
   const TypeTraits* type = find_type(name);
   if (!type || std::find(std::begin(kTypes), std::end(kTypes), type->type) == std::end(kTypes)) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[flags] ", flag, ": one of f32, f16, bf16, q8_0, q4_0, found ", name));
+                concat(flag, ": ", printable(name, 40), " is not a cache type. Choose f32, f16, bf16, q8_0 or q4_0."));
   }
   return type->type;
-}
-
-// CLI11 takes an empty value, as of an unset shell variable, for 0.
-CLI::Validator not_empty() {
-  return {[](std::string& text) { return text.empty() ? "a value, found none" : ""; }, ""};
 }
 
 // The seed of SamplingParams: absent for -1, which asks for a random one.
@@ -39,7 +34,8 @@ std::optional<uint64_t> parse_seed(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, seed);
   if (error != std::errc() || at != end) {
-    throw CLI::ValidationError("--seed", "-1 (random) or a number from 0 below 2^64, found " + text);
+    throw CLI::ValidationError(
+        "--seed", printable(text, 40) + " is not a seed. Give -1 (random) or a whole number from 0 below 2^64.");
   }
   return seed;
 }
@@ -56,8 +52,9 @@ std::vector<int> parse_cpu_range(const std::string& text) {
   }
   const long processors = sysconf(_SC_NPROCESSORS_CONF);
   if (low < 0 || high < low || high >= processors) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[flags] --cpu-range: LO-HI, processors from 0 to ", processors - 1,
-                                                    ", found ", printable(text, 40)));
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("--cpu-range: ", printable(text, 40),
+                       " is not a range of this machine's processors. Write LO-HI, from 0 to ", processors - 1, "."));
   }
   std::vector<int> range;
   for (int i = low; i <= high; ++i) range.push_back(i);
@@ -74,8 +71,9 @@ int parse_layers(const char* flag, const std::string& text, int all, bool allows
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, n);
   if (error == std::errc() && at == end && n >= 0) return n;
-  throw Error(ErrorCode::kInvalidArgument, concat("[flags] ", flag, ": a number from 0", allows_auto ? ", auto" : "",
-                                                  " or all, found ", printable(text, 40)));
+  throw Error(ErrorCode::kInvalidArgument,
+              concat(flag, ": ", printable(text, 40), " is not valid. Give a whole number from 0",
+                     allows_auto ? ", auto" : "", " or all."));
 }
 
 void check_shares(const std::vector<double>& shares, size_t n_devices) {
@@ -86,8 +84,8 @@ void check_shares(const std::vector<double>& shares, size_t n_devices) {
     std::string found;
     for (const double share : shares) found += concat(found.empty() ? "" : ",", share);
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[flags] --tensor-split: a share from 0 for each of --device's ", n_devices,
-                       n_devices == 1 ? " name" : " names", ", one above 0, found ", found));
+                concat("--tensor-split ", found, " does not fit. Give a share for each device of --device (", n_devices,
+                       "), 0 or more, at least one above 0."));
   }
 }
 
@@ -96,7 +94,7 @@ TensorRule parse_tensor_rule(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[flags] --tensor-device: REGEX=DEVICE, found ", printable(text, 100)));
+                concat("--tensor-device: ", printable(text, 100), " is not valid. Write REGEX=DEVICE."));
   }
   const auto pattern = std::make_shared<NamePattern>(text.substr(0, equals), NamePattern::Extent::kWhole);
   return {printable(text, 100), [pattern](const std::string& name) { return pattern->matches(name); },
@@ -179,8 +177,8 @@ void add_offload_flags(CLI::App& app, ModelFlags& flags) {
                             "result then depends in its last bits on what is computed beside it and on the threads");
   blas->excludes(deterministic);
   app.add_option("--blas-min-rows", flags.blas_min_rows,
-                 "Products of at least N tokens are left to OpenBLAS (default: where it was measured to be faster)")
-      ->check(CLI::Range(int64_t{1}, INT64_MAX))
+                 "OpenBLAS computes matmuls of at least N tokens (default: where it was measured to be faster)")
+      ->check(whole_number(int64_t{1}, INT64_MAX))
       ->type_name("N")
       ->needs(blas);
 }
@@ -195,14 +193,14 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
       "Read the model file into memory of our own, in huge pages where the system gives them, instead of mapping "
       "it: a slower start and the file's size of memory, for faster generation");
   app.add_option("-c,--ctx-size", flags.context, "Context in tokens (default: the model's own, at most 4096)")
-      ->check(CLI::Range(int64_t{1}, INT64_MAX))
+      ->check(whole_number(int64_t{1}, INT64_MAX))
       ->type_name("N");
   app.add_option("-t,--threads", flags.threads, "CPU threads (default: physical cores)")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
       ->type_name("N");
   app.add_option(flag_names("-tb,--threads-batch"), flags.threads_batch,
                  "CPU threads of steps that compute prompts (default: as -t)")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
       ->type_name("N");
   app.add_option(flag_names("-Cr,--cpu-range"), flags.cpu_range,
                  "Processors that the CPU threads stay on, as 0-7 (default: any)")
@@ -228,7 +226,7 @@ void add_profile_flag(CLI::App& app, ModelFlags& flags) {
 void add_answer_flags(CLI::App& app, AnswerFlags& flags) {
   app.add_option("-n,--predict,--n-predict", flags.n_predict,
                  "Tokens to generate at most; -1: until the end (default: -1)")
-      ->check(CLI::Range(-1, INT32_MAX))
+      ->check(whole_number(-1, INT32_MAX))
       ->check(not_empty())
       ->type_name("N");
   app.add_flag("--ignore-eos", flags.ignore_eos, "Go on after an end-of-generation token");
@@ -238,11 +236,11 @@ void add_answer_flags(CLI::App& app, AnswerFlags& flags) {
       ->type_name("TEXT");
   app.add_option("--reasoning", flags.reasoning,
                  "What a model thinks aloud: show, hide, or auto: shown on a terminal only (default: auto)")
-      ->check(CLI::IsMember({"auto", "show", "hide"}))
+      ->check(one_of({"auto", "show", "hide"}))
       ->type_name("WORD");
   app.add_option("--context-overflow", flags.context_overflow,
                  "When a chat fills the context: stop, or shift-turns: forget the oldest turns (default: stop)")
-      ->check(CLI::IsMember({"stop", "shift-turns"}))
+      ->check(one_of({"stop", "shift-turns"}))
       ->type_name("WORD");
   app.add_flag("--show-stats,--stats", flags.show_stats,
                "Tokens and speed after every answer of a chat; at the end the rate at which weights were read beside "
@@ -251,7 +249,13 @@ void add_answer_flags(CLI::App& app, AnswerFlags& flags) {
 
 void add_sampling_flags(CLI::App& app, SamplingParams& s) {
   const auto option = [&](const char* name, auto& value, const char* text) {
-    return app.add_option(name, value, text)->capture_default_str()->check(not_empty())->group("Sampling");
+    CLI::Option* added =
+        app.add_option(name, value, text)->capture_default_str()->check(not_empty())->group("Sampling");
+    if constexpr (std::is_integral_v<std::remove_reference_t<decltype(value)>>) {
+      return added->check(whole_number(INT32_MIN, INT32_MAX));
+    } else {
+      return added->check(any_number());
+    }
   };
   app.add_option_function<std::string>(
          "-s,--seed", [&s](const std::string& text) { s.seed = parse_seed(text); },
@@ -296,7 +300,9 @@ void add_sampling_flags(CLI::App& app, SamplingParams& s) {
              const auto b = std::from_chars(middle + (middle < end && *middle == '+'), end, bias);
              if (sign == std::string::npos || a.ec != std::errc() || a.ptr != middle || b.ec != std::errc() ||
                  b.ptr != end) {
-               throw CLI::ValidationError("--logit-bias", "TOKEN+BIAS or TOKEN-BIAS, found " + entry);
+               throw CLI::ValidationError(
+                   "--logit-bias",
+                   printable(entry, 40) + " is not valid. Write TOKEN+BIAS or TOKEN-BIAS, such as 15043-2.5.");
              }
              s.logit_bias.emplace_back(token, bias);
            }

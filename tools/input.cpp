@@ -21,9 +21,10 @@ std::string read_all(std::FILE* file, const std::string& name) {
   for (size_t n; (n = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) {
     text.append(buffer, n);
     if (text.size() > kMaxBytes)
-      throw Error(ErrorCode::kInvalidArgument, concat("[input] ", name, ": at most 1 GiB of text"));
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat("[input] ", name, ": expected at most 1 GiB of text, found more"));
   }
-  if (std::ferror(file)) throw Error(ErrorCode::kIo, concat("[input] ", name, ": ", std::strerror(errno)));
+  if (std::ferror(file)) throw Error(ErrorCode::kIo, concat("Cannot read ", name, ": ", std::strerror(errno), "."));
   return text;
 }
 
@@ -31,7 +32,7 @@ std::string read_all(std::FILE* file, const std::string& name) {
 
 std::string read_text_file(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (!file) throw Error(ErrorCode::kIo, concat("[input] ", path, ": ", std::strerror(errno)));
+  if (!file) throw Error(ErrorCode::kIo, concat("Cannot read ", path, ": ", std::strerror(errno), "."));
   return read_all(file.get(), path);
 }
 

@@ -22,8 +22,9 @@ std::vector<TokenId> parse_tokens(const std::string& list) {
     TokenId token = 0;
     const auto [end, error] = std::from_chars(first, list.data() + comma, token);
     if (error != std::errc() || end != list.data() + comma) {
-      throw Error(ErrorCode::kInvalidArgument, concat("[logprobs] --tokens: numbers with commas between, found ",
-                                                      printable(list.substr(at, comma - at), 40)));
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat("--tokens: found ", printable(list.substr(at, comma - at), 40),
+                         " instead of a token id. Write ids with commas between them, as 1,2,3."));
     }
     tokens.push_back(token);
     at = comma + 1;
@@ -35,14 +36,15 @@ std::vector<TokenId> parse_tokens(const std::string& list) {
 
 int run_logprobs(const LogprobsOptions& options) {
   if (options.has_prompt == !options.tokens.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[logprobs] either --tokens or -p, found both or neither");
+    throw Error(ErrorCode::kInvalidArgument, "Give either --tokens or -p.");
   }
   std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options()));
   const Tokenizer tokenizer(model->vocabulary());
   Request request;
   request.id = 1;
   request.prompt = options.has_prompt ? tokenizer.encode(options.prompt, true, true) : parse_tokens(options.tokens);
-  if (request.prompt.empty()) throw Error(ErrorCode::kInvalidArgument, "[logprobs] at least one token, found none");
+  if (request.prompt.empty())
+    throw Error(ErrorCode::kInvalidArgument, "The text has no tokens. Give at least one with -p or --tokens.");
   request.max_new_tokens = 0;
   request.logits_from = 0;
   const std::vector<TokenId> tokens = request.prompt;
@@ -76,7 +78,7 @@ int run_logprobs(const LogprobsOptions& options) {
       std::cout << '\n';
     }
   }
-  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "[logprobs] standard output can not be written");
+  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "Cannot write to standard output.");
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// Files that a command writes after long work: what would keep it from writing them is said before the work begins.
+// Files that a command writes after long work: anything that prevents writing them is reported before the work begins.
 #pragma once
 
 #include <string>

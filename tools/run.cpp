@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/engine/roofline.h"
@@ -38,8 +39,9 @@ double rate(int64_t n, double seconds) { return seconds > 0 ? static_cast<double
 void note_long_context(const Engine& engine) {
   const int64_t trained = engine.model().context_length();
   if (trained > 0 && engine.context() > trained) {
-    std::fprintf(stderr, "note: a context of %lld tokens; the model was trained with %lld\n",
-                 static_cast<long long>(engine.context()), static_cast<long long>(trained));
+    std::fprintf(
+        stderr, "note: The context has %s tokens; the model was trained with %s. Long answers may get worse.\n",
+        grouped(static_cast<uint64_t>(engine.context())).c_str(), grouped(static_cast<uint64_t>(trained)).c_str());
   }
 }
 
@@ -50,6 +52,13 @@ int run_completion(const RunOptions& options, Engine& engine, const std::string&
   request.prompt = encode_plain_prompt(tokenizer, prompt);
   if (request.prompt.empty()) {
     throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
+  }
+  const int64_t needed = static_cast<int64_t>(request.prompt.size()) + (options.answer.n_predict != 0 ? 1 : 0);
+  if (needed > engine.context()) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        concat("The prompt needs ", grouped(static_cast<uint64_t>(needed)), " tokens; the context holds ",
+               grouped(static_cast<uint64_t>(engine.context())), ". Shorten the prompt, or raise the limit with -c."));
   }
   request.sampling = options.sampling;
   request.max_new_tokens = options.answer.n_predict;
@@ -83,8 +92,8 @@ int run_completion(const RunOptions& options, Engine& engine, const std::string&
   if (!at_line_start && (stdout_is_terminal() || !options.raw)) write_text("\n");
   if (!options.quiet) {
     if (finished == FinishReason::kContextFull) {
-      std::fprintf(stderr, "The context of %lld tokens is full; the text ends here. Raise it with -c.\n",
-                   static_cast<long long>(engine.context()));
+      std::fprintf(stderr, "The context of %s tokens is full; the text ends here. Raise it with -c.\n",
+                   grouped(static_cast<uint64_t>(engine.context())).c_str());
     }
     print_timings(engine, options.answer.show_stats);
   }
@@ -95,7 +104,8 @@ nlohmann::ordered_json parse_variables(const std::string& text) {
   if (text.empty()) return nullptr;
   nlohmann::ordered_json variables = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!variables.is_object()) {
-    throw Error(ErrorCode::kInvalidArgument, "[flags] --jinja-vars: a JSON object, found " + printable(text, 60));
+    throw Error(ErrorCode::kInvalidArgument, "--jinja-vars: " + printable(text, 60) +
+                                                 " is not a JSON object. Write it like {\"enable_thinking\": false}.");
   }
   return variables;
 }

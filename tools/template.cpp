@@ -17,9 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-[[noreturn]] void wrong_usage(const std::string& text) {
-  throw Error(ErrorCode::kInvalidArgument, "[template] " + text);
-}
+[[noreturn]] void wrong_usage(const std::string& text) { throw Error(ErrorCode::kInvalidArgument, text); }
 
 // Deeper JSON is refused by the template language anyway; the parser must not be the first to meet it.
 constexpr int kMaxDepth = 256;
@@ -28,16 +26,18 @@ ordered_json parse_object(const std::string& text, const std::string& where) {
   int deepest = 0;
   const auto watch = [&](int depth, ordered_json::parse_event_t, const ordered_json&) {
     deepest = std::max(deepest, depth);
-    if (deepest > kMaxDepth) wrong_usage(concat(where, ": at most ", kMaxDepth, " levels of JSON"));
+    if (deepest > kMaxDepth)
+      wrong_usage(concat("[template] ", where, ": expected at most ", kMaxDepth, " levels of JSON, found more"));
     return true;
   };
   ordered_json value;
   try {
     value = ordered_json::parse(text, watch);
   } catch (const ordered_json::parse_error& error) {
-    wrong_usage(concat(where, ": JSON, found ", error.what()));
+    wrong_usage(concat("[template] ", where, ": expected JSON, found an error at byte ", error.byte));
   }
-  if (!value.is_object()) wrong_usage(concat(where, ": a JSON object, found ", value.type_name()));
+  if (!value.is_object())
+    wrong_usage(concat("[template] ", where, ": expected a JSON object, found ", value.type_name()));
   return value;
 }
 
@@ -58,7 +58,7 @@ std::tm parse_time(const std::string& text) {
   // timegm fills in the days of the week and of the year, and moves dates that do not exist.
   if (n != 6 || timegm(&normal) == -1 || normal.tm_mday != given.tm_mday || normal.tm_mon != given.tm_mon - 1 ||
       normal.tm_hour != given.tm_hour || normal.tm_min != given.tm_min || normal.tm_sec != given.tm_sec) {
-    wrong_usage(concat("--now: a time like 2026-01-15T10:30:00, found ", text));
+    wrong_usage(concat("--now: ", text, " is not a time. Write it like 2026-01-15T10:30:00."));
   }
   return normal;
 }
@@ -86,10 +86,10 @@ ModelTexts read_model(const std::string& path) {
 ChatTemplate find_template(const TemplateOptions& options, const std::optional<ModelTexts>& model) {
   if (!options.template_file.empty()) return ChatTemplate::parse(read_text_file(options.template_file));
   if (!options.chat_template.empty()) return template_by_name_or_file(options.chat_template);
-  if (!model) wrong_usage("one of --model, --template-file and --chat-template");
+  if (!model) wrong_usage("No template. Give --model, --template-file or --chat-template.");
   if (!model->chat_template) {
     throw Error(ErrorCode::kInvalidFile,
-                concat("[template] ", options.model, " has no chat template; --chat-template names one"));
+                concat(options.model, " has no chat template. Name one with --chat-template."));
   }
   return ChatTemplate::parse(*model->chat_template);
 }
@@ -99,13 +99,14 @@ Conversation to_conversation(ordered_json input, const std::optional<ModelTexts>
   Conversation conversation;
   conversation.variables = ordered_json::object();
   if (model) conversation.bos_token = model->bos, conversation.eos_token = model->eos;
-  if (!input.contains("messages")) wrong_usage("--input: an object with \"messages\"");
+  if (!input.contains("messages")) wrong_usage("--input: expected an object with \"messages\", found one without");
   const auto flag = [&](const std::string& name, const ordered_json& value, bool& flag_value) {
-    if (!value.is_boolean()) wrong_usage(concat("--input: ", name, ": true or false, found ", value.type_name()));
+    if (!value.is_boolean())
+      wrong_usage(concat("--input: ", name, ": expected true or false, found ", value.type_name()));
     flag_value = value.get<bool>();
   };
   const auto text = [&](const std::string& name, const ordered_json& value, std::string& text_value) {
-    if (!value.is_string()) wrong_usage(concat("--input: ", name, ": a string, found ", value.type_name()));
+    if (!value.is_string()) wrong_usage(concat("--input: ", name, ": expected a string, found ", value.type_name()));
     text_value = value.get<std::string>();
   };
   for (auto& [name, value] : input.items()) {
@@ -128,7 +129,7 @@ int run_template(const TemplateOptions& options) {
     for (const std::string_view name : ChatTemplate::builtin_names()) std::cout << name << '\n';
     return 0;
   }
-  if (options.input.empty() == options.context.empty()) wrong_usage("one of --input and --context");
+  if (options.input.empty() == options.context.empty()) wrong_usage("Give either --input or --context.");
   std::optional<std::tm> now;
   if (!options.now.empty()) now = parse_time(options.now);
   ordered_json more = ordered_json::object();

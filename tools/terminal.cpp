@@ -73,7 +73,7 @@ void write_text(std::string_view model_text, Style style) {
     text = concat(on, text, style_end_on_stdout());
   }
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw Error(ErrorCode::kIo, "[run] standard output can not be written");
+    throw Error(ErrorCode::kIo, "Cannot write to standard output.");
   }
 }
 

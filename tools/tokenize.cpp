@@ -19,7 +19,7 @@ using nlohmann::json;
 // One line of --jsonl. Numbers of lines count from 1.
 json answer_line(const Tokenizer& tokenizer, const TokenizeOptions& options, const std::string& line, int number) {
   const auto fail = [&](const std::string& expected) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[tokenize] line ", number, ": ", expected));
+    throw Error(ErrorCode::kInvalidArgument, concat("[tokenize] line ", number, ": expected ", expected));
   };
   const json request = json::parse(line, nullptr, false);
   if (!request.is_object()) fail("a JSON object");
@@ -61,7 +61,7 @@ int run_tokenize(const TokenizeOptions& options) {
       }
     }
   }
-  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "[tokenize] standard output can not be written");
+  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "Cannot write to standard output.");
   return 0;
 }
 

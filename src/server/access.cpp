@@ -24,8 +24,9 @@ std::string_view trimmed(std::string_view text) {
 void add_key(std::string_view key, std::vector<std::string>& keys) {
   const bool printable_key = std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c < 0x7F; });
   if (!printable_key || key.size() > kMaxKeyBytes) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[api keys] key ", keys.size() + 1, ": 1 to ", kMaxKeyBytes,
-                                                    " printable ASCII characters without blanks, found others"));
+    throw Error(ErrorCode::kInvalidArgument, concat("API key ", keys.size() + 1,
+                                                    " is not valid. Use 1 to 1,024 "
+                                                    "printable ASCII characters without blanks."));
   }
   keys.emplace_back(key);
 }
@@ -78,15 +79,15 @@ bool origin_matches(const std::string& origin, std::string entry) {
 
 std::vector<std::string> read_api_keys(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw Error(ErrorCode::kIo, "[api keys] " + printable(path) + " cannot be read");
+  if (!file) throw Error(ErrorCode::kIo, "The file of API keys, " + printable(path) + ", cannot be read.");
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
     const std::string_view key = trimmed(line);
     if (!key.empty() && !key.starts_with('#')) add_key(key, keys);
   }
-  if (file.bad()) throw Error(ErrorCode::kIo, "[api keys] " + printable(path) + " cannot be read");
+  if (file.bad()) throw Error(ErrorCode::kIo, "The file of API keys, " + printable(path) + ", cannot be read.");
   if (keys.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[api keys] at least one key in " + printable(path) + ", found none");
+    throw Error(ErrorCode::kInvalidArgument, "There is no API key in " + printable(path) + ". Write one per line.");
   }
   return keys;
 }

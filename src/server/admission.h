@@ -83,7 +83,7 @@ class Admission {
   const AdmissionLimits limits_;
   mutable std::mutex mutex_;
   int64_t in_flight_ = 0, waiting_tokens_ = 0;
-  double mean_seconds_ = 1;  // that a place is held, of late
+  double mean_seconds_ = 1;  // that a place was held, mean of recent requests
   std::map<std::string, int64_t> by_key_;
 };
 

@@ -1,5 +1,5 @@
-// The form in which an endpoint sends the answers to a request: whole, as the events of a stream, and as an error in the
-// middle of a stream. Each endpoint that generates text has its own; whatever runs requests knows none of them. One
+// The form in which an endpoint sends the answers to a request: whole, as the events of a stream, and as an error in
+// the middle of a stream. Each endpoint that generates text has its own; whatever runs requests knows none of them. One
 // object per request; one thread.
 #pragma once
 

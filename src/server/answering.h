@@ -30,8 +30,8 @@ struct Answering {
   std::optional<size_t> first_difference;  // from recent prompts, where that is to be logged
 };
 
-// Starts the generations and answers the call, whole or as a stream. Throws what GenerationRun throws, unless the stream
-// has begun.
+// Starts the generations and answers the call, whole or as a stream. Throws what GenerationRun throws, unless the
+// stream has begun.
 void answer(Api& api, const CallPtr& call, const std::shared_ptr<Answering>& answering);
 
 }  // namespace infer

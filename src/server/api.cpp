@@ -67,9 +67,7 @@ void Api::finish(ApiCall& call, int status) {
   if (status == kClientGone || status == 504) ++metrics_.cancelled;
   call.log["status"] = status;
   call.log["ms"] = milliseconds_since(call.arrived);
-  const LogLevel level = status == 500        ? LogLevel::kError
-                         : call.endpoint.quiet ? LogLevel::kDebug
-                                               : LogLevel::kInfo;
+  const LogLevel level = status == 500 ? LogLevel::kError : call.endpoint.quiet ? LogLevel::kDebug : LogLevel::kInfo;
   log_.write(level, "request", call.log);
 }
 

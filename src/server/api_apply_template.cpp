@@ -6,8 +6,7 @@ namespace infer {
 namespace {
 
 void run(Api& api, const CallPtr& call) {
-  const RenderedText prompt =
-      render_prompt(api.model(), parse_conversation(api.body_of(*call), api.request_context()));
+  const RenderedText prompt = render_prompt(api.model(), parse_conversation(api.body_of(*call), api.request_context()));
   call->response.body = json_text({{"prompt", prompt.text}});
 }
 

@@ -14,8 +14,7 @@ void run(Api& api, const CallPtr& call) {
 }  // namespace
 
 Endpoint health_endpoint() {
-  return {
-      .method = "GET", .path = "/health", .run = run, .needs_key = false, .needs_model = false, .quiet = true};
+  return {.method = "GET", .path = "/health", .run = run, .needs_key = false, .needs_model = false, .quiet = true};
 }
 
 }  // namespace infer

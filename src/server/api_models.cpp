@@ -1,6 +1,7 @@
 // GET /v1/models and /v1/models/NAME: the model that is served.
 #include <string_view>
 
+#include "ggml-like/error.h"
 #include "src/server/api.h"
 #include "src/server/responses.h"
 
@@ -33,7 +34,9 @@ void list_models(Api& api, const CallPtr& call) {
 
 void show_model(Api& api, const CallPtr& call) {
   if (call->request.head.path.substr(std::string_view(kOnePath).size()) != api.model().name) {
-    throw ApiError(404, "invalid_request_error", "there is no such model", "model_not_found", "model");
+    throw ApiError(404, "invalid_request_error",
+                   concat("There is no such model. This server has ", api.model().name, "."), "model_not_found",
+                   "model");
   }
   call->response.body = json_text(model_json(api.model()));
 }

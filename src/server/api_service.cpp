@@ -30,7 +30,9 @@ ApiError translate(const std::exception& error) {
     return clients ? ApiError(400, "invalid_request_error", error.what()) : ApiError(500, "server_error", error.what());
   }
   if (dynamic_cast<const std::bad_alloc*>(&error)) {
-    return ApiError(503, "server_error", "[memory] not enough memory for this request", "out_of_memory");
+    return ApiError(503, "server_error",
+                    "The server has too little memory for this request. Try again later, or send less.",
+                    "out_of_memory");
   }
   return ApiError(500, "server_error", error.what());
 }
@@ -66,29 +68,35 @@ void ApiService::check_access(const HttpHead& head) const {
   const ApiOptions& options = api_.options();
   const std::string_view host = head.value("host");
   if (!host_allowed(host, options.bound_host, options.allowed_hosts)) {
-    throw ApiError(403, "permission_error", "the Host header names none of this server's hosts (--allowed-host)",
-                   "host_not_allowed");
+    throw ApiError(
+        403, "permission_error",
+        "The Host header names none of this server's hosts. Start the server with --allowed-host NAME to allow one.",
+        "host_not_allowed");
   }
   if (const std::string* origin = head.find("origin"); origin && !origin_allowed(*origin, host, options.cors_origins)) {
-    throw ApiError(403, "permission_error", "pages of this origin may not call this server (--cors-origin)",
-                   "origin_not_allowed");
+    throw ApiError(
+        403, "permission_error",
+        "Pages of this origin may not call this server. Start the server with --cors-origin ORIGIN to allow them.",
+        "origin_not_allowed");
   }
   if (head.method == "OPTIONS") return;
   const Endpoint* endpoint = find_endpoint(head.method, head.path, options);
   const bool needs_key = !endpoint || endpoint->needs_key;
   if (needs_key && !options.keys.empty() && !find_api_key(options.keys, head.value("authorization"))) {
-    throw ApiError(401, "authentication_error", "a valid API key in the Authorization header: Bearer KEY",
-                   "invalid_api_key");
+    throw ApiError(401, "authentication_error",
+                   "The API key is missing or wrong. Send the header Authorization: Bearer KEY.", "invalid_api_key");
   }
   if (!endpoint) {
-    throw is_known(head.path, options) ? ApiError(405, "invalid_request_error", "this route takes another method")
-                                       : ApiError(404, "invalid_request_error", "there is no such route", "not_found");
+    throw is_known(head.path, options)
+        ? ApiError(405, "invalid_request_error", concat("This route does not take ", head.method.substr(0, 20), "."))
+        : ApiError(404, "invalid_request_error", "There is no such route.", "not_found");
   }
   if (head.value("content-type").starts_with("multipart/")) {
-    throw ApiError(415, "invalid_request_error", "a body of application/json, found a form");
+    throw ApiError(415, "invalid_request_error", "The body is a form. Send JSON, with Content-Type: application/json.");
   }
   if (endpoint->needs_model && (!api_.ready() || api_.draining())) {
-    ApiError error(503, "server_error", api_.draining() ? "the server is going down" : "the model is being loaded",
+    ApiError error(503, "server_error",
+                   api_.draining() ? "The server is shutting down." : "The model is being loaded. Try again soon.",
                    api_.draining() ? "stopping" : "loading");
     error.retry_after = 1;
     throw error;

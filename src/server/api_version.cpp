@@ -21,8 +21,6 @@ void run(Api& api, const CallPtr& call) {
 
 }  // namespace
 
-Endpoint version_endpoint() {
-  return {.method = "GET", .path = "/version", .run = run, .needs_model = false};
-}
+Endpoint version_endpoint() { return {.method = "GET", .path = "/version", .run = run, .needs_model = false}; }
 
 }  // namespace infer

@@ -1,4 +1,4 @@
-// Bytes that may be held at a time, by whoever asks: what bounds the memory of requests under way. Any thread; shares
+// A budget of bytes that requests share: it bounds the memory of all requests under way. Any thread; shares
 // must not outlive their budget.
 #pragma once
 

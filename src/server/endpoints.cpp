@@ -17,6 +17,8 @@ Endpoint tokenize_endpoint();
 Endpoint version_endpoint();
 
 std::span<const Endpoint> endpoints() {
+  // One per line:
+  // clang-format off
   static const Endpoint all[] = {
       apply_template_endpoint(),
       chat_completions_endpoint(),
@@ -31,6 +33,7 @@ std::span<const Endpoint> endpoints() {
       tokenize_endpoint(),
       version_endpoint(),
   };
+  // clang-format on
   return all;
 }
 

@@ -133,7 +133,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   std::vector<RequestId>& ids = ids_[generation.get()];
   ids.push_back(request.id);
   for (int32_t i = 1; i < params.n; ++i) ids.push_back(++last_id_);
-  // Without tokens to draw there is nothing in which choices could differ.
+  // Choices differ in their sampled tokens only; a request without any needs one choice.
   if (params.max_tokens != 0) request.choices.assign(ids.begin() + 1, ids.end());
   for (int32_t i = 0; i < params.n; ++i) {
     Choice choice{generation, i, AnswerText(engine_->tokenizer(), generation->rules), {}, 0, false, {}, {}, {}, {}};

@@ -51,8 +51,8 @@ class EngineThread {
     int64_t n_tokens = 0;
     bool reported_prompt = false;
     std::vector<TokenScore> prompt_scores;
-    std::map<int64_t, std::span<const float>> rows;  // logits of the step under way that tokens are drawn from
-    std::map<int64_t, TokenScore> scores;            // of the tokens drawn, by the position of their row
+    std::map<int64_t, std::span<const float>> rows;  // logits of the current step that tokens are sampled from
+    std::map<int64_t, TokenScore> scores;            // of the sampled tokens, by the position of their row
     std::string error;                               // why one of them has none
   };
   // A log-probability that the step under way asks for.

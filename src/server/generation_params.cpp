@@ -130,7 +130,7 @@ constexpr ChainStage kChain[] = {
                           "unsupported_parameter");
 }
 
-// ["top_k", "temperature"], or llama.cpp's letters: "kt". What is not named is switched off.
+// ["top_k", "temperature"], or llama.cpp's letters: "kt". Samplers that are not named are switched off.
 void read_samplers(const JsonFields& fields, SamplingParams& s) {
   const Json* value = fields.find("samplers");
   if (!value) return;

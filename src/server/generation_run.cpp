@@ -9,14 +9,15 @@ namespace {
 // How soon a client that left, or a time that is over, is noticed at the latest.
 constexpr std::chrono::milliseconds kLook{50};
 
-ApiError stopping_error() { return ApiError(503, "server_error", "the server stops", "stopping"); }
+ApiError stopping_error() { return ApiError(503, "server_error", "The server is shutting down.", "stopping"); }
 
 }  // namespace
 
 void GenerationRun::Watch::check() const {
-  if (client_gone()) throw ApiError(kClientGone, "client_error", "the client closed the connection");
+  if (client_gone()) throw ApiError(kClientGone, "client_error", "The client closed the connection.");
   if (server_stops()) throw stopping_error();
-  if (Clock::now() >= deadline) throw ApiError(504, "server_error", "the time for a request is over", "timeout");
+  if (Clock::now() >= deadline)
+    throw ApiError(504, "server_error", "The request took longer than the server allows (--timeout).", "timeout");
 }
 
 GenerationRun::~GenerationRun() {

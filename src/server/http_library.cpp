@@ -4,7 +4,9 @@
 
 #include <optional>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/server/api_error.h"
 #include "src/server/chunked_body.h"
 #include "src/server/http_server.h"
@@ -54,7 +56,7 @@ class HttpLibrary::Stream : public httplib::Stream {
   // What is wrong with a body that could not be read to its end.
   std::string body_error() const {
     if (chunks_ && !chunks_->error().empty()) return chunks_->error();
-    return "[http] expected a complete body, found less";
+    return expected_found("http", "a complete body", "less");
   }
 
  private:
@@ -150,12 +152,15 @@ class HttpLibrary::Server : public httplib::Server {
     if (complete && !too_large && !no_room) {
       service_.handle(request_of(exchange, std::move(body), std::move(share)), exchange.response);
     } else if (too_large) {
-      refuse(exchange, 413, concat("[http] a body of at most ", options_.max_body_bytes, " bytes, found more"));
+      refuse(
+          exchange, 413,
+          expected_found("http", concat("a body of at most ", grouped(options_.max_body_bytes), " bytes (--max-body)"),
+                         "more"));
     } else if (no_room) {
-      refuse(exchange, 503, "[http] too many large requests at once; try again later");
+      refuse(exchange, 503, "[http] Too many large requests at once. Try again later.");
       exchange.response.headers.emplace_back("Retry-After", "1");
     } else if (exchange.connection.read_timed_out()) {
-      refuse(exchange, 408, "[http] a complete body in time, found less");
+      refuse(exchange, 408, expected_found("http", "a complete body in time (--read-timeout)", "less"));
     } else {
       refuse(exchange, 400, current_stream->body_error());
     }

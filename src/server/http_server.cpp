@@ -13,7 +13,9 @@
 #include <new>
 #include <optional>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "src/server/api_error.h"
 
@@ -29,7 +31,8 @@ int listen_on(const std::string& host, int port) {
   hints.ai_flags = AI_PASSIVE;
   const int status = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (status != 0) {
-    throw Error(ErrorCode::kIo, concat("[serve] host ", printable(host), ": ", gai_strerror(status)));
+    throw Error(ErrorCode::kIo, concat("Cannot resolve --host ", printable(host), ": ", gai_strerror(status),
+                                       ". Give an address of this machine, such as 127.0.0.1."));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, freeaddrinfo);
   int error = 0;
@@ -43,7 +46,8 @@ int listen_on(const std::string& host, int port) {
     error = errno;
     if (fd >= 0) close(fd);
   }
-  throw Error(ErrorCode::kIo, concat("[serve] ", printable(host), " port ", port, ": ", std::strerror(error)));
+  throw Error(ErrorCode::kIo, concat("Cannot listen on ", printable(host), " port ", port, ": ", std::strerror(error),
+                                     ". Choose another --host or --port."));
 }
 
 int port_of(int socket) {
@@ -95,13 +99,13 @@ std::string address_of(const sockaddr_storage& client) {
 constexpr std::string_view kNoRoom =
     "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
 // Sent where there is no memory to put a response together.
-#define INFER_OUT_OF_MEMORY                                                                             \
-  R"({"error":{"message":"[memory] not enough memory for this request","type":"server_error","param":)" \
-  R"(null,"code":"out_of_memory"}})"
+#define INFER_OUT_OF_MEMORY                                                                              \
+  R"({"error":{"message":"The server has too little memory for this request. Try again later, or send )" \
+  R"(less.","type":"server_error","param":null,"code":"out_of_memory"}})"
 constexpr std::string_view kOutOfMemory =
     "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
-    "Content-Length: 125\r\n\r\n" INFER_OUT_OF_MEMORY;
-static_assert(sizeof(INFER_OUT_OF_MEMORY) - 1 == 125);
+    "Content-Length: 163\r\n\r\n" INFER_OUT_OF_MEMORY;
+static_assert(sizeof(INFER_OUT_OF_MEMORY) - 1 == 163);
 
 }  // namespace
 
@@ -164,8 +168,9 @@ void HttpServer::accept_one() {
 
 void HttpServer::refuse_connection(int socket, std::string_view response) noexcept {
   report(nullptr, 503,
-         response == kNoRoom ? "[http] no place for a further connection (--max-connections)"
-                             : "[memory] not enough memory for a further connection");
+         response == kNoRoom
+             ? "[http] The server has no room for another connection (--max-connections). Try again later."
+             : "[memory] not enough memory for a further connection");
   if (!tls_) {
     send(socket, response.data(), response.size(), MSG_NOSIGNAL);
     shutdown(socket, SHUT_WR);
@@ -214,11 +219,12 @@ bool HttpServer::serve_one(uint64_t id, Connection& connection) {
   const Connection::Head got = connection.read_head(options_.head.bytes, text);
   if (!connections_.set_phase(id, ConnectionTable::Phase::kRequest)) return false;
   if (got == Connection::Head::kTimeout) {
-    send_error(connection, nullptr, 408, "[http] a complete head in time, found less");
+    send_error(connection, nullptr, 408, expected_found("http", "a complete head in time (--read-timeout)", "less"));
   }
   if (got == Connection::Head::kTooLong) {
     send_error(connection, nullptr, 431,
-               concat("[http] a head of at most ", options_.head.bytes, " bytes, found more"));
+               expected_found("http", concat("a head of at most ", grouped(options_.head.bytes), " bytes (--max-head)"),
+                              "more"));
   }
   if (got != Connection::Head::kComplete) return false;
   HttpHead head;
@@ -230,8 +236,10 @@ bool HttpServer::serve_one(uint64_t id, Connection& connection) {
   }
   HttpExchange exchange{connection, head, connection.peer(), false, {}, false};
   if (head.content_length.value_or(0) > options_.max_body_bytes) {
-    send_error(connection, &head, 413,
-               concat("[http] a body of at most ", options_.max_body_bytes, " bytes, found ", *head.content_length));
+    send_error(
+        connection, &head, 413,
+        expected_found("http", concat("a body of at most ", grouped(options_.max_body_bytes), " bytes (--max-body)"),
+                       grouped(*head.content_length)));
     return false;
   }
   exchange.admitted = service_.admit(head, exchange.peer, exchange.response);

@@ -1,4 +1,4 @@
-// What HttpServer asks of whoever answers its requests.
+// The interface through which HttpServer has its requests answered.
 #pragma once
 
 #include <functional>

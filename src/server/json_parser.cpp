@@ -14,7 +14,7 @@ namespace infer {
 namespace {
 
 ApiError invalid_json(const std::string& what) {
-  return ApiError(400, "invalid_request_error", "[request] " + what, "invalid_json");
+  return ApiError(400, "invalid_request_error", "[request] expected " + what, "invalid_json");
 }
 
 // Receives what the library's parser finds and puts it together. The library's own builder compares every member of an

@@ -91,9 +91,8 @@ class ChatCompletionFormat : public OpenAiFormat {
   std::string first(const Answers& answers) override {
     std::string events;
     for (size_t i = 0; i < answers.choices.size(); ++i) {
-      events += sse_event(
-          chunk(answers, delta_choice(static_cast<int32_t>(i), {{"role", "assistant"}, {"content", ""}}, nullptr,
-                                      FinishReason::kNone)));
+      events += sse_event(chunk(answers, delta_choice(static_cast<int32_t>(i), {{"role", "assistant"}, {"content", ""}},
+                                                      nullptr, FinishReason::kNone)));
     }
     return events;
   }

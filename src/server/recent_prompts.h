@@ -1,4 +1,4 @@
-// The prompts of late, to tell why a request found little in the cache. Any thread.
+// The most recent prompts, to explain why a request found little in the prefix cache. Any thread.
 #pragma once
 
 #include <cstddef>

@@ -81,7 +81,7 @@ Pooling parse_pooling(std::string_view name) {
   if (name == "mean") return Pooling::kMean;
   if (name == "last") return Pooling::kLast;
   if (name == "cls") return Pooling::kCls;
-  throw Error(ErrorCode::kInvalidArgument, concat("[pooling] mean, last or cls, found ", name));
+  throw Error(ErrorCode::kInvalidArgument, concat("Unknown pooling ", name, ". Choose mean, last or cls."));
 }
 
 EmbeddingRequest parse_embedding_request(const Json& body, const RequestContext& context) {

@@ -36,7 +36,8 @@ constexpr UnsupportedParameter kTable[] = {
     {"guided_regex", kText, R"([""])", kConstrained},
     {"guided_choice", kText, "[[]]", kConstrained},
     {"guided_grammar", kText, R"([""])", kConstrained},
-    {"guided_decoding_backend", kText, "*", "It chooses how guided_json and its kin work, which are refused."},
+    {"guided_decoding_backend", kText, "*",
+     "It chooses how guided_json and similar constraints work, which are refused."},
     {"guided_whitespace_pattern", kText, "*", "It refines guided_json, which is refused."},
     // Tools.
     {"functions", kChatRoute, "[[]]", "Functions are offered as tools."},
@@ -133,7 +134,7 @@ constexpr UnsupportedParameter kTable[] = {
     {"service_tier", kText, R"(["auto", "default"])", "There are no tiers; priority puts a request before others."},
     {"prompt_cache_retention", kText, R"(["in_memory", "in-memory"])", "Prompts stay cached until the room is needed."},
     {"prompt_cache_key", kText, "*", "Prompts are found in the cache by their tokens."},
-    {"metadata", kText, "*", "Answers are not stored, and neither is what is noted about them."},
+    {"metadata", kText, "*", "Neither answers nor notes about them are stored."},
     {"safety_identifier", kText, "*", "Users are not told apart."},
     {"request_id", kAll, "[]", "The server names requests itself, in X-Request-Id."},
     // Embeddings.

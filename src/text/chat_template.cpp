@@ -98,7 +98,8 @@ ChatTemplate ChatTemplate::builtin(std::string_view name) {
   std::string names;
   for (const std::string_view other : builtin_names()) names += (names.empty() ? "" : ", ") + std::string(other);
   throw Error(ErrorCode::kInvalidArgument,
-              concat("[template] the name of a chat template (", names, "), found ", name));
+              concat("There is no chat template ", name, ", neither a file nor a built-in one. Name a file or one of ",
+                     names, "."));
 }
 
 const std::vector<std::string_view>& ChatTemplate::builtin_names() {

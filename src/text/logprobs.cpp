@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/text/portable_math.h"
 #include "src/text/sampler_stages.h"
 
@@ -13,7 +14,7 @@ double log_sum_exp(std::span<const float> logits) {
   const TokenId best = find_best(logits);
   if (best == kNoToken) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[logprobs] expected a logit above -inf, found none in ", logits.size()));
+                expected_found("logprobs", "a logit above -inf", concat("none in ", logits.size())));
   }
   const double shift = logits[best];
   constexpr size_t kLanes = 16, kChunk = 256;
@@ -35,7 +36,7 @@ namespace {
 void check_token(std::span<const float> logits, TokenId token) {
   if (token >= 0 && static_cast<size_t>(token) < logits.size()) return;
   throw Error(ErrorCode::kInvalidArgument,
-              concat("[logprobs] expected a token id below ", logits.size(), ", found ", token));
+              expected_found("logprobs", concat("a token id below ", logits.size()), token));
 }
 
 std::vector<TokenLogprob> top_below(std::span<const float> logits, double shift, size_t n) {

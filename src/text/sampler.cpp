@@ -5,6 +5,7 @@
 #include <random>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/text/portable_math.h"
 #include "src/text/sampler_noise.h"
 
@@ -29,7 +30,7 @@ Sampler::Sampler(const SamplingParams& params, size_t n_vocab, std::shared_ptr<c
   params.validate();
   if (n_vocab == 0 || n_vocab > static_cast<size_t>(std::numeric_limits<TokenId>::max())) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[sampling] expected a vocabulary of 1 to 2^31 - 1 tokens, found ", n_vocab));
+                expected_found("sampling", "a vocabulary of 1 to 2^31 - 1 tokens", n_vocab));
   }
   for (const auto& [token, bias] : params.logit_bias) {
     if (static_cast<size_t>(token) >= n_vocab) {
@@ -111,15 +112,15 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
                         TokenMask allowed) {
   const SamplingParams& p = *params_;
   if (logits.size() != n_vocab_ || (!allowed.empty() && allowed.size() < (n_vocab_ + 63) / 64)) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[sampling] expected ", n_vocab_, " logits and mask bits, found ",
-                                                    logits.size(), " and ", allowed.size() * 64));
+    throw Error(ErrorCode::kInvalidArgument, expected_found("sampling", concat(n_vocab_, " logits and mask bits"),
+                                                            concat(logits.size(), " and ", allowed.size() * 64)));
   }
   const int64_t position = static_cast<int64_t>(history.size());
   const std::span<const float> adjusted = adjust(logits, history, scratch, allowed);
   const TokenId best = find_best(adjusted);
   if (best == kNoToken) {
     throw Error(ErrorCode::kInvalidArgument,
-                "[sampling] expected a token that can follow, found every token forbidden");
+                expected_found("sampling", "a token that can follow", "every token forbidden"));
   }
   surprise_ = 0;
   if (p.greedy()) return sampled_ = best;

@@ -1,5 +1,5 @@
 // Counter-based random numbers for sampling: a pure function of (seed, position, token), so that the noise of a token
-// does not depend on the batch, the order of the candidates or what was drawn before.
+// does not depend on the batch, the order of the candidates or what was sampled before.
 // Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #pragma once
 
@@ -22,7 +22,7 @@ inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::
   return counter;
 }
 
-// What a number is drawn for; part of the counter.
+// What a random number is for; part of the counter.
 enum class NoiseStream : uint32_t { kToken = 0, kXtc = 1 };
 
 // 52 random bits for one index (a token id) at one position of a sequence.

@@ -12,7 +12,7 @@
 namespace infer {
 
 struct SamplingParams {
-  std::optional<uint64_t> seed;  // absent: drawn anew for each sampler
+  std::optional<uint64_t> seed;  // absent: a random one for each sampler
 
   float temperature = 0.8f;        // 0 or less: the most probable token, without truncation, XTC or noise
   float dynatemp_range = 0.0f;     // > 0: temperature +- range, by the entropy of what is left

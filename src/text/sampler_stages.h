@@ -60,7 +60,7 @@ double dynamic_temperature(const Candidates& c, double temperature, double range
 double log_sum_exp_above_best(const Candidates& c, double temperature);
 float best_logit(const Candidates& c);
 
-// The candidate with the largest logit / t + Gumbel noise of its token: a draw from softmax(logits / t).
+// The candidate with the largest logit / t + Gumbel noise of its token: a sample from softmax(logits / t).
 // Equal values go to the lower id. The list must not be empty, t > 0.
 Candidate gumbel_argmax(const Candidates& c, double temperature, uint64_t seed, int64_t position);
 

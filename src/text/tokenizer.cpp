@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/text/special_splitter.h"
 #include "src/text/special_tokens.h"
 #include "src/text/text_map.h"
@@ -182,7 +183,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special, 
                                        std::span<const TextRange> plain) const {
   if (text.size() > kMaxTextBytes) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[tokenizer] expected a text below 1 GiB, found ", text.size(), " bytes"));
+                expected_found("tokenizer", "a text below 1 GiB", concat(text.size(), " bytes")));
   }
   const Vocabulary& v = impl_->vocabulary;
   const bool word_piece = v.model == TokenizerModel::kWordPiece;  // always [CLS] ... [SEP]
@@ -212,7 +213,7 @@ std::string Tokenizer::decode(std::span<const TokenId> tokens, bool show_special
   for (const TokenId token : tokens) {
     if (token < 0 || token >= n_tokens()) {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("[tokenizer] expected token ids below ", n_tokens(), ", found ", token));
+                  expected_found("tokenizer", concat("token ids below ", n_tokens()), token));
     }
     out += piece(token, show_special);
   }

@@ -16,7 +16,7 @@ def a_file_too_long_for_the_context_is_refused():
         small.write_text("three\n")
         ready(terminal)
         first = say(terminal, "Hello")
-        command(terminal, f"/read {large}", r"large.txt is too long\. The conversation needs \d+ tokens.*holds 128\. "
+        command(terminal, f"/read {large}", r"large.txt is too long\. The conversation needs [\d,]+ tokens.*holds 128\. "
                                             r"Nothing is put before the message")
         # The chat goes on as if the file had not been named.
         command(terminal, "/undo", "Taken back: Hello")

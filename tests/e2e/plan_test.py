@@ -65,7 +65,7 @@ def a_draft_is_counted_beside_the_model():
     text = succeeded(run("plan", *flags, "--draft-model", DEMO_DRAFT)).out
     expect("  draft " in text and "of the draft" in text, "a line of its own", text)
     result = run("plan", "-m", DEMO_TARGET, "-md", BPE)
-    expect(result.code == 2 and "--draft-model" in result.err and "2048" in result.err, "another vocabulary", result)
+    expect(result.code == 2 and "draft model" in result.err and "2,048" in result.err, "another vocabulary", result)
 
 
 @test

@@ -91,7 +91,7 @@ def bad_keys_and_addresses():
         refused(1, "cannot be read", "--api-key-file", keys)
         for text in ("", "# none\n", "with blank\n", "\x1b[31m\n", "ü\n", "x" * 2000):
             keys.write_text(text)
-            refused(2, "[api keys]", "--api-key-file", keys)
+            refused(2, "API key", "--api-key-file", keys)
         keys.write_text("key\n")
         refused(2, "--no-auth", "--api-key-file", keys, "--no-auth")
     refused(2, "--api-key-file", "--host", "0.0.0.0")
@@ -201,8 +201,8 @@ def https():
             said = server.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
             expect_equal(said.count("200 OK"), 0, "plain HTTP")
             expect_equal(server.get("/health").status, 200, "still there")
-        refused(1, "[tls]", "--tls-cert", certificate, "--tls-key", certificate)
-        refused(1, "[tls]", "--tls-cert", pathlib.Path(folder, "none"), "--tls-key", key)
+        refused(1, "--tls-key", "--tls-cert", certificate, "--tls-key", certificate)
+        refused(1, "--tls-cert", "--tls-cert", pathlib.Path(folder, "none"), "--tls-key", key)
 
 
 @test

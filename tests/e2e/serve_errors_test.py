@@ -176,7 +176,7 @@ def routes_that_are_not_there():
 @test
 def bodies_and_heads_that_are_too_large():
     large = json.dumps(text(prompt="a" * 300000)).encode()
-    expect_error(SERVER.post(TEXT, large), 413, None, None, "200000")
+    expect_error(SERVER.post(TEXT, large), 413, None, None, "200,000")
     chunks = b"".join(b"2000\r\n" + b"a" * 0x2000 + b"\r\n" for _ in range(40)) + b"0\r\n\r\n"
     head = f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     expect(SERVER.raw(head + chunks).startswith("HTTP/1.1 413 "), "a chunked body that is too large")

@@ -21,7 +21,7 @@ SEEDS = range(20)
 
 def with_tags(model):
     """The model with <think> and </think> in its vocabulary, in the place of words as long."""
-    for word, tag in ((" ther", "<think>"), (" there", "</think>")):
+    for word, tag in ((" girl", "<think>"), (" named", "</think>")):
         old, new = word.replace(" ", "▁").encode(), tag.encode()
         model = model.replace(struct.pack("<Q", len(old)) + old, struct.pack("<Q", len(new)) + new, 1)
     return model

@@ -218,7 +218,7 @@ def context_larger_than_memory():
 @test
 def prompt_longer_than_the_context():
     for command in ("run", "logprobs"):
-        refused(WRONG_USAGE, ["prompt", "context of 4"], command, "-m", SPM, "-p", "a b c d e f g h", "-c", 4)
+        refused(WRONG_USAGE, ["prompt", "context", "4"], command, "-m", SPM, "-p", "a b c d e f g h", "-c", 4)
 
 
 @test

@@ -247,13 +247,13 @@ void Bench::print_json() const {
 
 int run_bench(const BenchOptions& options) {
   if (options.model.model.empty() == options.shape.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[bench] either -m or --shape, found both or neither");
+    throw Error(ErrorCode::kInvalidArgument, "Give either -m or --shape.");
   }
   const auto some = [](const std::vector<int>& list) {
     return std::any_of(list.begin(), list.end(), [](int n) { return n > 0; });
   };
   if (!some(options.prompts) && !some(options.generations)) {
-    throw Error(ErrorCode::kInvalidArgument, "[bench] something to measure: -p or -n above 0, found neither");
+    throw Error(ErrorCode::kInvalidArgument, "Nothing to measure. Give -p or -n a number above 0.");
   }
   const auto file = options.shape.empty() ? GgufFile::open(options.model.model, options.model.open_options())
                                           : open_shape(options.shape, options.type, RandomWeights::kFill);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 
 namespace infer {
@@ -48,7 +49,7 @@ void AnswerStream::take(std::string_view data, double now) {
   const json chunk = json::parse(data, nullptr, false);
   if (!chunk.is_object()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[stream] an event with a JSON object, found ", printable(std::string(data.substr(0, 80)))));
+                expected_found("stream", "an event with a JSON object", printable(std::string(data.substr(0, 80)))));
   }
   if (!member(chunk, "error").is_null()) throw Error(ErrorCode::kInvalidArgument, "[server] " + error_message(data));
   const json& choices = member(chunk, "choices");

@@ -34,8 +34,8 @@ std::string read_api_key(const std::string& path) {
   std::ifstream file(path);
   std::string key;
   if (!std::getline(file, key) || key.empty()) {
-    throw Error(ErrorCode::kIo,
-                concat("[bench-serve] --api-key-file: a file with a key, found none in ", printable(path)));
+    throw Error(ErrorCode::kIo, concat("--api-key-file: there is no key in ", printable(path),
+                                       ". Name a file whose first line is the key."));
   }
   if (key.ends_with('\r')) key.pop_back();
   return key;
@@ -50,7 +50,8 @@ void write_file(const std::string& path, const std::string& text) {
   if (file) std::filesystem::rename(beside, path, failed);
   if (file && !failed) return;
   std::filesystem::remove(beside, failed);
-  throw Error(ErrorCode::kIo, concat("[bench-serve] --plot: a file that can be written, found ", printable(path)));
+  throw Error(ErrorCode::kIo,
+              concat("--plot: cannot write ", printable(path), ". Name a file in a folder that can be written."));
 }
 
 void print_level(const LevelResult& level) {

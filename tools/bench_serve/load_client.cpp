@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "tools/bench_serve/answer_stream.h"
 
@@ -17,7 +18,8 @@ constexpr size_t kMaxErrorBody = 65536;
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 [[noreturn]] void fail_url(const std::string& url, const char* expected) {
-  throw Error(ErrorCode::kInvalidArgument, concat("[bench-serve] --url: ", expected, ", found ", printable(url)));
+  throw Error(ErrorCode::kInvalidArgument,
+              concat("--url: ", printable(url), " is not the address of a server. Write ", expected, "."));
 }
 
 }  // namespace
@@ -111,14 +113,14 @@ Outcome LoadClient::run(const std::string& path, const nlohmann::json& body, con
     set_error(status == 200 && !waited ? "stream"
               : waited                 ? "timeout"
                                        : "connection",
-              status == 200 ? "[stream] an answer to its end, found a broken connection"
-                            : concat("[connection] an answer, found: ", httplib::to_string(result.error())));
+              status == 200 ? expected_found("stream", "an answer to its end", "a broken connection")
+                            : concat("No answer: ", httplib::to_string(result.error()), ". Is the server running?"));
   } else if (result->status != 200) {
     set_error(concat("status ", result->status), concat("[server] ", error_message(error_body)));
   } else if (!answer.done()) {
-    set_error("stream", "[stream] data: [DONE] at the end of the answer, found none");
+    set_error("stream", expected_found("stream", "data: [DONE] at the end of the answer", "none"));
   } else if (answer.times().empty()) {
-    set_error("stream", "[stream] an answer with text, found none");
+    set_error("stream", expected_found("stream", "an answer with text", "none"));
   }
   outcome.total = end - start;
   outcome.prompt_tokens = answer.prompt_tokens();

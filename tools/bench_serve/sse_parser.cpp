@@ -1,6 +1,7 @@
 #include "tools/bench_serve/sse_parser.h"
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 
@@ -15,7 +16,7 @@ void SseParser::feed(std::string_view bytes, const std::function<void(std::strin
     }
     if (line_.size() + data_.size() >= max_event_bytes_) {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("[stream] an event of at most ", max_event_bytes_, " bytes, found a longer one"));
+                  expected_found("stream", concat("an event of at most ", max_event_bytes_, " bytes"), "a longer one"));
     }
     line_ += c;
   }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "tools/chat/answer_printer.h"
@@ -67,7 +68,8 @@ class Chat {
     if (options_.quiet) return;
     const Model& model = shell_.session.engine().model();
     write_note(concat(printable(model.name().empty() ? model.architecture() : model.name()), ", context of ",
-                      shell_.session.engine().context(), " tokens. /help lists the commands, Ctrl-D leaves."));
+                      grouped(static_cast<uint64_t>(shell_.session.engine().context())),
+                      " tokens. /help lists the commands, Ctrl-D leaves."));
   }
 
   // A whole message or command; nullopt to leave.
@@ -158,7 +160,7 @@ class Chat {
     }
     if (turn.finished == FinishReason::kContextFull) {
       const bool can_shift = options_.interactive && flags_.context_overflow == "stop";
-      write_note(concat("The context of ", session_.engine().context(),
+      write_note(concat("The context of ", grouped(static_cast<uint64_t>(session_.engine().context())),
                         " tokens is full; the answer ends here. Start with a larger -c",
                         can_shift ? ", or go on with /set context-overflow shift-turns." : "."));
     }
@@ -184,7 +186,7 @@ class Chat {
       if (error.code() == ErrorCode::kIo && std::ferror(stdout)) throw;
       write_note(printable_message(error.what(), 2000), Style::kBold);
     } catch (const std::bad_alloc&) {
-      write_note("[memory] not enough memory", Style::kBold);
+      write_note("Not enough memory. The message was not answered.", Style::kBold);
     }
   }
 

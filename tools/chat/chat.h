@@ -23,7 +23,7 @@ struct ChatOptions {
 };
 
 // Returns the exit code: 0, or 130 when Ctrl-C ended the only answer. Throws Error; once a conversation is under way,
-// what goes wrong is said and the chat goes on.
+// an error is shown and the chat goes on.
 int run_chat(Engine& engine, ChatTemplate chat_template, const ChatOptions& options);
 
 }  // namespace infer

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "src/text/answer_text.h"
 #include "src/text/prompt_tokens.h"
@@ -62,7 +63,8 @@ std::vector<TokenId> ChatSession::encode(const RenderedText& prompt) const {
 
 std::string ChatSession::too_long_message(int64_t n_prompt) const {
   // The shortest answer is one token.
-  return concat("The conversation needs ", n_prompt + 1, " tokens; the context holds ", engine_.context(), ".");
+  return concat("The conversation needs ", grouped(static_cast<uint64_t>(n_prompt + 1)), " tokens; the context holds ",
+                grouped(static_cast<uint64_t>(engine_.context())), ".");
 }
 
 void ChatSession::check_room_for(const std::string& text) const {
@@ -93,9 +95,9 @@ std::optional<RenderedText> ChatSession::fit(size_t n_generated, Turn& turn, con
     }
     if (dropped > 0) {
       turn.dropped_turns += dropped;
-      listener.note(concat("The context of ", engine_.context(), " tokens is full: the ",
-                           dropped == 1 ? std::string("oldest turn is") : concat(dropped, " oldest turns are"),
-                           " forgotten."));
+      listener.note(
+          concat("The context of ", grouped(static_cast<uint64_t>(engine_.context())), " tokens is full: the ",
+                 dropped == 1 ? std::string("oldest turn is") : concat(dropped, " oldest turns are"), " forgotten."));
     }
     if (n + 1 <= engine_.context()) return prompt;
     too_long = too_long_message(n);

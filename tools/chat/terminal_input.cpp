@@ -17,7 +17,7 @@
 namespace infer {
 namespace {
 
-// As xterm and its kin mark pastes.
+// As xterm and similar terminals mark pastes.
 constexpr std::string_view kPasteOn = "\033[?2004h", kPasteOff = "\033[?2004l";
 constexpr std::string_view kPasteBegin = "\033[200~", kPasteEnd = "\033[201~";
 constexpr int kEscapeWait = 50;        // ms within which the rest of a terminal's sequence follows its first byte

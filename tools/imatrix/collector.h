@@ -1,4 +1,4 @@
-// Gathers an importance matrix from the products of a running model. One thread.
+// Gathers an importance matrix from the matmuls of a running model. One thread.
 #pragma once
 
 #include "ggml-like/plan.h"

@@ -98,10 +98,10 @@ int run_imatrix(const ImatrixOptions& options) {
   check_output_file(options.out, "with -o");
   if (options.file.empty() && options.in_files.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
-                "[imatrix] a text (-f) or importance matrices to add up (--in-file), found neither");
+                "Nothing to read. Give a text with -f, or importance matrices with --in-file.");
   }
   if (!options.file.empty() && options.model.model.empty())
-    throw Error(ErrorCode::kInvalidArgument, "[imatrix] -m: a model that reads the text, found none");
+    throw Error(ErrorCode::kInvalidArgument, "No model to read the text with. Name one with -m.");
   const auto model =
       options.model.model.empty() ? nullptr : GgufFile::open(options.model.model, options.model.open_options());
   ImportanceSums total = read_files(options, model.get());

@@ -91,18 +91,18 @@ void print_text(const Result& r) {
 int run_perplexity(const PerplexityOptions& options) {
   if (!options.save_logits.empty()) check_output_file(options.save_logits, "with --save-logits");
   if (!options.save_logits.empty() && !options.kl_divergence.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[perplexity] either --save-logits or --kl-divergence, found both");
+    throw Error(ErrorCode::kInvalidArgument, "Give either --save-logits or --kl-divergence, not both.");
   }
   std::optional<LogitsReader> base;
   if (!options.kl_divergence.empty()) base.emplace(options.kl_divergence);
-  if (!base && options.file.empty()) throw Error(ErrorCode::kInvalidArgument, "[perplexity] a text (-f), found none");
+  if (!base && options.file.empty()) throw Error(ErrorCode::kInvalidArgument, "No text. Name a file with -f.");
   std::string text;
   if (!base) text = read_text_file(options.file);
   std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options()));
   if (base && base->n_vocab() != model->n_vocab()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[perplexity] --kl-divergence: distributions over ", model->n_vocab(),
-                       " tokens, as the model has them, found ", base->n_vocab()));
+                concat("--kl-divergence: the file is of a vocabulary of ", base->n_vocab(), " tokens, the model has ",
+                       model->n_vocab(), ". Use a model with the same vocabulary."));
   }
   const int n_vocab = model->n_vocab();
 
@@ -115,7 +115,7 @@ int run_perplexity(const PerplexityOptions& options) {
   }
   if (engine_options.context < 4) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[perplexity] -c: chunks of at least 4 tokens, found ", engine_options.context));
+                concat("-c ", engine_options.context, " is too small to score a text. Give at least 4."));
   }
   engine_options.all_logits = true;
   TextChunks chunks;
@@ -160,7 +160,7 @@ int run_perplexity(const PerplexityOptions& options) {
   if (base) result.divergence = divergence.summary();
   options.json ? print_json(result) : print_text(result);
   print_profile(engine);
-  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "[perplexity] standard output can not be written");
+  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "Cannot write to standard output.");
   return 0;
 }
 

@@ -240,8 +240,11 @@ uint64_t MemoryPlan::needed(size_t device) const {
 
 MemoryPlan plan_memory_of(const PlanQuestion& question) {
   if (question.draft && question.draft->n_vocab() != question.model->n_vocab()) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[plan] --draft-model: a vocabulary of ", question.model->n_vocab(),
-                                                    " tokens, as the model has, found ", question.draft->n_vocab()));
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        concat("The draft model has a vocabulary of ", grouped(static_cast<uint64_t>(question.draft->n_vocab())),
+               " tokens, the model one of ", grouped(static_cast<uint64_t>(question.model->n_vocab())),
+               ". Choose a draft with the same vocabulary."));
   }
   const Planner planner(question);
   MemoryPlan plan;

@@ -160,14 +160,14 @@ void print_text(const MemoryPlan& plan, const std::optional<Capacity>& capacity)
 
 int run_plan(const PlanFlags& flags) {
   if (flags.model.model.empty() == flags.shape.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[plan] either -m or --shape, found both or neither");
+    throw Error(ErrorCode::kInvalidArgument, "Give either -m or --shape.");
   }
   const bool asks_capacity = flags.requests_per_second > 0 || flags.output_tokens > 0;
   if (asks_capacity && (flags.requests_per_second <= 0 || flags.output_tokens <= 0)) {
-    throw Error(ErrorCode::kInvalidArgument, "[plan] --rps and --output-tokens together, found one");
+    throw Error(ErrorCode::kInvalidArgument, "--rps and --output-tokens go together. Give both.");
   }
   if (asks_capacity && flags.tokens_per_second <= 0 && !flags.shape.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[plan] --tokens-per-second for a --shape, which has nothing to measure");
+    throw Error(ErrorCode::kInvalidArgument, "A --shape has no speed to measure. Give it with --tokens-per-second.");
   }
   const auto file = flags.shape.empty() ? GgufFile::open(flags.model.model)
                                         : open_shape(flags.shape, flags.type, RandomWeights::kEmpty);
@@ -190,7 +190,7 @@ int run_plan(const PlanFlags& flags) {
     capacity->sequences = flags.requests_per_second * static_cast<double>(flags.output_tokens) / per_sequence;
   }
   flags.json ? print_json(*model, plan, capacity) : print_text(plan, capacity);
-  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "[plan] standard output can not be written");
+  if (!std::cout.flush()) throw Error(ErrorCode::kIo, "Cannot write to standard output.");
   return plan.fits ? 0 : 1;
 }
 

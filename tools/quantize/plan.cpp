@@ -29,7 +29,7 @@ DataType weight_type(const std::string& flag, const std::string& name) {
   for (const TypeTraits& t : all_types()) {
     if (t.from_float && t.type != DataType::kQ8_K) names += (names.empty() ? "" : ", ") + std::string(t.name);
   }
-  refuse(concat(flag, ": one of ", names, ", found ", printable(name)));
+  refuse(concat(flag, ": expected one of ", names, ", found ", printable(name)));
 }
 
 // ---- Types ----
@@ -179,7 +179,8 @@ void plan_outputs(const QuantizeOptions& options, const FileTypeInfo& type, Quan
     plan.outputs.push_back({options.output, metadata, std::move(all)});
     return;
   }
-  if (parts.size() > kMaxParts) refuse(concat("at most ", kMaxParts, " parts, found ", parts.size()));
+  if (parts.size() > kMaxParts)
+    refuse(concat("expected at most ", kMaxParts, " parts, found ", parts.size(), "; raise --split-size"));
   for (size_t i = 0; i < parts.size(); ++i) {
     OutputFile& file = plan.outputs.emplace_back();
     file.path = part_path(options.output, i + 1, parts.size());
@@ -199,10 +200,10 @@ void check_outputs(const QuantizeOptions& options, const QuantizePlan& plan) {
       throw Error(ErrorCode::kIo, concat("[quantize] ", shown(output.path), ": is a directory"));
     for (const auto& part : plan.input->parts()) {
       if (std::filesystem::equivalent(part, output.path, ignored))
-        refuse(concat(shown(output.path), " is the input, ", shown(part), ": name another file"));
+        refuse(concat(shown(output.path), " is the input itself. Give another name as OUT."));
     }
     if (!options.importance.empty() && std::filesystem::equivalent(options.importance, output.path, ignored))
-      refuse(concat(shown(output.path), " is the importance matrix: name another file"));
+      refuse(concat(shown(output.path), " is the importance matrix. Give another name as OUT."));
   }
 }
 
@@ -214,7 +215,7 @@ uint64_t QuantizePlan::output_bytes(size_t i) const {
 
 std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options) {
   const FileTypeInfo* type = find_file_type(options.type);
-  if (!type) refuse(concat("TYPE: one of ", file_type_names(), ", found ", printable(options.type)));
+  if (!type) refuse(concat("TYPE: expected one of ", file_type_names(), ", found ", printable(options.type)));
   auto plan = std::make_unique<QuantizePlan>();
   // Tensors are read slice by slice, see ModelParts.
   plan->input = GgufFile::open(options.input, {.map_data = false});

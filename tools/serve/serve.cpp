@@ -45,15 +45,17 @@ class StopSignals {
 
 void check(const ServeOptions& o) {
   if (o.http.tls_certificate.empty() != o.http.tls_key.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[serve] --tls-cert and --tls-key together, found one of them");
+    throw Error(ErrorCode::kInvalidArgument, "--tls-cert and --tls-key go together. Give both.");
   }
   if (!is_loopback(o.http.host) && o.api.keys.empty() && !o.no_auth) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat("[serve] --api-key-file or $INFER_API_KEY (or --no-auth) to listen on ", printable(o.http.host),
-                       ", found neither"));
+    throw Error(ErrorCode::kInvalidArgument, concat("Anyone who reaches ", printable(o.http.host),
+                                                    " could use the server. Set API keys with --api-key-file or "
+                                                    "$INFER_API_KEY, or allow that with --no-auth."));
   }
   if (o.no_auth && !o.api.keys.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "[serve] API keys or --no-auth, found both");
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "There are API keys, but --no-auth asks for none. Leave out --no-auth, or --api-key-file and $INFER_API_KEY.");
   }
 }
 

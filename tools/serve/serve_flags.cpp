@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "tools/arguments.h"
 #include "tools/serve/serve.h"
 
 namespace infer {
@@ -19,33 +20,26 @@ Json settings_of(const CLI::App& app) {
 }
 
 CLI::Validator not_zero() {
-  return {[](std::string& text) { return text == "0" ? "another number than 0" : ""; }, ""};
-}
-
-// An empty value, as of an unset shell variable, is none.
-CLI::Validator some_value() {
-  return {[](std::string& text) { return text.empty() ? "a value, found none" : ""; }, ""};
+  return {[](std::string& text) { return text == "0" ? "An answer has at least one token; -1 sets no limit." : ""; },
+          ""};
 }
 
 }  // namespace
 
 std::function<int()> define_serve(CLI::App& app) {
   const auto o = std::make_shared<ServeOptions>();
-  const auto number = [&](const char* name, auto& value, const char* text, int64_t least, int64_t most) {
+  const auto integer = [&](const char* name, auto& value, const char* text, int64_t least, int64_t most) {
     return app.add_option(name, value, text)
-        ->check(some_value())
-        ->check(CLI::Range(least, most))
+        ->check(not_empty())
+        ->check(whole_number(least, most))
         ->capture_default_str()
         ->type_name("N");
   };
   const auto text = [&](const char* name, std::string& value, const char* help, const char* type) {
-    return app.add_option(name, value, help)->check(some_value())->type_name(type);
+    return app.add_option(name, value, help)->check(not_empty())->type_name(type);
   };
   const auto word = [&](const char* name, std::string& value, const char* help, std::vector<std::string> words) {
-    return app.add_option(name, value, help)
-        ->check(CLI::IsMember(std::move(words)))
-        ->capture_default_str()
-        ->type_name("WORD");
+    return app.add_option(name, value, help)->check(one_of(std::move(words)))->capture_default_str()->type_name("WORD");
   };
 
   add_model_flags(app, o->model);
@@ -61,7 +55,7 @@ std::function<int()> define_serve(CLI::App& app) {
        {"mean", "last", "cls"});
 
   text("--host", o->http.host, "Address to listen on (default: 127.0.0.1)", "HOST")->group("Network");
-  number("--port", o->http.port, "Port to listen on; 0: any free one", 0, 65535)->group("Network");
+  integer("--port", o->http.port, "Port to listen on; 0: any free one", 0, 65535)->group("Network");
   text("--api-key-file", o->api_key_file,
        "File of API keys, one per line; $INFER_API_KEY holds further ones, separated by commas", "FILE")
       ->group("Network");
@@ -87,44 +81,44 @@ std::function<int()> define_serve(CLI::App& app) {
   text("--tls-key", o->http.tls_key, "Key of the certificate (PEM)", "FILE")->group("Network");
 
   const auto capacity = [&](CLI::Option* option) { option->group("Capacity"); };
-  capacity(number("--parallel", o->parallel, "Answers computed side by side", 1, 512));
-  capacity(number(
+  capacity(integer("--parallel", o->parallel, "Answers computed side by side", 1, 512));
+  capacity(integer(
       "--kv-tokens", o->kv_tokens,
       "Tokens that the KV cache holds, of all requests; 0: four whole contexts, or --parallel if fewer, as far as "
       "memory allows",
       0, int64_t{1} << 40));
-  capacity(number("--ubatch-size", o->step_tokens, "Tokens computed per step", 1, 4096));
+  capacity(integer("--ubatch-size", o->step_tokens, "Tokens computed per step", 1, 4096));
   capacity(app.add_option("--max-itl-ms", o->max_itl_ms,
                           "Milliseconds that a step with a chunk of a prompt may take while answers are being written; "
                           "0: any time")
-               ->check(CLI::Range(0.0, 1e6))
+               ->check(number(0, 1e6))
                ->capture_default_str()
                ->type_name("MS"));
-  capacity(number("--max-queue", o->api.admission.waiting, "Answers that may wait beyond --parallel", 0, 1 << 20));
-  capacity(number("--max-queue-tokens", o->api.admission.waiting_tokens, "Tokens of prompts that may wait", 1,
-                  int64_t{1} << 40));
-  capacity(number("--max-per-key", o->api.admission.per_key, "Requests of one API key at a time; 0: any number", 0,
-                  1 << 20));
-  capacity(number("--max-connections", o->http.max_connections, "Connections at a time", 1, 65536));
-  capacity(number("-n,--predict,--n-predict", o->api.limits.default_max_tokens,
-                  "Tokens of an answer at most, where a request does not say; -1: to the end of the context", -1,
-                  INT32_MAX)
+  capacity(integer("--max-queue", o->api.admission.waiting, "Answers that may wait beyond --parallel", 0, 1 << 20));
+  capacity(integer("--max-queue-tokens", o->api.admission.waiting_tokens, "Tokens of prompts that may wait", 1,
+                   int64_t{1} << 40));
+  capacity(integer("--max-per-key", o->api.admission.per_key, "Requests of one API key at a time; 0: any number", 0,
+                   1 << 20));
+  capacity(integer("--max-connections", o->http.max_connections, "Connections at a time", 1, 65536));
+  capacity(integer("-n,--predict,--n-predict", o->api.limits.default_max_tokens,
+                   "Tokens of an answer at most, where a request does not say; -1: to the end of the context", -1,
+                   INT32_MAX)
                ->check(not_zero()));
 
   const auto limits = [&](CLI::Option* option) { option->group("Limits"); };
-  limits(number("--max-body", o->http.max_body_bytes, "Bytes of a request's body", 1, int64_t{1} << 32));
-  limits(number("--max-head", o->http.head.bytes, "Bytes of a request's head", 256, 1 << 20));
-  limits(number("--max-depth", o->api.limits.max_depth, "Nesting of a request's JSON", 4, 512));
-  limits(number("--max-n", o->api.limits.max_choices, "Answers to one request (n, times prompts)", 1, 512));
-  limits(number("--max-priority", o->api.limits.max_priority, "Priority that a request may ask for", 0, 100));
-  limits(number("--max-stop", o->api.limits.max_stops, "Stop strings of a request", 0, 1024));
-  limits(number("--max-logit-bias", o->api.limits.max_logit_biases, "Tokens in a request's logit_bias", 0, 1 << 20));
-  limits(number("--idle-timeout", o->idle_timeout, "Seconds that a connection may wait for a request", 1, 86400));
-  limits(number("--read-timeout", o->read_timeout, "Seconds for a request to arrive", 1, 86400));
+  limits(integer("--max-body", o->http.max_body_bytes, "Bytes of a request's body", 1, int64_t{1} << 32));
+  limits(integer("--max-head", o->http.head.bytes, "Bytes of a request's head", 256, 1 << 20));
+  limits(integer("--max-depth", o->api.limits.max_depth, "Nesting of a request's JSON", 4, 512));
+  limits(integer("--max-n", o->api.limits.max_choices, "Answers to one request (n, times prompts)", 1, 512));
+  limits(integer("--max-priority", o->api.limits.max_priority, "Priority that a request may ask for", 0, 100));
+  limits(integer("--max-stop", o->api.limits.max_stops, "Stop strings of a request", 0, 1024));
+  limits(integer("--max-logit-bias", o->api.limits.max_logit_biases, "Tokens in a request's logit_bias", 0, 1 << 20));
+  limits(integer("--idle-timeout", o->idle_timeout, "Seconds that a connection may wait for a request", 1, 86400));
+  limits(integer("--read-timeout", o->read_timeout, "Seconds for a request to arrive", 1, 86400));
   limits(
-      number("--write-timeout", o->write_timeout, "Seconds without a client taking anything of its answer", 1, 86400));
-  limits(number("--timeout", o->request_timeout, "Seconds for a request, waiting included", 1, 1 << 24));
-  limits(number("--drain-timeout", o->drain_timeout, "Seconds for requests under way after SIGTERM", 0, 1 << 24));
+      integer("--write-timeout", o->write_timeout, "Seconds without a client taking anything of its answer", 1, 86400));
+  limits(integer("--timeout", o->request_timeout, "Seconds for a request, waiting included", 1, 1 << 24));
+  limits(integer("--drain-timeout", o->drain_timeout, "Seconds for requests under way after SIGTERM", 0, 1 << 24));
 
   word("--log-format", o->log_format, "Form of the log", {"text", "json"})->group("Logs");
   word("--log-level", o->log_level, "What is logged", {"error", "info", "debug"})->group("Logs");

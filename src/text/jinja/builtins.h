@@ -13,7 +13,7 @@ const Builtin* find_test(std::string_view name);
 const Builtin* find_global(std::string_view name);
 const Builtin* find_method(Kind kind, std::string_view name);
 
-// Parts of the tables, each sorted by whoever looks up: filters of values, of sequences, of text; methods.
+// Parts of the tables, each sorted where it is searched: filters of values, of sequences, of text; methods.
 std::span<const Builtin> value_filters();
 std::span<const Builtin> sequence_filters();
 std::span<const Builtin> select_filters();

@@ -234,7 +234,8 @@ bool Interpreter::test(const Apply& node) {
   return truth(node.builtin->call(*this, value, arguments));
 }
 
-// Arguments become variables of the macro's scope; what is not given has its default, which may refer to those before.
+// Arguments become variables of the macro's scope; a missing argument takes its default, which may refer to earlier
+// ones.
 void Interpreter::bind_macro(const MacroObject& object, Arguments& arguments, Scope& scope) {
   const Macro& macro = object.macro;
   const std::string& name = macro.name->text;

@@ -1,4 +1,4 @@
-// map, select, reject and their kin: filters that apply filters and tests to every item.
+// map, select, reject and similar filters, which apply filters and tests to every item.
 #include "src/text/jinja/builtins.h"
 #include "src/text/jinja/iterate.h"
 #include "src/text/jinja/operators.h"
@@ -8,7 +8,7 @@
 namespace infer::jinja {
 namespace {
 
-// The arguments behind the first `n` positional ones, anew for every item: calls consume them.
+// The arguments behind the first `n` positional ones, copied for every item, because calls consume them.
 Arguments rest_of(Heap& heap, const Arguments& arguments, size_t n) {
   Arguments rest(heap);
   heap.step((arguments.positional.size() + arguments.named.size()) / 4);

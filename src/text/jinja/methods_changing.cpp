@@ -1,5 +1,5 @@
 // Methods that change the list or dict they are called on. Templates reach them for values of their own only: those of
-// the caller do not have them (see Runtime::get_attribute). A value may come to hold itself; whoever walks through
+// the caller do not have them (see Runtime::get_attribute). A value may come to hold itself; code that walks through
 // values has a limit of depth, and the Heap deletes what is left in circles.
 #include <algorithm>
 

@@ -11,8 +11,8 @@
 namespace infer::jinja {
 namespace {
 
-// A part of a string between two code points, as find() and its kin take it. Absent: the bounds lie the wrong way
-// round.
+// A part of a string between two code points, as find() and similar methods take it. Absent: the bounds lie the wrong
+// way round.
 struct Window {
   std::string_view text;
   size_t offset;  // of its first byte

@@ -8,7 +8,7 @@ namespace infer::jinja {
 // str.center, ljust (the text is at the left, so kRight is filled), rjust. `fill`: one character.
 Value justify(Heap& heap, const Value& text, int64_t width, std::string_view fill, Side filled);
 
-// str.strip and its kin; `characters` missing or none: white space.
+// str.strip, lstrip and rstrip; `characters` missing or none: white space.
 Value strip_value(Heap& heap, const Value& text, const Value& characters, Side side);
 
 // str.replace; with `escape` as Jinja's filter does it when autoescape is on.

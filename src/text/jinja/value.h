@@ -282,7 +282,7 @@ Value make_tuple(Values&& items, bool group = false);
 Value make_pair(Heap& heap, const Value& first, const Value& second, bool group = false);
 Value make_generator(Values&& items, std::string_view name, Value failure = {});
 // A generator of what `fill(items)` appends. Jinja's generators compute nothing before they are asked, so an error of
-// `fill` is kept for whoever asks.
+// `fill` is kept for later calls.
 template <typename Fill>
 Value make_lazily(Heap& heap, std::string_view name, Fill fill) {
   Values items(heap);

@@ -79,7 +79,7 @@ TEST_CASE("json: what is refused is named in one printable line") {
   for (const char* text : {"", "x", "[]", "1", "{", "{}}", "{\"a\": 1e999}", "{\"a\": \"\xFF\"}", "{\"\x1b\": }"}) {
     CAPTURE(text);
     const std::string said = refusal(text);
-    CHECK(said.starts_with("[request] a JSON object, found "));
+    CHECK(said.starts_with("[request] expected a JSON object, found "));
     CHECK(said.find_first_of("\n\x1b") == std::string::npos);
   }
 }

@@ -52,13 +52,12 @@ std::string text_chunk(const std::string& choice) {
 TEST_CASE("openai formats: a streamed chat") {
   Told told(make_chat_completion_format(), 2);
   told.answers.choices.resize(2);
-  CHECK(told.format->first(told.answers) ==
-        chat_chunk(
-            R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null})") +
-            "}\n\n" +
-            chat_chunk(
-                R"({"index":1,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null})") +
-            "}\n\n");
+  CHECK(
+      told.format->first(told.answers) ==
+      chat_chunk(R"({"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null})") +
+          "}\n\n" +
+          chat_chunk(R"({"index":1,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null})") +
+          "}\n\n");
   CHECK(told.next(event(1, "a\nb")) ==
         chat_chunk(R"({"index":1,"delta":{"content":"a\nb"},"logprobs":null,"finish_reason":null})") + "}\n\n");
   AnswerEvent thinks = event(0, "");
@@ -72,7 +71,8 @@ TEST_CASE("openai formats: a streamed chat") {
             chat_chunk(R"({"index":1,"delta":{},"logprobs":null,"finish_reason":"stop"})") + "}\n\n");
   CHECK(told.format->last(told.answers) == "data: [DONE]\n\n");
   CHECK(told.format->error(told.answers, ApiError(500, "server_error", "broken")) ==
-        R"(data: {"error":{"message":"broken","type":"server_error","param":null,"code":null}})" "\n\n");
+        R"(data: {"error":{"message":"broken","type":"server_error","param":null,"code":null}})"
+        "\n\n");
 }
 
 TEST_CASE("openai formats: usage is null until the last chunk") {
@@ -80,7 +80,9 @@ TEST_CASE("openai formats: usage is null until the last chunk") {
     Told told(chat ? make_chat_completion_format() : make_completion_format({}), 1);
     told.answers.params.include_usage = true;
     told.answers.choices.resize(1);
-    CHECK(told.next(event(0, "x")).ends_with(R"(],"usage":null})" "\n\n"));
+    CHECK(told.next(event(0, "x"))
+              .ends_with(R"(],"usage":null})"
+                         "\n\n"));
     const std::string last = told.format->last(told.answers);
     CHECK(last.find(chat ? "chat.completion.chunk" : "text_completion") != std::string::npos);
     CHECK(last.find(R"("choices":[],"usage":{"prompt_tokens":0,"completion_tokens":1,)") != std::string::npos);
