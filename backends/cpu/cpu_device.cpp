@@ -52,7 +52,7 @@ class StreamImpl final : public CpuStream {
         pool_(std::max(options.n_threads, options.n_threads_batch), options.processors) {}
   ThreadPool& pool() override { return pool_; }
   const KernelTable& kernels() const override { return kernels_; }
-  ProductKernel product(DataType type) override { return choice_->product(type); }
+  MatmulKernel matmul_kernel(DataType weight, int64_t n_tokens) override { return choice_->matmul(weight, n_tokens); }
   void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override {
     std::memcpy(to.host() + offset, from, bytes);
   }
@@ -68,7 +68,7 @@ class StreamImpl final : public CpuStream {
     const StepInputs* step = nodes[0].launch.step;
     const bool batch = step && step->n_tokens() > step->n_sequences();
     pool_.use_threads(batch ? options_.n_threads_batch : options_.n_threads);
-    // Steps of one plan follow each other: after the last product comes the first.
+    // Steps of one plan follow each other: after the last matmul comes the first.
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].launch.op.op == Op::kMatMul) next_weight_ = following_weight(nodes, i);
       nodes[i].record->launch(*nodes[i].prepared, nodes[i].launch, *this);
@@ -116,7 +116,7 @@ class DeviceImpl final : public CpuDevice {
   std::span<const OpRecord> operations() const override { return kRecords; }
   const KernelTable& kernels() const override { return kernels_; }
   int n_threads() const override { return n_threads_; }
-  ProductKernel product(DataType type) override { return choice_->product(type); }
+  MatmulKernel matmul_kernel(DataType weight, int64_t n_tokens) override { return choice_->matmul(weight, n_tokens); }
   double read_bandwidth() override;
   MachineLimits measure_limits() override;
 

@@ -14,17 +14,15 @@ class CpuDevice : public Device {
  public:
   virtual const KernelTable& kernels() const = 0;
   virtual int n_threads() const = 0;
-  // The matmul kernel of a weight type, nullptr when there is none; the first call for a type may measure
-  // (KernelChoice).
-  virtual ProductKernel product(DataType type) = 0;
+  virtual MatmulKernel matmul_kernel(DataType weight, int64_t n_tokens) = 0;  // see KernelChoice::matmul()
 };
 
 class CpuStream : public Stream {
  public:
   virtual ThreadPool& pool() = 0;
   virtual const KernelTable& kernels() const = 0;
-  virtual ProductKernel product(DataType type) = 0;  // as CpuDevice::product
-  // The weight that the next product of this run multiplies by; null where that is not known.
+  virtual MatmulKernel matmul_kernel(DataType weight, int64_t n_tokens) = 0;  // see KernelChoice::matmul()
+  // The weight of the next matmul of this run; null where that is not known.
   virtual const TensorRef* next_weight() const = 0;
 };
 inline CpuStream& cpu(Stream& stream) { return static_cast<CpuStream&>(stream); }

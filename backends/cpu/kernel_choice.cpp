@@ -44,28 +44,29 @@ void evict_from_caches(const std::byte*, size_t) {}  // no level here has two ke
 }  // namespace
 
 KernelChoice::KernelChoice(const KernelTable& table, const CpuOptions& options) : table_(table), options_(options) {
-  for (int i = 0; i < table.n_products; ++i) entries_.push_back(std::make_unique<Entry>());
+  for (int i = 0; i < table.n_matmuls; ++i) entries_.push_back(std::make_unique<Entry>());
 }
 
-ProductKernel KernelChoice::product(DataType type) {
-  for (int i = 0; i < table_.n_products; ++i) {
-    const TypeKernel& kernels = table_.products[i];
+MatmulKernel KernelChoice::matmul(DataType type, int64_t n_tokens) {
+  for (int i = 0; i < table_.n_matmuls; ++i) {
+    const MatmulKernels& kernels = table_.matmuls[i];
     if (kernels.type != type) continue;
-    if (!kernels.other || options_.kernels == CpuOptions::Kernels::kDefault) return kernels.product;
-    if (options_.kernels == CpuOptions::Kernels::kOther) return kernels.other;
+    const MatmulKernel usual = kernels.for_tokens(n_tokens);
+    if (n_tokens > 1 || !kernels.other_gemv || options_.kernels == CpuOptions::Kernels::kDefault) return usual;
+    if (options_.kernels == CpuOptions::Kernels::kOther) return kernels.other_gemv;
     Entry& entry = *entries_[static_cast<size_t>(i)];
-    std::call_once(entry.once, [&] { entry.chosen = measure(kernels); });
+    std::call_once(entry.once, [&] { entry.chosen = measure_gemv(kernels); });
     return entry.chosen;
   }
-  return nullptr;
+  return traits(type).dot ? gemm_by_dots : nullptr;
 }
 
-ProductKernel KernelChoice::measure(const TypeKernel& kernels) const {
+MatmulKernel KernelChoice::measure_gemv(const MatmulKernels& kernels) const {
   const int n_threads = std::max(options_.n_threads, 1);
   const auto bytes_per_row = static_cast<int64_t>(row_bytes(kernels.type, kRowLength));
   const size_t wanted = std::min(kBytesPerThread * static_cast<size_t>(n_threads), kMaxBytes);
-  const int64_t rows = std::max<int64_t>(1, static_cast<int64_t>(wanted) / n_threads / bytes_per_row / kProductRows) *
-                       kProductRows * n_threads;
+  const int64_t rows = std::max<int64_t>(1, static_cast<int64_t>(wanted) / n_threads / bytes_per_row / kMatmulRows) *
+                       kMatmulRows * n_threads;
   const size_t bytes = static_cast<size_t>(rows * bytes_per_row);
   const std::unique_ptr<Buffer> weights = allocate_host(bytes);
   std::memset(weights->host(), 0x11, bytes);  // a small positive scale, and pages that are really there
@@ -77,16 +78,17 @@ ProductKernel KernelChoice::measure(const TypeKernel& kernels) const {
   std::memset(activations->host(), 0, blocks * sizeof(Activation32));
   std::vector<float> result(static_cast<size_t>(rows));
   float* const out[] = {result.data()};
-  const size_t scratch_bytes = (product_scratch_bytes(1, kRowLength) + 63) / 64 * 64;
+  const size_t scratch_bytes = (matmul_scratch_bytes(1, kRowLength) + 63) / 64 * 64;
   const std::unique_ptr<Buffer> scratch = allocate_host(scratch_bytes * static_cast<size_t>(n_threads));
 
   ThreadPool pool(n_threads, options_.processors);
-  const auto run = [&](ProductKernel kernel) {
+  const auto run = [&](MatmulKernel kernel) {
     pool.run(n_threads, [&](int64_t part, int) {
       const int64_t begin = rows * part / n_threads, end = rows * (part + 1) / n_threads;
       const auto* base = reinterpret_cast<const uint8_t*>(weights->host());
       const uint8_t* part_end = base + end * bytes_per_row;
-      kernel({.weight = base,
+      kernel({.type = kernels.type,
+              .weight = base,
               .row_bytes = bytes_per_row,
               .k = kRowLength,
               .x = activations->host(),
@@ -106,12 +108,12 @@ ProductKernel KernelChoice::measure(const TypeKernel& kernels) const {
     for (size_t i = 0; i < best.size(); ++i) {
       evict_from_caches(weights->host(), bytes);
       const auto start = std::chrono::steady_clock::now();
-      run(i == 0 ? kernels.product : kernels.other);
+      run(i == 0 ? kernels.for_tokens(1) : kernels.other_gemv);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       best[i] = std::min(best[i], seconds);
     }
   }
-  return best[1] < kWorthwhile * best[0] ? kernels.other : kernels.product;
+  return best[1] < kWorthwhile * best[0] ? kernels.other_gemv : kernels.for_tokens(1);
 }
 
 }  // namespace infer::cpu

@@ -5,19 +5,21 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "ggml-like/op.h"
 #include "ggml-like/quant/activation.h"
 
 namespace infer::cpu {
 
-// Rows [row_begin, row_end) of a weight matrix times n_tokens activations: out[t * out_stride + row].
+// Rows [row_begin, row_end) of a weight matrix times the activations of n_tokens tokens: out[t][row].
 // Quantized types: `x` is Activation256 x[k / 256][x_stride] or Activation32 x[k / 32][x_stride], as the type wants,
 // with x_stride the number of tokens rounded up to kTokenPadding; beyond a single token, blocks of padding tokens have
 // values too. Float types: `x` is const float* const*, a row of k values per token. `scratch` has
-// product_scratch_bytes(n_tokens, k), 64-byte aligned. Weights are prefetched in order up to `stream_end`, where this
+// matmul_scratch_bytes(n_tokens, k), 64-byte aligned. Weights are prefetched in order up to `stream_end`, where this
 // thread's part ends, and from `next` on.
-struct ProductArgs {
+struct MatmulArgs {
+  DataType type;
   const uint8_t* weight;
   int64_t row_bytes;
   int64_t k;
@@ -29,29 +31,29 @@ struct ProductArgs {
   const uint8_t *stream_end, *next;
   float* scratch;
 };
-using ProductKernel = void (*)(const ProductArgs&);
+using MatmulKernel = void (*)(const MatmulArgs&);
 
-// Whether a level reads the weights of Q8_0 in their order for a single token.
+// Whether a level's GEMV reads the weights of Q8_0 in their order.
 enum class InOrder { kNever, kPossible, kDefault };
 
 inline constexpr int kTokenPadding = 4;
-inline constexpr int kProductRows = 48;  // rows to give to a thread are a multiple of this where there are enough
+inline constexpr int kMatmulRows = 48;  // rows to give to a thread are a multiple of this where there are enough
 inline int64_t padded_tokens(int64_t n) { return (n + kTokenPadding - 1) / kTokenPadding * kTokenPadding; }
-inline constexpr int kStreamedTokens = 4;  // most that products_streamed.h takes
-inline constexpr int kLaneTokens = 8;      // most that products_token_lanes.h takes
+inline constexpr int kMostInOrderTokens = 4;  // most that gemm_in_order.h takes
+inline constexpr int kLaneTokens = 8;         // most that gemm_token_lanes.h takes
 // A GEMM with float weights: blocks of so many rows, tokens and k, and the scratch memory that one of them takes.
 inline constexpr int kFloatBlockRows = 24, kFloatBlockTokens = 96, kFloatChunk = 1024;
 inline constexpr int64_t kFloatScratchBytes =
     kFloatBlockRows * (kFloatChunk + kFloatBlockTokens * 16) * int64_t{sizeof(float)};
-inline constexpr int kFloatGemmTokens = 12;  // fewer read float weights as one stream
+inline constexpr int kFloatGemmTokens = 12;  // fewer tokens read float weights as one stream
 // Scratch memory of a thread for n_tokens or fewer: experts and steps that do not fill their bucket have fewer tokens
 // than a matmul was prepared for.
-inline size_t product_scratch_bytes(int64_t n_tokens, int64_t k) {
-  const int64_t panels = padded_tokens(n_tokens) * kProductRows * static_cast<int64_t>(sizeof(float)) + 16 * 512;
+inline size_t matmul_scratch_bytes(int64_t n_tokens, int64_t k) {
+  const int64_t panels = padded_tokens(n_tokens) * kMatmulRows * static_cast<int64_t>(sizeof(float)) + 16 * 512;
   // StreamInputs: of each block, at most 8 vectors of pairs, 16 values and 256 codes.
-  const int64_t streams = kStreamedTokens * (k / 256 * (8 * 64 + 64 + 256) + 64);
+  const int64_t streams = kMostInOrderTokens * (k / 256 * (8 * 64 + 64 + 256) + 64);
   // LaneInputs: of each block, 256 codes for a token, and at most 16 vectors.
-  const int64_t lanes = n_tokens <= kStreamedTokens ? 0 : k / 256 * (kLaneTokens * 256 + 16 * 64);
+  const int64_t lanes = n_tokens <= kMostInOrderTokens ? 0 : k / 256 * (kLaneTokens * 256 + 16 * 64);
   const int64_t floats = n_tokens < kFloatGemmTokens ? 0 : kFloatScratchBytes;
   return static_cast<size_t>(std::max({panels, streams, lanes, floats}));
 }
@@ -85,16 +87,31 @@ inline size_t attention_scratch_floats(int key_dim, int value_dim) {
          kMaxAttentionRows * (padded_dim + static_cast<size_t>(key_dim)) + 64;
 }
 
-struct TypeKernel {
+// The kernels for one weight type, by the number of tokens. All give the same bits.
+struct MatmulKernels {
+  struct Range {
+    int64_t most_tokens;
+    MatmulKernel kernel;
+  };
   DataType type;
-  ProductKernel product;
-  ProductKernel other = nullptr;  // the same bits; with one token faster on some processors (KernelChoice)
+  Range ranges[5];                    // ascending, the first that fits serves; the last is for kAny tokens
+  MatmulKernel other_gemv = nullptr;  // for one token; faster than the first range on some processors (KernelChoice)
+
+  MatmulKernel for_tokens(int64_t n) const {
+    const Range* range = ranges;
+    while (n > range->most_tokens) ++range;
+    return range->kernel;
+  }
 };
+inline constexpr int64_t kAny = INT64_MAX;  // tokens
+
+// Serves quantized types without kernels on a level: the scalar dot of the type's table, row by row. Any level.
+void gemm_by_dots(const MatmulArgs& args);
 
 struct KernelTable {
-  const char* level;  // "avx512vnni"
-  const TypeKernel* products;
-  int n_products;
+  const char* level;             // "avx512vnni"
+  const MatmulKernels* matmuls;  // one row per weight type; gemm_by_dots() serves the others
+  int n_matmuls;
   void (*quantize256)(const float* x, Activation256* out, int64_t out_stride, int64_t n_blocks);
   void (*quantize32)(const float* x, Activation32* out, int64_t out_stride, int64_t n_blocks);
   // Vectors of n values; weight and bias may be null.

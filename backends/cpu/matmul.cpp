@@ -21,11 +21,11 @@ size_t activation_bytes(DataType type, int64_t k, int64_t n_tokens) {
 
 int threads_of(Device& device) { return static_cast<CpuDevice&>(device).n_threads(); }
 
-// The layout of the scratch memory: activations, then one product scratch per thread.
+// The layout of the scratch memory: activations, then one kernel scratch per thread.
 struct ScratchLayout {
   size_t activations, per_thread;
   ScratchLayout(DataType type, int64_t k, int64_t n_tokens)
-      : activations(activation_bytes(type, k, n_tokens)), per_thread(aligned(product_scratch_bytes(n_tokens, k))) {}
+      : activations(activation_bytes(type, k, n_tokens)), per_thread(aligned(matmul_scratch_bytes(n_tokens, k))) {}
 };
 
 // How the rows of a matrix are dealt out: few, large pieces of whole row groups; enough of them that a slow thread does
@@ -34,13 +34,13 @@ struct RowPieces {
   int64_t n, groups, pieces;
   RowPieces(int64_t n_rows, const ThreadPool& pool)
       : n(n_rows),
-        groups((n + kProductRows - 1) / kProductRows),
+        groups((n + kMatmulRows - 1) / kMatmulRows),
         pieces(std::min<int64_t>(groups, pool.active_threads() == 1 ? 1 : pool.active_threads() * 8)) {}
-  int64_t first_row(int64_t piece) const { return std::min(n, groups * piece / pieces * kProductRows); }
+  int64_t first_row(int64_t piece) const { return std::min(n, groups * piece / pieces * kMatmulRows); }
 };
 
 // One weight matrix times some tokens, given by pointers to their inputs and outputs.
-struct Product {
+struct Matmul {
   DataType type;
   const uint8_t* weight;
   int64_t n, k;
@@ -50,7 +50,7 @@ struct Product {
   const float* bias;
 };
 
-void quantize(CpuStream& stream, const Product& p) {
+void quantize(CpuStream& stream, const Matmul& p) {
   const int64_t tokens = static_cast<int64_t>(p.inputs.size()), padded = padded_tokens(tokens);
   const KernelTable& kernels = stream.kernels();
   // Nothing reads beyond a single token; one is not worth waking other threads for either.
@@ -75,18 +75,19 @@ const uint8_t* beginning(const TensorRef& weight, const ThreadPool& pool, int th
          rows.first_row(pool.first_piece(rows.pieces, thread)) * row_bytes(desc.type, desc.shape[1]);
 }
 
-void multiply(CpuStream& stream, const Product& p) {
+void multiply(CpuStream& stream, const Matmul& p) {
   const KernelTable& kernels = stream.kernels();
-  const ProductKernel kernel = stream.product(p.type);
   const bool floats = traits(p.type).activation == ActivationFormat::kF32;
   const int64_t tokens = static_cast<int64_t>(p.inputs.size());
+  const MatmulKernel kernel = stream.matmul_kernel(p.type, tokens);
   const ScratchLayout layout(p.type, p.k, tokens);
   if (!floats) quantize(stream, p);
   const ThreadPool& pool = stream.pool();
   const RowPieces rows(p.n, pool);
   const TensorRef* next = stream.next_weight();
   stream.pool().run(rows.pieces, [&](int64_t i, int thread) {
-    ProductArgs a;
+    MatmulArgs a;
+    a.type = p.type;
     a.weight = p.weight;
     a.row_bytes = static_cast<int64_t>(row_bytes(p.type, p.k));
     a.k = p.k;
@@ -112,17 +113,14 @@ void multiply(CpuStream& stream, const Product& p) {
 
 }  // namespace
 
-bool supports_matmul(const OpDesc& op, const Device& device) {
+bool supports_matmul(const OpDesc& op, const Device&) {
   const TensorDesc& weight = *op.inputs[1];
-  const KernelTable& kernels = static_cast<const CpuDevice&>(device).kernels();
-  const auto* end = kernels.products + kernels.n_products;
-  const bool has_kernel =
-      std::any_of(kernels.products, end, [&](const TypeKernel& kernel) { return kernel.type == weight.type; });
-  return has_kernel && weight.shape.last() % traits(weight.type).block_size == 0;
+  const TypeTraits& type = traits(weight.type);
+  return type.dot && weight.shape.last() % type.block_size == 0;
 }
 
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
-  static_cast<CpuDevice&>(device).product(op.inputs[1]->type);  // measured now rather than while generating
+  static_cast<CpuDevice&>(device).matmul_kernel(op.inputs[1]->type, 1);  // measured now rather than while generating
   auto prepared = std::make_unique<Prepared>();
   const ScratchLayout layout(op.inputs[1]->type, op.inputs[1]->shape.last(), op.inputs[0]->shape[0]);
   prepared->scratch_bytes = layout.activations + layout.per_thread * threads_of(device);

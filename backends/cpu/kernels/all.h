@@ -6,13 +6,17 @@
 
 #include "backends/cpu/kernels/weight_stream.h"
 
-#include "backends/cpu/kernels/products_quantized.h"
+#include "backends/cpu/kernels/quantized.h"
 
-#include "backends/cpu/kernels/products_streamed.h"
+#include "backends/cpu/kernels/gemm_few.h"
 
-#include "backends/cpu/kernels/products_token_lanes.h"
+#include "backends/cpu/kernels/gemm.h"
 
-#include "backends/cpu/kernels/products_float.h"
+#include "backends/cpu/kernels/gemm_in_order.h"
+
+#include "backends/cpu/kernels/gemm_token_lanes.h"
+
+#include "backends/cpu/kernels/gemm_float.h"
 
 #include "backends/cpu/kernels/floats.h"
 

@@ -5,7 +5,7 @@
 // times code, in the same order of additions as floats. The context is cut every 256 absolute positions; every cut has
 // its own softmax and they are merged in ascending order. Rows of a tile are the (token, head) pairs that share a KV
 // head; no result depends on which rows share a tile. Included inside an anonymous namespace after floats.h and
-// products_float.h.
+// gemm_float.h.
 
 struct AttentionRow {
   float* out;

@@ -280,16 +280,16 @@ INFER_SIMD F f_from_f16_lanes(I a) {
   }
   return r;
 }
-// The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
-constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
+// Up to how many tokens gemm_in_order.h is faster: of Q4_K and Q5_K, and of Q6_K.
+constexpr int kInOrderTokens = 1, kInOrderTokensQ6 = 1;
 constexpr InOrder kInOrderQ8 = InOrder::kDefault;
 #ifdef __AVXVNNI__
 constexpr bool kPairSums = false;
-constexpr bool kLanesOfTokens = false;
+constexpr bool kTokenLanes = false;
 #else
 // No product of bytes into 32 bits: two products of unsigned by signed bytes add up in 16.
 constexpr bool kPairSums = true;
-constexpr bool kLanesOfTokens = false;
+constexpr bool kTokenLanes = false;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { INFER_EACH(I, _mm256_maddubs_epi16(w.v[h], x.v[h])); }
 INFER_SIMD I i_add16(I a, I b) { INFER_EACH(I, _mm256_add_epi16(a.v[h], b.v[h])); }
@@ -300,7 +300,7 @@ constexpr int kTokenTile = 4;
 #else
 constexpr int kTokenTile = 2;
 #endif
-constexpr int kFewTokens = 4;  // that are computed while weights are taken apart
+constexpr int kFewTokens = 4;  // up to so many gemm_few.h is faster than gemm.h
 constexpr int kFloatRows = 2, kFloatTokens = 2, kFloatFewTokens = 2;
 constexpr int kQueryTile = 4;
 constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries has at once

@@ -232,23 +232,23 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
 }
 // The low 16 bits of every lane as halves.
 INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
-// The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
-constexpr int kStreamsFrom = 1, kStreamsTo = 2, kStreamsQ6To = 4;
+// Up to how many tokens gemm_in_order.h is faster: of Q4_K and Q5_K, and of Q6_K.
+constexpr int kInOrderTokens = 2, kInOrderTokensQ6 = 4;
 constexpr InOrder kInOrderQ8 = InOrder::kPossible;
 #ifdef __AVX512VNNI__
 constexpr bool kPairSums = false;
-constexpr bool kLanesOfTokens = true;
+constexpr bool kTokenLanes = true;
 #else
 // No product of bytes into 32 bits: two products of unsigned by signed bytes add up in 16.
 constexpr bool kPairSums = true;
-constexpr bool kLanesOfTokens = false;
+constexpr bool kTokenLanes = false;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { return {_mm512_maddubs_epi16(w.v, x.v)}; }
 INFER_SIMD I i_add16(I a, I b) { return {_mm512_add_epi16(a.v, b.v)}; }
 constexpr bool kNarrowPays = true;               // to scale sums as 16-bit values where they fit (kMayBeNarrow)
 constexpr int kRowTile = 3;                      // panels of 16 rows in a matrix-matrix tile
 constexpr int kTokenTile = 4;                    // tokens in it
-constexpr int kFewTokens = 8;                    // that are computed while weights are taken apart
+constexpr int kFewTokens = 8;                    // up to so many gemm_few.h is faster than gemm.h
 constexpr int kFloatRows = 4, kFloatTokens = 6;  // tile of a GEMM with float weights
 constexpr int kFloatFewTokens = 4;               // and of fewer tokens
 constexpr int kQueryTile = 8;                    // queries that share one pass over a block of keys

@@ -248,15 +248,15 @@ INFER_SIMD I i_sum_quarters(const I* a) {
 }
 #undef INFER_EACH
 
-// The numbers of tokens that products_streamed.h serves better: of Q4_K and Q5_K, and, from 1, of Q6_K.
-constexpr int kStreamsFrom = 1, kStreamsTo = 1, kStreamsQ6To = 1;
+// Up to how many tokens gemm_in_order.h is faster: of Q4_K and Q5_K, and of Q6_K.
+constexpr int kInOrderTokens = 1, kInOrderTokensQ6 = 1;
 constexpr InOrder kInOrderQ8 = InOrder::kNever;
-constexpr bool kLanesOfTokens = false;
+constexpr bool kTokenLanes = false;
 constexpr bool kPairSums = false;
 constexpr bool kNarrowPays = false;  // to scale sums as 16-bit values where they fit (kMayBeNarrow)
 constexpr int kRowTile = 1;
 constexpr int kTokenTile = 4;
-constexpr int kFewTokens = 4;  // that are computed while weights are taken apart
+constexpr int kFewTokens = 4;  // up to so many gemm_few.h is faster than gemm.h
 constexpr int kFloatRows = 2, kFloatTokens = 2, kFloatFewTokens = 2;
 constexpr int kQueryTile = 4;
 constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries has at once

@@ -1,20 +1,64 @@
-// The table of one level. Included inside an anonymous namespace after everything else; INFER_LEVEL is its name.
+// Which kernel of this level multiplies how many tokens by which weight type: one row per type. A level's simd_*.h says
+// how far a kernel pays there: kInOrderTokens, kInOrderTokensQ6, kInOrderQ8, kTokenLanes, kFewTokens. Included inside
+// an anonymous namespace after everything else.
 
-constexpr TypeKernel kProducts[] = {
-    {DataType::kF32, product_float<LoadF32>},
-    {DataType::kF16, product_float<LoadF16>},
-    {DataType::kBF16, product_float<LoadBF16>},
-    {DataType::kQ4_0, product_32<Q40>},
-    {DataType::kQ4_1, product_32<Q41>},
-    {DataType::kQ5_0, product_32<Q50>},
-    {DataType::kQ5_1, product_32<Q51>},
-    {DataType::kQ8_0, product_q80<Q80>(), other_product_q80<Q80>()},
-    {DataType::kQ2_K, product_super<Q2K>},
-    {DataType::kQ3_K, product_super<Q3K>},
-    {DataType::kQ4_K, product_few<OneQ4K, LanesQ4K, kStreamsFrom, kStreamsTo>},
-    {DataType::kQ5_K, product_streamed<OneQ5K, kStreamsFrom, kStreamsTo>},
-    {DataType::kQ6_K, product_few<OneQ6K, LanesQ6K, 1, kStreamsQ6To>},
-    {DataType::kIQ4_NL, product_32<IQ4NL>},
-    {DataType::kIQ4_XS, product_super<IQ4XS>},
-    {DataType::kMXFP4, product_32<MXFP4>},
+// Tokens:                  1                   2, 3 and 4          5 to kFewTokens             more
+template <typename W>
+constexpr MatmulKernels rows_in_lanes(DataType type) {
+  return {type, {{1, gemm_few<W, 1>}, {4, gemm_few<W, 4>}, {kFewTokens, gemm_few<W, kFewTokens>}, {kAny, gemm<W>}}};
+}
+
+// Weights in their order for 1 token and, where it pays, for up to kInOrder; the rest as rows_in_lanes().
+template <typename W, int T, int kInOrder>
+constexpr MatmulKernel in_order_or_rows() {
+  if constexpr (T <= kInOrder) return gemm_in_order<W, T>;
+  else return gemm_few<W, 4>;
+}
+template <typename W, int kInOrder>
+constexpr MatmulKernels in_order(DataType type) {
+  return {type,
+          {{1, gemm_in_order<W, 1>},
+           {2, in_order_or_rows<W, 2, kInOrder>()},
+           {4, in_order_or_rows<W, 4, kInOrder>()},
+           {kFewTokens, gemm_few<W, kFewTokens>},
+           {kAny, gemm<W>}}};
+}
+
+// As in_order(), and 5 to 8 tokens in lanes where the level is faster so.
+template <typename W, typename Lanes, int kInOrder>
+constexpr MatmulKernels in_order_and_lanes(DataType type) {
+  MatmulKernels kernels = in_order<W, kInOrder>(type);
+  if constexpr (kTokenLanes) kernels.ranges[3] = {kLaneTokens, gemm_token_lanes<Lanes>};
+  return kernels;
+}
+
+// Q8_0 has two GEMVs on some levels; which is faster depends on the processor (KernelChoice).
+constexpr MatmulKernels q8_0() {
+  MatmulKernels kernels = rows_in_lanes<Q80>(DataType::kQ8_0);
+  if constexpr (kInOrderQ8 == InOrder::kDefault) {
+    kernels.other_gemv = kernels.ranges[0].kernel;
+    kernels.ranges[0].kernel = gemv_in_order_q80<Q80>;
+  } else if constexpr (kInOrderQ8 == InOrder::kPossible) {
+    kernels.other_gemv = gemv_in_order_q80<Q80>;
+  }
+  return kernels;
+}
+
+constexpr MatmulKernels kMatmuls[] = {
+    float_kernels<LoadF32>(DataType::kF32),
+    float_kernels<LoadF16>(DataType::kF16),
+    float_kernels<LoadBF16>(DataType::kBF16),
+    rows_in_lanes<Q40>(DataType::kQ4_0),
+    rows_in_lanes<Q41>(DataType::kQ4_1),
+    rows_in_lanes<Q50>(DataType::kQ5_0),
+    rows_in_lanes<Q51>(DataType::kQ5_1),
+    q8_0(),
+    rows_in_lanes<Q2K>(DataType::kQ2_K),
+    rows_in_lanes<Q3K>(DataType::kQ3_K),
+    in_order_and_lanes<OneQ4K, LanesQ4K, kInOrderTokens>(DataType::kQ4_K),
+    in_order<OneQ5K, kInOrderTokens>(DataType::kQ5_K),
+    in_order_and_lanes<OneQ6K, LanesQ6K, kInOrderTokensQ6>(DataType::kQ6_K),
+    rows_in_lanes<IQ4NL>(DataType::kIQ4_NL),
+    rows_in_lanes<IQ4XS>(DataType::kIQ4_XS),
+    rows_in_lanes<MXFP4>(DataType::kMXFP4),
 };

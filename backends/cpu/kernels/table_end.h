@@ -2,7 +2,7 @@
 // INFER_TABLE defined.
 extern const KernelTable INFER_TABLE;
 constinit const KernelTable INFER_TABLE = {
-    INFER_LEVEL,  kProducts,  sizeof(kProducts) / sizeof(kProducts[0]),
+    INFER_LEVEL,  kMatmuls,   sizeof(kMatmuls) / sizeof(kMatmuls[0]),
     quantize256,  quantize32, rms_norm,
     layer_norm,   add,        mul,
     scale,        unary,      gated,

@@ -5,7 +5,7 @@
 constexpr int64_t kPrefetchDistance = 61440;  // bytes
 
 // What lies in the stream of weights where p would be if it went on for ever.
-INFER_SIMD const uint8_t* in_stream(const ProductArgs& a, const uint8_t* p) {
+INFER_SIMD const uint8_t* in_stream(const MatmulArgs& a, const uint8_t* p) {
   return p < a.stream_end ? p : a.next + (p - a.stream_end);
 }
 

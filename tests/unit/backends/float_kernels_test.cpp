@@ -14,7 +14,7 @@
 #include "backends/cpu/isa.h"
 #include "ggml-like/half.h"
 #include "ggml-like/quant/activation.h"
-#include "tests/unit/ggml-like/quant_reference.h"
+#include "tests/support/quant_reference.h"
 
 using namespace infer;
 using namespace infer::cpu;

@@ -14,17 +14,18 @@ namespace {
 
 using Kernels = CpuOptions::Kernels;
 
-void fast(const ProductArgs&) {}
-void slow(const ProductArgs&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+void fast(const MatmulArgs&) {}
+void many(const MatmulArgs&) {}
+void slow(const MatmulArgs&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
 // A level of one type with two kernels, and one with a single kernel.
 struct FakeLevel {
-  TypeKernel kernels[2];
+  MatmulKernels kernels[2];
   KernelTable table = {};
-  FakeLevel(ProductKernel first, ProductKernel second)
-      : kernels{{DataType::kQ8_0, first, second}, {DataType::kQ4_0, first, nullptr}} {
-    table.products = kernels;
-    table.n_products = 2;
+  FakeLevel(MatmulKernel first, MatmulKernel second)
+      : kernels{{DataType::kQ8_0, {{1, first}, {kAny, many}}, second}, {DataType::kQ4_0, {{kAny, first}}}} {
+    table.matmuls = kernels;
+    table.n_matmuls = 2;
   }
 };
 
@@ -39,22 +40,23 @@ CpuOptions with(Kernels kernels) {
 
 TEST_CASE("kernel choice: the faster of two kernels, whichever comes first") {
   const FakeLevel first(fast, slow), second(slow, fast);
-  CHECK((KernelChoice(first.table, with(Kernels::kFaster)).product(DataType::kQ8_0) == fast));
-  CHECK((KernelChoice(second.table, with(Kernels::kFaster)).product(DataType::kQ8_0) == fast));
+  CHECK((KernelChoice(first.table, with(Kernels::kFaster)).matmul(DataType::kQ8_0, 1) == fast));
+  CHECK((KernelChoice(second.table, with(Kernels::kFaster)).matmul(DataType::kQ8_0, 1) == fast));
 }
 
 TEST_CASE("kernel choice: either kernel can be forced") {
   const FakeLevel level(fast, slow);
-  CHECK((KernelChoice(level.table, with(Kernels::kDefault)).product(DataType::kQ8_0) == fast));
-  CHECK((KernelChoice(level.table, with(Kernels::kOther)).product(DataType::kQ8_0) == slow));
+  CHECK((KernelChoice(level.table, with(Kernels::kDefault)).matmul(DataType::kQ8_0, 1) == fast));
+  CHECK((KernelChoice(level.table, with(Kernels::kOther)).matmul(DataType::kQ8_0, 1) == slow));
 }
 
-TEST_CASE("kernel choice: types with one kernel and with none") {
+TEST_CASE("kernel choice: types with one kernel, with none on this level, and with none at all") {
   const FakeLevel level(slow, fast);
   for (const Kernels kernels : {Kernels::kFaster, Kernels::kDefault, Kernels::kOther}) {
     KernelChoice choice(level.table, with(kernels));
-    CHECK((choice.product(DataType::kQ4_0) == slow));
-    CHECK((choice.product(DataType::kQ4_1) == nullptr));
+    CHECK((choice.matmul(DataType::kQ4_0, 1) == slow));
+    CHECK((choice.matmul(DataType::kQ4_1, 1) == gemm_by_dots));
+    CHECK((choice.matmul(DataType::kQ8_K, 1) == nullptr));
   }
 }
 
@@ -62,11 +64,39 @@ TEST_CASE("kernel choice: what is measured on this machine is one of the level's
   for (const cpu::Level& level : levels()) {
     if (!level.runs_here) continue;
     KernelChoice choice(*level.kernels, with(Kernels::kFaster));
-    for (int i = 0; i < level.kernels->n_products; ++i) {
-      const TypeKernel& kernels = level.kernels->products[i];
-      const ProductKernel chosen = choice.product(kernels.type);
-      CHECK((chosen == kernels.product || (kernels.other && chosen == kernels.other)));
-      CHECK((choice.product(kernels.type) == chosen));
+    for (int i = 0; i < level.kernels->n_matmuls; ++i) {
+      const MatmulKernels& kernels = level.kernels->matmuls[i];
+      const MatmulKernel chosen = choice.matmul(kernels.type, 1);
+      CHECK((chosen == kernels.for_tokens(1) || (kernels.other_gemv && chosen == kernels.other_gemv)));
+      CHECK((choice.matmul(kernels.type, 1) == chosen));
+      CHECK((choice.matmul(kernels.type, 2) == kernels.for_tokens(2)));
+    }
+  }
+}
+
+TEST_CASE("kernel choice: only one token has two kernels to choose from") {
+  const FakeLevel level(slow, fast);
+  for (const Kernels kernels : {Kernels::kFaster, Kernels::kDefault, Kernels::kOther}) {
+    KernelChoice choice(level.table, with(kernels));
+    CHECK((choice.matmul(DataType::kQ8_0, 2) == many));
+    CHECK((choice.matmul(DataType::kQ8_0, 512) == many));
+  }
+}
+
+TEST_CASE("kernel table: every level has a kernel for any number of tokens") {
+  for (const cpu::Level& level : levels()) {
+    for (int i = 0; level.kernels && i < level.kernels->n_matmuls; ++i) {
+      const MatmulKernels& kernels = level.kernels->matmuls[i];
+      CAPTURE(level.kernels->level);
+      CAPTURE(traits(kernels.type).name);
+      int64_t before = 0;
+      for (const auto& range : kernels.ranges) {
+        CHECK((range.kernel != nullptr));
+        CHECK(range.most_tokens >= before);
+        before = range.most_tokens;
+        if (before == kAny) break;
+      }
+      CHECK(before == kAny);
     }
   }
 }

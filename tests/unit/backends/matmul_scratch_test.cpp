@@ -12,7 +12,7 @@ TEST_CASE("matmul: scratch memory for many tokens suffices for fewer") {
     for (int64_t n = 1; n <= 600; ++n) {
       CAPTURE(k);
       CAPTURE(n);
-      const size_t bytes = product_scratch_bytes(n, k);
+      const size_t bytes = matmul_scratch_bytes(n, k);
       REQUIRE(bytes >= before);
       before = bytes;
     }

@@ -1,8 +1,8 @@
-// Products of super-block weights with 5 to 8 tokens: lanes are 8 tokens by 2 groups of four consecutive values. Eight
+// GEMM of super-block weights with 5 to 8 tokens: lanes are 8 tokens by 2 groups of four consecutive values. Eight
 // bytes of a row, repeated, meet the same eight values of all tokens, so that codes are used as they lie, without the
 // transposing that lanes of rows need; only the integer sums of 16 rows are transposed, into lanes that are rows. Same
-// bits as products_quantized.h: integers are exact, and the blocks of a row are added in ascending order.
-// Included inside an anonymous namespace after products_streamed.h.
+// bits as gemm_few.h: integers are exact, and the blocks of a row are added in ascending order.
+// Included inside an anonymous namespace after gemm_in_order.h.
 //
 // A format has, beside what formats.h says,
 //   kStart: what the formula takes off codes; sums of half a sub-block fit 16 bits then
@@ -25,7 +25,7 @@ struct LanesQ4K : Q4K {
   }
 };
 
-// Codes consist of two parts: those of a block are put together as products_streamed.h does it.
+// Codes consist of two parts: those of a block are put together as gemm_in_order.h does it.
 struct LanesQ6K : OneQ6K {
   static constexpr int kStart = 32, kBufferBytes = 256, kShift = 16;
   static INFER_SIMD const uint8_t* expand(const uint8_t* p, uint8_t* buffer) {
@@ -53,7 +53,7 @@ struct LaneInputs {
   int8_t* codes;  // [blocks][32][64]
   I* starts;      // [blocks][kSubs]: -kStart times the sums of activations
 
-  INFER_SIMD LaneInputs(const ProductArgs& a, const Activation256* const* tokens) : blocks(a.k / 256) {
+  INFER_SIMD LaneInputs(const MatmulArgs& a, const Activation256* const* tokens) : blocks(a.k / 256) {
     codes = reinterpret_cast<int8_t*>(a.scratch);
     starts = reinterpret_cast<I*>(codes + blocks * 256 * kLaneTokens);
     for (int64_t b = 0; b < blocks; ++b) {
@@ -147,7 +147,7 @@ INFER_SIMD void add_lanes(const uint8_t* p, size_t stride, const int8_t* x, cons
 }
 
 template <typename W>
-INFER_OUTLINE void lanes_of_tokens(const ProductArgs& a) {
+INFER_OUTLINE void gemm_token_lanes(const MatmulArgs& a) {
   const Activation256 *first[kLaneTokens], *tokens[kLaneTokens];
   for (int t = 0; t < kLaneTokens; ++t) {
     first[t] = static_cast<const Activation256*>(a.x) + (t < a.n_tokens ? t : a.n_tokens - 1);
@@ -172,13 +172,4 @@ INFER_OUTLINE void lanes_of_tokens(const ProductArgs& a) {
     }
     for (int t = 0; t < a.n_tokens; ++t) f_store_first(a.out[t] + row, acc[t], g.count);
   }
-}
-
-// Lanes of tokens where there are enough of them and the level is better so.
-template <typename One, typename Lanes, int kFrom, int kTo>
-void product_few(const ProductArgs& a) {
-  if constexpr (kLanesOfTokens) {
-    if (a.n_tokens > 4 && a.n_tokens <= kLaneTokens) return lanes_of_tokens<Lanes>(a);
-  }
-  product_streamed<One, kFrom, kTo>(a);
 }

@@ -1,9 +1,8 @@
-// Products of super-block weights with few tokens, which memory limits: weights are read in the order they lie in,
-// block after block and row after row, so that the processor's own prefetcher follows. Lanes are 16 groups of four
-// consecutive values of a block; the sums of sixteen blocks turn into lanes that are blocks, and those of sixteen rows
-// into lanes that are rows. Same bits as products_quantized.h: integers are exact, and the blocks of a row are added in
-// ascending order.
-// Included inside an anonymous namespace after products_quantized.h.
+// GEMV and GEMM with up to 4 tokens for super-block weights, which memory limits: weights are read in the order they
+// lie in, block after block and row after row, so that the processor's own prefetcher follows. Lanes are 16 groups of
+// four consecutive values of a block; the sums of sixteen blocks turn into lanes that are blocks, and those of sixteen
+// rows into lanes that are rows. Same bits as gemm_few.h: integers are exact, and the blocks of a row are added in
+// ascending order. Included inside an anonymous namespace after quantized.h.
 //
 // A format has
 //   kPairs: 16-bit pairs of sums of activations in a block, 8 or 4 (see offset_part)
@@ -116,7 +115,7 @@ struct StreamInputs {
   float* values;  // [T][16 blocks + 16]: block by block of 16 rows; fma(value, d of the activations, acc) adds it
   int8_t* codes;  // [blocks][T][256]
 
-  INFER_SIMD StreamInputs(const ProductArgs& a, const Activation256* x) : blocks(a.k / 256), phases(blocks) {
+  INFER_SIMD StreamInputs(const MatmulArgs& a, const Activation256* x) : blocks(a.k / 256), phases(blocks) {
     for (int i = 0; i < 4 && phases % 2 == 0; ++i) phases /= 2;
     pairs = reinterpret_cast<I*>(a.scratch);
     values = reinterpret_cast<float*>(pairs + phases * T * W::kPairs);
@@ -192,9 +191,10 @@ INFER_SIMD F sum_of_values(const float* values, int64_t blocks, const Activation
   return acc;
 }
 
-// Tokens [0, T), of which n_tokens exist.
+// At most T tokens; GEMV where T is 1.
 template <typename W, int T>
-INFER_OUTLINE void streamed_tokens(const ProductArgs& a) {
+INFER_OUTLINE void gemm_in_order(const MatmulArgs& a) {
+  static_assert(T <= kMostInOrderTokens);
   const auto* x = static_cast<const Activation256*>(a.x);
   const StreamInputs<W, T> in(a, x);
   alignas(64) uint8_t copy[16 * W::kBytes + 64];
@@ -220,20 +220,6 @@ INFER_OUTLINE void streamed_tokens(const ProductArgs& a) {
   }
 }
 
-// Reads weights in order where that is better: with kFrom to kTo tokens, at most 4.
-template <typename W, int kFrom, int kTo>
-void product_streamed(const ProductArgs& a) {
-  static_assert(kTo <= kStreamedTokens);
-  if (a.n_tokens < kFrom || a.n_tokens > kTo) return product_super<W>(a);
-  if constexpr (kFrom <= 1) {
-    if (a.n_tokens == 1) return streamed_tokens<W, 1>(a);
-  }
-  if constexpr (kTo >= 2) {
-    if (a.n_tokens == 2) return streamed_tokens<W, 2>(a);
-  }
-  if constexpr (kTo > 2) streamed_tokens<W, 4>(a);
-}
-
 // ---- Q8_0, one token: blocks of 32 in their order, two in a vector ----
 
 // The sums of the products of 16 blocks from p on with the codes at x.
@@ -255,7 +241,7 @@ INFER_SIMD I q80_chunk(const uint8_t* p, const int8_t* x) {
 }
 
 template <typename W>
-INFER_OUTLINE void streamed_q80(const ProductArgs& a) {
+INFER_OUTLINE void gemv_in_order_q80(const MatmulArgs& a) {
   constexpr int kBytes = W::kBytes;
   const auto* x = static_cast<const Activation32*>(a.x);
   const int64_t blocks = a.k / 32;
@@ -288,23 +274,4 @@ INFER_OUTLINE void streamed_q80(const ProductArgs& a) {
     }
     f_store_first(a.out[0] + row, sum_of_values(values, blocks, x, a.x_stride), rows);
   }
-}
-
-template <typename W>
-void streamed_product_q80(const ProductArgs& a) {
-  if (a.n_tokens == 1) streamed_q80<W>(a);
-  else product_32<W>(a);
-}
-
-// The kernel to take unless another was measured to be faster, and that other one.
-template <typename W>
-constexpr ProductKernel product_q80() {
-  if constexpr (kInOrderQ8 == InOrder::kDefault) return streamed_product_q80<W>;
-  else return product_32<W>;
-}
-template <typename W>
-constexpr ProductKernel other_product_q80() {
-  if constexpr (kInOrderQ8 == InOrder::kDefault) return product_32<W>;
-  else if constexpr (kInOrderQ8 == InOrder::kPossible) return streamed_product_q80<W>;
-  else return nullptr;
 }

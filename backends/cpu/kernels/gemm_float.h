@@ -1,6 +1,6 @@
-// Matmuls with F32, F16 and BF16 weights: lanes are 16 consecutive k, as the formula's 16 partial sums. A tile of rows
-// and tokens shares loads. Few tokens read the weights as one stream; more (a GEMM) go over blocks of rows, tokens and
-// k that fit a core's caches. Included inside an anonymous namespace after a SIMD header.
+// GEMV and GEMM with F32, F16 and BF16 weights: lanes are 16 consecutive k, as the formula's 16 partial sums. A tile of
+// rows and tokens shares loads. Few tokens read the weights as one stream; more (a GEMM) go over blocks of rows, tokens
+// and k that fit a core's caches. Included inside an anonymous namespace after a SIMD header.
 
 struct LoadF32 {
   using Element = float;
@@ -38,7 +38,7 @@ INFER_SIMD float finish_row(F acc, const typename L::Element* w, const float* x,
 // ---- Few tokens ----
 
 template <typename L, int R, int T>
-INFER_SIMD void float_tile(const ProductArgs& a, int64_t row, int64_t token) {
+INFER_SIMD void float_tile(const MatmulArgs& a, int64_t row, int64_t token) {
   const typename L::Element* w[R];
   const float* x[T];
   for (int r = 0; r < R; ++r) w[r] = reinterpret_cast<const typename L::Element*>(a.weight + (row + r) * a.row_bytes);
@@ -68,7 +68,7 @@ INFER_SIMD void float_tile(const ProductArgs& a, int64_t row, int64_t token) {
 }
 
 template <typename L>
-void float_few(const ProductArgs& a) {
+void gemm_few_float(const MatmulArgs& a) {
   constexpr int R = kFloatRows, T = kFloatFewTokens;
   int64_t row = a.row_begin;
   for (; row + R <= a.row_end; row += R) {
@@ -103,7 +103,7 @@ struct FloatBlock {
 
 // Values [begin, begin + n) of `rows` rows from `row` on, n a multiple of 16.
 template <typename L>
-INFER_SIMD void fill_panel(const ProductArgs& a, int64_t row, int64_t rows, int64_t begin, int64_t n, float* panel) {
+INFER_SIMD void fill_panel(const MatmulArgs& a, int64_t row, int64_t rows, int64_t begin, int64_t n, float* panel) {
   const int64_t tiles = (rows + kFloatRows - 1) / kFloatRows;
   for (int64_t i = 0; i < tiles * kFloatRows; ++i) {
     const auto* w =
@@ -143,7 +143,7 @@ INFER_SIMD void float_block_tile(const float* panel, const float* const* x, int6
 }
 
 template <typename L>
-void store_float_block(const ProductArgs& a, const FloatBlock& block, int64_t row, int64_t rows, int64_t token,
+void store_float_block(const MatmulArgs& a, const FloatBlock& block, int64_t row, int64_t rows, int64_t token,
                        int64_t tokens) {
   constexpr int R = kFloatRows, T = kFloatTokens;
   const auto* x = static_cast<const float* const*>(a.x);
@@ -158,7 +158,7 @@ void store_float_block(const ProductArgs& a, const FloatBlock& block, int64_t ro
 }
 
 template <typename L>
-INFER_OUTLINE void float_block(const ProductArgs& a, int64_t row, int64_t rows, int64_t token, int64_t tokens) {
+INFER_OUTLINE void float_block(const MatmulArgs& a, int64_t row, int64_t rows, int64_t token, int64_t tokens) {
   constexpr int R = kFloatRows, T = kFloatTokens;
   const FloatBlock block(a.scratch);
   const int64_t whole = a.k / 16 * 16;
@@ -179,8 +179,7 @@ INFER_OUTLINE void float_block(const ProductArgs& a, int64_t row, int64_t rows, 
 }
 
 template <typename L>
-void product_float(const ProductArgs& a) {
-  if (a.n_tokens < kFloatGemmTokens) return float_few<L>(a);
+void gemm_float(const MatmulArgs& a) {
   // The activations of a block of tokens stay in the cache while all rows pass by.
   for (int64_t t = 0; t < a.n_tokens; t += FloatBlock::kTokens) {
     const int64_t tokens = a.n_tokens - t < FloatBlock::kTokens ? a.n_tokens - t : FloatBlock::kTokens;
@@ -189,4 +188,10 @@ void product_float(const ProductArgs& a) {
       float_block<L>(a, row, rows, t, tokens);
     }
   }
+}
+
+// Tokens:                        1 to kFloatGemmTokens - 1                    more
+template <typename L>
+constexpr MatmulKernels float_kernels(DataType type) {
+  return {type, {{kFloatGemmTokens - 1, gemm_few_float<L>}, {kAny, gemm_float<L>}}};
 }

@@ -1,185 +1,5 @@
-// Products with quantized weights: lanes are 16 weight rows, so that every (row, token) result is one lane that adds
-// its super-blocks in ascending order, whatever the tile. Few tokens: codes are unpacked in registers and used at once.
-// Many: a panel of 16 rows of one super-block is unpacked to L1 and all tokens run over it in tiles of four.
-// Included inside an anonymous namespace after formats.h.
-
-INFER_SIMD int32_t load_int(const void* p) {
-  int32_t x;
-  __builtin_memcpy(&x, p, 4);
-  return x;
-}
-
-// -offset * (sum of the 16 or 32 activations of sub-block S), in every lane.
-template <int kSub, int kOffset, int S>
-INFER_SIMD I offset_of(const Activation256& x) {
-  if constexpr (kOffset == 0) {
-    return i_zero();
-  } else {
-    const int16_t* sums = kSub == 16 ? x.sum16 : x.sum32;
-    return i_madd16(i_zero(), i_set1(load_int(sums + S / 2 * 2)),
-                    i_set1(S % 2 == 0 ? (-kOffset & 0xffff) : -kOffset * 65536));
-  }
-}
-
-template <typename W>
-INFER_SIMD I dot4(I acc, I w, I x) {
-  if constexpr (W::kSigned) return i_dot_s8(acc, w, x);
-  else return i_dot_u8(acc, w, x);
-}
-
-// The minima's part of a super-block: sum over s of m_s * (sum of activations of s).
-template <typename W, typename Head, int P = 0>
-INFER_SIMD I minima(const Head& head, const Activation256& x, I acc) {
-  if constexpr (P == 128 / W::kSub) {
-    return acc;
-  } else {
-    const int16_t* sums = W::kSub == 16 ? x.sum16 : x.sum32;
-    return minima<W, Head, P + 1>(head, x, i_madd16(acc, head.template mins<P>(), i_set1(load_int(sums + 2 * P))));
-  }
-}
-
-template <typename W, typename Head>
-INFER_SIMD F finish_super(const Head& head, const Activation256& x, I isum, F acc) {
-  F v = f_mul(f_from_int(isum), head.d);
-  if constexpr (W::kMin) v = f_fnma(f_from_int(minima<W>(head, x, i_zero())), head.dmin, v);
-  return f_fma(v, f_set1(x.d), acc);
-}
-
-// ---- Few tokens ----
-
-// One super-block of 16 rows against T tokens, added to acc. As many bytes are prefetched from `ahead` on, unless null.
-template <typename W, int T>
-struct SuperSink {
-  const Activation256* x;
-  const typename W::Head& head;
-  const uint8_t* ahead;
-  I* sum;
-  template <int S>
-  INFER_SIMD void operator()(const I* w) const {
-    if (ahead) prefetch_part<S, 256 / W::kSub, 16 * W::kBytes>(ahead);
-    const I scale = head.template scale<S>();
-#pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-      I s = offset_of<W::kSub, W::kOffset, S>(x[t]);
-#pragma GCC unroll 8
-      for (int c = 0; c < W::kSub / 4; ++c) s = dot4<W>(s, w[c], i_set1(load_int(x[t].q + W::kSub * S + 4 * c)));
-      sum[t] = W::kNarrow ? i_madd16(sum[t], s, scale) : i_add(sum[t], i_mul(s, scale));
-    }
-  }
-};
-
-// The offset of Q4_K's codes was taken off to keep sums narrow; its formula has unsigned codes, so it is added back.
-template <typename W, typename Head, int P = 0>
-INFER_SIMD I restore_offset(const Head& head, const Activation256& x, I acc) {
-  if constexpr (P == 4) {
-    return i_shl<3>(acc);
-  } else {
-    return restore_offset<W, Head, P + 1>(
-        head, x, i_madd16(acc, head.template scale_pair<P>(), i_set1(load_int(x.sum32 + 2 * P))));
-  }
-}
-template <typename W>
-constexpr bool kRestores = W::kMin&& W::kOffset != 0;
-
-template <typename W, int T>
-INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* x, const uint8_t* ahead, F* acc) {
-  const typename W::Head head(p, stride);
-  I sum[T];
-#pragma GCC unroll 8
-  for (int t = 0; t < T; ++t) {
-    if constexpr (kRestores<W>) sum[t] = restore_offset<W>(head, x[t], i_zero());
-    else sum[t] = i_zero();
-  }
-  W::unpack(p, stride, SuperSink<W, T>{x, head, ahead, sum});
-#pragma GCC unroll 8
-  for (int t = 0; t < T; ++t) acc[t] = finish_super<W>(head, x[t], sum[t], acc[t]);
-}
-
-// One block of 32 against T tokens.
-template <typename W, int T>
-INFER_SIMD void add_small(const uint8_t* p, size_t stride, const Activation32* x, const uint8_t* ahead, F* acc) {
-  if (ahead) prefetch_part<0, 1, 16 * W::kBytes>(ahead);
-  I w[8];
-  F d, m;
-  W::block(p, stride, w, d, m);
-#pragma GCC unroll 8
-  for (int t = 0; t < T; ++t) {
-    I s = W::kOffset ? i_set1(-W::kOffset * x[t].sum32) : i_zero();
-#pragma GCC unroll 8
-    for (int c = 0; c < 8; ++c) s = dot4<W>(s, w[c], i_set1(load_int(x[t].q + 4 * c)));
-    F v = f_mul(f_from_int(s), d);
-    if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), m, v);
-    acc[t] = f_fma(v, f_set1(x[t].d), acc[t]);
-  }
-}
-
-// What differs between the two ways to walk a row.
-template <typename W>
-struct SuperWalk {
-  using Format = W;
-  using Activation = Activation256;
-  static constexpr int kValues = 256, kBytes = W::kBytes;
-  template <int T>
-  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, const uint8_t* ahead, F* acc) {
-    add_super<W, T>(p, stride, x, ahead, acc);
-  }
-};
-template <typename W>
-struct SmallWalk {
-  using Format = W;
-  using Activation = Activation32;
-  static constexpr int kValues = 32, kBytes = W::kBytes;
-  template <int T>
-  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, const uint8_t* ahead, F* acc) {
-    add_small<W, T>(p, stride, x, ahead, acc);
-  }
-};
-
-// The 16 rows from `row` on, of which `count` exist. A last group that is not full is copied block by block, its last
-// row standing in for the missing ones, so that kernels always see 16 rows.
-struct RowGroup {
-  const uint8_t* base;
-  size_t stride;
-  int count;
-};
-INFER_SIMD RowGroup row_group(const ProductArgs& a, int64_t row) {
-  const int64_t left = a.row_end - row;
-  return {a.weight + row * a.row_bytes, static_cast<size_t>(a.row_bytes), left < 16 ? static_cast<int>(left) : 16};
-}
-template <int kBytes>
-INFER_SIMD void copy_rows(const RowGroup& g, int64_t offset, uint8_t* to) {
-  for (int i = 0; i < 16; ++i) {
-    __builtin_memcpy(to + i * kBytes, g.base + (i < g.count ? i : g.count - 1) * g.stride + offset, kBytes);
-  }
-}
-
-template <typename Walk, int T>
-INFER_OUTLINE void few_tokens(const ProductArgs& a, int64_t first_token) {
-  const auto* x = static_cast<const typename Walk::Activation*>(a.x) + first_token;
-  const int64_t blocks = a.k / Walk::kValues;
-  const int valid = a.n_tokens - first_token < T ? static_cast<int>(a.n_tokens - first_token) : T;
-  for (int64_t row = a.row_begin; row < a.row_end; row += 16) {
-    const RowGroup g = row_group(a, row);
-    F acc[T];
-#pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) acc[t] = f_zero();
-    if (g.count == 16) {
-      for (int64_t b = 0; b < blocks; ++b) {
-        const uint8_t* ahead = in_stream(a, g.base + kPrefetchDistance + b * 16 * Walk::kBytes);
-        Walk::template add<T>(g.base + b * Walk::kBytes, g.stride, x + b * a.x_stride, ahead, acc);
-      }
-    } else {
-      alignas(64) uint8_t copy[16 * Walk::kBytes + 64];
-      for (int64_t b = 0; b < blocks; ++b) {
-        copy_rows<Walk::kBytes>(g, b * Walk::kBytes, copy);
-        Walk::template add<T>(copy, Walk::kBytes, x + b * a.x_stride, nullptr, acc);
-      }
-    }
-    for (int t = 0; t < valid; ++t) f_store_first(a.out[first_token + t] + row, acc[t], g.count);
-  }
-}
-
-// ---- Many tokens ----
+// GEMM with quantized weights: a panel of 16 rows of a super-block is unpacked to L1, and all tokens run over it in
+// tiles of kTokenTile. Included inside an anonymous namespace after gemm_few.h.
 
 // Levels whose only product of bytes has sums of two in 16 bits: codes below 2^kBits leave room for kSteps such sums
 // before they are added in 32 bits, or scaled by a scale in both halves of a lane. Signed codes are taken as two: 16
@@ -576,14 +396,14 @@ struct SmallMany : SmallWalk<W> {
 // The results of R groups of 16 rows for a tile of tokens. Rows of different tokens lie far apart: memory is asked for
 // them one tile before they are written, and between the tiles of the last panel instead of all at once after it.
 template <int R>
-INFER_SIMD void prefetch_outputs(const ProductArgs& a, int64_t row, int64_t first_token) {
+INFER_SIMD void prefetch_outputs(const MatmulArgs& a, int64_t row, int64_t first_token) {
   for (int64_t t = first_token; t < first_token + kTokenTile && t < a.n_tokens; ++t) {
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) __builtin_prefetch(a.out[t] + row + 16 * r, 1, 3);
   }
 }
 template <int R>
-INFER_SIMD void store_outputs(const ProductArgs& a, int64_t row, int64_t first_token) {
+INFER_SIMD void store_outputs(const MatmulArgs& a, int64_t row, int64_t first_token) {
   for (int64_t t = first_token; t < first_token + kTokenTile && t < a.n_tokens; ++t) {
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
@@ -596,7 +416,7 @@ INFER_SIMD void store_outputs(const ProductArgs& a, int64_t row, int64_t first_t
 
 // R groups of 16 rows from `row` on, all tokens; only the last group may be short.
 template <typename Many, int R>
-INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename Many::Panel* panel) {
+INFER_OUTLINE void gemm_rows(const MatmulArgs& a, int64_t row, typename Many::Panel* panel) {
   constexpr int kBytes = Many::kBytes;
   const auto* x = static_cast<const typename Many::Activation*>(a.x);
   const int64_t blocks = a.k / Many::kValues, tokens = padded_tokens(a.n_tokens);
@@ -628,36 +448,11 @@ INFER_OUTLINE void many_tokens_rows(const ProductArgs& a, int64_t row, typename 
   }
 }
 
-template <typename Many>
-void many_tokens(const ProductArgs& a) {
+template <typename W>
+void gemm(const MatmulArgs& a) {
+  using Many = std::conditional_t<kIsSuper<W>, SuperMany<W>, SmallMany<W>>;
   alignas(64) typename Many::Panel panel[kRowTile];
   int64_t row = a.row_begin;
-  for (; row + 16 * (kRowTile - 1) < a.row_end; row += 16 * kRowTile) many_tokens_rows<Many, kRowTile>(a, row, panel);
-  for (; row < a.row_end; row += 16) many_tokens_rows<Many, 1>(a, row, panel);
-}
-
-template <typename Walk>
-void by_count(const ProductArgs& a, int64_t first) {
-  switch (a.n_tokens - first) {
-    case 1:
-      return few_tokens<Walk, 1>(a, first);
-    case 2:
-    case 3:
-    case 4:
-      return few_tokens<Walk, 4>(a, first);
-    default:
-      return few_tokens<Walk, kFewTokens>(a, first);
-  }
-}
-
-template <typename W>
-void product_super(const ProductArgs& a) {
-  if (a.n_tokens <= kFewTokens) by_count<SuperWalk<W>>(a, 0);
-  else many_tokens<SuperMany<W>>(a);
-}
-
-template <typename W>
-void product_32(const ProductArgs& a) {
-  if (a.n_tokens <= kFewTokens) by_count<SmallWalk<W>>(a, 0);
-  else many_tokens<SmallMany<W>>(a);
+  for (; row + 16 * (kRowTile - 1) < a.row_end; row += 16 * kRowTile) gemm_rows<Many, kRowTile>(a, row, panel);
+  for (; row < a.row_end; row += 16) gemm_rows<Many, 1>(a, row, panel);
 }

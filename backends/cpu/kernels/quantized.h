@@ -1,0 +1,69 @@
+// What the matmul kernels for quantized weights have in common. Lanes are 16 weight rows, so that each (row, token)
+// result is one lane that adds its super-blocks in ascending order, whatever the tile; kernels with other lanes keep
+// that order. Included inside an anonymous namespace after formats.h.
+
+// Formats of 256 values have a head with the scales of their sub-blocks; those of 32 have one scale.
+template <typename W>
+constexpr bool kIsSuper = requires {
+  typename W::Head;
+};
+
+INFER_SIMD int32_t load_int(const void* p) {
+  int32_t x;
+  __builtin_memcpy(&x, p, 4);
+  return x;
+}
+
+// -offset * (sum of the 16 or 32 activations of sub-block S), in every lane.
+template <int kSub, int kOffset, int S>
+INFER_SIMD I offset_of(const Activation256& x) {
+  if constexpr (kOffset == 0) {
+    return i_zero();
+  } else {
+    const int16_t* sums = kSub == 16 ? x.sum16 : x.sum32;
+    return i_madd16(i_zero(), i_set1(load_int(sums + S / 2 * 2)),
+                    i_set1(S % 2 == 0 ? (-kOffset & 0xffff) : -kOffset * 65536));
+  }
+}
+
+template <typename W>
+INFER_SIMD I dot4(I acc, I w, I x) {
+  if constexpr (W::kSigned) return i_dot_s8(acc, w, x);
+  else return i_dot_u8(acc, w, x);
+}
+
+// The minima's part of a super-block: sum over s of m_s * (sum of activations of s).
+template <typename W, typename Head, int P = 0>
+INFER_SIMD I minima(const Head& head, const Activation256& x, I acc) {
+  if constexpr (P == 128 / W::kSub) {
+    return acc;
+  } else {
+    const int16_t* sums = W::kSub == 16 ? x.sum16 : x.sum32;
+    return minima<W, Head, P + 1>(head, x, i_madd16(acc, head.template mins<P>(), i_set1(load_int(sums + 2 * P))));
+  }
+}
+
+template <typename W, typename Head>
+INFER_SIMD F finish_super(const Head& head, const Activation256& x, I isum, F acc) {
+  F v = f_mul(f_from_int(isum), head.d);
+  if constexpr (W::kMin) v = f_fnma(f_from_int(minima<W>(head, x, i_zero())), head.dmin, v);
+  return f_fma(v, f_set1(x.d), acc);
+}
+
+// The 16 rows from `row` on, of which `count` exist. A last group that is not full is copied block by block, its last
+// row standing in for the missing ones, so that kernels always see 16 rows.
+struct RowGroup {
+  const uint8_t* base;
+  size_t stride;
+  int count;
+};
+INFER_SIMD RowGroup row_group(const MatmulArgs& a, int64_t row) {
+  const int64_t left = a.row_end - row;
+  return {a.weight + row * a.row_bytes, static_cast<size_t>(a.row_bytes), left < 16 ? static_cast<int>(left) : 16};
+}
+template <int kBytes>
+INFER_SIMD void copy_rows(const RowGroup& g, int64_t offset, uint8_t* to) {
+  for (int i = 0; i < 16; ++i) {
+    __builtin_memcpy(to + i * kBytes, g.base + (i < g.count ? i : g.count - 1) * g.stride + offset, kBytes);
+  }
+}
