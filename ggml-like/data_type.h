@@ -48,15 +48,17 @@ enum class DataType : uint32_t {
   kQ2_0 = 42,
 };
 
-// How the activations of a product are stored while they are multiplied with weights of a type.
+// How activations are stored while they are multiplied with weights of a type.
 enum class ActivationFormat : uint8_t {
-  kNone,        // the type is no weight type of a product
+  kNone,        // no matmul takes weights of the type
   kF32,         // float weights: activations stay as they are
   kInt8Per256,  // super-blocks of 256: int8 with one scale per 256
   kInt8Per32,   // blocks of 32: int8 with one scale per 32
 };
 
-// One row of the table. Function pointers are null where the program only knows the type's size.
+// One row of the table: the scalar reference of a format, its definition in code (one file per format in quant/).
+// Function pointers are null where the program only knows the type's size. All are pure functions, safe from any
+// thread; n is a multiple of block_size, and `blocks` needs the alignment of the block's struct.
 struct TypeTraits {
   DataType type;
   std::string_view name;  // as GGUF tools print it: "F32", "Q4_K", "IQ4_NL"
@@ -64,13 +66,19 @@ struct TypeTraits {
   uint32_t type_size;     // bytes per block
   bool quantized;
   ActivationFormat activation;
-  // n values, n a multiple of block_size.
-  void (*to_float)(const void* blocks, float* values, int64_t n);
-  void (*from_float)(const float* values, void* blocks, int64_t n);
-  // The definition of the product of one row of n weights with one row of n activations (see quant/dot.h for the
+  // Exact up to one rounding per value (see quant/blocks.h).
+  void (*to_float)(const void* blocks, float* values, int64_t n) = nullptr;
+  // Deterministic. Finite input gives finite values (out of a format's range they are clipped; F16 and BF16 follow IEEE
+  // and overflow to infinity). A block of a quantized format with a NaN or an infinity in it decodes to non-finite
+  // values only.
+  void (*from_float)(const float* values, void* blocks, int64_t n) = nullptr;
+  // The definition of the dot product of a row of n weights and a row of n activations (see quant/dot.h for the
   // formulas). `activations` is float[n] for kF32, Activation256[n / 256] for kInt8Per256 and Activation32[n / 32]
   // for kInt8Per32.
-  float (*dot)(const void* blocks, const void* activations, int64_t n);
+  float (*dot)(const void* blocks, const void* activations, int64_t n) = nullptr;
+  // from_float with a weight >= 0 per value, null for all alike (see quant/encode.h). Null for formats in which every
+  // value has one code, whatever its weight: floats, Q8_K.
+  void (*encode)(const float* values, const float* importance, void* blocks, int64_t n) = nullptr;
 };
 
 // All types, in ascending order of their number.

@@ -1,6 +1,6 @@
-// Activations of a quantized product: int8 values with one F32 scale per 256 values for super-block formats and per 32
+// Activations of a quantized matmul: int8 values with one F32 scale per 256 values for super-block formats and per 32
 // for formats of 32, and the exact sums that weight formats with an offset or a minimum need. (One scale per 256 for
-// both was tried: against Q4_0 to Q5_1 weights it left up to twice the error of one per 32.)
+// both was tried: against formats of 32 it left up to twice the error of one per 32.)
 //
 // Quantization of a block x[0..n): a = max |x[i]|; d = a / 127 (one IEEE division); q[i] = round_to_nearest_even(x[i] *
 // (127 / a)), all zero where 127 / a is not finite (a zero or below about 2^-121). A block holding a NaN or an infinity

@@ -1,6 +1,6 @@
 // The dot product of each weight format with a row of activations, as a formula that every backend follows to the last
-// bit. The scalar functions of formats.h are these formulas written down; a kernel may choose tiles, lanes and the
-// order of integer sums, and nothing else.
+// bit. The scalar functions in the table of types are these formulas written down; a kernel may choose tiles, lanes and
+// the order of integer sums, and nothing else.
 //
 // Notation. cvt: int32 to F32, to nearest even. fma: fused, one rounding (IEEE). `*` and `+` on floats: F32, one
 // rounding each. d, dmin, m: the block's scales as F32 (exact). q, sum16, sum32, dx: fields of the activation block.

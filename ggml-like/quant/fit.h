@@ -18,6 +18,12 @@ inline const float* importance_at(const float* importance, int64_t start) {
   return importance ? importance + start : nullptr;
 }
 
+// TypeTraits::from_float of a format with an encoder: all values count alike.
+template <auto kEncode>
+void encode_alike(const float* values, void* blocks, int64_t n) {
+  kEncode(values, nullptr, blocks, n);
+}
+
 // Nearest F16 of a scale, cut off at the largest finite one.
 uint16_t scale_to_f16(float scale);
 inline constexpr uint16_t kF16NaN = 0x7e00;

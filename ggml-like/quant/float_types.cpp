@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "ggml-like/data_type.h"
 #include "ggml-like/half.h"
 #include "ggml-like/quant/dot.h"
-#include "ggml-like/quant/formats.h"
 
 namespace infer {
 namespace {
@@ -46,32 +46,35 @@ constexpr auto kBF16ToF32 = [](uint16_t w) { return bf16_to_f32(w); };
 constexpr auto kF32ToBF16 = [](float v) { return f32_to_bf16(v); };
 constexpr auto kSame = [](float w) { return w; };
 
-}  // namespace
-
-void f32_to_float(const void* blocks, float* values, int64_t n) {
+void copy_to_float(const void* blocks, float* values, int64_t n) {
   if (n > 0) std::memmove(values, blocks, static_cast<size_t>(n) * sizeof(float));
 }
-void f32_from_float(const float* values, void* blocks, int64_t n) {
+void copy_from_float(const float* values, void* blocks, int64_t n) {
   if (n > 0) std::memmove(blocks, values, static_cast<size_t>(n) * sizeof(float));
 }
-float f32_dot(const void* blocks, const void* activations, int64_t n) {
-  return dot<float, kSame>(blocks, activations, n);
-}
 
-void f16_to_float(const void* blocks, float* values, int64_t n) {
-  convert_to_float<kF16ToF32ByScaling>(blocks, values, n);
-}
-void f16_from_float(const float* values, void* blocks, int64_t n) { convert_from_float<kF32ToF16>(values, blocks, n); }
-float f16_dot(const void* blocks, const void* activations, int64_t n) {
-  return dot<uint16_t, kF16ToF32>(blocks, activations, n);
-}
+}  // namespace
 
-void bf16_to_float(const void* blocks, float* values, int64_t n) { convert_to_float<kBF16ToF32>(blocks, values, n); }
-void bf16_from_float(const float* values, void* blocks, int64_t n) {
-  convert_from_float<kF32ToBF16>(values, blocks, n);
-}
-float bf16_dot(const void* blocks, const void* activations, int64_t n) {
-  return dot<uint16_t, kBF16ToF32>(blocks, activations, n);
-}
+extern const TypeTraits kTypeF32, kTypeF16, kTypeBF16;
+constinit const TypeTraits kTypeF32 = {
+    DataType::kF32, "F32", 1, 4, false, ActivationFormat::kF32, copy_to_float, copy_from_float, dot<float, kSame>};
+constinit const TypeTraits kTypeF16 = {DataType::kF16,
+                                       "F16",
+                                       1,
+                                       2,
+                                       false,
+                                       ActivationFormat::kF32,
+                                       convert_to_float<kF16ToF32ByScaling>,
+                                       convert_from_float<kF32ToF16>,
+                                       dot<uint16_t, kF16ToF32>};
+constinit const TypeTraits kTypeBF16 = {DataType::kBF16,
+                                        "BF16",
+                                        1,
+                                        2,
+                                        false,
+                                        ActivationFormat::kF32,
+                                        convert_to_float<kBF16ToF32>,
+                                        convert_from_float<kF32ToBF16>,
+                                        dot<uint16_t, kBF16ToF32>};
 
 }  // namespace infer

@@ -1,6 +1,6 @@
 // IQ4_NL: 4-bit index into a fixed table and a scale per 32.
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/fit.h"
-#include "ggml-like/quant/formats.h"
 #include "ggml-like/quant/scalar.h"
 #include "ggml-like/quant/tables.h"
 
@@ -16,13 +16,7 @@ struct Format {
   static float scale(const Block& b) { return f16_to_f32(b.d); }
 };
 
-}  // namespace
-
-void iq4_nl_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
-
-void iq4_nl_from_float(const float* values, void* blocks, int64_t n) { iq4_nl_encode(values, nullptr, blocks, n); }
-
-void iq4_nl_encode(const float* values, const float* importance, void* blocks, int64_t n) {
+void encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockIQ4_NL*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     BlockIQ4_NL& b = *block;
@@ -32,8 +26,18 @@ void iq4_nl_encode(const float* values, const float* importance, void* blocks, i
   }
 }
 
-float iq4_nl_dot(const void* blocks, const void* activations, int64_t n) {
-  return dot32<Format>(blocks, activations, n);
-}
+}  // namespace
+
+extern const TypeTraits kTypeIQ4_NL;
+constinit const TypeTraits kTypeIQ4_NL = {DataType::kIQ4_NL,
+                                          "IQ4_NL",
+                                          32,
+                                          sizeof(Format::Block),
+                                          true,
+                                          ActivationFormat::kInt8Per32,
+                                          dequantize32<Format>,
+                                          encode_alike<encode>,
+                                          dot32<Format>,
+                                          encode};
 
 }  // namespace infer

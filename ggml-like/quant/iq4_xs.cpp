@@ -1,6 +1,6 @@
 // IQ4_XS: 4-bit index into a fixed table; 8 sub-blocks of 32 with signed 6-bit scales.
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/fit.h"
-#include "ggml-like/quant/formats.h"
 #include "ggml-like/quant/scalar.h"
 #include "ggml-like/quant/tables.h"
 
@@ -24,13 +24,7 @@ struct Format {
   static float scale(const Block& b) { return f16_to_f32(b.d); }
 };
 
-}  // namespace
-
-void iq4_xs_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
-
-void iq4_xs_from_float(const float* values, void* blocks, int64_t n) { iq4_xs_encode(values, nullptr, blocks, n); }
-
-void iq4_xs_encode(const float* values, const float* importance, void* blocks, int64_t n) {
+void encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockIQ4_XS*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     BlockIQ4_XS& b = *block;
@@ -48,8 +42,18 @@ void iq4_xs_encode(const float* values, const float* importance, void* blocks, i
   }
 }
 
-float iq4_xs_dot(const void* blocks, const void* activations, int64_t n) {
-  return dot256<Format>(blocks, activations, n);
-}
+}  // namespace
+
+extern const TypeTraits kTypeIQ4_XS;
+constinit const TypeTraits kTypeIQ4_XS = {DataType::kIQ4_XS,
+                                          "IQ4_XS",
+                                          256,
+                                          sizeof(Format::Block),
+                                          true,
+                                          ActivationFormat::kInt8Per256,
+                                          dequantize256<Format>,
+                                          encode_alike<encode>,
+                                          dot256<Format>,
+                                          encode};
 
 }  // namespace infer

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/fit.h"
-#include "ggml-like/quant/formats.h"
 #include "ggml-like/quant/scalar.h"
 #include "ggml-like/quant/tables.h"
 
@@ -34,7 +34,7 @@ uint8_t nearest_code(double v) {
 }
 
 // Fills the codes for exponent e and returns the weighted squared error.
-double encode(const float* x, const float* importance, int e, uint8_t code[32]) {
+double encode_block(const float* x, const float* importance, int e, uint8_t code[32]) {
   const double d = e8m0_to_f32_half(static_cast<uint8_t>(e));
   double error = 0;
   for (int i = 0; i < kBlock32; ++i) {
@@ -45,13 +45,7 @@ double encode(const float* x, const float* importance, int e, uint8_t code[32]) 
   return error;
 }
 
-}  // namespace
-
-void mxfp4_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
-
-void mxfp4_from_float(const float* values, void* blocks, int64_t n) { mxfp4_encode(values, nullptr, blocks, n); }
-
-void mxfp4_encode(const float* values, const float* importance, void* blocks, int64_t n) {
+void encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockMXFP4*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     const float* x = values + start;
@@ -72,15 +66,25 @@ void mxfp4_encode(const float* values, const float* importance, void* blocks, in
     const int second = std::min(first + 1, kLargestExponent);
     uint8_t code[2][32];
     const float* weights = importance_at(importance, start);
-    const double error[2] = {encode(x, weights, first, code[0]), encode(x, weights, second, code[1])};
+    const double error[2] = {encode_block(x, weights, first, code[0]), encode_block(x, weights, second, code[1])};
     const int best = error[1] < error[0] ? 1 : 0;
     block->e = static_cast<uint8_t>(best ? second : first);
     pack_nibbles32(code[best], block->qs);
   }
 }
 
-float mxfp4_dot(const void* blocks, const void* activations, int64_t n) {
-  return dot32<Format>(blocks, activations, n);
-}
+}  // namespace
+
+extern const TypeTraits kTypeMXFP4;
+constinit const TypeTraits kTypeMXFP4 = {DataType::kMXFP4,
+                                         "MXFP4",
+                                         32,
+                                         sizeof(Format::Block),
+                                         true,
+                                         ActivationFormat::kInt8Per32,
+                                         dequantize32<Format>,
+                                         encode_alike<encode>,
+                                         dot32<Format>,
+                                         encode};
 
 }  // namespace infer

@@ -1,6 +1,6 @@
 // Q2_K: 2 bits; 16 sub-blocks of 16 with 4-bit scales and minima.
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/fit.h"
-#include "ggml-like/quant/formats.h"
 #include "ggml-like/quant/scalar.h"
 
 namespace infer {
@@ -23,13 +23,7 @@ struct Format {
   static float min(const Block& b) { return f16_to_f32(b.dmin); }
 };
 
-}  // namespace
-
-void q2_k_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
-
-void q2_k_from_float(const float* values, void* blocks, int64_t n) { q2_k_encode(values, nullptr, blocks, n); }
-
-void q2_k_encode(const float* values, const float* importance, void* blocks, int64_t n) {
+void encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ2_K*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     BlockQ2_K& b = *block;
@@ -44,8 +38,18 @@ void q2_k_encode(const float* values, const float* importance, void* blocks, int
   }
 }
 
-float q2_k_dot(const void* blocks, const void* activations, int64_t n) {
-  return dot256<Format>(blocks, activations, n);
-}
+}  // namespace
+
+extern const TypeTraits kTypeQ2_K;
+constinit const TypeTraits kTypeQ2_K = {DataType::kQ2_K,
+                                        "Q2_K",
+                                        256,
+                                        sizeof(Format::Block),
+                                        true,
+                                        ActivationFormat::kInt8Per256,
+                                        dequantize256<Format>,
+                                        encode_alike<encode>,
+                                        dot256<Format>,
+                                        encode};
 
 }  // namespace infer

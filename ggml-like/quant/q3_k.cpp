@@ -1,6 +1,6 @@
 // Q3_K: 3 bits; 16 sub-blocks of 16 with signed 6-bit scales.
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/fit.h"
-#include "ggml-like/quant/formats.h"
 #include "ggml-like/quant/scalar.h"
 
 namespace infer {
@@ -25,13 +25,7 @@ struct Format {
   static float scale(const Block& b) { return f16_to_f32(b.d); }
 };
 
-}  // namespace
-
-void q3_k_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
-
-void q3_k_from_float(const float* values, void* blocks, int64_t n) { q3_k_encode(values, nullptr, blocks, n); }
-
-void q3_k_encode(const float* values, const float* importance, void* blocks, int64_t n) {
+void encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ3_K*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     BlockQ3_K& b = *block;
@@ -51,8 +45,18 @@ void q3_k_encode(const float* values, const float* importance, void* blocks, int
   }
 }
 
-float q3_k_dot(const void* blocks, const void* activations, int64_t n) {
-  return dot256<Format>(blocks, activations, n);
-}
+}  // namespace
+
+extern const TypeTraits kTypeQ3_K;
+constinit const TypeTraits kTypeQ3_K = {DataType::kQ3_K,
+                                        "Q3_K",
+                                        256,
+                                        sizeof(Format::Block),
+                                        true,
+                                        ActivationFormat::kInt8Per256,
+                                        dequantize256<Format>,
+                                        encode_alike<encode>,
+                                        dot256<Format>,
+                                        encode};
 
 }  // namespace infer

@@ -1,6 +1,6 @@
 // Q4_1: 4 bits, a scale and an offset per 32.
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/fit.h"
-#include "ggml-like/quant/formats.h"
 #include "ggml-like/quant/scalar.h"
 
 namespace infer {
@@ -16,13 +16,7 @@ struct Format {
   static float min(const Block& b) { return f16_to_f32(b.m); }
 };
 
-}  // namespace
-
-void q4_1_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
-
-void q4_1_from_float(const float* values, void* blocks, int64_t n) { q4_1_encode(values, nullptr, blocks, n); }
-
-void q4_1_encode(const float* values, const float* importance, void* blocks, int64_t n) {
+void encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ4_1*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     BlockQ4_1& b = *block;
@@ -33,6 +27,18 @@ void q4_1_encode(const float* values, const float* importance, void* blocks, int
   }
 }
 
-float q4_1_dot(const void* blocks, const void* activations, int64_t n) { return dot32<Format>(blocks, activations, n); }
+}  // namespace
+
+extern const TypeTraits kTypeQ4_1;
+constinit const TypeTraits kTypeQ4_1 = {DataType::kQ4_1,
+                                        "Q4_1",
+                                        32,
+                                        sizeof(Format::Block),
+                                        true,
+                                        ActivationFormat::kInt8Per32,
+                                        dequantize32<Format>,
+                                        encode_alike<encode>,
+                                        dot32<Format>,
+                                        encode};
 
 }  // namespace infer

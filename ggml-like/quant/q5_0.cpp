@@ -1,6 +1,6 @@
 // Q5_0: 5 bits and a scale per 32.
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/fit.h"
-#include "ggml-like/quant/formats.h"
 #include "ggml-like/quant/scalar.h"
 
 namespace infer {
@@ -18,13 +18,7 @@ struct Format {
   static float scale(const Block& b) { return f16_to_f32(b.d); }
 };
 
-}  // namespace
-
-void q5_0_to_float(const void* blocks, float* values, int64_t n) { dequantize32<Format>(blocks, values, n); }
-
-void q5_0_from_float(const float* values, void* blocks, int64_t n) { q5_0_encode(values, nullptr, blocks, n); }
-
-void q5_0_encode(const float* values, const float* importance, void* blocks, int64_t n) {
+void encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ5_0*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock32, ++block) {
     BlockQ5_0& b = *block;
@@ -37,6 +31,18 @@ void q5_0_encode(const float* values, const float* importance, void* blocks, int
   }
 }
 
-float q5_0_dot(const void* blocks, const void* activations, int64_t n) { return dot32<Format>(blocks, activations, n); }
+}  // namespace
+
+extern const TypeTraits kTypeQ5_0;
+constinit const TypeTraits kTypeQ5_0 = {DataType::kQ5_0,
+                                        "Q5_0",
+                                        32,
+                                        sizeof(Format::Block),
+                                        true,
+                                        ActivationFormat::kInt8Per32,
+                                        dequantize32<Format>,
+                                        encode_alike<encode>,
+                                        dot32<Format>,
+                                        encode};
 
 }  // namespace infer

@@ -1,6 +1,6 @@
 // Q6_K: 6 bits; 16 sub-blocks of 16 with 8-bit scales.
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/fit.h"
-#include "ggml-like/quant/formats.h"
 #include "ggml-like/quant/scalar.h"
 
 namespace infer {
@@ -21,13 +21,7 @@ struct Format {
   static float scale(const Block& b) { return f16_to_f32(b.d); }
 };
 
-}  // namespace
-
-void q6_k_to_float(const void* blocks, float* values, int64_t n) { dequantize256<Format>(blocks, values, n); }
-
-void q6_k_from_float(const float* values, void* blocks, int64_t n) { q6_k_encode(values, nullptr, blocks, n); }
-
-void q6_k_encode(const float* values, const float* importance, void* blocks, int64_t n) {
+void encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ6_K*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     BlockQ6_K& b = *block;
@@ -43,8 +37,18 @@ void q6_k_encode(const float* values, const float* importance, void* blocks, int
   }
 }
 
-float q6_k_dot(const void* blocks, const void* activations, int64_t n) {
-  return dot256<Format>(blocks, activations, n);
-}
+}  // namespace
+
+extern const TypeTraits kTypeQ6_K;
+constinit const TypeTraits kTypeQ6_K = {DataType::kQ6_K,
+                                        "Q6_K",
+                                        256,
+                                        sizeof(Format::Block),
+                                        true,
+                                        ActivationFormat::kInt8Per256,
+                                        dequantize256<Format>,
+                                        encode_alike<encode>,
+                                        dot256<Format>,
+                                        encode};
 
 }  // namespace infer

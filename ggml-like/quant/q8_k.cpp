@@ -3,21 +3,22 @@
 #include <cmath>
 #include <limits>
 
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/blocks.h"
 #include "ggml-like/quant/fit.h"
-#include "ggml-like/quant/formats.h"
 #include "ggml-like/quant/rounding.h"
 
 namespace infer {
+namespace {
 
-void q8_k_to_float(const void* blocks, float* values, int64_t n) {
+void to_float(const void* blocks, float* values, int64_t n) {
   const auto* block = static_cast<const BlockQ8_K*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     for (int i = 0; i < kBlock256; ++i) values[start + i] = block->d * static_cast<float>(block->qs[i]);
   }
 }
 
-void q8_k_from_float(const float* values, void* blocks, int64_t n) {
+void from_float(const float* values, void* blocks, int64_t n) {
   auto* block = static_cast<BlockQ8_K*>(blocks);
   for (int64_t start = 0; start < n; start += kBlock256, ++block) {
     const float* x = values + start;
@@ -39,5 +40,11 @@ void q8_k_from_float(const float* values, void* blocks, int64_t n) {
     }
   }
 }
+
+}  // namespace
+
+extern const TypeTraits kTypeQ8_K;
+constinit const TypeTraits kTypeQ8_K = {DataType::kQ8_K,         "Q8_K",   256,       sizeof(BlockQ8_K), true,
+                                        ActivationFormat::kNone, to_float, from_float};
 
 }  // namespace infer

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tests/conformance/harness.h"
-#include "tests/unit/ggml-like/quant_reference.h"
+#include "tests/support/quant_reference.h"
 
 namespace infer::test {
 

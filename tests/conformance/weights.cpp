@@ -1,45 +1,16 @@
 #include "tests/conformance/weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 
 #include "ggml-like/error.h"
 #include "ggml-like/half.h"
-#include "ggml-like/quant/blocks.h"
+#include "tests/support/quant_reference.h"
 
 namespace infer::test {
 namespace {
-
-// Where a block has its scales, all of them halves but MXFP4's exponent.
-struct Scales {
-  DataType type;
-  std::vector<size_t> halves;
-};
-
-const std::vector<size_t>& halves_of(DataType type) {
-  static const std::vector<Scales> all = {
-      {DataType::kQ4_0, {offsetof(BlockQ4_0, d)}},
-      {DataType::kQ4_1, {offsetof(BlockQ4_1, d), offsetof(BlockQ4_1, m)}},
-      {DataType::kQ5_0, {offsetof(BlockQ5_0, d)}},
-      {DataType::kQ5_1, {offsetof(BlockQ5_1, d), offsetof(BlockQ5_1, m)}},
-      {DataType::kQ8_0, {offsetof(BlockQ8_0, d)}},
-      {DataType::kIQ4_NL, {offsetof(BlockIQ4_NL, d)}},
-      {DataType::kMXFP4, {}},
-      {DataType::kQ2_K, {offsetof(BlockQ2_K, d), offsetof(BlockQ2_K, dmin)}},
-      {DataType::kQ3_K, {offsetof(BlockQ3_K, d)}},
-      {DataType::kQ4_K, {offsetof(BlockQ4_K, d), offsetof(BlockQ4_K, dmin)}},
-      {DataType::kQ5_K, {offsetof(BlockQ5_K, d), offsetof(BlockQ5_K, dmin)}},
-      {DataType::kQ6_K, {offsetof(BlockQ6_K, d)}},
-      {DataType::kIQ4_XS, {offsetof(BlockIQ4_XS, d)}},
-      {DataType::kQ8_K, {}},
-  };
-  for (const Scales& s : all) {
-    if (s.type == type) return s.halves;
-  }
-  CHECK_INTERNAL(!"a quantized type is not in the list of scales");
-  return all[0].halves;
-}
 
 void set_scales(DataType type, std::byte* block, WeightData data, Random& random) {
   if (type == DataType::kMXFP4) {
@@ -54,7 +25,11 @@ void set_scales(DataType type, std::byte* block, WeightData data, Random& random
     std::memcpy(block, &d, sizeof d);
     return;
   }
-  for (const size_t at : halves_of(type)) {
+  const auto* record = std::find_if(std::begin(kQuantRecords), std::end(kQuantRecords),
+                                    [&](const QuantRecord& r) { return r.name == traits(type).name; });
+  CHECK_INTERNAL(record != std::end(kQuantRecords));
+  for (const int at : {record->d, record->m}) {
+    if (at < 0) continue;
     uint16_t half = f32_to_f16(static_cast<float>((random.uniform() - 0.3) * 0.05));
     if (data == WeightData::kLargest) half = static_cast<uint16_t>(0x7bff | (random.next() & 0x8000));
     if (data == WeightData::kDenormal) half = static_cast<uint16_t>(random.next() & 0x83ff);

@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "ggml-like/rope_angles.h"
-#include "tests/unit/ggml-like/quant_reference.h"
+#include "tests/support/quant_reference.h"
 
 using namespace infer;
 

@@ -16,7 +16,7 @@
 #include "ggml-like/error.h"
 #include "ggml-like/ref/ref_device.h"
 #include "ggml-like/ref/ref_ops.h"
-#include "tests/unit/ggml-like/quant_reference.h"
+#include "tests/support/quant_reference.h"
 
 using namespace infer;
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tests/unit/ggml-like/quant_reference.h"
+#include "tests/support/quant_reference.h"
 
 using namespace infer;
 

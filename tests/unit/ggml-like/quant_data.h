@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/unit/ggml-like/quant_reference.h"
+#include "tests/support/quant_reference.h"
 
 namespace infer::test {
 

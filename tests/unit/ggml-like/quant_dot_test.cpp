@@ -11,7 +11,7 @@
 #include "ggml-like/data_type.h"
 #include "ggml-like/half.h"
 #include "ggml-like/quant/activation.h"
-#include "tests/unit/ggml-like/quant_reference.h"
+#include "tests/support/quant_reference.h"
 
 using namespace infer;
 

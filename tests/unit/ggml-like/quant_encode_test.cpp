@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "tests/support/quant_reference.h"
 #include "tests/unit/ggml-like/quant_data.h"
 
 using namespace infer;
@@ -31,28 +32,6 @@ double error_of(DataType type, const std::vector<float>& x, const std::vector<fl
   return test::relative_error(x, y, importance);
 }
 
-// Relative error of llama.cpp's encoders (ggml_quantize_chunk of release v0.5.0) on make_rows() of each distribution;
-// the second list with make_importance() and weighted by it.
-struct Reference {
-  const char* type;
-  double plain[5], weighted[5];
-};
-const Reference kReferences[] = {
-    {"Q4_0", {0.08483, 0.10709, 0.11410, 0.14551, 0.12754}, {0.07085, 0.09176, 0.10097, 0.12497, 0.10881}},
-    {"Q4_1", {0.07758, 0.09132, 0.09270, 0.10979, 0.10197}, {0.05595, 0.06599, 0.06831, 0.07249, 0.07298}},
-    {"Q5_0", {0.04217, 0.05328, 0.05696, 0.08761, 0.06447}, {0.03510, 0.04619, 0.05016, 0.07581, 0.05584}},
-    {"Q5_1", {0.03761, 0.04443, 0.04482, 0.05257, 0.04968}, {0.02705, 0.03201, 0.03296, 0.03579, 0.03491}},
-    {"Q8_0", {0.00529, 0.00670, 0.00714, 0.01123, 0.00811}, {0.00521, 0.00655, 0.00705, 0.00987, 0.00764}},
-    {"Q2_K", {0.29412, 0.34287, 0.34085, 0.24093, 0.37497}, {0.20081, 0.22433, 0.23195, 0.18990, 0.22898}},
-    {"Q3_K", {0.14978, 0.17589, 0.18239, 0.14691, 0.19438}, {0.11968, 0.14432, 0.15083, 0.12451, 0.15372}},
-    {"Q4_K", {0.07097, 0.08422, 0.08593, 0.09826, 0.09471}, {0.05702, 0.06772, 0.07073, 0.07550, 0.07530}},
-    {"Q5_K", {0.03586, 0.04274, 0.04351, 0.05061, 0.04818}, {0.02961, 0.03556, 0.03691, 0.03953, 0.03902}},
-    {"Q6_K", {0.01756, 0.02167, 0.02234, 0.03223, 0.02528}, {0.01446, 0.01855, 0.01935, 0.02676, 0.02122}},
-    {"IQ4_NL", {0.07564, 0.08766, 0.09214, 0.12066, 0.10033}, {0.06397, 0.07431, 0.07878, 0.09805, 0.08275}},
-    {"IQ4_XS", {0.07622, 0.08846, 0.09305, 0.12234, 0.10132}, {0.06484, 0.07545, 0.08055, 0.10137, 0.08418}},
-    {"MXFP4", {0.11310, 0.12547, 0.12989, 0.16855, 0.14118}, {0.11364, 0.12744, 0.12969, 0.14194, 0.14089}},
-};
-
 }  // namespace
 
 TEST_CASE("less error than llama.cpp leaves, for every type and distribution") {
@@ -62,9 +41,10 @@ TEST_CASE("less error than llama.cpp leaves, for every type and distribution") {
   for (size_t k = 0; k < std::size(test::kDistributions); ++k) {
     CAPTURE(std::string(test::kDistributions[k]));
     const std::vector<float> x = test::make_rows(test::kDistributions[k]);
-    for (const Reference& reference : kReferences) {
-      CAPTURE(std::string(reference.type));
-      const DataType type = find_type(std::string_view(reference.type))->type;
+    for (const test::QuantRecord& reference : test::kQuantRecords) {
+      if (!reference.has_encoder()) continue;
+      CAPTURE(reference.name);
+      const DataType type = find_type(reference.name)->type;
       const double without = error_of(type, x, nullptr) / reference.plain[k];
       const double with = error_of(type, x, &importance) / reference.weighted[k];
       CHECK(without < 0.998);
@@ -85,10 +65,10 @@ TEST_CASE("what codes stand for is hardly smaller than the data") {
   for (const std::string_view distribution : test::kDistributions) {
     CAPTURE(std::string(distribution));
     const std::vector<float> x = test::make_rows(distribution);
-    for (const Reference& reference : kReferences) {
-      const DataType type = find_type(std::string_view(reference.type))->type;
-      if (type == DataType::kMXFP4) continue;  // its scales are powers of two
-      CAPTURE(std::string(reference.type));
+    for (const test::QuantRecord& reference : test::kQuantRecords) {
+      const DataType type = find_type(reference.name)->type;
+      if (!reference.has_encoder() || type == DataType::kMXFP4) continue;  // MXFP4's scales are powers of two
+      CAPTURE(reference.name);
       for (const auto* weights : {static_cast<const std::vector<float>*>(nullptr), &importance}) {
         const std::vector<std::byte> blocks = encode_rows(type, x, weights);
         std::vector<float> y(x.size());
@@ -112,9 +92,10 @@ TEST_CASE("every type that chooses scales is encoded with importance") {
   const std::vector<float> x = test::make_rows("Laplace");
   const std::vector<float> importance = test::make_importance();
   for (const TypeTraits& t : all_types()) {
-    if (!t.quantized || !t.from_float || t.type == DataType::kQ8_K) continue;
+    if (!t.encode) continue;
     CAPTURE(std::string(t.name));
-    CHECK(std::any_of(std::begin(kReferences), std::end(kReferences), [&](auto& r) { return r.type == t.name; }));
+    CHECK(std::any_of(std::begin(test::kQuantRecords), std::end(test::kQuantRecords),
+                      [&](const auto& r) { return r.name == t.name && r.has_encoder(); }));
     const std::vector<std::byte> plain = encode_rows(t.type, x, nullptr);
     // Without importance it is from_float.
     std::vector<std::byte> same(plain.size());
@@ -136,9 +117,10 @@ TEST_CASE("importance from the smallest to the largest float") {
     const float values[] = {0, std::numeric_limits<float>::denorm_min(), 1, std::numeric_limits<float>::max()};
     importance[i] = values[(i / 7) % 4];
   }
-  for (const Reference& reference : kReferences) {
-    CAPTURE(std::string(reference.type));
-    const DataType type = find_type(std::string_view(reference.type))->type;
+  for (const test::QuantRecord& reference : test::kQuantRecords) {
+    if (!reference.has_encoder()) continue;
+    CAPTURE(reference.name);
+    const DataType type = find_type(reference.name)->type;
     CHECK(error_of(type, x, nullptr) < 0.5);
     const std::vector<std::byte> blocks = encode_rows(type, x, &importance);
     std::vector<float> y(x.size());
@@ -151,10 +133,10 @@ TEST_CASE("values of the largest importance come out best") {
   const std::vector<float> x = test::make_rows("Gaussian");
   std::vector<float> importance(test::kRowValues, 1.0f);
   for (size_t i = 0; i < importance.size(); i += 8) importance[i] = 1000;
-  for (const Reference& reference : kReferences) {
-    if (std::string_view(reference.type) == "MXFP4") continue;  // two scales to choose from
-    CAPTURE(std::string(reference.type));
-    const DataType type = find_type(std::string_view(reference.type))->type;
+  for (const test::QuantRecord& reference : test::kQuantRecords) {
+    if (!reference.has_encoder() || reference.name == "MXFP4") continue;  // MXFP4 has two scales to choose from
+    CAPTURE(reference.name);
+    const DataType type = find_type(reference.name)->type;
     std::vector<float> only(test::kRowValues, 0.0f);
     for (size_t i = 0; i < only.size(); i += 8) only[i] = 1;
     const auto error_there = [&](const std::vector<float>* weights) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -13,8 +14,8 @@
 #include "ggml-like/error.h"
 #include "ggml-like/gguf.h"
 #include "ggml-like/half.h"
+#include "tests/support/quant_reference.h"
 #include "tests/support/skip.h"
-#include "tests/unit/ggml-like/quant_reference.h"
 
 using namespace infer;
 
@@ -84,19 +85,12 @@ TEST_CASE("random legal bits decode as the slow decoder says") {
 }
 
 TEST_CASE("every extreme of the scales decodes as the slow decoder says") {
-  // Where the halves d and m or dmin lie in a block.
-  struct Halves {
-    const char* type;
-    int d, m;
-  };
-  const Halves layouts[] = {{"Q4_0", 0, -1}, {"Q4_1", 0, 2},    {"Q5_0", 0, -1},   {"Q5_1", 0, 2},
-                            {"Q8_0", 0, -1}, {"IQ4_NL", 0, -1}, {"Q2_K", 80, 82},  {"Q3_K", 108, -1},
-                            {"Q4_K", 0, 2},  {"Q5_K", 0, 2},    {"Q6_K", 208, -1}, {"IQ4_XS", 0, -1}};
   const uint16_t extremes[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x3c00,
                                0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x7c01};
   test::Random random(11);
-  for (const Halves& layout : layouts) {
-    const TypeTraits& t = *find_type(std::string_view(layout.type));
+  for (const test::QuantRecord& record : test::kQuantRecords) {
+    if (record.d < 0) continue;
+    const TypeTraits& t = *find_type(record.name);
     CAPTURE(t.name);
     std::vector<uint64_t> block = block_buffer(t, t.block_size);
     auto* bytes = reinterpret_cast<uint8_t*>(block.data());
@@ -104,8 +98,8 @@ TEST_CASE("every extreme of the scales decodes as the slow decoder says") {
       for (uint16_t d : extremes) {
         for (uint16_t m : extremes) {
           for (uint64_t& b : block) b = fill < 2 ? random.next() : fill == 2 ? 0 : ~uint64_t{0};
-          std::memcpy(bytes + layout.d, &d, 2);
-          if (layout.m >= 0) std::memcpy(bytes + layout.m, &m, 2);
+          std::memcpy(bytes + record.d, &d, 2);
+          if (record.m >= 0) std::memcpy(bytes + record.m, &m, 2);
           CHECK(count_differences(t, bytes, t.block_size) == 0);
         }
       }
@@ -120,22 +114,10 @@ TEST_CASE("every extreme of the scales decodes as the slow decoder says") {
 }
 
 TEST_CASE("random legal bits decode as llama.cpp decodes them") {
-  // FNV-1a over the bits of 16384 decoded values (NaN as 0x7fc00000) of random(12), computed once by the decoders of
-  // llama.cpp (release v0.5.0, reference code of libggml-base).
-  struct Golden {
-    const char* type;
-    uint64_t hash;
-  };
-  const Golden goldens[] = {
-      {"Q4_0", 0xd7ff8cace3529169u},   {"Q4_1", 0x616d65f6f146e1bdu}, {"Q5_0", 0x90e8066cec783db1u},
-      {"Q5_1", 0xd8e3ded82ce37770u},   {"Q8_0", 0xe39899635246d8e0u}, {"Q2_K", 0xee41d9f12165c26cu},
-      {"Q3_K", 0x436c64c87de8ee97u},   {"Q4_K", 0x426562cbde57deb9u}, {"Q5_K", 0x96197fca7d0a4e89u},
-      {"Q6_K", 0x933d468b1523d286u},   {"Q8_K", 0x9a705b2ae88c9ac7u}, {"IQ4_NL", 0xfe4b1c558364cf1eu},
-      {"IQ4_XS", 0xfd2940233812b185u}, {"MXFP4", 0x9a5c408a17557a88u}};
-  CHECK(std::size(goldens) == quantized_types().size());
-  for (const Golden& golden : goldens) {
-    CAPTURE(golden.type);
-    const TypeTraits& t = *find_type(std::string_view(golden.type));
+  CHECK(std::size(test::kQuantRecords) == quantized_types().size());
+  for (const test::QuantRecord& record : test::kQuantRecords) {
+    CAPTURE(record.name);
+    const TypeTraits& t = *find_type(record.name);
     const int64_t n = 16384;
     test::Random random(12);
     std::vector<uint64_t> blocks = block_buffer(t, n);
@@ -147,28 +129,20 @@ TEST_CASE("random legal bits decode as llama.cpp decodes them") {
       const uint32_t bits = std::isnan(v) ? 0x7fc00000u : std::bit_cast<uint32_t>(v);
       for (int k = 0; k < 4; ++k) hash = (hash ^ ((bits >> (8 * k)) & 255)) * 0x100000001b3u;
     }
-    CHECK(hash == golden.hash);
+    CHECK(hash == record.decoded);
   }
 }
 
 TEST_CASE("error of a normal distribution, per type") {
-  // Root mean square error for variance 1, as it was when recorded.
-  struct Recorded {
-    const char* type;
-    double rmse;
-  };
-  const Recorded recorded[] = {{"F16", 0.0002084},  {"Q4_0", 0.08015},   {"Q4_1", 0.06914},  {"Q5_0", 0.03974},
-                               {"Q5_1", 0.03338},   {"Q8_0", 0.005056},  {"Q2_K", 0.27024},  {"Q3_K", 0.1438},
-                               {"Q4_K", 0.069506},  {"Q5_K", 0.034305},  {"Q6_K", 0.01637},  {"Q8_K", 0.006818},
-                               {"IQ4_NL", 0.07287}, {"IQ4_XS", 0.07352}, {"BF16", 0.001673}, {"MXFP4", 0.1117}};
-  CHECK(std::size(recorded) == quantized_types().size() + 2);
   test::Random random(13);
   const std::vector<float> x = random.normals(256 * 128);
-  for (const Recorded& r : recorded) {
-    CAPTURE(r.type);
-    const double error = rmse(x, encode_decode(*find_type(std::string_view(r.type)), x));
-    CHECK(error / r.rmse == doctest::Approx(1).epsilon(0.0005));
-  }
+  const auto check = [&](std::string_view name, double recorded) {
+    CAPTURE(name);
+    CHECK(rmse(x, encode_decode(*find_type(name), x)) / recorded == doctest::Approx(1).epsilon(0.0005));
+  };
+  for (const test::QuantRecord& record : test::kQuantRecords) check(record.name, record.rmse);
+  check("F16", 0.0002084);
+  check("BF16", 0.001673);
 }
 
 TEST_CASE("the error scales with the data, over the range of F16 scales") {
@@ -304,11 +278,15 @@ TEST_CASE("decoded values encode to themselves, nearly") {
 TEST_CASE("model files of every type hold sane values") {
   const auto folder = test::shared_dir("model files of every type hold sane values");
   if (!folder) return;
-  for (const char* name : {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl",
-                           "iq4_xs", "f16", "bf16", "mxfp4"}) {
+  std::vector<std::string> names = {"F16", "BF16"};
+  for (const test::QuantRecord& record : test::kQuantRecords) {
+    if (record.name != "Q8_K") names.emplace_back(record.name);  // no weights are stored in it
+  }
+  for (const std::string& name : names) {
     CAPTURE(name);
-    const bool experts = std::string_view(name) == "mxfp4";
-    const std::string file = experts ? "gpt-oss-mxfp4.gguf" : concat("quant-", name, ".gguf");
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string file = name == "MXFP4" ? "gpt-oss-mxfp4.gguf" : concat("quant-", lower, ".gguf");
     const auto gguf = GgufFile::open(*folder / "goldens" / "arch" / file);
     const TypeTraits& t = *find_type(std::string_view(name));
     int found = 0;

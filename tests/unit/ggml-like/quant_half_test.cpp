@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ggml-like/half.h"
-#include "tests/unit/ggml-like/quant_reference.h"
+#include "tests/support/quant_reference.h"
 
 using namespace infer;
 

@@ -1,5 +1,6 @@
-// Blocks of every quantized format taken apart bit by bit, from the byte offsets of the format definitions and without
-// the structs, tables or conversions of the library: what the library's decoders and dots are checked against.
+// What the tests know of each quantized format: a record of facts from elsewhere, and a decoder that takes blocks apart
+// bit by bit, from the byte offsets of the format definitions and without the structs, tables or conversions of the
+// library. The library's decoders, encoders and dots are checked against both.
 #pragma once
 
 #include <cmath>
@@ -35,6 +36,129 @@ class Random {
 
  private:
   uint64_t state_;
+};
+
+struct QuantRecord {
+  std::string_view name;
+  size_t bytes;  // of 256 values, by the bits per weight that the format is known for
+  int d, m;      // bytes in the block where its F16 scale and its F16 minimum lie; -1: it has none
+  // FNV-1a over the bits of 16384 values (NaN as 0x7fc00000) decoded from the bits of Random(12), computed once by the
+  // decoders of llama.cpp (release v0.5.0, reference code of libggml-base).
+  uint64_t decoded;
+  double rmse;  // of a normal distribution with variance 1, as it was when recorded
+  // Relative errors of llama.cpp's encoders (ggml_quantize_chunk of release v0.5.0) on make_rows() of each
+  // distribution, and the same with make_importance(), weighted by it. Zeros: the format has no encoder that searches.
+  double plain[5], weighted[5];
+
+  bool has_encoder() const { return plain[0] > 0; }
+};
+
+inline constexpr QuantRecord kQuantRecords[] = {
+    {"Q4_0",
+     144,
+     0,
+     -1,
+     0xd7ff8cace3529169u,
+     0.08015,
+     {0.08483, 0.10709, 0.11410, 0.14551, 0.12754},
+     {0.07085, 0.09176, 0.10097, 0.12497, 0.10881}},
+    {"Q4_1",
+     160,
+     0,
+     2,
+     0x616d65f6f146e1bdu,
+     0.06914,
+     {0.07758, 0.09132, 0.09270, 0.10979, 0.10197},
+     {0.05595, 0.06599, 0.06831, 0.07249, 0.07298}},
+    {"Q5_0",
+     176,
+     0,
+     -1,
+     0x90e8066cec783db1u,
+     0.03974,
+     {0.04217, 0.05328, 0.05696, 0.08761, 0.06447},
+     {0.03510, 0.04619, 0.05016, 0.07581, 0.05584}},
+    {"Q5_1",
+     192,
+     0,
+     2,
+     0xd8e3ded82ce37770u,
+     0.03338,
+     {0.03761, 0.04443, 0.04482, 0.05257, 0.04968},
+     {0.02705, 0.03201, 0.03296, 0.03579, 0.03491}},
+    {"Q8_0",
+     272,
+     0,
+     -1,
+     0xe39899635246d8e0u,
+     0.005056,
+     {0.00529, 0.00670, 0.00714, 0.01123, 0.00811},
+     {0.00521, 0.00655, 0.00705, 0.00987, 0.00764}},
+    {"Q2_K",
+     84,
+     80,
+     82,
+     0xee41d9f12165c26cu,
+     0.27024,
+     {0.29412, 0.34287, 0.34085, 0.24093, 0.37497},
+     {0.20081, 0.22433, 0.23195, 0.18990, 0.22898}},
+    {"Q3_K",
+     110,
+     108,
+     -1,
+     0x436c64c87de8ee97u,
+     0.1438,
+     {0.14978, 0.17589, 0.18239, 0.14691, 0.19438},
+     {0.11968, 0.14432, 0.15083, 0.12451, 0.15372}},
+    {"Q4_K",
+     144,
+     0,
+     2,
+     0x426562cbde57deb9u,
+     0.069506,
+     {0.07097, 0.08422, 0.08593, 0.09826, 0.09471},
+     {0.05702, 0.06772, 0.07073, 0.07550, 0.07530}},
+    {"Q5_K",
+     176,
+     0,
+     2,
+     0x96197fca7d0a4e89u,
+     0.034305,
+     {0.03586, 0.04274, 0.04351, 0.05061, 0.04818},
+     {0.02961, 0.03556, 0.03691, 0.03953, 0.03902}},
+    {"Q6_K",
+     210,
+     208,
+     -1,
+     0x933d468b1523d286u,
+     0.01637,
+     {0.01756, 0.02167, 0.02234, 0.03223, 0.02528},
+     {0.01446, 0.01855, 0.01935, 0.02676, 0.02122}},
+    {"Q8_K", 292, -1, -1, 0x9a705b2ae88c9ac7u, 0.006818, {}, {}},
+    {"IQ4_NL",
+     144,
+     0,
+     -1,
+     0xfe4b1c558364cf1eu,
+     0.07287,
+     {0.07564, 0.08766, 0.09214, 0.12066, 0.10033},
+     {0.06397, 0.07431, 0.07878, 0.09805, 0.08275}},
+    {"IQ4_XS",
+     136,
+     0,
+     -1,
+     0xfd2940233812b185u,
+     0.07352,
+     {0.07622, 0.08846, 0.09305, 0.12234, 0.10132},
+     {0.06484, 0.07545, 0.08055, 0.10137, 0.08418}},
+    {"MXFP4",
+     136,
+     -1,
+     -1,
+     0x9a5c408a17557a88u,
+     0.1117,
+     {0.11310, 0.12547, 0.12989, 0.16855, 0.14118},
+     {0.11364, 0.12744, 0.12969, 0.14194, 0.14089}},
 };
 
 inline double half_value(uint32_t bits) {
