@@ -30,10 +30,10 @@ void ModelMemory::allocate(const Plan& largest, std::span<const DeviceUse> uses)
   for (size_t d = 0; d < uses.size(); ++d) {
     if (uses[d].cache <= uses[d].memory.free) continue;
     const int64_t blocks = *std::max_element(placed_.options().n_blocks.begin(), placed_.options().n_blocks.end());
-    throw DeviceMemoryError(
-        *placed_.devices()[d],
-        concat("[memory] a context of ", blocks * kBlockTokens, " tokens needs ", bytes_text(uses[d].cache),
-               " of KV cache, ", uses[d].device, " has ", bytes_text(uses[d].memory.free), " free; choose a smaller -c"));
+    throw DeviceMemoryError(*placed_.devices()[d],
+                            concat("[memory] a context of ", blocks * kBlockTokens, " tokens needs ",
+                                   bytes_text(uses[d].cache), " of KV cache, ", uses[d].device, " has ",
+                                   bytes_text(uses[d].memory.free), " free; choose a smaller -c"));
   }
   for (int layer = 0; layer < placed_.model().n_layer(); ++layer) {
     const auto n = static_cast<size_t>(placed_.cache_blocks(layer));

@@ -17,11 +17,11 @@ namespace infer {
 
 struct RunnerOptions {
   std::shared_ptr<DeviceSet> devices;
-  PlacementOptions placement;                     // REQUIRES n_gpu_layers other than kAutoLayers
-  std::optional<DataType> key_type, value_type;   // of the KV cache; unset: that of the first device with layers
-  std::vector<int32_t> n_blocks;                  // KV blocks of each cache group of the model
-  StepCapacity capacity;                          // of the steps that will be run
-  bool strict_offload = false;                    // see PlanOptions::strict
+  PlacementOptions placement;                    // REQUIRES n_gpu_layers other than kAutoLayers
+  std::optional<DataType> key_type, value_type;  // of the KV cache; unset: that of the first device with layers
+  std::vector<int32_t> n_blocks;                 // KV blocks of each cache group of the model
+  StepCapacity capacity;                         // of the steps that will be run
+  bool strict_offload = false;                   // see PlanOptions::strict
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;
   Profile* profile = nullptr;  // see PlanOptions
@@ -42,8 +42,8 @@ class PlacedModel {
   const std::vector<Device*>& devices() const { return devices_; }  // [0] is the CPU
   Device& device_of_layer(int layer) const { return *devices_[static_cast<size_t>(placement_.of_layer(layer))]; }
 
-  size_t cache_block_bytes(int layer) const;   // on the layer's device
-  int64_t cache_blocks(int layer) const;       // of the layer's group
+  size_t cache_block_bytes(int layer) const;  // on the layer's device
+  int64_t cache_blocks(int layer) const;      // of the layer's group
 
  private:
   const std::shared_ptr<const Model> model_;

@@ -39,9 +39,8 @@ std::vector<std::unique_ptr<Buffer>> PlanCache::larger_arenas(const Bucket& buck
     Device& device = *placed_.devices()[d];
     const uint64_t free = device.memory().free;
     if (needed > free) {
-      throw DeviceMemoryError(device, concat("[memory] a step of ", bucket.tokens, " tokens needs ",
-                                             bytes_text(needed), ", ", device.name(), " has ", bytes_text(free),
-                                             " free"));
+      throw DeviceMemoryError(device, concat("[memory] a step of ", bucket.tokens, " tokens needs ", bytes_text(needed),
+                                             ", ", device.name(), " has ", bytes_text(free), " free"));
     }
     larger[d] = allocate_on(device, needed);
   }

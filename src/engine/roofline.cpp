@@ -30,8 +30,7 @@ Operations operations_of(const Model& model, int layer) {
     const Shape& shape = weight->desc.shape;
     if (shape.rank < 2) continue;
     const bool floats = traits(weight->desc.type).activation == ActivationFormat::kF32;
-    (floats ? sum.floats : sum.quantized) +=
-        2 * share_in_use(model, *weight) * static_cast<double>(shape.elements());
+    (floats ? sum.floats : sum.quantized) += 2 * share_in_use(model, *weight) * static_cast<double>(shape.elements());
   }
   return sum;
 }

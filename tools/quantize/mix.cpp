@@ -131,7 +131,7 @@ constexpr Conditions kFalcon = 1 << 2, kNotFalcon = 1 << 3;
 constexpr Conditions kSharedHeads = 1 << 4;  // four or more query heads per KV head
 constexpr Conditions kImportance = 1 << 5, kNoImportance = 1 << 6;
 constexpr Conditions kOddRow = 1 << 7;   // the base type's block does not divide the row
-constexpr Conditions kStacked = 1 << 8;  // matrices of experts, one behind the other
+constexpr Conditions kStacked = 1 << 8;  // more than one matrix, which is what the MXFP4 file type goes by
 
 struct Rule {
   Role role;
