@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <fstream>
 
 #include "ggml-like/error.h"
@@ -64,12 +65,45 @@ std::unique_ptr<Buffer> wrap_host(std::byte* data, size_t bytes) {
   return std::make_unique<WrappedBuffer>(data, bytes);
 }
 
-void Stream::run(uint64_t, std::span<BoundNode> nodes) {
-  for (BoundNode& node : nodes) node.record->launch(*node.prepared, node.launch, *this);
-}
-
 void Stream::parallel_for(int64_t n, const std::function<void(int64_t piece, int thread)>& body) {
   for (int64_t piece = 0; piece < n; ++piece) body(piece, 0);
+}
+
+class HostStream::NodeList final : public Segment {
+ public:
+  std::vector<Node> nodes;
+};
+
+std::unique_ptr<Segment> HostStream::compile(std::span<const BoundNode> nodes) {
+  auto list = std::make_unique<NodeList>();
+  list->nodes.reserve(nodes.size());
+  for (const BoundNode& node : nodes) list->nodes.push_back({node.record, node.prepared, {node.launch, &step_}});
+  return list;
+}
+
+void HostStream::run(Segment& segment) { run_nodes(static_cast<const NodeList&>(segment).nodes, step_); }
+
+void HostStream::run_nodes(std::span<const Node> nodes, const StepView&) {
+  for (const Node& node : nodes) node.record->launch(*node.prepared, node.launch, *this);
+}
+
+void HostStream::upload(Buffer& to, size_t offset, const void* from, size_t bytes) {
+  std::memcpy(to.host() + offset, from, bytes);
+}
+
+void HostStream::download(void* to, const Buffer& from, size_t offset, size_t bytes) {
+  std::memcpy(to, from.host() + offset, bytes);
+}
+
+void HostStream::copy(std::span<const CopyRange> ranges) {
+  for (const CopyRange& r : ranges) std::memcpy(r.to->host() + r.to_offset, r.from->host() + r.from_offset, r.bytes);
+}
+
+std::unique_ptr<Event> HostStream::record() {
+  class Done final : public Event {
+    void wait() const override {}
+  };
+  return std::make_unique<Done>();
 }
 
 size_t Device::cache_block_bytes(const CacheDesc& cache) const {

@@ -1,9 +1,17 @@
-// The seam between the tensor library and a backend. A backend is a Device (memory, streams) and one OpRecord for each
-// operation it implements; to write one, implement the classes below and name them in backends/registry.cpp.
+// The seam between the tensor library and a backend. A backend implements Device, Buffer, Stream, Event and Segment for
+// one kind of hardware, and one OpRecord for each operation it has; backends/registry.cpp names it. A device that
+// computes on the host uses HostStream, so that only its kernels are left to write.
 //
-// What crosses: tensor descriptors, buffers, plans' launches, step inputs, events, errors. Everything that can fail for
-// lack of memory or because of the device throws Error. Objects are used by one thread at a time; a Device may be
-// shared by several streams.
+// A plan (plan.h) uses a device like this:
+//   once per bucket  prepare() for every node; compile() for every run of consecutive nodes on the device: a segment
+//   once per step    upload() of the step's inputs, run() of the segments, copy() where values leave the device
+// Everything a segment is compiled from stays the same between steps: addresses, shapes, capacities. Counts, positions,
+// lengths and block tables are data, which kernels read from the step buffer. A segment can therefore be a Vulkan
+// command buffer or a CUDA graph.
+//
+// Anything that fails because of the device or for lack of memory throws Error. A stream and its segments are used by
+// one thread at a time; a device may have several streams. Buffers and streams must not outlive their device, nor
+// segments and events their stream.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +29,11 @@
 namespace infer {
 
 class Device;
+class Stream;
 
-// A piece of memory of a device. Freed by its destructor; must not outlive the device.
+// ---- Memory ----
+
+// A piece of memory: a device's own, or staging memory. The destructor waits for queued work that uses it.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -52,6 +63,8 @@ struct CacheRef {
   int64_t n_blocks = 0;
 };
 
+// ---- Operations ----
+
 // What an operation is asked to do, without memory: enough to decide support and to prepare.
 struct OpDesc {
   Op op;
@@ -73,61 +86,99 @@ class Prepared {
   size_t scratch_bytes = 0;  // memory the launch needs; the plan provides it, aligned to 64, shared between nodes
 };
 
-// One execution of one node. Rows beyond the step's counts are padding: they may hold anything and must not be written.
+// A node and the memory it works on. The first dimension of a shape is a capacity, the plan's bucket. How many rows
+// hold data is in the step buffer; the other rows are padding, which may hold anything and must not be written.
 struct Launch {
   OpDesc op;
   std::span<const TensorRef> inputs;
   std::span<const TensorRef> outputs;
   CacheRef cache;
-  TensorRef scratch;       // buffer and offset only
-  const StepInputs* step;  // host side
-  Buffer* step_buffer;     // the same on the device, null for host devices
+  TensorRef scratch;                        // buffer and offset only
+  const StepLayout* step_layout = nullptr;  // of the step buffer
+  Buffer* step_buffer = nullptr;            // the step's inputs in the device's memory; null on host devices
 
   template <typename P>
   const P& param() const {
     return op.param<P>();
   }
+};
+
+// A launch of a kernel that runs on the host. Only these can read the counts of the step.
+struct HostLaunch : Launch {
+  const StepView* step = nullptr;
   // Rows that hold data in a tensor of this launch.
   int64_t rows(const TensorRef& t) const { return step->row_count(t.desc->rows, t.desc->shape[0]); }
 };
-
-class Stream;
 
 // One operation of one backend.
 struct OpRecord {
   Op op;
   bool (*supports)(const OpDesc& op, const Device& device);
   std::unique_ptr<Prepared> (*prepare)(const OpDesc& op, Device& device);
+  // Called by the backend's own streams, when a segment is compiled or, by HostStream, each time it runs.
   void (*launch)(const Prepared& prepared, const Launch& launch, Stream& stream);
 };
 
-class Event {
- public:
-  virtual ~Event() = default;
-};
+// OpRecord::launch for a host kernel. REQUIRES that only a HostStream launches it.
+template <void (*kKernel)(const Prepared&, const HostLaunch&, Stream&)>
+void launch_on_host(const Prepared& prepared, const Launch& launch, Stream& stream) {
+  kKernel(prepared, static_cast<const HostLaunch&>(launch), stream);
+}
 
 // A node of a segment, bound to memory.
 struct BoundNode {
   const OpRecord* record = nullptr;
-  Prepared* prepared = nullptr;
+  const Prepared* prepared = nullptr;
   Launch launch;
-  int node = -1;  // index in the graph
 };
 
-// An ordered queue of work. Host devices may do the work inside the call.
+// ---- Work ----
+
+// Nodes compiled for one stream. May be destroyed while it runs: the destructor waits.
+class Segment {
+ public:
+  virtual ~Segment() = default;
+};
+
+// A place in a stream's queue.
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual void wait() const = 0;  // the host waits until all work before the event is done
+};
+
+// Bytes to be copied. No two ranges of one call overlap where one of them is written.
+struct CopyRange {
+  Buffer* to = nullptr;
+  size_t to_offset = 0;  // bytes, as below
+  const Buffer* from = nullptr;
+  size_t from_offset = 0;
+  size_t bytes = 0;
+};
+
+// An ordered queue of work; each piece sees what the pieces before it wrote. The host waits only where it says so
+// below.
 class Stream {
  public:
   virtual ~Stream() = default;
-  // `from` is read before upload() returns; the bytes arrive in their turn, after the work that was queued before.
+
+  // Compiles nodes that run in this order. `nodes` may go away after the call; what they point to outlives the segment.
+  virtual std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) = 0;
+  // Queues a segment. It may be queued again before it is done.
+  virtual void run(Segment& segment) = 0;
+
+  // Copies from any host memory, which is read before upload() returns; the bytes travel through pinned memory of the
+  // stream's own. The host waits for earlier uploads only when tens of megabytes of them are queued.
   virtual void upload(Buffer& to, size_t offset, const void* from, size_t bytes) = 0;
-  virtual void download(void* to, const Buffer& from, size_t offset,
-                        size_t bytes) = 0;  // `to` is valid after synchronize()
+  // Copies to any host memory, whose content is valid after synchronize().
+  virtual void download(void* to, const Buffer& from, size_t offset, size_t bytes) = 0;
+  // Copies within the device's memory, to its staging memory, and from devices that it can_copy_from(), all ranges as
+  // one transfer. Staging memory may be read after waiting for a later event, or after synchronize().
+  virtual void copy(std::span<const CopyRange> ranges) = 0;
+
   virtual std::unique_ptr<Event> record() = 0;
-  virtual void wait(const Event& event) = 0;
-  virtual void synchronize() = 0;
-  // Runs the nodes of one segment in order. A backend may record them on the first call with `segment_key` and replay
-  // the recording later: everything that changes between steps is in the step inputs.
-  virtual void run(uint64_t segment_key, std::span<BoundNode> nodes);
+  virtual void wait(const Event& event) = 0;  // work queued from now on starts after the event of another stream
+  virtual void synchronize() = 0;             // the host waits until everything queued is done
 
   // Threads of the host that work for the stream, between its runs also for whoever owns it; 1: the caller alone.
   virtual int n_threads() const { return 1; }
@@ -135,6 +186,37 @@ class Stream {
   // when all are done; the first exception is thrown again here. Not during run().
   virtual void parallel_for(int64_t n, const std::function<void(int64_t piece, int thread)>& body);
 };
+
+// A stream of a host device. Every call does its work before it returns, so there is nothing to wait for.
+class HostStream : public Stream {
+ public:
+  // The step that run() is about to run. REQUIRED before run(); what it points to must outlive that run.
+  void set_step(const StepView& step) { step_ = step; }
+
+  std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) override;
+  void run(Segment& segment) override;
+  void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override;
+  void download(void* to, const Buffer& from, size_t offset, size_t bytes) override;
+  void copy(std::span<const CopyRange> ranges) override;
+  std::unique_ptr<Event> record() override;
+  void wait(const Event& event) override { event.wait(); }
+  void synchronize() override {}
+
+ protected:
+  struct Node {
+    const OpRecord* record;
+    const Prepared* prepared;
+    HostLaunch launch;
+  };
+  // Launches the nodes of a segment in order.
+  virtual void run_nodes(std::span<const Node> nodes, const StepView& step);
+
+ private:
+  class NodeList;
+  StepView step_;
+};
+
+// ---- Devices ----
 
 struct DeviceMemory {
   uint64_t total = 0;  // bytes
@@ -154,9 +236,15 @@ class Device {
   virtual std::string name() const = 0;         // "cpu", "ref", "cuda0"
   virtual std::string description() const = 0;  // for people: model of the processor, instruction set
   virtual DeviceMemory memory() const = 0;
-  // The memory of host devices is addressed directly, and their weights are used where the file is mapped.
+  // Whether it computes on the host. Then its streams are HostStreams, its kernels take a HostLaunch, and weights are
+  // used directly from the mapped file.
   virtual bool is_host() const = 0;
   virtual std::unique_ptr<Buffer> allocate(size_t bytes) = 0;  // 64-byte aligned; Error(kOutOfMemory)
+  // Pinned memory of the host that the device's streams copy to; mapped as long as it lives, 64-byte aligned.
+  // Error(kOutOfMemory).
+  virtual std::unique_ptr<Buffer> allocate_staging(size_t bytes) = 0;
+  // Whether this device's streams can copy from the memory of `other`.
+  virtual bool can_copy_from(const Device& other) const { return &other == this; }
   virtual std::unique_ptr<Stream> create_stream() = 0;
   virtual std::span<const OpRecord> operations() const = 0;
   // Bytes of one block of one layer, in the backend's own layout.

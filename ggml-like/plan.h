@@ -1,14 +1,20 @@
 // A plan turns a graph into something that runs: every node gets a device, values that cross devices get copies, and
 // activations get places in one arena per device by liveness. The result is a list of segments (runs of nodes on one
-// device) with copies between them. A plan is made once per bucket and device map and run for many steps.
+// device) with borders between them. A plan is made once per bucket and device map and run for many steps.
 //
-// Ownership: the plan owns the graph, prepared kernels and bookkeeping; devices, streams, arenas, weights and caches
-// belong to the caller and outlive it. One thread at a time.
+// The host waits for a device only where values leave it: at a border to the host, at a border to a device that cannot
+// copy from it, and at the end of a step for the outputs. Each is one wait, however many values there are. The step's
+// inputs and borders from the host to a device cost none.
+//
+// Ownership: the plan owns the graph, prepared kernels, segments and bookkeeping; devices, streams, arenas, staging
+// memory, weights and caches belong to the caller and outlive it. One thread at a time.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,18 +24,18 @@
 
 namespace infer {
 
-// Called after the node that produces a named value has run: the value's rows that hold data, in host memory.
+// Called when the node that produces a named value has run, with the rows that hold data, in host memory.
 struct Observer {
   std::string value_name;
-  std::function<void(const TensorDesc& desc, const float* data, int64_t rows, const StepInputs& step)> callback;
+  std::function<void(const TensorDesc& desc, const float* data, int64_t rows, const StepView& step)> callback;
 };
 
-// What a product with a weight is about to multiply, in host memory: for importance matrices.
+// The activations that a matmul has multiplied with a weight, in host memory; for importance matrices.
 struct ProductInput {
   const Weight& weight;
   int64_t row_size = 0;
   std::span<const float> values;  // [tokens, row_size], or [tokens * n_used, row_size] where each expert has its own
-  // Of products with experts: which ones each token uses, [tokens, n_used]; else empty.
+  // The experts that each token uses, [tokens, n_used]; empty for a matmul without experts.
   std::span<const int32_t> experts;
   int n_used = 0;
 
@@ -41,15 +47,25 @@ struct BufferPlace {
   size_t offset = 0;  // bytes
 };
 
+// What a plan runs with on one device. Plans that do not run at the same time may share it.
+struct PlanBinding {
+  Stream* stream = nullptr;
+  Buffer* arena = nullptr;  // at least Plan::arena_bytes(); may be null where that is 0
+  // Null on host devices:
+  Buffer* step = nullptr;     // for the step's inputs, StepLayout::bytes()
+  Buffer* staging = nullptr;  // of Device::allocate_staging(), at least Plan::staging_bytes(); may be null where the
+                              // host addresses the arena
+};
+
 struct PlanOptions {
   std::vector<Device*> devices;                // [0] is the host device that takes what others cannot do
   std::function<int(int layer)> layer_device;  // index into devices; also called with kInputLayer and kOutputLayer
   std::function<CacheRef(int layer)> cache;    // where the layer's keys and values lie; may be called again by bind()
   std::function<int(const Weight& weight)> weight_device;  // index into devices; null: Weight::device
-  // Where a weight lies on a device that is no host device, asked by bind(). Null: Weight::device_buffer.
+  // Where a weight lies on a device other than the host, asked by bind(). Null: Weight::device_buffer.
   std::function<BufferPlace(const Weight& weight, int device)> weight;
   std::vector<Observer> observers;
-  std::function<void(const ProductInput& input)> product_observer;  // called for every product after it has run
+  std::function<void(const ProductInput& input)> product_observer;  // called when a matmul has run
   Profile* profile = nullptr;  // gets the time of every node; null: none is measured
   bool strict = false;         // a missing kernel is Error(kUnsupported) instead of a fallback
 };
@@ -71,11 +87,11 @@ class Plan {
   Plan& operator=(const Plan&) = delete;
 
   struct Step {
-    enum class Kind { kSegment, kCopy, kObserve, kObserveProduct } kind;
-    int device = 0;                 // kSegment: where; kCopy: to; kObserve: where the value lies
-    int from_device = 0;            // kCopy
+    enum class Kind { kSegment, kBorder, kObserve, kObserveProduct } kind;
+    int device = 0;                 // kSegment: where; kBorder: to; kObserve: where the value lies
+    int from_device = 0;            // kBorder
     int first_node = 0, count = 0;  // kSegment: range of bound nodes; kObserveProduct: the node
-    ValueId value = kNoValue;       // kCopy, kObserve
+    std::vector<ValueId> values;    // kBorder: all that cross here; kObserve: the one
     int observer = 0;               // kObserve
   };
 
@@ -91,21 +107,22 @@ class Plan {
   // Bytes of activations and scratch on a device.
   size_t arena_bytes(int device) const { return arena_bytes_[device]; }
 
-  // Gives the plan its memory: one arena per device, each at least arena_bytes(); REQUIRED before run(). May be called
-  // again with other arenas.
-  void bind(std::span<Buffer* const> arenas);
+  // Bytes of staging memory that a device needs for its largest transfer to the host: a border's values, or the
+  // outputs.
+  size_t staging_bytes(int device) const { return staging_bytes_[device]; }
 
-  // Runs one step. `streams` has one stream per device, `step_buffers` a place for the step's inputs on each device
-  // that is no host device (null for host devices), where run() brings them. On return all outputs are complete. After
-  // a step without outputs a device of its own memory may still be at work, while the host goes on with the next step;
-  // a run waits for the one before when it first comes to a device, and whatever is downloaded is complete. Throws what
-  // kernels throw.
-  void run(const StepInputs& step, std::span<Stream* const> streams, std::span<Buffer* const> step_buffers);
+  // Gives the plan what it runs with, one binding per device; REQUIRED before run(). May be called again with other
+  // memory. A segment is compiled when it first runs.
+  void bind(std::span<const PlanBinding> devices, const StepLayout& layout);
 
-  // A value marked as output: where it lies after run().
+  // Runs one step, whose layout is the one the plan is bound to. Its outputs are complete on return; a device may still
+  // work on what no output needs. A plan has at most two steps queued on a device. Throws what kernels throw.
+  void run(const StepInputs& step);
+
+  // A value marked as output: its place on its device, and after run() its rows that hold data in host memory, with the
+  // same row stride. Valid until the next run of a plan that is bound to the same memory.
   TensorRef output(ValueId value) const;
-  // Copies the rows of an output that hold data to host memory.
-  void read_output(ValueId value, const StepInputs& step, std::span<Stream* const> streams, void* to) const;
+  const std::byte* output_rows(ValueId value) const;
 
  private:
   struct Place;      // of one root value on one device
@@ -118,14 +135,23 @@ class Plan {
   int cheapest_device(const Node& node, const OpDesc& desc, int layer_device) const;
   void add_fallback(const Node& node, DataType type, const std::string& device);
   void build_steps();
+  void place(ValueId root, int device, int first, int last);
+  void bring(ValueId root, int device, int node);
+  void add_observers(int node);
   void lay_out();
-  int place_index(ValueId root, int device) const;
+  void lay_out_staging();
+  int device_of_value(ValueId value) const { return node_device_[graph_.value(graph_.root(value)).producer]; }
   TensorRef reference(ValueId value, int device) const;
-  void run_profiled(const Step& s, const StepInputs& step, Stream& stream);
-  void copy_profiled(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
-  void copy_value(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
-  void observe(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
-  void observe_product(const Step& step, const StepInputs& inputs, std::span<Stream* const> streams);
+  void bind_node(int node, const StepLayout& layout);
+
+  void start(const StepInputs& step);
+  void run_segment(size_t index, const Step& s, const StepView& step);
+  void cross(const Step& s, const StepView& step);
+  void cross_profiled(const Step& s, const StepView& step);
+  void observe(const Step& s, const StepView& step);
+  void observe_product(const Step& s, const StepView& step);
+  void finish(const StepView& step);
+  bool stages(int device) const;
 
   Graph graph_;
   PlanOptions options_;
@@ -134,13 +160,21 @@ class Plan {
   std::vector<Place> places_;
   std::vector<std::vector<int>> place_of_;  // [device][root value] -> place, -1 when not there
   std::vector<std::unique_ptr<NodeState>> states_;
-  std::vector<BoundNode> bound_;  // in execution order = node order
-  std::vector<size_t> arena_bytes_, scratch_at_;
-  std::vector<Buffer*> arenas_;
-  std::vector<std::unique_ptr<Buffer>> host_weights_;  // views of mapped weights
-  std::vector<Buffer*> weight_buffer_;                 // by value, host side
+  std::vector<size_t> arena_bytes_, scratch_at_, staging_bytes_;  // by device
+  std::vector<size_t> output_at_;                                 // in staging memory, by marked output
+  std::vector<std::unique_ptr<Buffer>> host_weights_;             // views of mapped weights
+  std::vector<Buffer*> weight_buffer_;                            // by value, host side
   std::vector<Fallback> fallbacks_;
-  std::vector<std::byte> staging_;  // of a copy between two devices of their own memory
+
+  // From bind() on.
+  std::vector<PlanBinding> bindings_;
+  std::optional<StepLayout> layout_;
+  std::vector<BoundNode> bound_;                    // in execution order = node order
+  std::vector<std::unique_ptr<Segment>> segments_;  // by step, with a profile by node; null until it first runs
+  std::vector<CopyRange> ranges_;                   // of the border at hand
+  // By device: the ends of the last two steps, in turn; null where a step was waited for.
+  std::vector<std::array<std::unique_ptr<Event>, 2>> ends_;
+  size_t turn_ = 0;
 };
 
 }  // namespace infer

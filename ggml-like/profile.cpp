@@ -15,7 +15,7 @@ void count_product(ProfileLine& line, const TensorDesc& weight, int64_t pairs) {
 }
 
 // Every token reads the positions up to its own; those of a sequence share what they read.
-void count_attention(ProfileLine& line, const Node& node, const TensorDesc& query, const StepInputs& step) {
+void count_attention(ProfileLine& line, const Node& node, const TensorDesc& query, const StepView& step) {
   const CacheDesc& c = node.cache;
   const auto bytes_of = [](DataType type, int dim) {
     return static_cast<double>(dim) / traits(type).block_size * static_cast<double>(traits(type).type_size);
@@ -34,7 +34,7 @@ void count_attention(ProfileLine& line, const Node& node, const TensorDesc& quer
 
 }  // namespace
 
-void Profile::add(const Graph& graph, const Node& node, const StepInputs& step, double seconds) {
+void Profile::add(const Graph& graph, const Node& node, const StepView& step, double seconds) {
   const bool product = node.op == Op::kMatMul || node.op == Op::kMatMulExperts;
   const ValueId first = node.inputs.empty() || node.inputs[0] == kNoValue ? node.outputs[0] : node.inputs[0];
   const TensorDesc& x = graph.value(first).desc;
@@ -59,8 +59,8 @@ void Profile::add(const Graph& graph, const Node& node, const StepInputs& step, 
   }
 }
 
-void Profile::add_copy(int64_t bytes, double seconds) {
-  ++copies_.calls;
+void Profile::add_copies(int64_t values, int64_t bytes, double seconds) {
+  copies_.calls += values;
   copies_.bytes += bytes;
   copies_.seconds += seconds;
 }

@@ -34,9 +34,9 @@ struct ProfileCopies {
 
 class Profile {
  public:
-  void add(const Graph& graph, const Node& node, const StepInputs& step, double seconds);
+  void add(const Graph& graph, const Node& node, const StepView& step, double seconds);
   void add(const Profile& other);
-  void add_copy(int64_t bytes, double seconds);
+  void add_copies(int64_t values, int64_t bytes, double seconds);
   void clear() { *this = {}; }
   std::vector<ProfileLine> lines() const;  // the most expensive first
   double seconds() const;                  // of all lines

@@ -21,23 +21,42 @@ struct StepCapacity {
   int groups = 1;
   int blocks_per_sequence = 0;  // length of a row of a block table
   int logits = 0;               // outputs with logits; 0: all
+  bool operator==(const StepCapacity&) const = default;
 };
 
-// Owned by whoever builds the steps; kernels read it. The tokens of one sequence are consecutive rows with consecutive
-// positions. A token at position p of sequence s has its keys in slot p % kBlockTokens of block
-// block_table(group)[s][p / kBlockTokens].
-class StepInputs {
+// Where the arrays of a step lie in its buffer, in int32 from the start: n_tokens, n_outputs, n_sequences, n_logits,
+// then the arrays below in this order. It follows from the capacities, so kernels may build it into what they compile.
+struct StepLayout {
+  explicit StepLayout(const StepCapacity& capacity);
+
+  StepCapacity capacity;   // `logits` is never 0 because of "all"
+  size_t tokens_at;        // [tokens]
+  size_t positions_at;     // [tokens]
+  size_t sequences_at;     // [tokens]: index of each token's sequence
+  size_t output_rows_at;   // [outputs]
+  size_t lengths_at;       // [sequences]
+  size_t tables_begin_at;  // [groups, sequences, blocks_per_sequence]
+
+  size_t tables_at(int group) const {
+    return tables_begin_at + static_cast<size_t>(group) * capacity.sequences * capacity.blocks_per_sequence;
+  }
+  uint64_t bytes() const { return sizeof(int32_t) * tables_at(capacity.groups); }
+  bool operator==(const StepLayout&) const = default;
+};
+
+// Reads a step in memory that the host addresses. Copies nothing; layout and memory must outlive it.
+//
+// The tokens of one sequence are consecutive rows with consecutive positions. A token at position p of sequence s has
+// its keys in slot p % kBlockTokens of block block_table(group, s)[p / kBlockTokens].
+class StepView {
  public:
-  explicit StepInputs(const StepCapacity& capacity);
-  static uint64_t bytes(const StepCapacity& capacity);  // of raw()
+  StepView() = default;  // of nothing
+  StepView(const StepLayout& layout, const int32_t* data) : layout_(&layout), data_(data) {}
 
-  void clear();  // no tokens, outputs or sequences
-
-  const StepCapacity& capacity() const { return capacity_; }
-  int n_tokens() const { return buffer_[0]; }
-  int n_outputs() const { return buffer_[1]; }
-  int n_sequences() const { return buffer_[2]; }
-  int n_logits() const { return buffer_[3]; }
+  int n_tokens() const { return data_[0]; }
+  int n_outputs() const { return data_[1]; }
+  int n_sequences() const { return data_[2]; }
+  int n_logits() const { return data_[3]; }
   // Rows that hold data in a tensor of the given kind; `fixed` is returned for kFixed.
   int64_t row_count(RowKind kind, int64_t fixed) const {
     switch (kind) {
@@ -52,24 +71,38 @@ class StepInputs {
     }
     return fixed;
   }
-
-  std::span<const int32_t> tokens() const { return {buffer_.data() + tokens_at_, static_cast<size_t>(n_tokens())}; }
-  std::span<const int32_t> positions() const {
-    return {buffer_.data() + positions_at_, static_cast<size_t>(n_tokens())};
-  }
-  std::span<const int32_t> sequences() const {
-    return {buffer_.data() + sequences_at_, static_cast<size_t>(n_tokens())};
-  }
-  std::span<const int32_t> output_rows() const {
-    return {buffer_.data() + outputs_at_, static_cast<size_t>(n_outputs())};
-  }
+  std::span<const int32_t> tokens() const { return array(layout_->tokens_at, n_tokens()); }
+  std::span<const int32_t> positions() const { return array(layout_->positions_at, n_tokens()); }
+  std::span<const int32_t> sequences() const { return array(layout_->sequences_at, n_tokens()); }
+  std::span<const int32_t> output_rows() const { return array(layout_->output_rows_at, n_outputs()); }
   // Tokens of the sequence that are computed once this step is done (positions 0 .. length - 1).
-  int sequence_length(int sequence) const { return buffer_[lengths_at_ + sequence]; }
+  int sequence_length(int sequence) const { return data_[layout_->lengths_at + static_cast<size_t>(sequence)]; }
   std::span<const int32_t> block_table(int group, int sequence) const {
-    return {buffer_.data() + tables_at_ +
-                (static_cast<size_t>(group) * capacity_.sequences + sequence) * capacity_.blocks_per_sequence,
-            static_cast<size_t>(capacity_.blocks_per_sequence)};
+    const int length = layout_->capacity.blocks_per_sequence;
+    return array(layout_->tables_at(group) + static_cast<size_t>(sequence) * length, length);
   }
+
+ private:
+  std::span<const int32_t> array(size_t at, int n) const { return {data_ + at, static_cast<size_t>(n)}; }
+
+  const StepLayout* layout_ = nullptr;
+  const int32_t* data_ = nullptr;
+};
+
+// Builds steps of one capacity, one after the other.
+class StepInputs {
+ public:
+  explicit StepInputs(const StepCapacity& capacity);
+
+  void clear();  // no tokens, outputs or sequences
+
+  const StepLayout& layout() const { return layout_; }
+  const StepCapacity& capacity() const { return layout_.capacity; }
+  StepView view() const { return {layout_, buffer_.data()}; }
+  int n_tokens() const { return view().n_tokens(); }
+  int n_outputs() const { return view().n_outputs(); }
+  int n_sequences() const { return view().n_sequences(); }
+  int n_logits() const { return view().n_logits(); }
 
   // Appends a sequence with one table per group (each at most blocks_per_sequence long; missing entries become -1)
   // and returns its index. Throws Error(kInvalidArgument) when a capacity is exceeded, as does add_token.
@@ -79,22 +112,11 @@ class StepInputs {
   // Asks for the hidden state of a row without its logits. Throws as add_token does.
   void add_hidden_output(int row);
 
-  // The whole buffer, for upload: n_tokens, n_outputs, n_sequences, n_logits, then the arrays and tables.
+  // The whole buffer, layout().bytes() long, for upload.
   std::span<const int32_t> raw() const { return buffer_; }
-  // Where they begin in raw(), for kernels; the same for all steps of one capacity.
-  size_t tokens_offset() const { return tokens_at_; }
-  size_t positions_offset() const { return positions_at_; }
-  size_t sequences_offset() const { return sequences_at_; }
-  size_t outputs_offset() const { return outputs_at_; }
-  size_t lengths_offset() const { return lengths_at_; }
-  // Of the tables of a group, [sequences, blocks_per_sequence].
-  size_t tables_offset(int group) const {
-    return tables_at_ + static_cast<size_t>(group) * capacity_.sequences * capacity_.blocks_per_sequence;
-  }
 
  private:
-  StepCapacity capacity_;
-  size_t tokens_at_, positions_at_, sequences_at_, outputs_at_, lengths_at_, tables_at_;
+  StepLayout layout_;
   std::vector<int32_t> buffer_;
 };
 

@@ -25,8 +25,9 @@ class DeviceImpl final : public BlasDevice {
   DeviceImpl(std::unique_ptr<Device> wrapped, const BlasOptions& options)
       : wrapped_(std::move(wrapped)), options_(options), library_(open_openblas()) {
     for (const OpRecord& record : wrapped_->operations()) {
-      if (record.op == Op::kMatMul) records_.push_back({record.op, wrapped_supports, prepare_matmul, matmul});
-      else records_.push_back({record.op, wrapped_supports, prepare, launch_wrapped});
+      if (record.op == Op::kMatMul)
+        records_.push_back({record.op, wrapped_supports, prepare_matmul, launch_on_host<matmul>});
+      else records_.push_back({record.op, wrapped_supports, prepare, launch_on_host<launch_wrapped>});
     }
   }
   std::string name() const override { return wrapped_->name(); }
@@ -34,6 +35,7 @@ class DeviceImpl final : public BlasDevice {
   DeviceMemory memory() const override { return wrapped_->memory(); }
   bool is_host() const override { return true; }
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return wrapped_->allocate(bytes); }
+  std::unique_ptr<Buffer> allocate_staging(size_t bytes) override { return wrapped_->allocate_staging(bytes); }
   std::unique_ptr<Stream> create_stream() override { return wrapped_->create_stream(); }
   std::span<const OpRecord> operations() const override { return records_; }
   size_t cache_block_bytes(const CacheDesc& cache) const override { return wrapped_->cache_block_bytes(cache); }
@@ -60,7 +62,7 @@ void prepare_wrapped(const OpDesc& op, const BlasDevice& device, WrappedNode& no
   node.scratch_bytes = node.prepared->scratch_bytes;
 }
 
-void launch_wrapped(const Prepared& node, const Launch& launch, Stream& stream) {
+void launch_wrapped(const Prepared& node, const HostLaunch& launch, Stream& stream) {
   const auto& wrapped = static_cast<const WrappedNode&>(node);
   wrapped.record->launch(*wrapped.prepared, launch, stream);
 }

@@ -20,9 +20,9 @@ struct WrappedNode : Prepared {
 };
 // REQUIRES that the wrapped device supports the operation.
 void prepare_wrapped(const OpDesc& op, const BlasDevice& device, WrappedNode& node);
-void launch_wrapped(const Prepared& node, const Launch& launch, Stream& stream);
+void launch_wrapped(const Prepared& node, const HostLaunch& launch, Stream& stream);
 
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device);
-void matmul(const Prepared& prepared, const Launch& launch, Stream& stream);
+void matmul(const Prepared& prepared, const HostLaunch& launch, Stream& stream);
 
 }  // namespace infer::blas

@@ -28,7 +28,7 @@ size_t panel_bytes(const TensorDesc& weight) {
   return static_cast<size_t>(std::min(kPanelRows, weight.shape[0]) * weight.shape[1]) * sizeof(float);
 }
 
-void multiply(const MatMulNode& node, const Launch& launch, int64_t rows) {
+void multiply(const MatMulNode& node, const HostLaunch& launch, int64_t rows) {
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &out = launch.outputs[0];
   const int64_t n = w.desc->shape[0], k = w.desc->shape[1];
   node.library->set_num_threads(node.n_threads);
@@ -61,7 +61,7 @@ std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
   return node;
 }
 
-void matmul(const Prepared& prepared, const Launch& launch, Stream& stream) {
+void matmul(const Prepared& prepared, const HostLaunch& launch, Stream& stream) {
   const auto& node = static_cast<const MatMulNode&>(prepared);
   const int64_t rows = launch.rows(launch.inputs[0]);
   if (!node.library || rows < node.min_rows) return launch_wrapped(prepared, launch, stream);

@@ -86,10 +86,10 @@ bool supports_attention(const OpDesc& op, const Device&) {
   return can_store(op.cache->key_type, op.cache->key_dim) && can_store(op.cache->value_type, op.cache->value_dim);
 }
 
-void kv_store(const Prepared&, const Launch& launch, Stream& stream) {
+void kv_store(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const CacheDesc& c = *launch.cache.desc;
   const TensorRef &k = launch.inputs[0], &v = launch.inputs[1];
-  const StepInputs& step = *launch.step;
+  const StepView& step = *launch.step;
   const BlockLayout layout(c);
   parallel_ranges(cpu(stream), step.n_tokens(), 8, [&](int64_t begin, int64_t end, int) {
     std::vector<uint8_t> row(row_bytes(c.key_type, c.key_dim));
@@ -115,12 +115,12 @@ std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& devi
 }
 
 // One piece is a KV head with up to kQueries consecutive tokens of one sequence.
-void paged_attention(const Prepared&, const Launch& launch, Stream& stream) {
+void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) {
   constexpr int kQueries = 8;
   const AttentionParams& params = launch.param<AttentionParams>();
   const CacheDesc& c = *launch.cache.desc;
   const TensorRef &q = launch.inputs[0], &sinks = launch.inputs[1], &out = launch.outputs[0];
-  const StepInputs& step = *launch.step;
+  const StepView& step = *launch.step;
   const BlockLayout layout(c);
   const int n_head = static_cast<int>(q.desc->shape[1]), heads = n_head / c.n_kv_head;
   const size_t per_thread = scratch_floats(c);

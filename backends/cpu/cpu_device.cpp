@@ -23,24 +23,24 @@ bool supports_embed(const OpDesc& op, const Device&) { return traits(op.inputs[0
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
 
 constexpr std::array kRecords = {
-    OpRecord{Op::kEmbed, supports_embed, nothing_to_prepare, embed},
-    OpRecord{Op::kSelectRows, supports_any, nothing_to_prepare, select_rows},
-    OpRecord{Op::kMatMul, supports_matmul, prepare_matmul, matmul},
-    OpRecord{Op::kMatMulExperts, supports_matmul, prepare_matmul_experts, matmul_experts},
-    OpRecord{Op::kRmsNorm, supports_any, nothing_to_prepare, rms_norm},
-    OpRecord{Op::kLayerNorm, supports_any, nothing_to_prepare, layer_norm},
-    OpRecord{Op::kAdd, supports_any, nothing_to_prepare, add},
-    OpRecord{Op::kMul, supports_any, nothing_to_prepare, mul},
-    OpRecord{Op::kScale, supports_any, nothing_to_prepare, scale},
-    OpRecord{Op::kUnary, supports_any, nothing_to_prepare, unary},
-    OpRecord{Op::kGatedActivation, supports_any, nothing_to_prepare, gated_activation},
-    OpRecord{Op::kRopeTable, supports_any, prepare_rope_table, rope_table},
-    OpRecord{Op::kRope, supports_any, nothing_to_prepare, rope},
-    OpRecord{Op::kKvStore, supports_attention, nothing_to_prepare, kv_store},
-    OpRecord{Op::kPagedAttention, supports_attention, prepare_paged_attention, paged_attention},
-    OpRecord{Op::kMoeRoute, supports_any, nothing_to_prepare, moe_route},
-    OpRecord{Op::kMoeCombine, supports_any, nothing_to_prepare, moe_combine},
-    OpRecord{Op::kTopK, supports_any, nothing_to_prepare, top_k},
+    OpRecord{Op::kEmbed, supports_embed, nothing_to_prepare, launch_on_host<embed>},
+    OpRecord{Op::kSelectRows, supports_any, nothing_to_prepare, launch_on_host<select_rows>},
+    OpRecord{Op::kMatMul, supports_matmul, prepare_matmul, launch_on_host<matmul>},
+    OpRecord{Op::kMatMulExperts, supports_matmul, prepare_matmul_experts, launch_on_host<matmul_experts>},
+    OpRecord{Op::kRmsNorm, supports_any, nothing_to_prepare, launch_on_host<rms_norm>},
+    OpRecord{Op::kLayerNorm, supports_any, nothing_to_prepare, launch_on_host<layer_norm>},
+    OpRecord{Op::kAdd, supports_any, nothing_to_prepare, launch_on_host<add>},
+    OpRecord{Op::kMul, supports_any, nothing_to_prepare, launch_on_host<mul>},
+    OpRecord{Op::kScale, supports_any, nothing_to_prepare, launch_on_host<scale>},
+    OpRecord{Op::kUnary, supports_any, nothing_to_prepare, launch_on_host<unary>},
+    OpRecord{Op::kGatedActivation, supports_any, nothing_to_prepare, launch_on_host<gated_activation>},
+    OpRecord{Op::kRopeTable, supports_any, prepare_rope_table, launch_on_host<rope_table>},
+    OpRecord{Op::kRope, supports_any, nothing_to_prepare, launch_on_host<rope>},
+    OpRecord{Op::kKvStore, supports_attention, nothing_to_prepare, launch_on_host<kv_store>},
+    OpRecord{Op::kPagedAttention, supports_attention, prepare_paged_attention, launch_on_host<paged_attention>},
+    OpRecord{Op::kMoeRoute, supports_any, nothing_to_prepare, launch_on_host<moe_route>},
+    OpRecord{Op::kMoeCombine, supports_any, nothing_to_prepare, launch_on_host<moe_combine>},
+    OpRecord{Op::kTopK, supports_any, nothing_to_prepare, launch_on_host<top_k>},
 };
 
 class StreamImpl final : public CpuStream {
@@ -53,27 +53,6 @@ class StreamImpl final : public CpuStream {
   ThreadPool& pool() override { return pool_; }
   const KernelTable& kernels() const override { return kernels_; }
   MatmulKernel matmul_kernel(DataType weight, int64_t n_tokens) override { return choice_->matmul(weight, n_tokens); }
-  void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override {
-    std::memcpy(to.host() + offset, from, bytes);
-  }
-  void download(void* to, const Buffer& from, size_t offset, size_t bytes) override {
-    std::memcpy(to, from.host() + offset, bytes);
-  }
-  std::unique_ptr<Event> record() override { return std::make_unique<Event>(); }
-  void wait(const Event&) override {}
-  void synchronize() override {}
-  void run(uint64_t, std::span<BoundNode> nodes) override {
-    if (nodes.empty()) return;
-    if (!options_.processors.empty()) stay_on(options_.processors[0]);
-    const StepInputs* step = nodes[0].launch.step;
-    const bool batch = step && step->n_tokens() > step->n_sequences();
-    pool_.use_threads(batch ? options_.n_threads_batch : options_.n_threads);
-    // Steps of one plan follow each other: after the last matmul comes the first.
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (nodes[i].launch.op.op == Op::kMatMul) next_weight_ = following_weight(nodes, i);
-      nodes[i].record->launch(*nodes[i].prepared, nodes[i].launch, *this);
-    }
-  }
   const TensorRef* next_weight() const override { return next_weight_; }
   int n_threads() const override { return pool_.size(); }
   void parallel_for(int64_t n, const std::function<void(int64_t piece, int thread)>& body) override {
@@ -81,8 +60,20 @@ class StreamImpl final : public CpuStream {
     pool_.run(n, body);
   }
 
+ protected:
+  void run_nodes(std::span<const Node> nodes, const StepView& step) override {
+    if (!options_.processors.empty()) stay_on(options_.processors[0]);
+    const bool batch = step.n_tokens() > step.n_sequences();
+    pool_.use_threads(batch ? options_.n_threads_batch : options_.n_threads);
+    // Steps of one plan follow each other: after the last product comes the first.
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].launch.op.op == Op::kMatMul) next_weight_ = following_weight(nodes, i);
+      nodes[i].record->launch(*nodes[i].prepared, nodes[i].launch, *this);
+    }
+  }
+
  private:
-  static const TensorRef* following_weight(std::span<const BoundNode> nodes, size_t node) {
+  static const TensorRef* following_weight(std::span<const Node> nodes, size_t node) {
     for (size_t k = 1; k < nodes.size(); ++k) {
       const Launch& launch = nodes[(node + k) % nodes.size()].launch;
       if (launch.op.op == Op::kMatMul) return &launch.inputs[1];
@@ -112,6 +103,7 @@ class DeviceImpl final : public CpuDevice {
   DeviceMemory memory() const override { return host_memory(); }
   bool is_host() const override { return true; }
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return allocate_host(bytes); }
+  std::unique_ptr<Buffer> allocate_staging(size_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<StreamImpl>(kernels_, choice_, options_); }
   std::span<const OpRecord> operations() const override { return kRecords; }
   const KernelTable& kernels() const override { return kernels_; }

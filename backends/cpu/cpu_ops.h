@@ -17,7 +17,7 @@ class CpuDevice : public Device {
   virtual MatmulKernel matmul_kernel(DataType weight, int64_t n_tokens) = 0;  // see KernelChoice::matmul()
 };
 
-class CpuStream : public Stream {
+class CpuStream : public HostStream {
  public:
   virtual ThreadPool& pool() = 0;
   virtual const KernelTable& kernels() const = 0;
@@ -37,27 +37,27 @@ void parallel_ranges(CpuStream& stream, int64_t n, int64_t least, const Body& bo
 
 bool supports_matmul(const OpDesc& op, const Device& device);
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device);
-void matmul(const Prepared&, const Launch& launch, Stream&);
+void matmul(const Prepared&, const HostLaunch& launch, Stream&);
 std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device);
-void matmul_experts(const Prepared&, const Launch& launch, Stream&);
+void matmul_experts(const Prepared&, const HostLaunch& launch, Stream&);
 bool supports_attention(const OpDesc& op, const Device& device);
 std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& device);
-void kv_store(const Prepared&, const Launch& launch, Stream&);
-void paged_attention(const Prepared&, const Launch& launch, Stream&);
-void rms_norm(const Prepared&, const Launch& launch, Stream&);
-void layer_norm(const Prepared&, const Launch& launch, Stream&);
-void add(const Prepared&, const Launch& launch, Stream&);
-void mul(const Prepared&, const Launch& launch, Stream&);
-void scale(const Prepared&, const Launch& launch, Stream&);
-void unary(const Prepared&, const Launch& launch, Stream&);
-void gated_activation(const Prepared&, const Launch& launch, Stream&);
+void kv_store(const Prepared&, const HostLaunch& launch, Stream&);
+void paged_attention(const Prepared&, const HostLaunch& launch, Stream&);
+void rms_norm(const Prepared&, const HostLaunch& launch, Stream&);
+void layer_norm(const Prepared&, const HostLaunch& launch, Stream&);
+void add(const Prepared&, const HostLaunch& launch, Stream&);
+void mul(const Prepared&, const HostLaunch& launch, Stream&);
+void scale(const Prepared&, const HostLaunch& launch, Stream&);
+void unary(const Prepared&, const HostLaunch& launch, Stream&);
+void gated_activation(const Prepared&, const HostLaunch& launch, Stream&);
 std::unique_ptr<Prepared> prepare_rope_table(const OpDesc& op, Device& device);
-void rope_table(const Prepared&, const Launch& launch, Stream&);
-void rope(const Prepared&, const Launch& launch, Stream&);
-void embed(const Prepared&, const Launch& launch, Stream&);
-void select_rows(const Prepared&, const Launch& launch, Stream&);
-void top_k(const Prepared&, const Launch& launch, Stream&);
-void moe_route(const Prepared&, const Launch& launch, Stream&);
-void moe_combine(const Prepared&, const Launch& launch, Stream&);
+void rope_table(const Prepared&, const HostLaunch& launch, Stream&);
+void rope(const Prepared&, const HostLaunch& launch, Stream&);
+void embed(const Prepared&, const HostLaunch& launch, Stream&);
+void select_rows(const Prepared&, const HostLaunch& launch, Stream&);
+void top_k(const Prepared&, const HostLaunch& launch, Stream&);
+void moe_route(const Prepared&, const HostLaunch& launch, Stream&);
+void moe_combine(const Prepared&, const HostLaunch& launch, Stream&);
 
 }  // namespace infer::cpu

@@ -6,7 +6,7 @@ namespace {
 
 // Calls f(row index, input row, output row) for the rows of the first input, several rows per piece.
 template <typename F>
-void for_each_row(const Launch& launch, Stream& stream, const F& f) {
+void for_each_row(const HostLaunch& launch, Stream& stream, const F& f) {
   const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
   const int64_t row = x.desc->shape.row_elements();
   parallel_ranges(cpu(stream), launch.rows(x), std::max<int64_t>(1, 16384 / row), [&](int64_t begin, int64_t end, int) {
@@ -16,7 +16,7 @@ void for_each_row(const Launch& launch, Stream& stream, const F& f) {
 
 // The second operand has the first one's shape, or is one row for all, or one value per row.
 template <typename F>
-void binary(const Launch& launch, Stream& stream, const F& rows_of,
+void binary(const HostLaunch& launch, Stream& stream, const F& rows_of,
             void (*scaled)(const float*, float, float*, int64_t)) {
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1];
   const int64_t row = a.desc->shape.row_elements(), last = a.desc->shape.last();
@@ -36,29 +36,29 @@ void binary(const Launch& launch, Stream& stream, const F& rows_of,
 
 }  // namespace
 
-void add(const Prepared&, const Launch& launch, Stream& stream) {
+void add(const Prepared&, const HostLaunch& launch, Stream& stream) {
   binary(launch, stream, cpu(stream).kernels().add, nullptr);
 }
 
-void mul(const Prepared&, const Launch& launch, Stream& stream) {
+void mul(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const KernelTable& kernels = cpu(stream).kernels();
   binary(launch, stream, kernels.mul, kernels.scale);
 }
 
-void scale(const Prepared&, const Launch& launch, Stream& stream) {
+void scale(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const float factor = launch.param<ScaleParams>().factor;
   const int64_t n = launch.inputs[0].desc->shape.row_elements();
   for_each_row(launch, stream,
                [&](int64_t, const float* x, float* y) { cpu(stream).kernels().scale(x, factor, y, n); });
 }
 
-void unary(const Prepared&, const Launch& launch, Stream& stream) {
+void unary(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const UnaryKind kind = launch.param<UnaryParams>().kind;
   const int64_t n = launch.inputs[0].desc->shape.row_elements();
   for_each_row(launch, stream, [&](int64_t, const float* x, float* y) { cpu(stream).kernels().unary(kind, x, y, n); });
 }
 
-void gated_activation(const Prepared&, const Launch& launch, Stream& stream) {
+void gated_activation(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const UnaryKind kind = launch.param<UnaryParams>().kind;
   const auto gated = cpu(stream).kernels().gated;
   binary(

@@ -127,7 +127,7 @@ std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
   return prepared;
 }
 
-void matmul(const Prepared&, const Launch& launch, Stream& stream) {
+void matmul(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &bias = launch.inputs[2], &out = launch.outputs[0];
   const int64_t rows = launch.rows(x);
   if (rows == 0) return;
@@ -150,7 +150,7 @@ std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& devic
 }
 
 // Experts one after the other, each with the (token, rank) pairs that chose it.
-void matmul_experts(const Prepared&, const Launch& launch, Stream& stream) {
+void matmul_experts(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
   const TensorRef& out = launch.outputs[0];
   const int64_t rows = launch.rows(x), experts = w.desc->shape[0], n = w.desc->shape[1], k = w.desc->shape[2];

@@ -38,7 +38,7 @@ void keep_best_groups(std::vector<float>& scores, int n_groups, int groups_used)
 
 }  // namespace
 
-void moe_route(const Prepared&, const Launch& launch, Stream& stream) {
+void moe_route(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const MoeRouteParams& params = launch.param<MoeRouteParams>();
   const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1];
   const KernelTable& kernels = cpu(stream).kernels();
@@ -79,7 +79,7 @@ void moe_route(const Prepared&, const Launch& launch, Stream& stream) {
   });
 }
 
-void moe_combine(const Prepared&, const Launch& launch, Stream& stream) {
+void moe_combine(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &y = launch.inputs[0], &weights = launch.inputs[1], &out = launch.outputs[0];
   const int64_t used = y.desc->shape[1], d = y.desc->shape[2];
   const KernelTable& kernels = cpu(stream).kernels();

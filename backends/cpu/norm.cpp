@@ -5,7 +5,7 @@ namespace infer::cpu {
 namespace {
 
 template <typename F>
-void for_each_vector(const Launch& launch, Stream& stream, const F& f) {
+void for_each_vector(const HostLaunch& launch, Stream& stream, const F& f) {
   const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
   const int64_t d = x.desc->shape.last(), per_row = x.desc->shape.row_elements() / d;
   parallel_ranges(
@@ -20,14 +20,14 @@ const float* optional(const TensorRef& t) { return t ? t.data<float>() : nullptr
 
 }  // namespace
 
-void rms_norm(const Prepared&, const Launch& launch, Stream& stream) {
+void rms_norm(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const float* weight = optional(launch.inputs[1]);
   const float eps = launch.param<NormParams>().eps;
   const KernelTable& kernels = cpu(stream).kernels();
   for_each_vector(launch, stream, [&](const float* x, float* y, int64_t d) { kernels.rms_norm(x, weight, eps, y, d); });
 }
 
-void layer_norm(const Prepared&, const Launch& launch, Stream& stream) {
+void layer_norm(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const float *weight = optional(launch.inputs[1]), *bias = optional(launch.inputs[2]);
   const float eps = launch.param<NormParams>().eps;
   const KernelTable& kernels = cpu(stream).kernels();

@@ -6,7 +6,7 @@ namespace infer::cpu {
 
 std::unique_ptr<Prepared> prepare_rope_table(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
 
-void rope_table(const Prepared&, const Launch& launch, Stream& stream) {
+void rope_table(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const RopeTableParams& params = launch.param<RopeTableParams>();
   const TensorRef& factors = launch.inputs[0];
   const size_t pairs = params.n_dims / 2;
@@ -19,7 +19,7 @@ void rope_table(const Prepared&, const Launch& launch, Stream& stream) {
   });
 }
 
-void rope(const Prepared&, const Launch& launch, Stream& stream) {
+void rope(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const RopeParams& params = launch.param<RopeParams>();
   const TensorRef &x = launch.inputs[0], &table = launch.inputs[1], &out = launch.outputs[0];
   const int64_t heads = x.desc->shape[1], dim = x.desc->shape[2];

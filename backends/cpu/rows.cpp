@@ -11,7 +11,7 @@
 
 namespace infer::cpu {
 
-void embed(const Prepared&, const Launch& launch, Stream& stream) {
+void embed(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &table = launch.inputs[0], &out = launch.outputs[0];
   const int64_t d = table.desc->shape[1];
   const std::span<const int32_t> tokens = launch.step->tokens();
@@ -24,7 +24,7 @@ void embed(const Prepared&, const Launch& launch, Stream& stream) {
   });
 }
 
-void select_rows(const Prepared&, const Launch& launch, Stream&) {
+void select_rows(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
   const int64_t d = x.desc->shape[1];
   const std::span<const int32_t> rows = launch.step->output_rows();
@@ -33,7 +33,7 @@ void select_rows(const Prepared&, const Launch& launch, Stream&) {
   }
 }
 
-void top_k(const Prepared&, const Launch& launch, Stream& stream) {
+void top_k(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef& x = launch.inputs[0];
   const int64_t n = x.desc->shape[1];
   const int k = launch.param<TopKParams>().k;

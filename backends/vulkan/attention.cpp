@@ -101,7 +101,7 @@ Operand cache_operand(VulkanStream& stream, const CacheRef& cache, bool written)
 }
 
 uint32_t table_at(const Launch& launch) {
-  return u32(static_cast<int64_t>(launch.step->tables_offset(launch.cache.desc->group)));
+  return u32(static_cast<int64_t>(launch.step_layout->tables_at(launch.cache.desc->group)));
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ void kv_store(const Prepared&, const Launch& launch, Stream& s) {
   const CacheDesc& c = *launch.cache.desc;
   const TensorRef &k = launch.inputs[0], &v = launch.inputs[1];
   const Operand keys = stream.read(k), values = stream.read(v), cache = cache_operand(stream, launch.cache, true);
-  const StepInputs& step = *launch.step;
+  const StepLayout& step = *launch.step_layout;
   const StorePush push = {u32(c.n_kv_head),
                           u32(c.key_dim),
                           u32(c.value_dim),
@@ -132,10 +132,10 @@ void kv_store(const Prepared&, const Launch& launch, Stream& s) {
                           values.at,
                           u32(v.desc->row_stride),
                           cache.at,
-                          u32(static_cast<int64_t>(step.positions_offset())),
-                          u32(static_cast<int64_t>(step.sequences_offset())),
+                          u32(static_cast<int64_t>(step.positions_at)),
+                          u32(static_cast<int64_t>(step.sequences_at)),
                           table_at(launch),
-                          u32(step.capacity().blocks_per_sequence),
+                          u32(step.capacity.blocks_per_sequence),
                           u32(cache_type(c.key_type) | cache_type(c.value_type) << 8)};
   const int64_t lanes = c.n_kv_head * (units(c.key_type, c.key_dim) + units(c.value_type, c.value_dim));
   stream.dispatch("kv_store", {fixed_type(stream.context(), c.key_type), fixed_type(stream.context(), c.value_type)},
@@ -157,7 +157,7 @@ void paged_attention(const Prepared& prepared, const Launch& launch, Stream& s) 
   const AttentionParams& params = launch.param<AttentionParams>();
   const CacheDesc& c = *launch.cache.desc;
   const TensorRef &q = launch.inputs[0], &sinks = launch.inputs[1], &out = launch.outputs[0];
-  const StepInputs& step = *launch.step;
+  const StepLayout& step = *launch.step_layout;
   const Tile tile = tile_of(launch.op, stream.context());
   const uint32_t chunks = u32(chunks_of(launch.op, stream.context()));
   const Operand inputs = stream.step(launch), queries = stream.read(q),
@@ -177,11 +177,11 @@ void paged_attention(const Prepared& prepared, const Launch& launch, Stream& s) 
                         sink.at,
                         cache.at,
                         parts.at,
-                        u32(static_cast<int64_t>(step.positions_offset())),
-                        u32(static_cast<int64_t>(step.sequences_offset())),
-                        u32(static_cast<int64_t>(step.lengths_offset())),
+                        u32(static_cast<int64_t>(step.positions_at)),
+                        u32(static_cast<int64_t>(step.sequences_at)),
+                        u32(static_cast<int64_t>(step.lengths_at)),
                         table_at(launch),
-                        u32(step.capacity().blocks_per_sequence),
+                        u32(step.capacity.blocks_per_sequence),
                         u32(params.window),
                         power,
                         params.scale,
@@ -198,7 +198,7 @@ void paged_attention(const Prepared& prepared, const Launch& launch, Stream& s) 
   // A lane takes every 128th dimension of the value.
   const uint32_t dims = groups(stream.context().physical.is_software() ? std::max(256, c.value_dim) : c.value_dim, 128);
   // As if the context were full. What is too much for a submission is cut into ranges of tokens.
-  const double work = 4.0 * step.capacity().blocks_per_sequence * kBlockTokens * heads * c.key_dim;  // of a token
+  const double work = 4.0 * step.capacity.blocks_per_sequence * kBlockTokens * heads * c.key_dim;  // of a token
   const double fit = std::min(stream.context().max_work() / work, 1e9);
   const uint32_t rows = rows_of(q), whole = std::max(u32(static_cast<int64_t>(fit)) / tile.tokens, 1u) * tile.tokens;
   for (uint32_t first = 0; first < rows; first += whole) {

@@ -1,7 +1,6 @@
 #include "backends/vulkan/memory.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
@@ -126,13 +125,15 @@ uint32_t Memory::type_for(Use use, uint32_t allowed) const {
   return allowed >> device_type_ & 1 ? device_type_ : find_type(memory, allowed, kLocal, 0);
 }
 
-void Memory::see(const Piece& piece) const {
-  if (piece.coherent) return;
-  VkMappedMemoryRange range = {};
-  range.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE;
-  range.memory = piece.memory;
-  range.size = VK_WHOLE_SIZE;
-  context_.check(context_.f.InvalidateMappedMemoryRanges(context_.device, 1, &range), "reading what the device wrote");
+void Memory::see_readback() const {
+  for (VkDeviceMemory memory : readback_) {
+    VkMappedMemoryRange range = {};
+    range.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE;
+    range.memory = memory;
+    range.size = VK_WHOLE_SIZE;
+    context_.check(context_.f.InvalidateMappedMemoryRanges(context_.device, 1, &range),
+                   "reading what the device wrote");
+  }
 }
 
 Piece Memory::allocate_alone(uint64_t bytes, Use use) {
@@ -176,6 +177,7 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
   piece.counted = use == Use::kDevice;
   const VkMemoryPropertyFlags flags = context_.physical.memory.memoryTypes[allocation.memoryTypeIndex].propertyFlags;
   piece.coherent = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) && context_.options.coherent_memory;
+  if (use == Use::kReadback && !piece.coherent) readback_.push_back(piece.memory);
   if (piece.counted) used_ += bytes;
   ++live_;
   return piece;
@@ -184,6 +186,7 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
 void Memory::free_alone(const Piece& piece) {
   context_.f.DestroyBuffer(context_.device, piece.buffer, nullptr);
   context_.f.FreeMemory(context_.device, piece.memory, nullptr);
+  std::erase(readback_, piece.memory);
   if (piece.counted) used_ -= piece.bytes;
   --live_;
 }
@@ -242,15 +245,11 @@ void Memory::free(const Piece& piece) {
   free_alone(piece);
 }
 
-VulkanBuffer::VulkanBuffer(Memory& memory, size_t bytes)
-    : memory_(memory), bytes_(bytes), id_([] {
-        static std::atomic<uint64_t> next = 1;
-        return next++;
-      }()) {
+VulkanBuffer::VulkanBuffer(Memory& memory, size_t bytes, bool staging) : memory_(memory), bytes_(bytes) {
   const uint64_t largest = memory.max_piece();
-  if (bytes <= largest) {
+  if (bytes <= largest || staging) {
     step_ = std::max<uint64_t>(bytes, 1);
-    pieces_.push_back(memory.allocate(bytes, Memory::Use::kDevice));
+    pieces_.push_back(memory.allocate(bytes, staging ? Memory::Use::kReadback : Memory::Use::kDevice));
     return;
   }
   step_ = largest - Memory::kOverlap;

@@ -24,7 +24,7 @@ struct Piece {
   uint64_t offset = 0, bytes = 0;
   std::byte* mapped = nullptr;  // of `offset`; null where the host does not address it
   bool counted = false;         // as the device's memory; staging buffers are not
-  bool coherent = true;         // else what the device wrote is seen after Memory::see()
+  bool coherent = true;         // else the host sees what the device wrote after Memory::see_readback()
 };
 
 // Which of the memory types a device lists are taken, by their index; kNoMemoryType where there is none.
@@ -41,12 +41,12 @@ uint32_t readback_memory_type(const VkPhysicalDeviceMemoryProperties& memory, ui
 
 class VulkanBuffer final : public Buffer {
  public:
-  VulkanBuffer(Memory& memory, size_t bytes);
+  // Of the device's own memory, or staging memory: Memory::Use::kReadback.
+  VulkanBuffer(Memory& memory, size_t bytes, bool staging = false);
   ~VulkanBuffer() override;
   size_t size() const override { return bytes_; }
   std::byte* host() const override { return pieces_.size() == 1 ? pieces_[0].mapped : nullptr; }
 
-  uint64_t id() const { return id_; }  // never used twice
   const std::vector<Piece>& pieces() const { return pieces_; }
   uint64_t step() const { return step_; }  // bytes from the start of a piece to that of the next
   // The piece in which rows that start at `offset` are looked for.
@@ -55,7 +55,6 @@ class VulkanBuffer final : public Buffer {
  private:
   Memory& memory_;
   const size_t bytes_;
-  const uint64_t id_;
   std::vector<Piece> pieces_;
   uint64_t step_ = 0;
 };
@@ -73,8 +72,8 @@ class Memory {
   // Throws Error(kOutOfMemory).
   Piece allocate(uint64_t bytes, Use use);
   void free(const Piece& piece);
-  // Makes what the device wrote to a staging buffer visible to the host.
-  void see(const Piece& piece) const;
+  // Makes what the device wrote to staging memory visible to the host.
+  void see_readback() const;
   DeviceMemory state() const;
   bool unified() const { return unified_; }
   uint64_t max_piece() const;
@@ -101,6 +100,7 @@ class Memory {
   bool unified_ = false;      // the host addresses that memory
   uint64_t used_ = 0;         // bytes allocated from the device's heap
   std::list<Chunk> chunks_;
+  std::vector<VkDeviceMemory> readback_;  // of kReadback, what is not coherent
 };
 
 }  // namespace infer::vulkan

@@ -133,6 +133,7 @@ void Recording::begin() {
   commands_.push_back(commands);
   VkCommandBufferBeginInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  info.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // the next step may be queued before this one is done
   context_.check(f.BeginCommandBuffer(commands, &info), "recording commands");
   full_barrier(f, commands);
 }

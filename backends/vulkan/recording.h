@@ -69,7 +69,6 @@ class Recording {
 
   // To be submitted in this order, one by one: each holds a bounded amount of work.
   std::span<const VkCommandBuffer> commands() const { return commands_; }
-  uint64_t last_use = 0;  // the stream's counter when it was last submitted
 
  private:
   void allocate_sets(std::span<const Dispatch> dispatches, std::vector<VkDescriptorSet>& sets);

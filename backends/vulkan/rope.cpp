@@ -53,7 +53,7 @@ void rope_table(const Prepared& p, const Launch& launch, Stream& s) {
                 steps = stream.range(*prepared.steps, 0, prepared.steps->size(), false);
   const Operand divisors = factors ? stream.read(factors) : step;
   const int64_t pairs = out.desc->shape[1];
-  const TablePush push = {u32(pairs), u32(static_cast<int64_t>(launch.step->positions_offset())),
+  const TablePush push = {u32(pairs), u32(static_cast<int64_t>(launch.step_layout->positions_at)),
                           steps.at,   divisors.at,
                           to.at,      prepared.magnitude};
   stream.dispatch("rope_table", {factors ? 1u : 0u}, {step, steps, divisors, to}, push,

@@ -33,7 +33,7 @@ void embed(const Prepared&, const Launch& launch, Stream& s) {
   const Operand to = stream.write(out);
   for (const WeightRange& range : weight_ranges(stream, table, table.desc->shape[0], d)) {
     const EmbedPush push = {u32(d),
-                            u32(static_cast<int64_t>(launch.step->tokens_offset())),
+                            u32(static_cast<int64_t>(launch.step_layout->tokens_at)),
                             range.row_begin,
                             range.row_end,
                             range.row_bytes,
@@ -49,7 +49,7 @@ void select_rows(const Prepared&, const Launch& launch, Stream& s) {
   const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
   const int64_t d = x.desc->shape[1];
   const Operand in = stream.read(x), to = stream.write(out);
-  const SelectPush push = {u32(d), u32(static_cast<int64_t>(launch.step->outputs_offset())), in.at,
+  const SelectPush push = {u32(d), u32(static_cast<int64_t>(launch.step_layout->output_rows_at)), in.at,
                            u32(x.desc->row_stride), to.at};
   stream.dispatch("select_rows", {}, {stream.step(launch), in, to}, push, {groups(d, kLanes), rows_of(out)});
 }

@@ -11,51 +11,33 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr uint64_t kStaging = 4 << 20;  // bytes of a staging buffer
-constexpr size_t kStagings = 3;         // of each direction: one is filled while others are copied
-constexpr size_t kRecordings = 256;     // kept per stream
-
 class VulkanEvent final : public Event {
  public:
-  VulkanEvent(Context& context, VkSemaphore semaphore, uint64_t value)
-      : context(context), semaphore(semaphore), value(value) {}
-  Context& context;
-  VkSemaphore semaphore;
-  uint64_t value;
+  VulkanEvent(const VulkanStream& stream, uint64_t value) : stream(stream), value(value) {}
+  void wait() const override { stream.wait_for(value); }
+
+  const VulkanStream& stream;
+  const uint64_t value;
 };
 
-// Mixes a number into a hash (the finalizer of splitmix64).
-void mix(uint64_t& hash, uint64_t value) {
-  hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
-  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
-  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
-  hash ^= hash >> 31;
-}
-
-void mix(uint64_t& hash, const Buffer* buffer, size_t offset) {
-  mix(hash, buffer ? static_cast<const VulkanBuffer*>(buffer)->id() : 0);
-  mix(hash, offset);
-}
-
-// What a recording depends on besides the plan: where everything lies. Segment keys are a plan's own, and plans are
-// bound again when memory grows.
-uint64_t key_of(uint64_t segment_key, std::span<const BoundNode> nodes) {
-  uint64_t hash = segment_key;
-  for (const BoundNode& node : nodes) {
-    mix(hash, reinterpret_cast<uintptr_t>(node.prepared));
-    mix(hash, static_cast<uint64_t>(node.node));
-    for (const auto refs : {node.launch.inputs, node.launch.outputs}) {
-      for (const TensorRef& ref : refs) {
-        mix(hash, ref.buffer, ref.offset);
-        mix(hash, reinterpret_cast<uintptr_t>(ref.desc));
-      }
+class VulkanSegment final : public Segment {
+ public:
+  VulkanSegment(const VulkanStream& stream, VkCommandPool pool, std::span<const Dispatch> dispatches)
+      : stream_(stream), recording_(stream.context(), pool, dispatches) {}
+  ~VulkanSegment() override {
+    try {
+      stream_.wait_for(last_use);
+    } catch (const Error&) {
+      // A device that is lost has no use for the commands either.
     }
-    mix(hash, node.launch.cache.buffer, node.launch.cache.offset);
-    mix(hash, node.launch.scratch.buffer, node.launch.scratch.offset);
-    mix(hash, node.launch.step_buffer, 0);
   }
-  return hash;
-}
+  std::span<const VkCommandBuffer> commands() const { return recording_.commands(); }
+  uint64_t last_use = 0;  // the stream's counter when it was last submitted
+
+ private:
+  const VulkanStream& stream_;
+  const Recording recording_;
+};
 
 }  // namespace
 
@@ -82,7 +64,6 @@ VulkanStream::VulkanStream(Memory& memory, Pipelines& pipelines)
 VulkanStream::~VulkanStream() {
   context_.settle();
   context_.remove(this);
-  recordings_.clear();
   for (std::deque<Staging>* ring : {&uploads_, &downloads_}) {
     for (const Staging& staging : *ring) memory_.free(staging.piece);
   }
@@ -90,13 +71,14 @@ VulkanStream::~VulkanStream() {
   context_.f.DestroySemaphore(context_.device, timeline_, nullptr);
 }
 
-void VulkanStream::wait_for(uint64_t value) {
+void VulkanStream::wait_for(uint64_t value) const {
   VkSemaphoreWaitInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   info.semaphoreCount = 1;
   info.pSemaphores = &timeline_;
   info.pValues = &value;
   context_.check(context_.f.WaitSemaphores(context_.device, &info, UINT64_MAX), "waiting for the device");
+  memory_.see_readback();
 }
 
 bool VulkanStream::idle() {
@@ -112,7 +94,14 @@ bool VulkanStream::idle() {
   return true;
 }
 
-void VulkanStream::submit(VkCommandBuffer commands) {
+uint64_t VulkanStream::done() const {
+  uint64_t done = 0;
+  context_.check(context_.f.GetSemaphoreCounterValue(context_.device, timeline_, &done),
+                 "asking how far the device is");
+  return done;
+}
+
+void VulkanStream::submit(std::span<const VkCommandBuffer> commands) {
   const uint64_t value = submitted_ + 1;
   VkTimelineSemaphoreSubmitInfo timeline = {};
   timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
@@ -121,169 +110,29 @@ void VulkanStream::submit(VkCommandBuffer commands) {
   VkSubmitInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
   info.pNext = &timeline;
-  info.commandBufferCount = 1;
-  info.pCommandBuffers = &commands;
+  info.commandBufferCount = static_cast<uint32_t>(commands.size());
+  info.pCommandBuffers = commands.data();
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &timeline_;
   context_.submit(info);
   submitted_ = value;
 }
 
-// ---- Transfers ----
-
-VkCommandBuffer VulkanStream::open_transfer() {
-  if (open_) return open_->commands;
-  const DeviceFunctions& f = context_.f;
-  uint64_t done = 0;
-  context_.check(f.GetSemaphoreCounterValue(context_.device, timeline_, &done), "asking how far the device is");
-  Transfer* free = nullptr;
-  for (Transfer& t : transfers_) {
-    if (t.last_use <= done) free = &t;
-  }
-  if (!free) {
-    VkCommandBufferAllocateInfo allocation = {};
-    allocation.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-    allocation.commandPool = pool_;
-    allocation.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    allocation.commandBufferCount = 1;
-    Transfer made;
-    context_.check(f.AllocateCommandBuffers(context_.device, &allocation, &made.commands), "allocating commands");
-    transfers_.push_back(made);
-    free = &transfers_.back();
-  }
-  VkCommandBufferBeginInfo info = {};
-  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  context_.check(f.BeginCommandBuffer(free->commands, &info), "recording a transfer");
-  full_barrier(f, free->commands);
-  open_hazards_.clear();
-  open_ = free;
-  return open_->commands;
-}
-
-void VulkanStream::flush() {
-  if (!open_) return;
-  Transfer* transfer = std::exchange(open_, nullptr);
-  full_barrier(context_.f, transfer->commands);
-  context_.check(context_.f.EndCommandBuffer(transfer->commands), "recording a transfer");
-  submit(transfer->commands);
-  transfer->last_use = submitted_;
-  for (std::deque<Staging>* ring : {&uploads_, &downloads_}) {
-    for (Staging& staging : *ring) {
-      if (staging.last_use == UINT64_MAX) staging.last_use = submitted_;
-    }
-  }
-}
-
-void VulkanStream::copy(const Operand& from, const Operand& to) {
-  const VkCommandBuffer commands = open_transfer();
-  const Operand both[] = {from, to};
-  if (open_hazards_.touch(both)) full_barrier(context_.f, commands);
-  const VkBufferCopy region = {from.offset, to.offset, from.range};
-  context_.f.CmdCopyBuffer(commands, from.handle, to.handle, 1, &region);
-}
-
-// The staging buffer at the front that has room, after waiting for its last use where it is needed again.
-VulkanStream::Staging& VulkanStream::staging_with_room(std::deque<Staging>& ring, Memory::Use use, bool downloads) {
-  if (!ring.empty() && ring.front().used < ring.front().piece.bytes) return ring.front();
-  if (ring.size() < kStagings) {
-    ring.push_front({memory_.allocate(kStaging, use)});
-    return ring.front();
-  }
+std::unique_ptr<Event> VulkanStream::record() {
   flush();
-  std::rotate(ring.begin(), ring.end() - 1, ring.end());
-  if (downloads) synchronize();  // what lies there must be delivered first
-  else wait_for(ring.front().last_use);
-  ring.front().used = 0;
-  return ring.front();
+  return std::make_unique<VulkanEvent>(*this, submitted_);
 }
 
-void VulkanStream::upload(Buffer& to, size_t offset, const void* from, size_t bytes) {
-  const VulkanBuffer& buffer = static_cast<VulkanBuffer&>(to);
-  CHECK_INTERNAL(offset + bytes <= buffer.size());
-  const auto* source = static_cast<const std::byte*>(from);
-  for (size_t i = 0; i < buffer.pieces().size(); ++i) {
-    // Pieces overlap: what lies in two goes to both.
-    const Piece& piece = buffer.pieces()[i];
-    const uint64_t start = i * buffer.step(), end = std::min<uint64_t>(start + piece.bytes, buffer.size());
-    uint64_t at = std::max<uint64_t>(offset, start);
-    const uint64_t stop = std::min<uint64_t>(offset + bytes, end);
-    if (at >= stop) continue;
-    if (piece.mapped && idle()) {
-      std::memcpy(piece.mapped + (at - start), source + (at - offset), stop - at);
-      continue;
-    }
-    while (at < stop) {
-      Staging& staging = staging_with_room(uploads_, Memory::Use::kUpload, false);
-      const uint64_t n = std::min(stop - at, staging.piece.bytes - staging.used);
-      std::memcpy(staging.piece.mapped + staging.used, source + (at - offset), n);
-      copy({staging.piece.buffer, staging.piece.offset + staging.used, n, false},
-           {piece.buffer, piece.offset + (at - start), n, true});
-      staging.used = std::min(staging.piece.bytes, (staging.used + n + 63) / 64 * 64);
-      staging.last_use = UINT64_MAX;  // set when it is submitted
-      if (staging.used == staging.piece.bytes) flush();
-      at += n;
-    }
-  }
-}
-
-void VulkanStream::download(void* to, const Buffer& from, size_t offset, size_t bytes) {
-  const VulkanBuffer& buffer = static_cast<const VulkanBuffer&>(from);
-  CHECK_INTERNAL(offset + bytes <= buffer.size());
-  auto* target = static_cast<std::byte*>(to);
-  for (uint64_t at = offset; at < offset + bytes;) {
-    const size_t i = buffer.piece_at(at);
-    const Piece& piece = buffer.pieces()[i];
-    const uint64_t start = i * buffer.step();
-    uint64_t n = std::min<uint64_t>(offset + bytes - at, start + piece.bytes - at);
-    if (piece.mapped && idle()) {
-      std::memcpy(target + (at - offset), piece.mapped + (at - start), n);
-    } else {
-      Staging& staging = staging_with_room(downloads_, Memory::Use::kReadback, true);
-      n = std::min(n, staging.piece.bytes - staging.used);
-      copy({piece.buffer, piece.offset + (at - start), n, false},
-           {staging.piece.buffer, staging.piece.offset + staging.used, n, true});
-      deliveries_.push_back({target + (at - offset), staging.piece.mapped + staging.used, n});
-      staging.used = std::min(staging.piece.bytes, (staging.used + n + 63) / 64 * 64);
-      staging.last_use = UINT64_MAX;
-    }
-    at += n;
-  }
-}
-
-void VulkanStream::deliver() {
-  if (!deliveries_.empty()) {
-    for (const Staging& staging : downloads_) memory_.see(staging.piece);
-  }
-  for (const Delivery& d : deliveries_) std::memcpy(d.to, d.from, d.bytes);
-  deliveries_.clear();
-  for (std::deque<Staging>* ring : {&uploads_, &downloads_}) {
-    for (Staging& staging : *ring) staging.used = 0;
-  }
+// All streams of a device share its queue, and every submission begins with a barrier: order needs nothing more.
+void VulkanStream::wait(const Event& event) {
+  const auto* other = dynamic_cast<const VulkanEvent*>(&event);
+  if (!other || &other->stream.context() != &context_) event.wait();
 }
 
 void VulkanStream::synchronize() {
   flush();
   wait_for(submitted_);
   deliver();
-}
-
-// All streams of a device share its queue, and every submission begins with a barrier: order needs nothing more.
-std::unique_ptr<Event> VulkanStream::record() {
-  flush();
-  return std::make_unique<VulkanEvent>(context_, timeline_, submitted_);
-}
-
-void VulkanStream::wait(const Event& event) {
-  const auto* other = dynamic_cast<const VulkanEvent*>(&event);
-  if (!other || &other->context == &context_) return;
-  VkSemaphoreWaitInfo info = {};
-  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
-  info.semaphoreCount = 1;
-  info.pSemaphores = &other->semaphore;
-  info.pValues = &other->value;
-  other->context.check(other->context.f.WaitSemaphores(other->context.device, &info, UINT64_MAX),
-                       "waiting for another device");
 }
 
 // ---- Segments ----
@@ -352,12 +201,26 @@ void VulkanStream::start_recording() {
   derived_ = {};
 }
 
-std::unique_ptr<Recording> VulkanStream::make_recording(std::span<BoundNode> nodes) {
+std::unique_ptr<Segment> VulkanStream::compile(std::span<const BoundNode> nodes) {
   start_recording();
-  for (BoundNode& node : nodes) node.record->launch(*node.prepared, node.launch, *this);
-  auto made = std::make_unique<Recording>(context_, pool_, pending_);
+  for (const BoundNode& node : nodes) node.record->launch(*node.prepared, node.launch, *this);
+  auto made = std::make_unique<VulkanSegment>(*this, pool_, pending_);
   pending_.clear();
   return made;
+}
+
+// Copies that were not submitted yet go with the first commands.
+void VulkanStream::run(Segment& s) {
+  auto& segment = static_cast<VulkanSegment&>(s);
+  for (const VkCommandBuffer commands : segment.commands()) {
+    if (const VkCommandBuffer copies = close_transfer()) {
+      const VkCommandBuffer both[] = {copies, commands};
+      submit(both);
+    } else {
+      submit({&commands, 1});
+    }
+    segment.last_use = submitted_;
+  }
 }
 
 double VulkanStream::time(const std::function<void()>& launch) {
@@ -367,35 +230,9 @@ double VulkanStream::time(const std::function<void()>& launch) {
   pending_.clear();
   synchronize();
   const auto start = std::chrono::steady_clock::now();
-  for (const VkCommandBuffer commands : recording.commands()) submit(commands);
+  for (const VkCommandBuffer commands : recording.commands()) submit({&commands, 1});
   synchronize();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// The half that was not used for longest.
-void VulkanStream::drop_old_recordings() {
-  if (recordings_.size() < kRecordings) return;
-  synchronize();
-  std::vector<uint64_t> uses;
-  for (const auto& [key, recording] : recordings_) uses.push_back(recording->last_use);
-  std::nth_element(uses.begin(), uses.begin() + kRecordings / 2, uses.end());
-  const uint64_t oldest = uses[kRecordings / 2];
-  std::erase_if(recordings_, [&](const auto& entry) { return entry.second->last_use < oldest; });
-}
-
-void VulkanStream::run(uint64_t segment_key, std::span<BoundNode> nodes) {
-  if (nodes.empty()) return;
-  flush();
-  const uint64_t key = key_of(segment_key, nodes);
-  auto found = recordings_.find(key);
-  if (found == recordings_.end()) {
-    drop_old_recordings();
-    found = recordings_.emplace(key, make_recording(nodes)).first;
-  }
-  Recording& recording = *found->second;
-  if (recording.last_use > 0) wait_for(recording.last_use);  // a command buffer may not be under way twice
-  for (const VkCommandBuffer commands : recording.commands()) submit(commands);
-  recording.last_use = submitted_;
 }
 
 }  // namespace infer::vulkan

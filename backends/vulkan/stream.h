@@ -1,11 +1,11 @@
 // A queue of work on a Vulkan device. Transfers and segments are submitted in order on the device's one queue; a
 // counter (a timeline semaphore) says how far it is. Memory that the host addresses is copied directly while the stream
-// is idle, everything else goes through staging buffers without waiting.
+// is idle, everything else goes through staging buffers without waiting. A segment is recorded once, when it is
+// compiled, and submitted in every step.
 #pragma once
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,11 +22,15 @@ class VulkanStream final : public Stream, public Submitter {
 
   void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override;
   void download(void* to, const Buffer& from, size_t offset, size_t bytes) override;
+  void copy(std::span<const CopyRange> ranges) override;
   std::unique_ptr<Event> record() override;
   void wait(const Event& event) override;
   void synchronize() override;
-  void run(uint64_t segment_key, std::span<BoundNode> nodes) override;
+  std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) override;
+  void run(Segment& segment) override;
   void flush() override;
+  // The host waits until so many submissions of this stream are done.
+  void wait_for(uint64_t submissions) const;
 
   // ---- For the launch functions of operations, while a segment is recorded ----
 
@@ -43,7 +47,7 @@ class VulkanStream final : public Stream, public Submitter {
     static_assert(sizeof(Push) <= kPushBytes && sizeof(Push) % 4 == 0);
     dispatch_bytes(shader, constants, std::move(operands), &push, sizeof push, grid, work);
   }
-  Context& context() { return context_; }
+  Context& context() const { return context_; }
   // What a launch keeps in the scratch memory for launches behind it: `copy` is made of `source`, in the form that the
   // numbers say. Forgotten when one of the two is written, and with the segment.
   struct Derived {
@@ -56,7 +60,7 @@ class VulkanStream final : public Stream, public Submitter {
   double time(const std::function<void()>& launch);
 
  private:
-  // A staging buffer with its fill and the counter after its last use.
+  // A staging buffer with its fill and the submission that uses it last.
   struct Staging {
     Piece piece;
     uint64_t used = 0, last_use = 0;
@@ -76,15 +80,15 @@ class VulkanStream final : public Stream, public Submitter {
   void dispatch_bytes(const std::string& shader, const std::vector<uint32_t>& constants, std::vector<Operand> operands,
                       const void* push, uint32_t push_bytes, Grid grid, double work);
   void start_recording();
-  std::unique_ptr<Recording> make_recording(std::span<BoundNode> nodes);
-  void copy(const Operand& from, const Operand& to);
+  void copy_range(const Operand& from, const Operand& to);
   VkCommandBuffer open_transfer();
-  void submit(VkCommandBuffer commands);
+  // Ends the transfer, to be part of the next submission; null where none is open.
+  VkCommandBuffer close_transfer();
+  void submit(std::span<const VkCommandBuffer> commands);
   bool idle();
-  void wait_for(uint64_t value);
+  uint64_t done() const;  // submissions
   void deliver();
-  Staging& staging_with_room(std::deque<Staging>& ring, Memory::Use use, bool downloads);
-  void drop_old_recordings();
+  Staging& staging_with_room(std::deque<Staging>& ring, Memory::Use use);
 
   Memory& memory_;
   Pipelines& pipelines_;
@@ -97,9 +101,8 @@ class VulkanStream final : public Stream, public Submitter {
   Hazards open_hazards_;
   std::deque<Staging> uploads_, downloads_;
   std::vector<Delivery> deliveries_;
-  std::vector<Dispatch> pending_;                              // of the segment that is being recorded
-  Derived derived_;                                            // likewise; without a handle: none
-  std::map<uint64_t, std::unique_ptr<Recording>> recordings_;  // by what was recorded, see key_of()
+  std::vector<Dispatch> pending_;  // of the segment that is being recorded
+  Derived derived_;                // likewise; without a handle: none
 };
 
 inline VulkanStream& vulkan(Stream& stream) { return static_cast<VulkanStream&>(stream); }

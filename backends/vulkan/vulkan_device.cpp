@@ -61,6 +61,9 @@ class DeviceImpl final : public VulkanDevice {
   DeviceMemory memory() const override { return memory_.state(); }
   bool is_host() const override { return false; }
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return std::make_unique<VulkanBuffer>(memory_, bytes); }
+  std::unique_ptr<Buffer> allocate_staging(size_t bytes) override {
+    return std::make_unique<VulkanBuffer>(memory_, bytes, true);
+  }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<VulkanStream>(memory_, pipelines_); }
   std::span<const OpRecord> operations() const override { return kRecords; }
   size_t cache_block_bytes(const CacheDesc& cache) const override {

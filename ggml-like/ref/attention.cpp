@@ -46,11 +46,11 @@ double alibi_slope(int head, int n_head, double max_bias) {
 
 }  // namespace
 
-void kv_store(const Prepared&, const Launch& launch, Stream&) {
+void kv_store(const Prepared&, const HostLaunch& launch, Stream&) {
   const CacheView view{launch.cache};
   const CacheDesc& cache = *launch.cache.desc;
   const TensorRef &k = launch.inputs[0], &v = launch.inputs[1];
-  const StepInputs& step = *launch.step;
+  const StepView& step = *launch.step;
   for (int t = 0; t < step.n_tokens(); ++t) {
     const auto table = step.block_table(cache.group, step.sequences()[t]);
     const int position = step.positions()[t];
@@ -63,12 +63,12 @@ void kv_store(const Prepared&, const Launch& launch, Stream&) {
   }
 }
 
-void paged_attention(const Prepared&, const Launch& launch, Stream&) {
+void paged_attention(const Prepared&, const HostLaunch& launch, Stream&) {
   const AttentionParams& params = launch.param<AttentionParams>();
   const CacheView view{launch.cache};
   const CacheDesc& cache = *launch.cache.desc;
   const TensorRef &q = launch.inputs[0], &sinks = launch.inputs[1], &out = launch.outputs[0];
-  const StepInputs& step = *launch.step;
+  const StepView& step = *launch.step;
   const int n_head = static_cast<int>(q.desc->shape[1]), group = n_head / cache.n_kv_head;
   std::vector<double> weights, sum(static_cast<size_t>(cache.value_dim));
   std::vector<float> row(static_cast<size_t>(std::max(cache.key_dim, cache.value_dim)));

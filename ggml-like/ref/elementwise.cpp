@@ -9,7 +9,7 @@ namespace {
 
 // out[r][i] = f(a[r][i], b at the matching place), where b may be one row for all or one value per row.
 template <typename F>
-void binary(const Launch& launch, F f) {
+void binary(const HostLaunch& launch, F f) {
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];
   const int64_t row = a.desc->shape.row_elements(), last = a.desc->shape.last();
   const bool same = b.desc->shape == a.desc->shape && b.desc->rows == a.desc->rows;
@@ -23,7 +23,7 @@ void binary(const Launch& launch, F f) {
 }
 
 template <typename F>
-void map(const Launch& launch, F f) {
+void map(const HostLaunch& launch, F f) {
   const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
   const int64_t row = x.desc->shape.row_elements();
   for (int64_t r = 0; r < launch.rows(x); ++r) {
@@ -53,25 +53,25 @@ double activate(UnaryKind kind, double x) {
   return x;
 }
 
-void add(const Prepared&, const Launch& launch, Stream&) {
+void add(const Prepared&, const HostLaunch& launch, Stream&) {
   binary(launch, [](float a, float b) { return a + b; });
 }
 
-void mul(const Prepared&, const Launch& launch, Stream&) {
+void mul(const Prepared&, const HostLaunch& launch, Stream&) {
   binary(launch, [](float a, float b) { return a * b; });
 }
 
-void scale(const Prepared&, const Launch& launch, Stream&) {
+void scale(const Prepared&, const HostLaunch& launch, Stream&) {
   const float factor = launch.param<ScaleParams>().factor;
   map(launch, [&](float x) { return x * factor; });
 }
 
-void unary(const Prepared&, const Launch& launch, Stream&) {
+void unary(const Prepared&, const HostLaunch& launch, Stream&) {
   const UnaryKind kind = launch.param<UnaryParams>().kind;
   map(launch, [&](float x) { return static_cast<float>(activate(kind, x)); });
 }
 
-void gated_activation(const Prepared&, const Launch& launch, Stream&) {
+void gated_activation(const Prepared&, const HostLaunch& launch, Stream&) {
   const UnaryKind kind = launch.param<UnaryParams>().kind;
   binary(launch, [&](float gate, float up) { return static_cast<float>(activate(kind, gate) * up); });
 }

@@ -22,7 +22,7 @@ struct Row {
 
 }  // namespace
 
-void matmul(const Prepared&, const Launch& launch, Stream&) {
+void matmul(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &bias = launch.inputs[2], &out = launch.outputs[0];
   const int64_t rows = launch.rows(x), n = w.desc->shape[0], k = w.desc->shape[1];
   Row row;
@@ -35,7 +35,7 @@ void matmul(const Prepared&, const Launch& launch, Stream&) {
   }
 }
 
-void matmul_experts(const Prepared&, const Launch& launch, Stream&) {
+void matmul_experts(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
   const TensorRef& out = launch.outputs[0];
   const int64_t rows = launch.rows(x), experts = w.desc->shape[0], n = w.desc->shape[1], k = w.desc->shape[2];

@@ -50,7 +50,7 @@ std::vector<double> softmax(const std::vector<double>& x) {
 
 }  // namespace
 
-void moe_route(const Prepared&, const Launch& launch, Stream&) {
+void moe_route(const Prepared&, const HostLaunch& launch, Stream&) {
   const MoeRouteParams& params = launch.param<MoeRouteParams>();
   const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1];
   const int64_t experts = x.desc->shape[1];
@@ -78,7 +78,7 @@ void moe_route(const Prepared&, const Launch& launch, Stream&) {
   }
 }
 
-void moe_combine(const Prepared&, const Launch& launch, Stream&) {
+void moe_combine(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &y = launch.inputs[0], &weights = launch.inputs[1], &out = launch.outputs[0];
   const int64_t used = y.desc->shape[1], d = y.desc->shape[2];
   for (int64_t t = 0; t < launch.rows(y); ++t) {

@@ -7,7 +7,7 @@ namespace infer::ref {
 namespace {
 
 template <typename F>
-void for_each_vector(const Launch& launch, F f) {
+void for_each_vector(const HostLaunch& launch, F f) {
   const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
   const int64_t d = x.desc->shape.last(), per_row = x.desc->shape.row_elements() / d;
   for (int64_t r = 0; r < launch.rows(x); ++r) {
@@ -19,7 +19,7 @@ void for_each_vector(const Launch& launch, F f) {
 
 }  // namespace
 
-void rms_norm(const Prepared&, const Launch& launch, Stream&) {
+void rms_norm(const Prepared&, const HostLaunch& launch, Stream&) {
   const float* weight = launch.inputs[1] ? launch.inputs[1].data<float>() : nullptr;
   const double eps = launch.param<NormParams>().eps;
   for_each_vector(launch, [&](const float* x, float* y, int64_t d) {
@@ -30,7 +30,7 @@ void rms_norm(const Prepared&, const Launch& launch, Stream&) {
   });
 }
 
-void layer_norm(const Prepared&, const Launch& launch, Stream&) {
+void layer_norm(const Prepared&, const HostLaunch& launch, Stream&) {
   const float* weight = launch.inputs[1] ? launch.inputs[1].data<float>() : nullptr;
   const float* bias = launch.inputs[2] ? launch.inputs[2].data<float>() : nullptr;
   const double eps = launch.param<NormParams>().eps;

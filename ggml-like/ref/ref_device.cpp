@@ -1,7 +1,6 @@
 #include "ggml-like/ref/ref_device.h"
 
 #include <array>
-#include <cstring>
 
 #include "ggml-like/ref/ref_ops.h"
 
@@ -20,42 +19,30 @@ bool supports_all(const OpDesc& op, const Device&) {
 
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
 
-constexpr OpRecord record(Op op, void (*launch)(const Prepared&, const Launch&, Stream&)) {
-  return {op, supports_all, nothing_to_prepare, launch};
+template <void (*kKernel)(const Prepared&, const HostLaunch&, Stream&)>
+constexpr OpRecord record(Op op) {
+  return {op, supports_all, nothing_to_prepare, launch_on_host<kKernel>};
 }
 
 constexpr std::array kRecords = {
-    record(Op::kEmbed, ref::embed),
-    record(Op::kSelectRows, ref::select_rows),
-    record(Op::kMatMul, ref::matmul),
-    record(Op::kMatMulExperts, ref::matmul_experts),
-    record(Op::kRmsNorm, ref::rms_norm),
-    record(Op::kLayerNorm, ref::layer_norm),
-    record(Op::kAdd, ref::add),
-    record(Op::kMul, ref::mul),
-    record(Op::kScale, ref::scale),
-    record(Op::kUnary, ref::unary),
-    record(Op::kGatedActivation, ref::gated_activation),
-    record(Op::kRopeTable, ref::rope_table),
-    record(Op::kRope, ref::rope),
-    record(Op::kKvStore, ref::kv_store),
-    record(Op::kPagedAttention, ref::paged_attention),
-    record(Op::kMoeRoute, ref::moe_route),
-    record(Op::kMoeCombine, ref::moe_combine),
-    record(Op::kTopK, ref::top_k),
-};
-
-class RefStream final : public Stream {
- public:
-  void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override {
-    std::memcpy(to.host() + offset, from, bytes);
-  }
-  void download(void* to, const Buffer& from, size_t offset, size_t bytes) override {
-    std::memcpy(to, from.host() + offset, bytes);
-  }
-  std::unique_ptr<Event> record() override { return std::make_unique<Event>(); }
-  void wait(const Event&) override {}
-  void synchronize() override {}
+    record<ref::embed>(Op::kEmbed),
+    record<ref::select_rows>(Op::kSelectRows),
+    record<ref::matmul>(Op::kMatMul),
+    record<ref::matmul_experts>(Op::kMatMulExperts),
+    record<ref::rms_norm>(Op::kRmsNorm),
+    record<ref::layer_norm>(Op::kLayerNorm),
+    record<ref::add>(Op::kAdd),
+    record<ref::mul>(Op::kMul),
+    record<ref::scale>(Op::kScale),
+    record<ref::unary>(Op::kUnary),
+    record<ref::gated_activation>(Op::kGatedActivation),
+    record<ref::rope_table>(Op::kRopeTable),
+    record<ref::rope>(Op::kRope),
+    record<ref::kv_store>(Op::kKvStore),
+    record<ref::paged_attention>(Op::kPagedAttention),
+    record<ref::moe_route>(Op::kMoeRoute),
+    record<ref::moe_combine>(Op::kMoeCombine),
+    record<ref::top_k>(Op::kTopK),
 };
 
 class RefDevice final : public Device {
@@ -65,7 +52,8 @@ class RefDevice final : public Device {
   DeviceMemory memory() const override { return host_memory(); }
   bool is_host() const override { return true; }
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return allocate_host(bytes); }
-  std::unique_ptr<Stream> create_stream() override { return std::make_unique<RefStream>(); }
+  std::unique_ptr<Buffer> allocate_staging(size_t bytes) override { return allocate_host(bytes); }
+  std::unique_ptr<Stream> create_stream() override { return std::make_unique<HostStream>(); }
   std::span<const OpRecord> operations() const override { return kRecords; }
   DataType default_cache_type() const override { return DataType::kF32; }
 };

@@ -4,7 +4,7 @@
 
 namespace infer::ref {
 
-void rope_table(const Prepared&, const Launch& launch, Stream&) {
+void rope_table(const Prepared&, const HostLaunch& launch, Stream&) {
   const RopeTableParams& params = launch.param<RopeTableParams>();
   const TensorRef& factors = launch.inputs[0];
   const size_t pairs = params.n_dims / 2;
@@ -16,7 +16,7 @@ void rope_table(const Prepared&, const Launch& launch, Stream&) {
   }
 }
 
-void rope(const Prepared&, const Launch& launch, Stream&) {
+void rope(const Prepared&, const HostLaunch& launch, Stream&) {
   const RopeParams& params = launch.param<RopeParams>();
   const TensorRef &x = launch.inputs[0], &table = launch.inputs[1], &out = launch.outputs[0];
   const int64_t heads = x.desc->shape[1], dim = x.desc->shape[2], pairs = params.n_dims / 2;

@@ -48,18 +48,17 @@ void add_layers(const PlacedModel& placed, std::vector<DeviceUse>& uses) {
   }
 }
 
-// The inputs lie on the host and are copied to each device of its own memory; results come back to the host.
+// The inputs lie on the host and are copied to each device of its own memory; results come back to the host's staging
+// memory.
 void add_staging(const PlacedModel& placed, const Plan& plan, std::vector<DeviceUse>& uses) {
-  const StepCapacity& capacity = placed.options().capacity;
+  const uint64_t inputs = StepLayout(placed.options().capacity).bytes();
+  uint64_t results = 0;
   for (size_t d = 0; d < uses.size(); ++d) {
     const bool has_own = !uses[d].is_host && plan.uses(static_cast<int>(d));
-    uses[d].staging = d == 0 || has_own ? StepInputs::bytes(capacity) : 0;
+    uses[d].staging = d == 0 || has_own ? inputs : 0;
+    if (has_own) results += plan.staging_bytes(static_cast<int>(d));
   }
-  const auto rows_of = [](int rows, int width) {
-    return sizeof(float) * static_cast<uint64_t>(rows) * static_cast<uint64_t>(width);
-  };
-  uses[0].staging += rows_of(capacity.logits > 0 ? capacity.logits : capacity.outputs, placed.model().n_vocab()) +
-                     rows_of(capacity.outputs, placed.model().n_embd());
+  uses[0].staging += results;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct DeviceUse {
   std::vector<LayerRange> layers;              // the same, where they are
   bool has_input = false, has_output = false;  // the embedding, the output matrix
   uint64_t weights = 0, cache = 0, activations = 0;
-  uint64_t staging = 0;                          // a step's inputs; on the host its results too
+  uint64_t staging = 0;                          // a step's inputs; on the host also what comes back
   uint64_t guest_weights = 0;                    // of `weights`, matrices whose layer is on another device
   std::map<DataType, uint64_t> weights_by_type;  // bytes
   uint64_t cache_per_token = 0;                  // bytes of keys and values in the device's layers

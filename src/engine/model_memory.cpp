@@ -7,13 +7,24 @@
 
 namespace infer {
 
-std::unique_ptr<Buffer> allocate_on(Device& device, size_t bytes) {
+namespace {
+
+std::unique_ptr<Buffer> allocate(Device& device, size_t bytes,
+                                 std::unique_ptr<Buffer> (Device::*allocate_bytes)(size_t bytes)) {
   try {
-    return device.allocate(bytes);
+    return (device.*allocate_bytes)(bytes);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kOutOfMemory) throw;
     throw DeviceMemoryError(device, error.what());
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Buffer> allocate_on(Device& device, size_t bytes) { return allocate(device, bytes, &Device::allocate); }
+
+std::unique_ptr<Buffer> allocate_staging_on(Device& device, size_t bytes) {
+  return allocate(device, bytes, &Device::allocate_staging);
 }
 
 ModelMemory::ModelMemory(const PlacedModel& placed, std::span<const std::unique_ptr<Stream>> streams)
@@ -74,22 +85,22 @@ std::vector<Buffer*> ModelMemory::step_buffers(const Plan& plan) {
   for (int d = 0; d < n_devices(); ++d) {
     if (device(d).is_host() || !plan.uses(d)) continue;
     std::unique_ptr<Buffer>& buffer = step_buffers_[static_cast<size_t>(d)];
-    if (!buffer) buffer = allocate_on(device(d), StepInputs::bytes(placed_.options().capacity));
+    if (!buffer) buffer = allocate_on(device(d), StepLayout(placed_.options().capacity).bytes());
     buffers[static_cast<size_t>(d)] = buffer.get();
   }
   return buffers;
 }
 
 void ModelMemory::copy_block(int group, int32_t from, int32_t to) {
+  std::vector<std::vector<CopyRange>> copies(streams_.size());
   for (const int32_t layer : placed_.model().cache_groups()[static_cast<size_t>(group)].layers) {
     const size_t bytes = placed_.cache_block_bytes(layer);
-    Stream& stream = *streams_[static_cast<size_t>(placed_.placement().of_layer(layer))];
-    Buffer& cache = *caches_[static_cast<size_t>(layer)];
-    std::vector<std::byte> block(bytes);
-    stream.download(block.data(), cache, static_cast<size_t>(from) * bytes, bytes);
-    stream.synchronize();
-    stream.upload(cache, static_cast<size_t>(to) * bytes, block.data(), bytes);
-    stream.synchronize();
+    Buffer* cache = caches_[static_cast<size_t>(layer)].get();
+    copies[static_cast<size_t>(placed_.placement().of_layer(layer))].push_back(
+        {cache, static_cast<size_t>(to) * bytes, cache, static_cast<size_t>(from) * bytes, bytes});
+  }
+  for (size_t d = 0; d < copies.size(); ++d) {
+    if (!copies[d].empty()) streams_[d]->copy(copies[d]);
   }
 }
 

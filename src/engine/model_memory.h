@@ -23,8 +23,9 @@ class DeviceMemoryError final : public Error {
   bool on_host_;
 };
 
-// Throws DeviceMemoryError.
+// Memory of the device, and staging memory for it. Both throw DeviceMemoryError.
 std::unique_ptr<Buffer> allocate_on(Device& device, size_t bytes);
+std::unique_ptr<Buffer> allocate_staging_on(Device& device, size_t bytes);
 
 class ModelMemory final : public TensorMemory {
  public:
@@ -44,7 +45,8 @@ class ModelMemory final : public TensorMemory {
   // Where the plan's devices of their own memory find the step's inputs, by device; null for host devices.
   std::vector<Buffer*> step_buffers(const Plan& plan);
 
-  // Copies a whole KV block in every layer of a cache group; blocks of other groups have ids of their own.
+  // Copies a whole KV block in every layer of a cache group, where it lies and without waiting: what runs later sees
+  // the copy. Blocks of other groups have ids of their own.
   void copy_block(int group, int32_t from, int32_t to);
 
  private:

@@ -11,9 +11,8 @@ std::vector<std::unique_ptr<Stream>> create_streams(const std::vector<Device*>& 
   return streams;
 }
 
-std::span<const float> row_of(const std::vector<float>& rows, int row, int width) {
-  return std::span<const float>(rows).subspan(static_cast<size_t>(row) * static_cast<size_t>(width),
-                                              static_cast<size_t>(width));
+std::span<const float> row_of(std::span<const float> rows, int row, int width) {
+  return rows.subspan(static_cast<size_t>(row) * static_cast<size_t>(width), static_cast<size_t>(width));
 }
 
 }  // namespace
@@ -48,15 +47,15 @@ ModelRunner::~ModelRunner() {
 void ModelRunner::run(const StepInputs& step) {
   PlanCache::Entry& entry = plans_.get(bucket_of(step));
   Plan& plan = *entry.made.plan;
-  std::vector<Stream*> streams;
-  for (const auto& stream : streams_) streams.push_back(stream.get());
-  plan.run(step, streams, memory_.step_buffers(plan));
+  plan.run(step);
   plans_.count_run(entry);
-  if (step.n_outputs() == 0) return;
-  logits_.resize(static_cast<size_t>(step.n_logits()) * static_cast<size_t>(model().n_vocab()));
-  hidden_.resize(static_cast<size_t>(step.n_outputs()) * static_cast<size_t>(model().n_embd()));
-  plan.read_output(entry.made.outputs.logits, step, streams, logits_.data());
-  plan.read_output(entry.made.outputs.hidden, step, streams, hidden_.data());
+  const auto rows_of = [&](ValueId value, int n, int width) {
+    CHECK_INTERNAL(plan.graph().value(value).desc.row_stride == width);
+    const auto* data = reinterpret_cast<const float*>(plan.output_rows(value));
+    return std::span<const float>(data, static_cast<size_t>(n) * static_cast<size_t>(width));
+  };
+  logits_ = rows_of(entry.made.outputs.logits, step.n_logits(), model().n_vocab());
+  hidden_ = rows_of(entry.made.outputs.hidden, step.n_outputs(), model().n_embd());
 }
 
 std::span<const float> ModelRunner::logits(int output) const { return row_of(logits_, output, model().n_vocab()); }

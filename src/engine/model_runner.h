@@ -47,9 +47,9 @@ class ModelRunner {
   const PlacedModel placed_;
   std::vector<std::unique_ptr<Stream>> streams_;  // one per device
   ModelMemory memory_;
-  PlanCache plans_;
-  std::vector<DeviceUse> use_;  // one per device
-  std::vector<float> logits_, hidden_;
+  PlanCache plans_;                         // ends before the streams that its segments were compiled for
+  std::vector<DeviceUse> use_;              // one per device
+  std::span<const float> logits_, hidden_;  // of the last step, where the plan left them
 };
 
 }  // namespace infer

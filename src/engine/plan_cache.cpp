@@ -7,7 +7,7 @@
 namespace infer {
 
 PlanCache::PlanCache(const PlacedModel& placed, ModelMemory& memory, std::span<const std::unique_ptr<Stream>> streams)
-    : placed_(placed), memory_(memory), streams_(streams), arenas_(placed.devices().size()) {}
+    : placed_(placed), memory_(memory), streams_(streams), shared_(placed.devices().size()) {}
 
 PlanCache::Entry& PlanCache::get(const Bucket& bucket) {
   const auto found = plans_.find(bucket);
@@ -30,44 +30,65 @@ void PlanCache::count_run(const Entry& entry) {
   for (const auto& [index, n_nodes] : entry.fallbacks) fallback_runs_[index] += n_nodes;
 }
 
-// New arenas for the devices whose present one is too small for the plan; null for the others.
-std::vector<std::unique_ptr<Buffer>> PlanCache::larger_arenas(const Bucket& bucket, const Plan& plan) {
-  std::vector<std::unique_ptr<Buffer>> larger(arenas_.size());
-  for (size_t d = 0; d < arenas_.size(); ++d) {
-    const size_t needed = plan.arena_bytes(static_cast<int>(d));
-    if (needed == 0 || (arenas_[d] && arenas_[d]->size() >= needed)) continue;
+// New memory for the devices where what there is is too small for the plan; null for the others.
+PlanCache::Shared PlanCache::larger(const Bucket& bucket, const Plan& plan) const {
+  Shared larger(shared_.arenas.size());
+  for (size_t d = 0; d < shared_.arenas.size(); ++d) {
     Device& device = *placed_.devices()[d];
-    const uint64_t free = device.memory().free;
-    if (needed > free) {
-      throw DeviceMemoryError(device, concat("[memory] a step of ", bucket.tokens, " tokens needs ", bytes_text(needed),
-                                             ", ", device.name(), " has ", bytes_text(free), " free"));
+    const size_t needed = plan.arena_bytes(static_cast<int>(d)), staging = plan.staging_bytes(static_cast<int>(d));
+    if (needed > 0 && (!shared_.arenas[d] || shared_.arenas[d]->size() < needed)) {
+      const uint64_t free = device.memory().free;
+      if (needed > free) {
+        throw DeviceMemoryError(device,
+                                concat("[memory] a step of ", bucket.tokens, " tokens needs ", bytes_text(needed), ", ",
+                                       device.name(), " has ", bytes_text(free), " free"));
+      }
+      larger.arenas[d] = allocate_on(device, needed);
     }
-    larger[d] = allocate_on(device, needed);
+    const Buffer* arena = larger.arenas[d] ? larger.arenas[d].get() : shared_.arenas[d].get();
+    if (staging == 0 || arena->host()) continue;
+    if (!shared_.staging[d] || shared_.staging[d]->size() < staging) {
+      larger.staging[d] = allocate_staging_on(device, staging);
+    }
   }
   return larger;
 }
 
-// All new arenas are there before any old one is given up, so that a failure leaves the other plans as they were.
+std::vector<PlanBinding> PlanCache::bindings(const Shared& larger, const Plan& plan) {
+  const std::vector<Buffer*> steps = memory_.step_buffers(plan);
+  std::vector<PlanBinding> bindings;
+  const auto either = [](const auto& a, const auto& b) { return a ? a.get() : b.get(); };
+  for (size_t d = 0; d < streams_.size(); ++d) {
+    bindings.push_back({streams_[d].get(), either(larger.arenas[d], shared_.arenas[d]), steps[d],
+                        either(larger.staging[d], shared_.staging[d])});
+  }
+  return bindings;
+}
+
+// All new memory is there before any old one is given up, so that a failure leaves the other plans as they were.
 PlanCache::Entry& PlanCache::keep(const Bucket& bucket, BucketPlan made) {
-  std::vector<std::unique_ptr<Buffer>> larger = larger_arenas(bucket, *made.plan);
-  const bool grown = std::any_of(larger.begin(), larger.end(), [](const auto& arena) { return arena != nullptr; });
+  Shared larger = this->larger(bucket, *made.plan);
+  const auto any = [](const auto& buffers) {
+    return std::any_of(buffers.begin(), buffers.end(), [](const auto& buffer) { return buffer != nullptr; });
+  };
+  const bool grown = any(larger.arenas) || any(larger.staging);
   Entry& kept = plans_.insert_or_assign(bucket, Entry{std::move(made), {}}).first->second;
   add_fallbacks(kept);
   if (grown) {
     for (const auto& stream : streams_) stream->synchronize();
   }
-  std::vector<Buffer*> arenas;
-  for (size_t d = 0; d < arenas_.size(); ++d) arenas.push_back(larger[d] ? larger[d].get() : arenas_[d].get());
+  const StepLayout layout(placed_.options().capacity);
   try {
-    kept.made.plan->bind(arenas);
+    kept.made.plan->bind(bindings(larger, *kept.made.plan), layout);
   } catch (...) {
     plans_.erase(bucket);
     throw;
   }
   if (!grown) return kept;
-  for (auto& [key, other] : plans_) other.made.plan->bind(arenas);
-  for (size_t d = 0; d < arenas_.size(); ++d) {
-    if (larger[d]) arenas_[d] = std::move(larger[d]);
+  for (auto& [key, other] : plans_) other.made.plan->bind(bindings(larger, *other.made.plan), layout);
+  for (size_t d = 0; d < streams_.size(); ++d) {
+    if (larger.arenas[d]) shared_.arenas[d] = std::move(larger.arenas[d]);
+    if (larger.staging[d]) shared_.staging[d] = std::move(larger.staging[d]);
   }
   return kept;
 }

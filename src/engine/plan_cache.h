@@ -1,4 +1,4 @@
-// The plans of a run, one per bucket, made when a step first needs them and bound to activation arenas that they share.
+// The plans of a run, one per bucket, made when a step first needs them and bound to memory that they share.
 // One thread.
 #pragma once
 
@@ -35,13 +35,19 @@ class PlanCache {
   void count_run(const Entry& entry);
 
  private:
-  std::vector<std::unique_ptr<Buffer>> larger_arenas(const Bucket& bucket, const Plan& plan);
+  // What plans share, one per device and null where none needs it: arenas, and staging memory for what leaves them.
+  struct Shared {
+    std::vector<std::unique_ptr<Buffer>> arenas, staging;
+    explicit Shared(size_t n_devices) : arenas(n_devices), staging(n_devices) {}
+  };
+  Shared larger(const Bucket& bucket, const Plan& plan) const;
+  std::vector<PlanBinding> bindings(const Shared& larger, const Plan& plan);
   void add_fallbacks(Entry& entry);
 
   const PlacedModel& placed_;
   ModelMemory& memory_;
   const std::span<const std::unique_ptr<Stream>> streams_;
-  std::vector<std::unique_ptr<Buffer>> arenas_;  // one per device, where needed
+  Shared shared_;
   std::map<Bucket, Entry> plans_;
   std::vector<Fallback> fallbacks_;
   std::vector<int64_t> fallback_runs_;

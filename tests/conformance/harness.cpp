@@ -96,18 +96,13 @@ size_t alignment_of(DataType type) { return type == DataType::kF32 || type == Da
 // The devices of a plan for `device`: a host device comes first in every plan.
 struct PlanDevices {
   std::unique_ptr<Device> host;
-  std::unique_ptr<Stream> host_stream;
   std::vector<Device*> devices;
-  std::vector<Stream*> streams;
   explicit PlanDevices(TestDevice& t) {
     if (!t.device->is_host()) {
       host = create_ref_device();
-      host_stream = host->create_stream();
       devices.push_back(host.get());
-      streams.push_back(host_stream.get());
     }
     devices.push_back(t.device.get());
-    streams.push_back(t.stream.get());
   }
 };
 
@@ -156,18 +151,17 @@ RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const s
   GuardedMemory host_arena(bytes, 64);
   std::unique_ptr<Buffer> arena = at == 0 ? wrap_host(host_arena.data(), bytes) : t.device->allocate(bytes);
   if (at != 0) t.stream->upload(*arena, 0, host_arena.data(), bytes);
-  std::vector<Buffer*> arenas(on.devices.size(), nullptr);
-  arenas[at] = arena.get();
-  plan->bind(arenas);
-
-  std::unique_ptr<Buffer> step_buffer;
-  std::vector<Buffer*> step_buffers(on.devices.size(), nullptr);
+  std::vector<PlanBinding> bindings(on.devices.size());
+  bindings[at] = {t.stream.get(), arena.get()};
+  std::unique_ptr<Buffer> step_buffer, staging;
   if (at != 0) {
-    step_buffer = t.device->allocate(step.raw().size_bytes());
-    t.stream->upload(*step_buffer, 0, step.raw().data(), step.raw().size_bytes());
-    step_buffers[at] = step_buffer.get();
+    step_buffer = t.device->allocate(step.layout().bytes());
+    staging = t.device->allocate_staging(plan->staging_bytes(at));
+    bindings[at].step = step_buffer.get();
+    bindings[at].staging = staging.get();
   }
-  plan->run(step, on.streams, step_buffers);
+  plan->bind(bindings, step.layout());
+  plan->run(step);
   if (at != 0) {
     t.stream->download(host_arena.data(), *arena, 0, bytes);
     t.stream->synchronize();
@@ -180,10 +174,10 @@ RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const s
     const TensorRef ref = plan->output(id);
     Output out;
     out.type = ref.desc->type;
-    out.rows = step.row_count(ref.desc->rows, ref.desc->shape[0]);
+    out.rows = step.view().row_count(ref.desc->rows, ref.desc->shape[0]);
     out.row_elements = ref.desc->shape.row_elements();
     out.data.resize(static_cast<size_t>(out.elements()) * 4);
-    plan->read_output(id, step, on.streams, out.data.data());
+    std::memcpy(out.data.data(), plan->output_rows(id), out.data.size());
     std::fill_n(may_change.begin() + static_cast<ptrdiff_t>(ref.offset), out.data.size(), true);
     end = std::max(end, ref.offset + ref.desc->bytes());
     result.outputs.push_back(std::move(out));

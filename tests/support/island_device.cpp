@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <exception>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "ggml-like/error.h"
@@ -14,27 +13,69 @@ namespace {
 
 using State = std::shared_ptr<IslandState>;
 
+// Jobs in order, which run when somebody needs them done.
+class Queue {
+ public:
+  using Job = std::function<void()>;
+  void push(Job job) { jobs_.push_back(std::move(job)); }
+  int64_t end() const { return n_done_ + static_cast<int64_t>(jobs_.size()); }  // jobs so far
+  int64_t n_done() const { return n_done_; }
+  // Throws what a job throws, which counts as done.
+  void run_until(int64_t n) {
+    while (n_done_ < n) {
+      const Job job = std::move(jobs_.front());
+      jobs_.pop_front();
+      ++n_done_;
+      job();
+    }
+  }
+  void settle() {
+    try {
+      run_until(end());
+    } catch (const Error&) {
+      // It shows in the results.
+    }
+  }
+
+ private:
+  std::deque<Job> jobs_;
+  int64_t n_done_ = 0;
+};
+
+// The queues of a device's streams.
+using Queues = std::shared_ptr<std::set<Queue*>>;
+
 class IslandBuffer final : public Buffer {
  public:
-  IslandBuffer(size_t bytes, State state) : state_(std::move(state)), memory_(allocate_host(bytes)) {
+  IslandBuffer(size_t bytes, State state, Queues queues)
+      : state_(std::move(state)), queues_(std::move(queues)), memory_(allocate_host(bytes)) {
     ++state_->live_buffers;
     state_->used += bytes;
-    state_->most_used = std::max(state_->most_used.load(), state_->used.load());
+    state_->most_used = std::max(state_->most_used, state_->used);
   }
   ~IslandBuffer() override {
+    for (Queue* queue : *queues_) queue->settle();
     --state_->live_buffers;
     state_->used -= memory_->size();
   }
   size_t size() const override { return memory_->size(); }
   std::byte* host() const override { return nullptr; }
   Buffer& memory() const { return *memory_; }
+  const IslandState& state() const { return *state_; }
 
  private:
   State state_;
+  Queues queues_;
   std::unique_ptr<Buffer> memory_;
 };
 
-Buffer* memory_of(Buffer* buffer) { return buffer ? &static_cast<IslandBuffer*>(buffer)->memory() : nullptr; }
+// Null for staging memory.
+const IslandBuffer* island_buffer(const Buffer* buffer) { return dynamic_cast<const IslandBuffer*>(buffer); }
+
+Buffer* memory_of(Buffer* buffer) {
+  const IslandBuffer* island = island_buffer(buffer);
+  return island ? &island->memory() : nullptr;
+}
 
 class IslandDevice final : public Device {
  public:
@@ -53,148 +94,167 @@ class IslandDevice final : public Device {
     if (fails || bytes > state_->budget - state_->used) {
       throw Error(ErrorCode::kOutOfMemory, concat("[", name_, "] ", bytes, " bytes, found too few"));
     }
-    return std::make_unique<IslandBuffer>(bytes, state_);
+    return std::make_unique<IslandBuffer>(bytes, state_, queues_);
+  }
+  std::unique_ptr<Buffer> allocate_staging(size_t bytes) override { return allocate_host(bytes); }
+  bool can_copy_from(const Device& other) const override {
+    return &other == this || (state_->has_peers && dynamic_cast<const IslandDevice*>(&other));
   }
   std::unique_ptr<Stream> create_stream() override;
   std::span<const OpRecord> operations() const override { return records_; }
   size_t cache_block_bytes(const CacheDesc& cache) const override { return inner_->cache_block_bytes(cache); }
   DataType default_cache_type() const override { return inner_->default_cache_type(); }
   Device& inner() const { return *inner_; }
+  const IslandState& state() const { return *state_; }
 
  private:
   const std::string name_;
   const std::unique_ptr<Device> inner_;
   const State state_;
+  const Queues queues_ = std::make_shared<std::set<Queue*>>();
   std::vector<OpRecord> records_;
 };
 
-// Pointers of a launch, to memory that the kernels can address.
-class Shown {
+class IslandEvent final : public Event {
  public:
-  explicit Shown(const BoundNode& node, const StepInputs& step) : launch(node.launch) {
-    inputs_.assign(launch.inputs.begin(), launch.inputs.end());
-    outputs_.assign(launch.outputs.begin(), launch.outputs.end());
-    for (TensorRef& t : inputs_) t.buffer = memory_of(t.buffer);
-    for (TensorRef& t : outputs_) t.buffer = memory_of(t.buffer);
-    launch.inputs = inputs_;
-    launch.outputs = outputs_;
-    launch.cache.buffer = memory_of(launch.cache.buffer);
-    launch.scratch.buffer = memory_of(launch.scratch.buffer);
-    launch.step = &step;
+  IslandEvent(State state, std::shared_ptr<Queue> queue)
+      : state_(std::move(state)), queue_(std::move(queue)), position_(queue_->end()) {}
+  void wait() const override {
+    state_->n_waits += queue_->n_done() < position_;
+    reach();
   }
-  Shown(const Shown&) = delete;
-  Launch launch;
+  void reach() const { queue_->run_until(position_); }
 
  private:
-  std::vector<TensorRef> inputs_, outputs_;
+  State state_;
+  std::shared_ptr<Queue> queue_;
+  int64_t position_;
+};
+
+// Nodes bound to the memory behind the island's buffers.
+class IslandSegment final : public Segment {
+ public:
+  IslandSegment(std::span<const BoundNode> nodes, Device& inner, HostStream& stream, std::shared_ptr<Queue> queue)
+      : layout_(nodes[0].launch.step_layout),
+        step_(memory_of(nodes[0].launch.step_buffer)),
+        stream_(stream),
+        queue_(std::move(queue)) {
+    const auto shown = [&](std::span<const TensorRef> refs) -> std::span<const TensorRef> {
+      std::vector<TensorRef>& all = refs_.emplace_back(refs.begin(), refs.end());
+      for (TensorRef& t : all) t.buffer = memory_of(t.buffer);
+      return all;
+    };
+    std::vector<BoundNode> bound(nodes.begin(), nodes.end());
+    for (BoundNode& node : bound) {
+      node.record = inner.find(node.record->op);
+      node.launch.inputs = shown(node.launch.inputs);
+      node.launch.outputs = shown(node.launch.outputs);
+      node.launch.cache.buffer = memory_of(node.launch.cache.buffer);
+      node.launch.scratch.buffer = memory_of(node.launch.scratch.buffer);
+    }
+    inner_segment_ = stream.compile(bound);
+  }
+  ~IslandSegment() override {
+    if (last_use > queue_->n_done()) queue_->settle();
+  }
+
+  // The counts are those that have arrived in the device's memory.
+  void run() {
+    stream_.set_step({*layout_, reinterpret_cast<const int32_t*>(step_->host())});
+    stream_.run(*inner_segment_);
+  }
+  int64_t last_use = 0;  // the queue's end after it was last queued
+
+ private:
+  const StepLayout* layout_;
+  Buffer* step_;
+  HostStream& stream_;
+  std::shared_ptr<Queue> queue_;
+  std::deque<std::vector<TensorRef>> refs_;
+  std::unique_ptr<Segment> inner_segment_;
 };
 
 class IslandStream final : public Stream {
  public:
-  IslandStream(Device& inner, State state)
-      : inner_(inner), state_(std::move(state)), stream_(inner.create_stream()), worker_([this] { work(); }) {}
+  IslandStream(Device& inner, State state, Queues queues)
+      : inner_(inner), state_(std::move(state)), queues_(std::move(queues)), stream_(inner.create_stream()) {
+    queues_->insert(queue_.get());
+  }
   ~IslandStream() override {
-    {
-      const std::lock_guard lock(state_->mutex);
-      ending_ = true;
-      state_->held = false;
-    }
-    state_->changed.notify_all();
-    worker_.join();
+    queue_->settle();
+    queues_->erase(queue_.get());
   }
 
+  std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) override {
+    ++state_->n_compiles;
+    return std::make_unique<IslandSegment>(nodes, inner_, static_cast<HostStream&>(*stream_), queue_);
+  }
+  void run(Segment& s) override {
+    auto& segment = static_cast<IslandSegment&>(s);
+    queue_->push([&segment] { segment.run(); });
+    segment.last_use = queue_->end();
+  }
   void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override {
-    ++state_->n_copies_in;
+    ++state_->n_uploads;
     CHECK_INTERNAL(offset + bytes <= to.size());
     const auto* first = static_cast<const std::byte*>(from);
-    auto data = std::make_shared<std::vector<std::byte>>(first, first + bytes);
-    Buffer* target = memory_of(&to);
-    push([=] { std::memcpy(target->host() + offset, data->data(), data->size()); });
+    const std::vector<std::byte> data(first, first + bytes);
+    std::byte* target = memory_of(&to)->host() + offset;
+    queue_->push([=] { std::memcpy(target, data.data(), data.size()); });
   }
   void download(void* to, const Buffer& from, size_t offset, size_t bytes) override {
-    ++state_->n_copies_out;
+    ++state_->n_downloads;
     CHECK_INTERNAL(offset + bytes <= from.size());
-    Buffer* source = memory_of(const_cast<Buffer*>(&from));
-    push([=] { std::memcpy(to, source->host() + offset, bytes); });
+    const std::byte* source = island_buffer(&from)->memory().host() + offset;
+    queue_->push([=] { std::memcpy(to, source, bytes); });
   }
-  std::unique_ptr<Event> record() override { return std::make_unique<Event>(); }
-  void wait(const Event&) override {}
+  void copy(std::span<const CopyRange> ranges) override;
 
-  void synchronize() override {
-    std::unique_lock lock(state_->mutex);
-    if (!jobs_.empty() && state_->held) {
-      ++state_->waits_while_held;
-      state_->held = false;
-      state_->changed.notify_all();
-    }
-    state_->changed.wait(lock, [&] { return jobs_.empty(); });
-    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  std::unique_ptr<Event> record() override { return std::make_unique<IslandEvent>(state_, queue_); }
+  void wait(const Event& event) override {
+    const IslandEvent other = static_cast<const IslandEvent&>(event);
+    queue_->push([other] { other.reach(); });
   }
-
-  void run(uint64_t, std::span<BoundNode> nodes) override {
-    if (nodes.empty()) return;
-    const std::vector<BoundNode> bound(nodes.begin(), nodes.end());
-    const auto step = std::make_shared<const StepInputs>(*nodes[0].launch.step);
-    push([this, bound, step] {
-      const Buffer* inputs = memory_of(bound[0].launch.step_buffer);
-      if (!inputs || std::memcmp(inputs->host(), step->raw().data(), step->raw().size_bytes()) != 0) {
-        ++state_->stale_inputs;
-      }
-      for (const BoundNode& node : bound) {
-        const Shown shown(node, *step);
-        inner_.find(node.record->op)->launch(*node.prepared, shown.launch, *stream_);
-      }
-    });
-  }
+  void synchronize() override { IslandEvent(state_, queue_).wait(); }
 
  private:
-  using Job = std::function<void()>;
-
-  void push(Job job) {
-    {
-      const std::lock_guard lock(state_->mutex);
-      jobs_.push_back(std::move(job));
-    }
-    state_->changed.notify_all();
-  }
-
-  void work() {
-    std::unique_lock lock(state_->mutex);
-    for (;;) {
-      state_->changed.wait(lock, [&] { return ending_ || (!jobs_.empty() && !state_->held); });
-      if (jobs_.empty()) return;  // and ending
-      const Job& job = jobs_.front();
-      lock.unlock();
-      try {
-        job();
-      } catch (...) {
-        failure_ = std::current_exception();
-      }
-      lock.lock();
-      jobs_.pop_front();
-      state_->changed.notify_all();
-    }
-  }
-
   Device& inner_;
   State state_;
+  Queues queues_;
   std::unique_ptr<Stream> stream_;
-  std::deque<Job> jobs_;  // guarded by the state's mutex; the first is under way
-  bool ending_ = false;
-  std::exception_ptr failure_;
-  std::thread worker_;  // last: it uses all of the above
+  std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
 };
+
+void IslandStream::copy(std::span<const CopyRange> ranges) {
+  bool staging = false, peers = false;
+  for (const CopyRange& r : ranges) {
+    CHECK_INTERNAL(r.to_offset + r.bytes <= r.to->size() && r.from_offset + r.bytes <= r.from->size());
+    const IslandBuffer *to = island_buffer(r.to), *from = island_buffer(r.from);
+    CHECK_INTERNAL(from && (!to || &to->state() == state_.get()));
+    const bool from_peer = &from->state() != state_.get();
+    CHECK_INTERNAL(!from_peer || state_->has_peers);
+    staging = staging || !to;
+    peers = peers || from_peer;
+    std::byte* target = (to ? to->memory().host() : r.to->host()) + r.to_offset;
+    const std::byte* source = from->memory().host() + r.from_offset;
+    queue_->push([target, source, bytes = r.bytes] { std::memcpy(target, source, bytes); });
+    state_->n_values_to_staging += !to;
+  }
+  ++(staging ? state_->n_copies_to_staging : peers ? state_->n_copies_from_peers : state_->n_copies_within);
+}
 
 const OpRecord* inner_record(const OpDesc& op, const Device& device) {
   return static_cast<const IslandDevice&>(device).inner().find(op.op);
 }
-bool inner_supports(const OpDesc& op, const Device& device) {
-  return inner_record(op, device)->supports(op, static_cast<const IslandDevice&>(device).inner());
+bool inner_supports(const OpDesc& op, const Device& d) {
+  const auto& device = static_cast<const IslandDevice&>(d);
+  if (device.state().refuses && device.state().refuses(op)) return false;
+  return inner_record(op, device)->supports(op, device.inner());
 }
 std::unique_ptr<Prepared> inner_prepare(const OpDesc& op, Device& device) {
   return inner_record(op, device)->prepare(op, static_cast<IslandDevice&>(device).inner());
 }
-// The stream does what a launch would.
+// The segment has the inner device's records.
 void never(const Prepared&, const Launch&, Stream&) { CHECK_INTERNAL(false); }
 
 IslandDevice::IslandDevice(std::string name, std::unique_ptr<Device> inner, State state)
@@ -205,20 +265,11 @@ IslandDevice::IslandDevice(std::string name, std::unique_ptr<Device> inner, Stat
   }
 }
 
-std::unique_ptr<Stream> IslandDevice::create_stream() { return std::make_unique<IslandStream>(*inner_, state_); }
+std::unique_ptr<Stream> IslandDevice::create_stream() {
+  return std::make_unique<IslandStream>(*inner_, state_, queues_);
+}
 
 }  // namespace
-
-void IslandState::hold() {
-  const std::lock_guard lock(mutex);
-  held = true;
-}
-
-bool IslandState::release() {
-  const std::lock_guard lock(mutex);
-  changed.notify_all();
-  return std::exchange(held, false);
-}
 
 std::unique_ptr<Device> make_island(std::string name, std::unique_ptr<Device> inner,
                                     std::shared_ptr<IslandState> state) {

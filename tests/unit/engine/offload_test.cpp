@@ -100,7 +100,6 @@ TEST_CASE("every number of layers on a device of its own memory gives the same b
       CHECK(same(logits_of(model, options_on(islands.open(), n)), expected));
       const IslandState& seen = *islands.states[0];
       CHECK(seen.live_buffers == 0);
-      CHECK(seen.stale_inputs == 0);
       CHECK((seen.most_used > 0) == (n > 0));
     }
   }
@@ -148,7 +147,7 @@ TEST_CASE("experts stay on the CPU with little copying, and where they are chang
     CHECK(same(logits_of(engine), expected));
     if (use) *use = engine.runner().memory_use()[0];
     steps = engine.scheduler().stats().steps;
-    return islands.states[0]->n_copies_out.load();
+    return islands.states[0]->n_values_to_staging;
   };
   uint64_t experts = 0;
   const auto loaded = open_model(model);
@@ -211,6 +210,20 @@ TEST_CASE("what is planned is what is allocated") {
       CHECK(islands.states[0]->used == use.needed());  // nothing grows in steps
     }
   }
+}
+
+TEST_CASE("logits come back through staging memory of the host, which is planned for") {
+  const std::string model = "llama-gqa";
+  const auto vocabulary = static_cast<uint64_t>(open_model(model)->n_vocab());
+  const auto staging = [&](uint64_t rows, int n_gpu_layers) {
+    Islands islands;
+    EngineOptions options = options_on(islands.open(), n_gpu_layers);
+    options.step_tokens = 64;
+    options.logits_bytes = sizeof(float) * vocabulary * rows;
+    return plan_memory(open_model(model), options)[0].staging;
+  };
+  CHECK(staging(50, kAllLayers) - staging(0, kAllLayers) >= sizeof(float) * vocabulary * 48);
+  CHECK(staging(50, 0) < staging(50, kAllLayers));
 }
 
 TEST_CASE("auto places what fits, less a margin, and leaves room for others") {
@@ -351,24 +364,36 @@ TEST_CASE("a profile has the operations of all devices and the copies at the bor
   CHECK(copies.bytes > 0);
 }
 
-TEST_CASE("the host goes on with the next piece of a prompt while the device is at work on the last") {
+TEST_CASE("the host is two pieces of a prompt ahead of the device, and no more") {
   const std::string model = "llama-gqa";
   const std::vector<float> expected = on_cpu(model);
   Islands islands;
-  IslandState& state = *islands.states[0];
+  const IslandState& state = *islands.states[0];
   Engine engine(open_model(model), options_on(islands.open(), 2));  // a layer on the CPU, then one on the island
+  const int64_t before = state.n_waits;
   Request request;
   request.id = 9;
   for (int i = 0; i < 32; ++i) request.prompt.push_back(i);
   request.max_new_tokens = 1;
   REQUIRE(engine.submit(std::move(request)));
-  state.hold();
   engine.step();
-  CHECK(state.waits_while_held == 0);  // nobody has waited for the first piece
   engine.step();
-  CHECK(state.waits_while_held == 1);  // but one piece at a time
+  CHECK(state.n_waits == before);
+  engine.step();
+  CHECK(state.n_waits == before + 1);
   while (!engine.idle()) engine.step();
-  state.release();
   CHECK(same(logits_of(engine), expected));
-  CHECK(state.stale_inputs == 0);
+}
+
+TEST_CASE("a block that is written while it is shared is copied on the device") {
+  const std::string model = "llama-gqa";
+  const std::vector<float> expected = on_cpu(model);
+  Islands islands;
+  const IslandState& state = *islands.states[0];
+  Engine engine(open_model(model), options_on(islands.open(), kAllLayers));
+  const int64_t uploads = state.n_uploads, steps = engine.scheduler().stats().steps;
+  CHECK(same(logits_of(engine), expected));
+  CHECK(state.n_copies_within > 0);
+  CHECK(state.n_downloads == 0);
+  CHECK(state.n_uploads - uploads == engine.scheduler().stats().steps - steps);  // the steps' inputs
 }

@@ -61,6 +61,6 @@ TEST_CASE("a cache type for keys alone leaves that of values as it is, and the o
 
 TEST_CASE("the bytes of a step's inputs are those of its buffer") {
   for (const StepCapacity& capacity : {StepCapacity{7, 3, 2, 1, 5}, StepCapacity{1, 0, 1, 4, 0}}) {
-    CHECK(StepInputs::bytes(capacity) == StepInputs(capacity).raw().size_bytes());
+    CHECK(StepLayout(capacity).bytes() == StepInputs(capacity).raw().size_bytes());
   }
 }

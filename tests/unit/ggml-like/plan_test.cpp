@@ -1,283 +1,18 @@
 // Plans: memory shared by liveness, copies between devices, fallbacks, observers. Random graphs run on ref with shared
 // memory, with memory of their own for every value, and spread over a second device whose memory the host cannot see;
 // all must agree to the bit.
-#include "ggml-like/plan.h"
-
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <deque>
 #include <map>
 #include <set>
 #include <string>
 
 #include "ggml-like/error.h"
-#include "ggml-like/ref/ref_device.h"
-#include "ggml-like/ref/ref_ops.h"
-#include "tests/support/quant_reference.h"
+#include "tests/unit/ggml-like/plan_world.h"
 
 using namespace infer;
-
-namespace {
-
-constexpr int kBucket = 6, kTokens = 5, kWidth = 8;
-
-// ---- A device with memory of its own, which only scales, adds, and multiplies with F32 weights ----
-
-class HiddenBuffer final : public Buffer {
- public:
-  explicit HiddenBuffer(size_t bytes) : memory_(allocate_host(bytes)) {}
-  size_t size() const override { return memory_->size(); }
-  std::byte* host() const override { return nullptr; }
-  Buffer& memory() const { return *memory_; }
-
- private:
-  std::unique_ptr<Buffer> memory_;
-};
-
-Buffer* visible(Buffer* b) { return b ? &static_cast<HiddenBuffer*>(b)->memory() : nullptr; }
-
-// Runs the reference operation on the memory behind the hidden buffers.
-template <void (*kLaunch)(const Prepared&, const Launch&, Stream&)>
-void on_hidden(const Prepared& prepared, const Launch& launch, Stream& stream) {
-  std::vector<TensorRef> inputs(launch.inputs.begin(), launch.inputs.end());
-  std::vector<TensorRef> outputs(launch.outputs.begin(), launch.outputs.end());
-  for (TensorRef& t : inputs) t.buffer = visible(t.buffer);
-  for (TensorRef& t : outputs) t.buffer = visible(t.buffer);
-  Launch shown = launch;
-  shown.inputs = inputs;
-  shown.outputs = outputs;
-  kLaunch(prepared, shown, stream);
-}
-
-bool always(const OpDesc&, const Device&) { return true; }
-bool f32_weight(const OpDesc& op, const Device&) { return op.inputs[1]->type == DataType::kF32; }
-std::unique_ptr<Prepared> prepare(const OpDesc&, Device&) {
-  auto prepared = std::make_unique<Prepared>();
-  prepared->scratch_bytes = 100;
-  return prepared;
-}
-
-const OpRecord kFakeRecords[] = {{Op::kScale, always, prepare, on_hidden<ref::scale>},
-                                 {Op::kAdd, always, prepare, on_hidden<ref::add>},
-                                 {Op::kMatMul, f32_weight, prepare, on_hidden<ref::matmul>}};
-
-struct Traffic {
-  int uploads = 0, downloads = 0;
-};
-
-class FakeStream final : public Stream {
- public:
-  explicit FakeStream(Traffic& traffic) : traffic_(traffic) {}
-  void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override {
-    ++traffic_.uploads;
-    CHECK(offset + bytes <= to.size());
-    std::memcpy(visible(&to)->host() + offset, from, bytes);
-  }
-  void download(void* to, const Buffer& from, size_t offset, size_t bytes) override {
-    ++traffic_.downloads;
-    CHECK(offset + bytes <= from.size());
-    std::memcpy(to, static_cast<const HiddenBuffer&>(from).memory().host() + offset, bytes);
-  }
-  std::unique_ptr<Event> record() override { return std::make_unique<Event>(); }
-  void wait(const Event&) override {}
-  void synchronize() override {}
-
- private:
-  Traffic& traffic_;
-};
-
-class FakeDevice final : public Device {
- public:
-  Traffic traffic;
-  std::string name() const override { return "fake0"; }
-  std::string description() const override { return "a device for tests"; }
-  DeviceMemory memory() const override { return {}; }
-  bool is_host() const override { return false; }
-  std::unique_ptr<Buffer> allocate(size_t bytes) override { return std::make_unique<HiddenBuffer>(bytes); }
-  std::unique_ptr<Stream> create_stream() override { return std::make_unique<FakeStream>(traffic); }
-  std::span<const OpRecord> operations() const override { return kFakeRecords; }
-};
-
-// ---- Running ----
-
-// Devices with streams; [0] is ref.
-struct Machine {
-  std::vector<std::unique_ptr<Device>> devices;
-  std::vector<std::unique_ptr<Stream>> streams;
-  void add(std::unique_ptr<Device> device) {
-    streams.push_back(device->create_stream());
-    devices.push_back(std::move(device));
-  }
-  std::vector<Device*> list() const {
-    std::vector<Device*> all;
-    for (const auto& d : devices) all.push_back(d.get());
-    return all;
-  }
-  std::vector<Stream*> stream_list() const {
-    std::vector<Stream*> all;
-    for (const auto& s : streams) all.push_back(s.get());
-    return all;
-  }
-};
-
-Machine only_ref() {
-  Machine m;
-  m.add(create_ref_device());
-  return m;
-}
-Machine two_refs() {
-  Machine m = only_ref();
-  m.add(create_ref_device());
-  return m;
-}
-Machine ref_and_fake() {
-  Machine m = only_ref();
-  m.add(std::make_unique<FakeDevice>());
-  return m;
-}
-
-StepInputs five_tokens() {
-  StepInputs step({kBucket, 0, 1, 1, 1});
-  const std::vector<int32_t> table{0};
-  const std::span<const int32_t> tables[] = {table};
-  step.add_sequence(tables, kTokens);
-  for (int t = 0; t < kTokens; ++t) step.add_token(0, (t * 3) % 7, t, false);
-  return step;
-}
-
-// Weights that live as long as the tests' graphs, each on a given device as well.
-class Weights {
- public:
-  Weight& add(const Shape& shape, test::Random& random, DataType type = DataType::kF32) {
-    std::vector<float> values(static_cast<size_t>(shape.elements()));
-    for (float& v : values) v = random.normal() * 0.3f;
-    data_.emplace_back(make_desc(type, shape).bytes());
-    traits(type).from_float(values.data(), data_.back().data(), shape.elements());
-    weights_.push_back({"weight" + std::to_string(weights_.size()), make_desc(type, shape), data_.back().data()});
-    return weights_.back();
-  }
-  void move_to(Weight& w, int index, Device& device, Stream& stream) {
-    buffers_.push_back(device.allocate(w.desc.bytes()));
-    stream.upload(*buffers_.back(), 0, w.host, w.desc.bytes());
-    w.device = index;
-    w.device_buffer = buffers_.back().get();
-  }
-  void stay_on_host() {
-    for (Weight& w : weights_) w.device = 0, w.device_buffer = nullptr;
-  }
-  std::deque<Weight>& all() { return weights_; }
-
- private:
-  std::deque<std::vector<std::byte>> data_;
-  std::deque<Weight> weights_;
-  std::vector<std::unique_ptr<Buffer>> buffers_;
-};
-
-struct Ran {
-  std::vector<std::vector<float>> outputs;
-  std::vector<size_t> arena_bytes;
-  std::vector<Fallback> fallbacks;
-  std::vector<Plan::Step> steps;
-};
-
-Ran run(Machine& machine, Graph graph, const std::vector<ValueId>& wanted, PlanOptions options = {}) {
-  for (const ValueId id : wanted) graph.mark_output(id);
-  options.devices = machine.list();
-  if (!options.layer_device) options.layer_device = [](int) { return 0; };
-  Plan plan(std::move(graph), std::move(options));
-  std::vector<std::unique_ptr<Buffer>> arenas;
-  std::vector<Buffer*> list;
-  Ran result;
-  for (size_t d = 0; d < machine.devices.size(); ++d) {
-    result.arena_bytes.push_back(plan.arena_bytes(static_cast<int>(d)));
-    arenas.push_back(machine.devices[d]->allocate(result.arena_bytes.back()));
-    const std::vector<std::byte> garbage(result.arena_bytes.back(), std::byte{0xff});
-    if (!garbage.empty()) machine.streams[d]->upload(*arenas.back(), 0, garbage.data(), garbage.size());
-    list.push_back(arenas.back().get());
-  }
-  plan.bind(list);
-  const StepInputs step = five_tokens();
-  const std::vector<Stream*> streams = machine.stream_list();
-  // Twice: nothing may be left over from the first run that the second one needs.
-  for (int repeat = 0; repeat < 2; ++repeat) plan.run(step, streams, {});
-  for (const ValueId id : wanted) {
-    result.outputs.emplace_back(static_cast<size_t>(kTokens * plan.graph().value(id).desc.shape.row_elements()));
-    plan.read_output(id, step, streams, result.outputs.back().data());
-  }
-  result.fallbacks = plan.fallbacks();
-  result.steps = plan.steps();
-  return result;
-}
-
-bool same(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].size() != b[i].size() || std::memcmp(a[i].data(), b[i].data(), a[i].size() * 4) != 0) return false;
-  }
-  return true;
-}
-
-struct RandomGraph {
-  Graph graph{kBucket, 0};
-  std::vector<ValueId> values;  // all of width kWidth
-  std::set<int> layers;
-};
-
-// Nodes that take earlier values, mostly recent ones, views among them; layers ascend.
-RandomGraph random_graph(uint64_t seed, Weights& weights, int nodes) {
-  test::Random random(seed);
-  if (weights.all().empty()) {
-    weights.add({7, kWidth}, random);
-    weights.add({kWidth, kWidth}, random);
-    weights.add({kWidth, kWidth}, random, DataType::kF16);
-    weights.add({2 * kWidth, kWidth}, random);
-    weights.add({kWidth}, random);
-  }
-  RandomGraph r;
-  Graph& g = r.graph;
-  const auto pick = [&] {
-    const size_t n = r.values.size();
-    return r.values[random.next() % 3 == 0 ? random.next() % n : n - 1 - random.next() % std::min<size_t>(3, n)];
-  };
-  r.values.push_back(g.embed(weights.all()[0]));
-  for (int i = 0; i < nodes; ++i) {
-    g.set_layer(i / 4);
-    r.layers.insert(i / 4);
-    switch (random.next() % 8) {
-      case 0:
-        r.values.push_back(g.scale(pick(), 0.75f));
-        break;
-      case 1:
-      case 2:
-        r.values.push_back(g.add(pick(), pick()));
-        break;
-      case 3:
-        r.values.push_back(g.mul(pick(), g.weight(weights.all()[4])));
-        break;
-      case 4:
-        r.values.push_back(g.unary(pick(), UnaryKind::kTanh));
-        break;
-      case 5:
-        r.values.push_back(g.rms_norm(pick(), nullptr, 1e-5f));
-        break;
-      case 6:
-        r.values.push_back(g.matmul(pick(), weights.all()[1 + random.next() % 2]));
-        break;
-      default: {  // two halves of a wide product, as views
-        const ValueId wide = g.matmul(pick(), weights.all()[3]);
-        const ValueId a = g.view_columns(wide, 0, kWidth), b = g.view_columns(wide, kWidth, kWidth);
-        r.values.push_back(random.next() % 2 ? g.gated_activation(a, b, UnaryKind::kSilu) : b);
-        break;
-      }
-    }
-  }
-  return r;
-}
-
-}  // namespace
+using namespace infer::test;
 
 TEST_CASE("plan: sharing memory by liveness changes no result") {
   int smaller = 0;
@@ -323,9 +58,9 @@ TEST_CASE("plan: two host devices give what one gives, and a value crosses once"
     CHECK(same(expected.outputs, split.outputs));
     std::set<std::pair<ValueId, int>> crossed;
     for (const Plan::Step& s : split.steps) {
-      if (s.kind != Plan::Step::Kind::kCopy) continue;
+      if (s.kind != Plan::Step::Kind::kBorder) continue;
       CHECK(s.device != s.from_device);
-      CHECK(crossed.insert({s.value, s.device}).second);
+      for (const ValueId value : s.values) CHECK(crossed.insert({value, s.device}).second);
     }
     CHECK(split.fallbacks.empty());
   }
@@ -346,7 +81,7 @@ TEST_CASE("plan: a device with its own memory, kernels that it lacks run on the 
     const Ran split = run(both, r.graph, wanted, options);
     CAPTURE(seed);
     CHECK(same(expected.outputs, split.outputs));
-    for (const Plan::Step& s : split.steps) copies += s.kind == Plan::Step::Kind::kCopy;
+    for (const Plan::Step& s : split.steps) copies += static_cast<int>(s.values.size());
     fallbacks += static_cast<int>(split.fallbacks.size());
     for (const Fallback& f : split.fallbacks) {
       CHECK(f.device == "fake0");
@@ -412,17 +147,17 @@ TEST_CASE("plan: observers see the rows with data of every value of their name, 
     PlanOptions options;
     options.layer_device = [&](int layer) { return on_fake && layer == 1; };
     options.observers.push_back(
-        {"doubled", [&](const TensorDesc& d, const float* data, int64_t rows, const StepInputs& s) {
+        {"doubled", [&](const TensorDesc& d, const float* data, int64_t rows, const StepView& s) {
            CHECK(rows == kTokens);
            CHECK(s.n_tokens() == kTokens);
            doubled.assign(data, data + rows * d.shape.row_elements());
            ++calls;
          }});
-    options.observers.push_back({"part", [&](const TensorDesc& d, const float* data, int64_t rows, const StepInputs&) {
+    options.observers.push_back({"part", [&](const TensorDesc& d, const float* data, int64_t rows, const StepView&) {
                                    parts.assign(data, data + rows * d.shape.row_elements());
                                  }});
     options.observers.push_back(
-        {"nobody", [&](const TensorDesc&, const float*, int64_t, const StepInputs&) { FAIL("called"); }});
+        {"nobody", [&](const TensorDesc&, const float*, int64_t, const StepView&) { FAIL("called"); }});
     const Ran ran = run(machine, r.graph, {y, part, z}, options);
     CHECK(calls == 2);  // the plan runs twice
     CHECK(doubled == ran.outputs[0]);

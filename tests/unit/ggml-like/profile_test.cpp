@@ -39,8 +39,8 @@ TEST_CASE("a product counts its weight once and two operations per value and tok
   graph.matmul(x, weight);
   const StepInputs step = step_of_five();
   Profile profile;
-  profile.add(graph, graph.nodes()[1], step, 0.25);
-  profile.add(graph, graph.nodes()[1], step, 0.5);
+  profile.add(graph, graph.nodes()[1], step.view(), 0.25);
+  profile.add(graph, graph.nodes()[1], step.view(), 0.5);
   const ProfileLine line = only_line(profile, Op::kMatMul);
   CHECK(line.type == DataType::kQ8_0);
   CHECK(line.quantized);
@@ -64,8 +64,9 @@ TEST_CASE("attention counts the positions each token sees, no more than its wind
     params.window = window;
     const ValueId q = graph.reshape(graph.embed(table), {8, 4, 16});
     graph.paged_attention(q, cache, params);
+    const StepInputs step = step_of_five();
     Profile profile;
-    profile.add(graph, graph.nodes().back(), step_of_five(), 1);
+    profile.add(graph, graph.nodes().back(), step.view(), 1);
     const ProfileLine line = only_line(profile, Op::kPagedAttention);
     const int seen = window == 0 ? 4 + 5 + 6 + 7 + 8 : 2 * kTokens;
     CHECK(line.operations == 2.0 * 4 * (16 + 16) * seen);
@@ -80,9 +81,9 @@ TEST_CASE("profiles add up, the most expensive line first") {
   graph.add(x, x);
   const StepInputs step = step_of_five();
   Profile a, b;
-  a.add(graph, graph.nodes()[0], step, 1);
-  b.add(graph, graph.nodes()[0], step, 1);
-  b.add(graph, graph.nodes()[1], step, 3);
+  a.add(graph, graph.nodes()[0], step.view(), 1);
+  b.add(graph, graph.nodes()[0], step.view(), 1);
+  b.add(graph, graph.nodes()[1], step.view(), 3);
   a.add(b);
   CHECK(a.seconds() == 5);
   REQUIRE(a.lines().size() == 2);

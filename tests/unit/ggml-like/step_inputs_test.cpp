@@ -38,19 +38,19 @@ TEST_CASE("step inputs: what is added is read back") {
   CHECK(step.n_outputs() == 2);
   CHECK(step.n_sequences() == 2);
   const auto list = [](std::span<const int32_t> s) { return std::vector<int32_t>(s.begin(), s.end()); };
-  CHECK(list(step.tokens()) == std::vector<int32_t>{100, 101, 102});
-  CHECK(list(step.positions()) == std::vector<int32_t>{38, 39, 1});
-  CHECK(list(step.sequences()) == std::vector<int32_t>{0, 0, 1});
-  CHECK(list(step.output_rows()) == std::vector<int32_t>{1, 2});
-  CHECK(step.sequence_length(0) == 40);
-  CHECK(step.sequence_length(1) == 2);
-  CHECK(list(step.block_table(0, 0)) == std::vector<int32_t>{7, 8, -1});
-  CHECK(list(step.block_table(1, 0)) == std::vector<int32_t>{9, 10, 11});
-  CHECK(list(step.block_table(0, 1)) == std::vector<int32_t>{-1, -1, -1});
-  CHECK(list(step.block_table(1, 1)) == std::vector<int32_t>{5, -1, -1});
-  CHECK(step.row_count(RowKind::kTokens, 99) == 3);
-  CHECK(step.row_count(RowKind::kOutputs, 99) == 2);
-  CHECK(step.row_count(RowKind::kFixed, 99) == 99);
+  CHECK(list(step.view().tokens()) == std::vector<int32_t>{100, 101, 102});
+  CHECK(list(step.view().positions()) == std::vector<int32_t>{38, 39, 1});
+  CHECK(list(step.view().sequences()) == std::vector<int32_t>{0, 0, 1});
+  CHECK(list(step.view().output_rows()) == std::vector<int32_t>{1, 2});
+  CHECK(step.view().sequence_length(0) == 40);
+  CHECK(step.view().sequence_length(1) == 2);
+  CHECK(list(step.view().block_table(0, 0)) == std::vector<int32_t>{7, 8, -1});
+  CHECK(list(step.view().block_table(1, 0)) == std::vector<int32_t>{9, 10, 11});
+  CHECK(list(step.view().block_table(0, 1)) == std::vector<int32_t>{-1, -1, -1});
+  CHECK(list(step.view().block_table(1, 1)) == std::vector<int32_t>{5, -1, -1});
+  CHECK(step.view().row_count(RowKind::kTokens, 99) == 3);
+  CHECK(step.view().row_count(RowKind::kOutputs, 99) == 2);
+  CHECK(step.view().row_count(RowKind::kFixed, 99) == 99);
   CHECK(step.raw().size() == 4 + 3 * 4 + 2 + 2 + 2 * 2 * 3);
 
   // Rows that need no logits come after those that do.
@@ -61,18 +61,18 @@ TEST_CASE("step inputs: what is added is read back") {
   more.add_hidden_output(0);
   more.add_hidden_output(2);
   CHECK(error_of([&] { more.add_hidden_output(1); }) == "[step] at most 3 outputs in a step, one more was added");
-  CHECK(list(more.output_rows()) == std::vector<int32_t>{1, 0, 2});
-  CHECK(more.row_count(RowKind::kOutputs, 99) == 3);
-  CHECK(more.row_count(RowKind::kLogits, 99) == 1);
+  CHECK(list(more.view().output_rows()) == std::vector<int32_t>{1, 0, 2});
+  CHECK(more.view().row_count(RowKind::kOutputs, 99) == 3);
+  CHECK(more.view().row_count(RowKind::kLogits, 99) == 1);
   more.clear();
-  CHECK(more.row_count(RowKind::kLogits, 99) == 0);
+  CHECK(more.view().row_count(RowKind::kLogits, 99) == 0);
 
   // A table of the step before leaves nothing behind.
   step.clear();
   CHECK(step.n_tokens() == 0);
   CHECK(step.n_outputs() == 0);
   step.add_sequence(Tables{d, d}, 1);
-  CHECK(list(step.block_table(1, 0)) == std::vector<int32_t>{5, -1, -1});
+  CHECK(list(step.view().block_table(1, 0)) == std::vector<int32_t>{5, -1, -1});
 }
 
 TEST_CASE("step inputs: more than a capacity is an error and changes nothing") {

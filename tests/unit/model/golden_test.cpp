@@ -200,7 +200,7 @@ TEST_CASE("observers see the named values of every layer") {
   test::RunSetup setup{{device.get()}};
   std::vector<float> logits;
   for (const std::string& name : names) {
-    setup.observers.push_back({name, [&, name](const TensorDesc&, const float* data, int64_t rows, const StepInputs&) {
+    setup.observers.push_back({name, [&, name](const TensorDesc&, const float* data, int64_t rows, const StepView&) {
                                  seen[name] += rows;
                                  if (name == "logits") logits.assign(data, data + rows * model.n_vocab());
                                }});

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ggml-like/error.h"
+#include "tests/support/plan_memory.h"
 
 namespace infer::test {
 namespace {
@@ -59,15 +60,10 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     options.cache = [&](int layer) { return CacheRef{nullptr, caches.layers[layer].get(), 0, caches.n_blocks}; };
     options.observers = setup.observers;
     Plan plan(std::move(graph), std::move(options));
-    result.n_copies = static_cast<int>(std::count_if(plan.steps().begin(), plan.steps().end(),
-                                                     [](const auto& s) { return s.kind == Plan::Step::Kind::kCopy; }));
-
-    std::vector<std::unique_ptr<Buffer>> arenas;
-    std::vector<Buffer*> bound;
-    for (size_t d = 0; d < setup.devices.size(); ++d) {
-      bound.push_back(arenas.emplace_back(setup.devices[d]->allocate(plan.arena_bytes(static_cast<int>(d)))).get());
+    result.n_copies = 0;
+    for (const Plan::Step& s : plan.steps()) {
+      if (s.kind == Plan::Step::Kind::kBorder) result.n_copies += static_cast<int>(s.values.size());
     }
-    plan.bind(bound);
 
     StepInputs step(
         {n, n_outputs, 1, static_cast<int>(model.cache_groups().size()), static_cast<int>(caches.table.size())});
@@ -75,15 +71,15 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     const int sequence = step.add_sequence(tables, position + n);
     for (int i = 0; i < n; ++i, ++position)
       step.add_token(sequence, tokens[position], position, setup.is_output(position));
-    plan.run(step, streams, {});
+    const PlanMemory memory(plan, setup.devices, streams, step.layout());
+    plan.run(step);
 
-    const auto read = [&](ValueId value, std::vector<float>& to, int width) {
-      const size_t at = to.size();
-      to.resize(at + static_cast<size_t>(n_outputs) * width);
-      plan.read_output(value, step, streams, to.data() + at);
+    const auto read = [&](ValueId value, std::vector<float>& to) {
+      const std::vector<float> values = output_values(plan, value, step.view());
+      to.insert(to.end(), values.begin(), values.end());
     };
-    read(outputs.logits, result.logits, model.n_vocab());
-    read(outputs.hidden, result.hidden, model.n_embd());
+    read(outputs.logits, result.logits);
+    read(outputs.hidden, result.hidden);
   }
   return result;
 }

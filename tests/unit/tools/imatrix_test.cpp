@@ -106,7 +106,7 @@ TEST_CASE("an engine's products are those of the model's graph") {
   options.product_observer = [&](const ProductInput& input) { collector.add(input); };
   std::vector<double> normed(64, 0.0);
   options.observers.push_back(
-      {"blk.1.attn_norm", [&](const TensorDesc& desc, const float* data, int64_t rows, const StepInputs&) {
+      {"blk.1.attn_norm", [&](const TensorDesc& desc, const float* data, int64_t rows, const StepView&) {
          for (int64_t i = 0; i < rows * desc.shape.last(); ++i) {
            normed[static_cast<size_t>(i % desc.shape.last())] += static_cast<double>(data[i]) * data[i];
          }

@@ -8,6 +8,7 @@
 #include "backends/vulkan/vulkan_device.h"
 #include "ggml-like/plan.h"
 #include "ggml-like/ref/ref_device.h"
+#include "tests/support/plan_memory.h"
 #include "tests/support/skip.h"
 
 namespace infer::test {
@@ -46,21 +47,16 @@ std::vector<float> multiply(Device& device, DataType type, int64_t n, int64_t k,
   options.layer_device = [](int) { return 1; };
   options.strict = true;
   Plan plan(std::move(graph), std::move(options));
-  const std::unique_ptr<Buffer> arena = device.allocate(plan.arena_bytes(1));
-  Buffer* const arenas[] = {nullptr, arena.get()};
-  plan.bind(arenas);
   StepInputs step({tokens, 0, 1, 1, 1});
   const std::vector<int32_t> table{0};
   const std::span<const int32_t> tables[] = {table};
   step.add_sequence(tables, tokens);
   for (int t = 0; t < tokens; ++t) step.add_token(0, 0, t, false);
-  const std::unique_ptr<Buffer> inputs = upload(step.raw().data(), step.raw().size_bytes());
+  Device* const devices[] = {host.get(), &device};
   Stream* const streams[] = {host_stream.get(), stream.get()};
-  Buffer* const step_buffers[] = {nullptr, inputs.get()};
-  plan.run(step, streams, step_buffers);
-  std::vector<float> out(static_cast<size_t>(tokens) * n);
-  plan.read_output(y, step, streams, out.data());
-  return out;
+  const PlanMemory memory(plan, devices, streams, step.layout());
+  plan.run(step);
+  return output_values(plan, y, step.view());
 }
 
 Problem problem(DataType type, int64_t n, int64_t k, int tokens) {
