@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -79,6 +80,68 @@ TEST_CASE("what is uploaded comes back, through shared memory, staging buffers a
       CHECK(found == expected);
     }
   }
+}
+
+TEST_CASE("copies within the device and to staging memory keep their order, without the host") {
+  const std::string name = device_name("copies");
+  if (name.empty()) return;
+  for (const bool unified : {true, false}) {
+    CAPTURE(unified);
+    const std::unique_ptr<Device> device =
+        create_vulkan_device(name, {.unified_memory = unified, .coherent_memory = unified});
+    const std::unique_ptr<Stream> stream = device->create_stream();
+    constexpr size_t kBytes = 3 << 20, kPart = 1 << 20;
+    const std::vector<std::byte> data = pattern(kBytes, 3), later = pattern(kPart, 4);
+    const std::unique_ptr<Buffer> buffer = device->allocate(kBytes), staging = device->allocate_staging(2 * kPart);
+    REQUIRE(staging->host());
+    stream->upload(*buffer, 0, data.data(), kBytes);
+    // The last part becomes the first, the one before it the last: each sees what those before it wrote.
+    const CopyRange first[] = {{buffer.get(), 0, buffer.get(), 2 * kPart, kPart}};
+    const CopyRange second[] = {{buffer.get(), 2 * kPart, buffer.get(), kPart, kPart}};
+    stream->copy(first);
+    stream->copy(second);
+    const CopyRange out[] = {{staging.get(), kPart, buffer.get(), 0, kPart},
+                             {staging.get(), 0, buffer.get(), 2 * kPart, kPart}};
+    stream->copy(out);
+    const std::unique_ptr<Event> copied = stream->record();
+    stream->upload(*buffer, 0, later.data(), kPart);  // behind the event, so not seen
+    copied->wait();
+    CHECK(std::memcmp(staging->host() + kPart, data.data() + 2 * kPart, kPart) == 0);
+    CHECK(std::memcmp(staging->host(), data.data() + kPart, kPart) == 0);
+    std::vector<std::byte> found(kPart);
+    stream->download(found.data(), *buffer, 0, kPart);
+    stream->synchronize();
+    CHECK(found == later);
+  }
+}
+
+TEST_CASE("a segment runs again before it is done, and is destroyed while it is under way") {
+  const std::string name = device_name("segments under way");
+  if (name.empty()) return;
+  const std::unique_ptr<Device> device = create_vulkan_device(name);
+  const std::unique_ptr<Stream> stream = device->create_stream();
+  constexpr int64_t kValues = 1 << 20;
+  const TensorDesc desc = make_desc(DataType::kF32, {1, kValues});
+  const TensorDesc* const descs[] = {&desc};
+  const std::unique_ptr<Buffer> x = device->allocate(desc.bytes()), step = device->allocate(64);
+  const std::vector<float> ones(kValues, 1.0f);
+  stream->upload(*x, 0, ones.data(), desc.bytes());
+  const TensorRef refs[] = {{&desc, x.get(), 0}};
+  const OpParams params = ScaleParams{2};
+  BoundNode node;
+  node.record = device->find(Op::kScale);
+  node.launch.op = {Op::kScale, &params, descs, descs, nullptr};
+  node.launch.inputs = node.launch.outputs = refs;
+  node.launch.step_buffer = step.get();
+  const std::unique_ptr<Prepared> prepared = node.record->prepare(node.launch.op, *device);
+  node.prepared = prepared.get();
+  std::unique_ptr<Segment> segment = stream->compile({&node, 1});
+  for (int i = 0; i < 10; ++i) stream->run(*segment);
+  segment.reset();
+  std::vector<float> found(kValues);
+  stream->download(found.data(), *x, 0, desc.bytes());
+  stream->synchronize();
+  CHECK(std::all_of(found.begin(), found.end(), [](float v) { return v == 1024; }));
 }
 
 TEST_CASE("a weight in ranges of rows and in pieces gives the bits it gives in one") {
