@@ -194,7 +194,7 @@ void Engine::fill(const StepPlan& plan) {
   std::vector<std::span<const int32_t>> tables(groups);
   std::vector<int> pooled_rows;
   for (const ScheduledSequence& s : plan.sequences) {
-    for (size_t g = 0; g < groups; ++g) tables[g] = s.sequence->table(g);
+    for (size_t g = 0; g < groups; ++g) tables[g] = s.sequence->cache().table(g);
     const int index = inputs_->add_sequence(tables, static_cast<int>(s.first_position + s.n_tokens));
     for (int32_t i = 0; i < s.n_tokens; ++i) {
       const int64_t position = s.first_position + i;

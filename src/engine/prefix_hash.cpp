@@ -65,11 +65,8 @@ PrefixHasher::PrefixHasher() {
   for (uint64_t& word : secret_) word = (uint64_t{source()} << 32) | source();
 }
 
-PrefixKey PrefixHasher::root(int group, std::string_view salt) const {
-  std::vector<uint8_t> bytes;
-  bytes.reserve(4 + salt.size());
-  append(bytes, static_cast<uint64_t>(group), 4);
-  for (const char c : salt) bytes.push_back(static_cast<uint8_t>(c));
+PrefixKey PrefixHasher::root(std::string_view salt) const {
+  const std::vector<uint8_t> bytes(salt.begin(), salt.end());
   return siphash128(secret_, bytes);
 }
 

@@ -1,6 +1,7 @@
-// Names for the contents of cache blocks: a 128-bit hash of a block's tokens and of all blocks before it, the cache
-// group and the salt of the request. The hash is SipHash-2-4 with a secret key drawn at start, so that nobody can
-// construct two texts of one name and read another's cache. Immutable, safe from any thread.
+// Keys for the contents of cache blocks: a 128-bit hash of a block's tokens, all blocks before it and the salt of the
+// request. Each cache group has an index of its own under the same keys. The hash is SipHash-2-4 with a secret that is
+// chosen at random when the program starts, so that nobody can construct two texts with the same key and read another
+// request's cache. Immutable, safe from any thread.
 // SipHash: Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012; 128-bit output as in the authors' code.
 #pragma once
 
@@ -31,8 +32,8 @@ class PrefixHasher {
   explicit PrefixHasher(std::array<uint64_t, 2> secret) : secret_(secret) {}
 
   // The key before the first block. Requests with different salts never share blocks.
-  PrefixKey root(int group, std::string_view salt) const;
-  // The key of a full block that follows the one of key `previous`.
+  PrefixKey root(std::string_view salt) const;
+  // The key of the full block after the one with key `previous`.
   PrefixKey next(const PrefixKey& previous, std::span<const TokenId> block) const;
 
  private:

@@ -22,7 +22,7 @@ std::string_view finish_reason_name(FinishReason reason) {
   return "unknown";
 }
 
-Sequence::Sequence(Request request, Sampler sampler, int64_t rank, uint64_t arrival, uint32_t choice, size_t n_groups)
+Sequence::Sequence(Request request, Sampler sampler, int64_t rank, uint64_t arrival, uint32_t choice)
     : request_(std::move(request)),
       sampler_(std::move(sampler)),
       rank_(rank),
@@ -30,7 +30,6 @@ Sequence::Sequence(Request request, Sampler sampler, int64_t rank, uint64_t arri
       choice_(choice),
       tokens_(request_.prompt),
       n_prompt_(static_cast<int64_t>(tokens_.size())),
-      n_known_(n_prompt_),
-      tables_(n_groups) {}
+      n_known_(n_prompt_) {}
 
 }  // namespace infer

@@ -1,7 +1,7 @@
-// A request on its way: the tokens known, how many of them are computed, and where their keys and values lie.
-// Invariants while it is not finished: computed() < known(), save for a request of no new tokens; the block tables
-// cover at least computed() tokens; tokens() is the known tokens followed by the drafts.
-// Owned and changed by the Scheduler alone; the engine reads it and draws from its sampler. One thread.
+// A request in progress: the known tokens, how many of them are computed, and where their cache lies.
+// Invariants until it is finished: computed() < known(), except for a request for no new tokens; tokens() is the known
+// tokens followed by the drafts; while it runs, its cache covers computed() tokens.
+// Owned and changed by the Scheduler; the KvCache changes cache(), and the engine uses the sampler. One thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/engine/block_pool.h"
+#include "src/engine/kv_cache.h"
 #include "src/engine/request.h"
 #include "src/text/sampler.h"
 
@@ -30,9 +30,9 @@ std::string_view finish_reason_name(FinishReason reason);
 
 class Sequence {
  public:
-  // `rank` orders the sequences, the lowest first; `arrival` those of one rank; `choice` the continuations of one
-  // prompt, which arrived together.
-  Sequence(Request request, Sampler sampler, int64_t rank, uint64_t arrival, uint32_t choice, size_t n_groups);
+  // Sequences are ordered by `rank`, the lowest first, then by `arrival`, then, for the choices of one request, by
+  // `choice`.
+  Sequence(Request request, Sampler sampler, int64_t rank, uint64_t arrival, uint32_t choice);
 
   const Request& request() const { return request_; }
   RequestId id() const { return request_.id; }
@@ -45,22 +45,24 @@ class Sequence {
   std::span<const TokenId> known_tokens() const { return tokens().first(n_known_); }  // prompt, then generated
   std::span<const TokenId> generated() const { return known_tokens().subspan(n_prompt_); }
   std::span<const TokenId> drafts() const { return tokens().subspan(n_known_); }
-  // All tokens up to and including `position`: what the sampler is shown to choose the next one.
+  // All tokens up to and including `position`: what the sampler gets to choose the next one.
   std::span<const TokenId> history(int64_t position) const { return tokens().first(position + 1); }
 
   int64_t prompt_length() const { return n_prompt_; }
   int64_t known() const { return n_known_; }
   int64_t computed() const { return n_computed_; }
   int64_t remaining() const { return n_known_ - n_computed_; }  // known tokens not yet computed
+  int64_t max_known() const { return max_known_; }              // the text ends at this many tokens at the latest
   bool wants_tokens() const { return request_.max_new_tokens != 0; }
 
-  std::span<const BlockId> table(size_t group) const { return tables_[group].blocks; }
+  SequenceCache& cache() { return cache_; }
+  const SequenceCache& cache() const { return cache_; }
 
   // Prompt tokens that came from the cache when the sequence first started.
   int64_t cached_prompt_tokens() const { return n_cached_prompt_ < 0 ? 0 : n_cached_prompt_; }
   int32_t preemptions() const { return n_preemptions_; }
 
-  // Whether this goes before `other`. A total order that never changes.
+  // Whether this goes before `other`: a total order that never changes.
   bool before(const Sequence& other) const {
     if (rank_ != other.rank_) return rank_ < other.rank_;
     return arrival_ != other.arrival_ ? arrival_ < other.arrival_ : choice_ < other.choice_;
@@ -69,28 +71,22 @@ class Sequence {
  private:
   friend class Scheduler;
 
-  struct Table {
-    std::vector<BlockId> blocks;
-    std::vector<PrefixKey> keys;  // of the full blocks of known tokens, as far as they were needed
-    size_t n_published = 0;       // blocks [0, n_published) are published
-  };
-
   Request request_;
   Sampler sampler_;
   int64_t rank_;
   uint64_t arrival_;
   uint32_t choice_;
-  int32_t size_class_ = 0;  // of what it lacked when it began to wait; see Scheduler
+  int32_t size_class_ = 0;  // of the tokens it lacked when it was queued; see Scheduler
   SequenceState state_ = SequenceState::kWaiting;
   FinishReason finish_reason_ = FinishReason::kNone;
   std::vector<TokenId> tokens_;
   int64_t n_prompt_;
   int64_t n_known_;
   int64_t n_computed_ = 0;
-  int64_t max_known_ = 0;  // the text ends at this many tokens, whatever the request allows
+  int64_t max_known_ = 0;
   int64_t n_cached_prompt_ = -1;
   int32_t n_preemptions_ = 0;
-  std::vector<Table> tables_;  // one per cache group
+  SequenceCache cache_;
 };
 
 }  // namespace infer

@@ -21,7 +21,7 @@ EngineThread::EngineThread(std::unique_ptr<Engine> engine, Metrics& metrics,
     : engine_(std::move(engine)),
       metrics_(metrics),
       on_failure_(std::move(on_failure)),
-      cache_tokens_(int64_t{engine_->scheduler().pool(0).stats().total} * kBlockTokens) {
+      cache_tokens_(int64_t{engine_->scheduler().cache().pool(0).stats().total} * kBlockTokens) {
   engine_->on_logits(
       [this](RequestId id, int64_t position, std::span<const float> logits) { take_logits(id, position, logits); });
   metrics_.set_devices(device_gauges(engine_->runner().memory_use()));
@@ -325,7 +325,7 @@ void EngineThread::finish(RequestId id, Choice& choice, AnswerEvent event) {
 
 void EngineThread::publish() {
   const Scheduler& scheduler = engine_->scheduler();
-  const BlockPool::Stats pool = scheduler.pool(0).stats();
+  const BlockPool::Stats pool = scheduler.cache().pool(0).stats();
   EngineGauges g;
   g.running = static_cast<int64_t>(scheduler.running().size());
   g.waiting = static_cast<int64_t>(scheduler.waiting().size());

@@ -258,7 +258,7 @@ void stats(Shell& shell, const std::string&) {
     say(concat(use.device, ": ", plural(static_cast<size_t>(use.n_layers), "layer"), ", weights ",
                megabytes(use.weights), ", cache ", megabytes(use.cache), ", activations ", megabytes(use.activations)));
   }
-  const BlockPool::Stats pool = session.engine().scheduler().pool(0).stats();
+  const BlockPool::Stats pool = session.engine().scheduler().cache().pool(0).stats();
   const uint64_t used = pool.total == 0 ? 0 : cache / static_cast<uint64_t>(pool.total) * (pool.used + pool.cached);
   say(concat("KV: ", pool.used, " of ", plural(static_cast<size_t>(pool.total), "block"), " in use, ", pool.cached,
              " cached (", megabytes(used), " of ", megabytes(cache), ")"));

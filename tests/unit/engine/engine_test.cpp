@@ -162,7 +162,7 @@ TEST_CASE("a turn of a conversation computes its new tokens only, and gives the 
     text.insert(text.end(), answer.tokens.begin(), answer.tokens.end());
   }
   engine.forget(7);
-  CHECK(engine.scheduler().pool(0).stats().used == 0);
+  CHECK(engine.scheduler().cache().pool(0).stats().used == 0);
 }
 
 TEST_CASE("each choice of a request is the text of a request of its own, also where choices wait or are preempted") {
@@ -190,7 +190,7 @@ TEST_CASE("each choice of a request is the text of a request of its own, also wh
       }
       CHECK((engine.scheduler().stats().preemptions > 0) == (max_sequences == 5 && cache_tokens == 192));
       if (max_sequences == 5 && cache_tokens == 0) CHECK(engine.stats().prompt_tokens == 75 + 30);
-      CHECK(engine.scheduler().pool(0).stats().used == 0);
+      CHECK(engine.scheduler().cache().pool(0).stats().used == 0);
     }
   }
 }
@@ -307,7 +307,7 @@ TEST_CASE("an error of one sequence ends it and its choices, and no other") {
   CHECK(tokens == run_alone("Q4_K_M", good, small_options()).tokens);
   CHECK(errors.size() == 3);
   for (const RequestId id : {2, 21, 22}) CHECK(errors[id].find("token") != std::string::npos);
-  CHECK(engine.scheduler().pool(0).stats().used == 0);
+  CHECK(engine.scheduler().cache().pool(0).stats().used == 0);
   REQUIRE(engine.submit(make_request(21, 5, 1)));  // the ids are free again
 }
 

@@ -1,11 +1,12 @@
-// A model for scheduler tests: the "keys and values" of a position are a hash of all tokens up to it, stored in
-// simulated cache blocks. Computing a token reads the cache through the block table, so that a block that is shared,
-// copied, evicted or reused wrongly gives a wrong text; and the right text of a request can be told without a cache.
+// A model for scheduler tests. Its "keys and values" of a position are a hash of all tokens up to it, stored in
+// simulated cache blocks; its recurrent state is the same hash, updated token by token in a slot. Computing a token
+// reads the cache through the block table and checks all that the token may see: a block that is shared, copied,
+// released or reused wrongly is noticed at once. The right text of a request is known without any cache.
 #pragma once
 
 #include <doctest/doctest.h>
 
-#include <map>
+#include <algorithm>
 #include <vector>
 
 #include "src/engine/scheduler.h"
@@ -28,11 +29,11 @@ constexpr TokenId kEog = 0;
 
 class FakeModel {
  public:
-  FakeModel(const std::vector<CacheGroup>& groups, size_t n_vocab) : n_vocab_(n_vocab) {
-    for (const CacheGroup& g : groups) cache_.emplace_back(static_cast<size_t>(g.n_blocks) * kBlockTokens, 0);
+  FakeModel(std::vector<CacheGroup> groups, size_t n_vocab) : groups_(std::move(groups)), n_vocab_(n_vocab) {
+    for (const CacheGroup& g : groups_) cache_.emplace_back(static_cast<size_t>(g.n_blocks) * values_per_block(g), 0);
   }
 
-  // What `seed` draws after a text of this hash: end of generation once in 64 times.
+  // What `seed` samples after a text of this hash: end of generation once in 64 times.
   TokenId draw(uint64_t seed, uint64_t text_hash) const {
     const uint64_t r = mix(seed, text_hash);
     return r % 64 == 0 ? kEog : static_cast<TokenId>(1 + (r >> 8) % (n_vocab_ - 1));
@@ -41,33 +42,33 @@ class FakeModel {
   void copy(const StepPlan& plan) {
     for (const BlockCopy& c : plan.copies) {
       REQUIRE(c.from != c.to);
-      for (int i = 0; i < kBlockTokens; ++i) slot(c.group, c.to, i) = slot(c.group, c.from, i);
+      const auto n = static_cast<std::ptrdiff_t>(values_per_block(groups_[c.group]));
+      const auto from = cache_[c.group].begin() + c.from * n, to = cache_[c.group].begin() + c.to * n;
+      std::copy(from, from + n, to);
     }
   }
 
-  // Computes the share of one sequence and draws its tokens.
+  // Computes the share of one sequence, drafts included, and samples its tokens.
   std::vector<TokenId> run(const ScheduledSequence& scheduled, uint64_t seed) {
     const Sequence& s = *scheduled.sequence;
+    const std::vector<uint64_t> hashes = hashes_of(s.tokens());
+    check_visible(s, hashes, scheduled.first_position);
     std::vector<TokenId> sampled;
+    bool sampling = scheduled.samples;
     for (int row = 0; row < scheduled.n_tokens; ++row) {
       const int64_t position = scheduled.first_position + row;
-      uint64_t hash = 0;
-      for (size_t g = 0; g < cache_.size(); ++g) {
-        const uint64_t before = position == 0 ? 0 : at(s, g, position - 1);
-        hash = mix(before, static_cast<uint64_t>(s.tokens()[position]));
-        at(s, g, position) = hash;
-      }
-      if (!scheduled.samples || row < scheduled.first_sampled_row()) continue;
+      for (size_t g = 0; g < groups_.size(); ++g) compute(s, g, hashes, position);
+      if (!sampling || row < scheduled.first_sampled_row()) continue;
       REQUIRE(row >= scheduled.first_output);
       REQUIRE(s.history(position).size() == static_cast<size_t>(position) + 1);
-      sampled.push_back(draw(seed, hash));
+      sampled.push_back(draw(seed, hashes[position + 1]));
       const bool last = row + 1 == scheduled.n_tokens;
-      if (!last && sampled.back() != s.tokens()[position + 1]) break;
+      sampling = !last && sampled.back() == s.tokens()[position + 1];
     }
     return sampled;
   }
 
-  // First tokens of the choices of the sequences that draw their first token in this step.
+  // First tokens of the choices of the sequences that sample their first token in this step.
   std::vector<Choice> draw_choices(const StepPlan& plan) const {
     std::vector<Choice> choices;
     for (const ScheduledSequence& scheduled : plan.sequences) {
@@ -81,14 +82,8 @@ class FakeModel {
     return choices;
   }
 
-  // Every computed position of a sequence holds the hash of its own text.
-  void check_cache(const Sequence& s) {
-    uint64_t hash = 0;
-    for (int64_t p = 0; p < s.computed(); ++p) {
-      hash = mix(hash, static_cast<uint64_t>(s.tokens()[p]));
-      for (size_t g = 0; g < cache_.size(); ++g) REQUIRE(at(s, g, p) == hash);
-    }
-  }
+  // All that the query at `position` may see before it, in the groups that have entries per position.
+  void check_visible(const Sequence& s, int64_t position) { check_visible(s, hashes_of(s.tokens()), position); }
 
   // The text that a request must get: prompt and answer.
   std::vector<TokenId> expected(std::vector<TokenId> text, int32_t max_new, bool ignore_eog, int64_t max_known,
@@ -103,22 +98,69 @@ class FakeModel {
   }
 
  private:
-  uint64_t& slot(size_t g, BlockId block, int64_t i) {
-    return cache_[g][static_cast<size_t>(block) * kBlockTokens + i];
-  }
-  uint64_t& at(const Sequence& s, size_t g, int64_t position) {
-    REQUIRE(static_cast<size_t>(position / kBlockTokens) < s.table(g).size());
-    return slot(g, s.table(g)[position / kBlockTokens], position % kBlockTokens);
+  static size_t values_per_block(const CacheGroup& g) { return g.kind == CacheKind::kState ? 1 : kBlockTokens; }
+
+  // hashes[n]: of the first n tokens.
+  static std::vector<uint64_t> hashes_of(std::span<const TokenId> tokens) {
+    std::vector<uint64_t> hashes = {0};
+    for (const TokenId t : tokens) hashes.push_back(mix(hashes.back(), static_cast<uint64_t>(t)));
+    return hashes;
   }
 
+  int64_t first_visible(size_t g, int64_t position) const {
+    return groups_[g].kind == CacheKind::kWindow ? std::max<int64_t>(0, position - groups_[g].window + 1) : 0;
+  }
+
+  void check_visible(const Sequence& s, const std::vector<uint64_t>& hashes, int64_t position) {
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (groups_[g].kind == CacheKind::kState) continue;
+      bool right = true;
+      for (int64_t p = first_visible(g, position); p < position; ++p) right = right && at(s, g, p) == hashes[p + 1];
+      REQUIRE(right);
+    }
+  }
+
+  void compute(const Sequence& s, size_t g, const std::vector<uint64_t>& hashes, int64_t position) {
+    const auto token = static_cast<uint64_t>(s.tokens()[position]);
+    if (groups_[g].kind == CacheKind::kState) {
+      REQUIRE(s.cache().table(g).size() == 1);
+      uint64_t& slot = cache_[g][s.cache().table(g)[0]];
+      if (position == 0) slot = 0;  // whatever it held
+      REQUIRE(slot == hashes[position]);
+      slot = mix(slot, token);
+      return;
+    }
+    const int64_t first = first_visible(g, position);
+    const uint64_t before = first < position ? at(s, g, position - 1) : hashes[position];
+    REQUIRE(before == hashes[position]);
+    at(s, g, position) = mix(before, token);
+    REQUIRE(at(s, g, first) == hashes[first + 1]);
+  }
+
+  uint64_t& at(const Sequence& s, size_t g, int64_t position) {
+    const auto table = s.cache().table(g);
+    const size_t i = static_cast<size_t>(position / kBlockTokens);
+    if (i >= table.size() || table[i] < 0) FAIL("position " << position << " is not in the cache of group " << g);
+    return cache_[g][static_cast<size_t>(table[i]) * kBlockTokens + position % kBlockTokens];
+  }
+
+  std::vector<CacheGroup> groups_;
   size_t n_vocab_;
-  std::vector<std::vector<uint64_t>> cache_;  // [group][n_blocks * kBlockTokens]
+  std::vector<std::vector<uint64_t>> cache_;  // [group][n_blocks * values_per_block]
 };
 
-inline CacheGroup full_group(int32_t n_blocks) {
+inline CacheGroup group_of(CacheKind kind, int32_t n_blocks, int32_t window = 0) {
   CacheGroup group;
+  group.kind = kind;
   group.n_blocks = n_blocks;
+  group.window = window;
   return group;
 }
+inline CacheGroup full_group(int32_t n_blocks) { return group_of(CacheKind::kFull, n_blocks); }
+inline CacheGroup latent_group(int32_t n_blocks) { return group_of(CacheKind::kLatent, n_blocks); }
+inline CacheGroup window_group(int32_t n_blocks, int32_t window) {
+  return group_of(CacheKind::kWindow, n_blocks, window);
+}
+inline CacheGroup state_group(int32_t n_slots) { return group_of(CacheKind::kState, n_slots); }
 
 }  // namespace infer::test

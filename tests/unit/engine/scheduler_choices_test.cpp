@@ -20,12 +20,12 @@ TEST_CASE("choices_begin_with_the_prompt_of_their_request_computed_once") {
   for (const RequestId id : {2, 3, 4}) {
     CHECK(w.sequence(id).state() == SequenceState::kRunning);
     CHECK(w.sequence(id).computed() == 100);
-    CHECK(w.sequence(id).table(0)[3] == w.sequence(1).table(0)[3]);
+    CHECK(w.sequence(id).cache().table(0)[3] == w.sequence(1).cache().table(0)[3]);
     CHECK(w.sequence(id).sampler().seed() == w.sequence(1).sampler().seed() + id - 1);
   }
   CHECK(w.sequence(5).state() == SequenceState::kWaiting);  // four run at once
   CHECK(w.sequence(6).state() == SequenceState::kWaiting);
-  CHECK(w.scheduler.pool(0).references(w.sequence(1).table(0)[0]) == 4);
+  CHECK(w.scheduler.cache().pool(0).references(w.sequence(1).cache().table(0)[0]) == 4);
   CHECK(w.scheduler.stats().computed_tokens == 100);
   w.drain();
   for (RequestId id = 1; id <= 6; ++id) {
@@ -33,7 +33,7 @@ TEST_CASE("choices_begin_with_the_prompt_of_their_request_computed_once") {
     CHECK(std::equal(expected.begin(), expected.end(), w.sequence(id).known_tokens().begin(),
                      w.sequence(id).known_tokens().end()));
   }
-  CHECK(w.scheduler.pool(0).stats().used == 0);
+  CHECK(w.scheduler.cache().pool(0).stats().used == 0);
 }
 
 TEST_CASE("choices_share_the_blocks_of_a_parent_that_ends_with_its_first_token") {
@@ -45,7 +45,7 @@ TEST_CASE("choices_share_the_blocks_of_a_parent_that_ends_with_its_first_token")
   w.step();
   for (const RequestId id : {1, 2, 3}) CHECK(w.sequence(id).finish_reason() == FinishReason::kMaxTokens);
   CHECK(w.scheduler.stats().computed_tokens == 10);
-  CHECK(w.scheduler.pool(0).stats().used == 0);
+  CHECK(w.scheduler.cache().pool(0).stats().used == 0);
 }
 
 TEST_CASE("choices_are_cancelled_alone_or_while_the_prompt_is_computed_with_their_request") {

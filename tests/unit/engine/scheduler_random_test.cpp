@@ -1,6 +1,6 @@
 // A random driver: requests with shared prefixes, several choices, priorities, drafts, forks, conversations,
-// cancellations and too few blocks, for 100,000 steps.
-// After every step the books must balance, and every text must be what the model says without any cache.
+// cancellations and too few blocks, on every mix of cache groups. After every step the books must balance in each
+// group, every token sees the right cache (FakeModel), and every text must be what the model says without any cache.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -17,27 +17,31 @@ namespace {
 
 struct Setting {
   const char* name;
-  std::vector<int32_t> blocks;  // one entry per cache group
+  std::vector<CacheGroup> groups;
   int32_t budget, sequences, outputs;
   int64_t context;
   int steps;
+  int traits = 0;
 };
+constexpr int kPreempts = 1;     // blocks run out while texts are generated
+constexpr int kFewPlaces = 2;    // too few for choices that wait
+constexpr int kNoSpareSlot = 4;  // one sequence at a time, no checkpoints, no drafts
 
 class Driver {
  public:
-  Driver(const Setting& setting, uint32_t seed) : random_(seed) {
+  Driver(const Setting& setting, uint32_t seed) : random_(seed), groups_(setting.groups) {
     config_.token_budget = setting.budget, config_.max_sequences = setting.sequences;
     config_.max_outputs = setting.outputs, config_.max_waiting = 12;
     config_.max_context = setting.context, config_.n_vocab = kVocab, config_.eog_tokens = {kEog};
-    for (const int32_t n : setting.blocks) groups_.push_back(full_group(n));
     max_known_ = setting.context;
-    for (const int32_t n : setting.blocks) max_known_ = std::min<int64_t>(max_known_, n * kBlockTokens);
+    for (const CacheGroup& group : groups_) max_known_ = std::min(max_known_, most_tokens(group));
     scheduler_ = std::make_unique<Scheduler>(config_, groups_, PrefixHasher({seed, 7}));
     model_ = std::make_unique<FakeModel>(groups_, kVocab);
   }
 
   void act() {
-    if (chance(25)) add_request();
+    const bool quiet = n_steps_++ % 4000 >= 3000;  // now and then the queue empties, and conversations retain blocks
+    if (chance(quiet ? 3 : 25)) add_request();
     for (const Sequence* s : scheduler_->running()) {
       if (chance(30)) propose(*s);
       if (chance(1)) forks_.push_back(s->id());
@@ -54,14 +58,17 @@ class Driver {
       REQUIRE(step());  // whoever waits or runs, something is computed
     }
     for (uint64_t conversation = 1; conversation <= kConversations; ++conversation) scheduler_->forget(conversation);
-    CHECK(scheduler_->n_held() == 0);
-    for (size_t g = 0; g < groups_.size(); ++g) CHECK(scheduler_->pool(g).stats().used == 0);
+    CHECK(scheduler_->cache().retained().empty());
+    for (size_t g = 0; g < groups_.size(); ++g) CHECK(scheduler_->cache().pool(g).stats().used == 0);
     CHECK(n_added_ == n_taken_);
     CHECK(future_choices_.empty());
   }
 
   const SchedulerStats& stats() const { return scheduler_->stats(); }
-  int64_t evictions() const { return scheduler_->pool(0).stats().evictions; }
+  int64_t evictions(size_t group) const { return scheduler_->cache().pool(group).stats().evictions; }
+  int64_t n_replayed() const { return n_replayed_; }
+  int64_t n_hits() const { return n_hits_; }
+  int64_t n_window_hits() const { return n_window_hits_; }
   int64_t n_taken() const { return n_taken_; }
   int64_t n_forked() const { return n_forked_; }
   int64_t n_copies() const { return n_copies_; }
@@ -76,6 +83,17 @@ class Driver {
   static constexpr size_t kVocab = 50;
   static constexpr uint64_t kConversations = 3;
 
+  // Of one sequence that is alone. A window needs as many blocks as it can touch wherever it begins.
+  static int64_t most_tokens(const CacheGroup& group) {
+    const int64_t all = group.n_blocks * kBlockTokens;
+    if (group.kind == CacheKind::kState) return INT64_MAX;
+    if (group.kind != CacheKind::kWindow) return all;
+    for (int64_t begin = 0; begin < kBlockTokens; ++begin) {
+      if ((begin + group.window - 1) / kBlockTokens + 1 > group.n_blocks) return all;
+    }
+    return INT64_MAX;
+  }
+
   bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
   int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
 
@@ -83,7 +101,8 @@ class Driver {
   struct Expectation {
     std::vector<TokenId> text;  // prompt and answer
     bool cancelled = false;
-    int64_t next = 0;  // position that must be computed next; 0 after a (re)start
+    int64_t next = 0;   // position that must be computed next; 0 after a (re)start
+    int64_t known = 0;  // after the last step
     int32_t preemptions = 0;
     bool started = false;
     int64_t n_idle = 0;  // steps since it was last given a token
@@ -105,8 +124,8 @@ class Driver {
     for (int64_t i = 0; i < length; ++i) {
       r.prompt.push_back(static_cast<TokenId>((i < shared ? mix(family, i) : random_()) % kVocab));
     }
-    if (chance(30)) {
-      // Goes on from a text that some request of the conversation ended with, or from its beginning.
+    if (chance(40)) {
+      // Continues a text that some request of the conversation ended with, or its beginning.
       r.conversation = 1 + random_() % kConversations;
       const auto& text = texts_[r.conversation];
       const int64_t kept =
@@ -251,6 +270,8 @@ class Driver {
         if (entry.first_position % kBlockTokens != 0) {
           REQUIRE(s.request().conversation != 0);
           ++n_continued_;
+        } else if (entry.first_position > 0) {
+          count_hit(s);
         }
         e.started = true, e.preemptions = s.preemptions();
       } else {
@@ -277,34 +298,60 @@ class Driver {
     }
   }
 
+  void count_hit(const Sequence& s) {
+    ++n_hits_;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      n_window_hits_ += groups_[g].kind == CacheKind::kWindow && s.cache().table(g)[0] == kNoBlock;
+    }
+  }
+
+  // Every block in use is in the tables of running sequences and conversations, as often as it has references.
   void check_books() {
-    // Every block in use is in the tables of running sequences and conversations, as often as it has references.
     for (size_t g = 0; g < groups_.size(); ++g) {
       std::map<BlockId, int> held;
-      for (const Sequence* s : scheduler_->running()) {
-        for (const BlockId block : s->table(g)) ++held[block];
-      }
-      for (size_t i = 0; i < scheduler_->n_held(); ++i) {
-        for (const BlockId block : scheduler_->held_blocks(i, g)) ++held[block];
-      }
-      const auto stats = scheduler_->pool(g).stats();
+      const auto count = [&](std::span<const BlockId> table) {
+        for (const BlockId block : table) {
+          if (block != kNoBlock) ++held[block];
+        }
+      };
+      for (const Sequence* s : scheduler_->running()) count(s->cache().table(g));
+      for (const RetainedConversation& kept : scheduler_->cache().retained()) count(kept.tables[g].blocks);
+      const BlockPool& pool = scheduler_->cache().pool(g);
+      const auto stats = pool.stats();
       REQUIRE(stats.used == static_cast<int32_t>(held.size()));
       REQUIRE(stats.used + stats.cached + stats.free == groups_[g].n_blocks);
-      for (const auto& [block, count] : held) REQUIRE(scheduler_->pool(g).references(block) == count);
+      for (const auto& [block, n] : held) REQUIRE(pool.references(block) == n);
     }
     for (const Sequence* s : scheduler_->running()) {
       REQUIRE(s->remaining() >= 1);
       REQUIRE(s->drafts().empty());
-      expected_.at(s->id()).next = s->computed();
-      for (size_t g = 0; g < groups_.size(); ++g) {
-        REQUIRE(static_cast<int64_t>(s->table(g).size()) >= blocks_for(s->computed()));
-        REQUIRE(static_cast<int64_t>(s->table(g).size()) <= blocks_for(s->known()));
-      }
-      if (random_() % 16 == 0) model_->check_cache(*s);
+      Expectation& e = expected_.at(s->id());
+      n_replayed_ += s->remaining() > 1 && s->known() > e.known && !s->generated().empty();
+      e.next = s->computed();
+      e.known = s->known();
+      for (size_t g = 0; g < groups_.size(); ++g) check_table(*s, g);
+      if (random_() % 16 == 0) model_->check_visible(*s, s->computed());
     }
     for (const Sequence* s : scheduler_->waiting()) {
-      for (size_t g = 0; g < groups_.size(); ++g) REQUIRE(s->table(g).empty());
+      for (size_t g = 0; g < groups_.size(); ++g) REQUIRE(s->cache().table(g).empty());
     }
+  }
+
+  // A table covers what is computed, and holds no block that is no longer needed.
+  void check_table(const Sequence& s, size_t g) {
+    const auto table = s.cache().table(g);
+    if (groups_[g].kind == CacheKind::kState) {
+      REQUIRE(table.size() == 1);
+      return;
+    }
+    REQUIRE(static_cast<int64_t>(table.size()) >= blocks_for(s.computed()));
+    REQUIRE(static_cast<int64_t>(table.size()) <= blocks_for(s.known()));
+    const int64_t seen = groups_[g].kind == CacheKind::kWindow ? s.computed() - groups_[g].window + 1 : 0;
+    bool right = true;
+    for (int64_t i = 0; i < static_cast<int64_t>(table.size()); ++i) {
+      right = right && (table[i] == kNoBlock) == ((i + 1) * kBlockTokens <= seen);
+    }
+    REQUIRE(right);
   }
 
   void take_finished() {
@@ -339,17 +386,60 @@ class Driver {
   std::vector<RequestId> forks_;
   std::map<uint64_t, std::vector<TokenId>> texts_;  // how the conversations ended last
   RequestId next_id_ = 1;
-  int64_t n_added_ = 0, n_taken_ = 0, n_forked_ = 0, n_copies_ = 0, n_continued_ = 0;
+  int64_t n_steps_ = 0, n_added_ = 0, n_taken_ = 0, n_forked_ = 0, n_copies_ = 0, n_continued_ = 0;
   int64_t n_choices_ = 0, n_choices_waited_ = 0, n_cancelled_in_prompt_ = 0, n_overtaken_ = 0;
+  int64_t n_hits_ = 0, n_window_hits_ = 0;  // starts from published blocks, and those without the first block
+  int64_t n_replayed_ = 0;                  // steps whose drafts were rejected and left tokens to compute again
   int64_t longest_wait_ = 0;
 };
 
 const Setting kSettings[] = {
-    {"plenty of blocks", {200}, 64, 8, 32, 256, 20000},
-    {"few blocks", {14}, 48, 8, 16, 256, 40000},
-    {"barely one sequence", {4}, 16, 6, 8, 200, 20000},
-    {"two groups, smallest budget", {10, 9}, 5, 5, 5, 160, 20000},
+    {"plenty of blocks", {full_group(200)}, 64, 8, 32, 256, 20000},
+    {"few blocks", {full_group(14)}, 48, 8, 16, 256, 40000, kPreempts},
+    {"barely one sequence", {full_group(4)}, 16, 6, 8, 200, 20000, kPreempts | kFewPlaces},
+    {"two groups, smallest budget", {full_group(10), full_group(9)}, 5, 5, 5, 160, 20000, kPreempts},
+    {"latent", {latent_group(14)}, 48, 8, 16, 256, 10000, kPreempts},
+    {"full and window", {full_group(40), window_group(20, 40)}, 48, 8, 16, 256, 15000},
+    {"full and window, few blocks", {full_group(14), window_group(12, 33)}, 48, 8, 16, 256, 15000, kPreempts},
+    {"a small window, smallest budget", {window_group(12, 2), full_group(9)}, 5, 5, 5, 160, 15000, kPreempts},
+    {"full and state", {full_group(60), state_group(20)}, 48, 8, 16, 256, 15000},
+    {"full and state, few blocks", {full_group(14), state_group(9)}, 48, 8, 16, 256, 20000, kPreempts},
+    {"full, window and state", {full_group(60), window_group(24, 70), state_group(24)}, 64, 8, 32, 256, 15000},
+    {"a window that is never full, one slot",
+     {window_group(3, 90), state_group(1)},
+     16,
+     4,
+     8,
+     256,
+     15000,
+     kNoSpareSlot},
 };
+
+bool has(const Setting& setting, CacheKind kind) {
+  return std::any_of(setting.groups.begin(), setting.groups.end(), [&](auto& group) { return group.kind == kind; });
+}
+
+// What the driver must have seen for its checks to mean anything.
+void check_coverage(const Setting& setting, const Driver& driver) {
+  const SchedulerStats& stats = driver.stats();
+  CHECK(driver.n_taken() > 1000);
+  CHECK(driver.n_forked() > 50);
+  CHECK(driver.n_choices() > 100);
+  CHECK(driver.n_cancelled_in_prompt() > 2);
+  CHECK(driver.longest_wait() < 4000);  // nobody starves, though there is always more to do than a step holds
+  if (setting.traits & kNoSpareSlot) return;
+  CHECK(driver.n_copies() > 10);
+  CHECK(driver.n_continued() > 5);
+  CHECK(driver.n_overtaken() > 100);
+  CHECK(driver.n_hits() > 50);
+  CHECK(stats.accepted_drafts > 200);
+  CHECK(stats.proposed_drafts > stats.accepted_drafts);
+  for (size_t g = 0; g < setting.groups.size(); ++g) CHECK(driver.evictions(g) > 100);
+  if (!(setting.traits & kFewPlaces)) CHECK(driver.n_choices_waited() > 10);
+  if (setting.traits & kPreempts) CHECK(stats.preemptions > 20);
+  if (has(setting, CacheKind::kWindow)) CHECK(driver.n_window_hits() > 20);
+  if (has(setting, CacheKind::kState)) CHECK(driver.n_replayed() > 50);
+}
 
 }  // namespace
 
@@ -359,20 +449,6 @@ TEST_CASE("random_driver_keeps_every_promise") {
     Driver driver(setting, 11);
     for (int i = 0; i < setting.steps; ++i) driver.act();
     driver.drain();
-    // The driver went everywhere.
-    CHECK(driver.n_taken() > 1000);
-    CHECK(driver.n_forked() > 50);
-    CHECK(driver.n_copies() > 10);
-    CHECK(driver.n_continued() > 5);
-    CHECK(driver.n_choices() > 100);
-    if (setting.blocks[0] >= 10) CHECK(driver.n_choices_waited() > 10);
-    CHECK(driver.n_cancelled_in_prompt() > 2);
-    CHECK(driver.n_overtaken() > 100);
-    CHECK(driver.longest_wait() < 2000);  // nobody starves, though there is always more to do than a step holds
-    CHECK(driver.evictions() > 100);
-    CHECK(driver.stats().prefix_hit_tokens > 1000);
-    CHECK(driver.stats().accepted_drafts > 200);
-    CHECK(driver.stats().proposed_drafts > driver.stats().accepted_drafts);
-    if (setting.blocks[0] < 100) CHECK(driver.stats().preemptions > 20);
+    check_coverage(setting, driver);
   }
 }

@@ -1,4 +1,4 @@
-// A scheduler with a fake model behind it, stepped by hand. The seed of a sequence's draws is its id.
+// A scheduler with a fake model behind it, stepped by hand. A sequence samples with its id as the seed.
 #pragma once
 
 #include <vector>
@@ -30,17 +30,21 @@ inline Request request(RequestId id, std::vector<TokenId> prompt, int32_t max_ne
 
 struct World {
   explicit World(int n_blocks = 64, SchedulerConfig config = small_config())
-      : groups{full_group(n_blocks)}, scheduler(config, groups, PrefixHasher({1, 2})), model(groups, config.n_vocab) {}
+      : World(std::vector<CacheGroup>{full_group(n_blocks)}, config) {}
+  World(const std::vector<CacheGroup>& groups, const SchedulerConfig& config)
+      : scheduler(config, groups, PrefixHasher({1, 2})), model(groups, config.n_vocab) {}
 
   StepPlan step() {
     const StepPlan plan = scheduler.schedule();
-    if (plan.empty()) return plan;
+    if (!plan.empty()) run(plan);
+    return plan;
+  }
+  void run(const StepPlan& plan) {
     model.copy(plan);
     std::vector<std::vector<TokenId>> sampled;
     for (const auto& s : plan.sequences) sampled.push_back(model.run(s, s.sequence->id()));
     std::vector<Choice> choices = model.draw_choices(plan);
     scheduler.commit(plan, sampled, choices);
-    return plan;
   }
   void drain() {
     for (int i = 0; !scheduler.idle(); ++i) {
@@ -54,7 +58,6 @@ struct World {
   }
   Sequence& sequence(RequestId id) { return *scheduler.find(id); }
 
-  std::vector<CacheGroup> groups;
   Scheduler scheduler;
   FakeModel model;
 };
