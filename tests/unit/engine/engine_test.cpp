@@ -3,95 +3,17 @@
 #include "src/engine/engine.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <map>
 
 #include "ggml-like/error.h"
-#include "src/model/random_model.h"
+#include "tests/unit/engine/engine_world.h"
 
 namespace infer {
 namespace {
 
-// Q4_K_M and Q8_0 files, made once; the names go when the program ends.
-class ModelFiles {
- public:
-  ModelFiles() : folder_(std::filesystem::temp_directory_path() / ("infer_engine_test_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-    for (const char* type : {"Q4_K_M", "Q8_0"}) write_random_model("tiny", type, path(type));
-  }
-  ~ModelFiles() { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& type) const { return (folder_ / (type + ".gguf")).string(); }
-
- private:
-  std::filesystem::path folder_;
-};
-
-std::shared_ptr<Model> open_model(const std::string& type) {
-  static const ModelFiles files;
-  return load_model(GgufFile::open(files.path(type)));
-}
-
-EngineOptions small_options() {
-  EngineOptions options;
-  options.context = 512;
-  options.n_threads = 1;
-  return options;
-}
-
-Request make_request(RequestId id, int prompt_length, int n_new, int first_token = 10) {
-  Request request;
-  request.id = id;
-  for (int i = 0; i < prompt_length; ++i) request.prompt.push_back(3 + (first_token * 37 + i * i * 11 + i) % 500);
-  request.max_new_tokens = n_new;
-  request.ignore_eog = true;
-  request.sampling.seed = 1234 + id;
-  return request;
-}
-
-struct Answer {
-  std::vector<TokenId> tokens;
-  std::map<int64_t, std::vector<float>> logits;  // by position
-};
-
-// Runs requests side by side; each starts after the given number of steps.
-std::map<RequestId, Answer> run_all(Engine& engine, std::vector<std::pair<int, Request>> requests) {
-  std::map<RequestId, Answer> answers;
-  engine.on_logits([&](RequestId id, int64_t position, std::span<const float> logits) {
-    answers[id].logits[position].assign(logits.begin(), logits.end());
-  });
-  size_t started = 0;
-  for (int step = 0; started < requests.size() || !engine.idle(); ++step) {
-    REQUIRE(step < 10000);
-    while (started < requests.size() && requests[started].first <= step) {
-      REQUIRE(engine.submit(requests[started++].second));
-    }
-    for (const Progress& p : engine.step()) {
-      answers[p.id].tokens.insert(answers[p.id].tokens.end(), p.tokens.begin(), p.tokens.end());
-    }
-  }
-  return answers;
-}
-
-Answer run_alone(const std::string& type, const Request& request, const EngineOptions& options) {
-  Engine engine(open_model(type), options);
-  return run_all(engine, {{0, request}})[request.id];
-}
-
-void check_same(const Answer& a, const Answer& b) {
-  CHECK(a.tokens == b.tokens);
-  for (const auto& [position, logits] : a.logits) {
-    const auto other = b.logits.find(position);
-    if (other == b.logits.end()) continue;
-    REQUIRE(other->second.size() == logits.size());
-    CHECK(std::memcmp(other->second.data(), logits.data(), logits.size() * sizeof(float)) == 0);
-  }
-}
-
-}  // namespace
+using namespace infer::test;
 
 TEST_CASE("a text is the same in any chunks of the prompt and on any number of threads") {
   for (const char* type : {"Q4_K_M", "Q8_0"}) {
@@ -418,6 +340,28 @@ TEST_CASE("drafts change nothing but the number of steps") {
   }
 }
 
+TEST_CASE("a step has room for the drafts of all sequences") {
+  EngineOptions options = small_options();
+  options.max_sequences = 3;
+  const auto logits_memory = [&] { return plan_memory(open_model("Q8_0"), options)[0].staging; };
+  const uint64_t without = logits_memory();
+  options.draft_rows = 4;
+  CHECK(logits_memory() - without >= 3 * 4 * sizeof(float) * 512);
+  Engine engine(open_model("Q8_0"), options);
+  std::map<RequestId, std::vector<TokenId>> texts;
+  for (RequestId id = 1; id <= 3; ++id) {
+    const Request request = make_request(id, 20, 12, static_cast<int>(id));
+    texts[id] = run_alone("Q8_0", request, small_options()).tokens;
+    REQUIRE(engine.submit(request));
+  }
+  engine.step();
+  for (const auto& [id, tokens] : texts) engine.propose(id, std::span(tokens).subspan(1, 4));
+  for (const Progress& p : engine.step()) {
+    CHECK(p.tokens == std::vector<TokenId>(texts[p.id].begin() + 1, texts[p.id].begin() + 6));
+  }
+  CHECK(engine.scheduler().stats().accepted_drafts == 12);
+}
+
 TEST_CASE("every layer of a model may be on the reference device") {
   const Request request = make_request(1, 20, 4);
   EngineOptions options = small_options();
@@ -455,4 +399,5 @@ TEST_CASE("token ids outside the vocabulary are refused") {
   CHECK_THROWS_AS(static_cast<void>(engine.submit(request)), Error);
 }
 
+}  // namespace
 }  // namespace infer

@@ -151,6 +151,25 @@ TEST_CASE("a_conversation_continues_from_its_state_or_else_from_a_checkpoint") {
   }
 }
 
+TEST_CASE("a_state_that_a_cancelled_step_has_changed_is_not_retained") {
+  World w = world_of({full_group(40), state_group(12)});
+  Request turn = request(1, text(50), 40);
+  turn.conversation = 7;
+  w.add(turn);
+  while (w.sequence(1).known() < 60) w.step();
+  const StepPlan plan = w.scheduler.schedule();
+  const std::vector<std::vector<TokenId>> sampled = {w.model.run(plan.sequences[0], 1)};
+  w.scheduler.finish(1, FinishReason::kCancelled);
+  w.scheduler.commit(plan, sampled);
+  turn.id = 2;
+  turn.prompt.assign(w.sequence(1).known_tokens().begin(), w.sequence(1).known_tokens().end());
+  turn.prompt.push_back(5);
+  w.add(turn);
+  w.drain();
+  CHECK(w.sequence(2).cached_prompt_tokens() == 32);
+  check_text(w, 2, turn.prompt, 40);
+}
+
 TEST_CASE("the_blocks_of_each_group_follow_from_context_sequences_and_step") {
   const std::vector<CacheGroup> groups = {full_group(0), latent_group(0), window_group(0, 512), state_group(0)};
   CHECK(cache_blocks(groups, {4096, 4, 512, 0, false}) == std::vector<int32_t>{512, 512, 4 * 33, 12});

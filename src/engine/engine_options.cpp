@@ -1,0 +1,108 @@
+#include "src/engine/engine_options.h"
+
+#include <algorithm>
+
+#include "ggml-like/error.h"
+#include "src/engine/block_pool.h"
+#include "src/engine/kv_cache_size.h"
+#include "src/engine/load_runner.h"
+
+namespace infer {
+namespace {
+
+// The line that `note` gets when auto found room for only some of the layers.
+std::string partial_text(const Fit& fit, int n_layer, const DeviceSet& set) {
+  std::string names;
+  for (size_t d = 1; d < set.devices.size(); ++d) names += (d > 1 ? ", " : "") + set.devices[d]->name();
+  return concat("[offload] -ngl auto on ", names, ": ", fit.parts, " of ", placeable_parts(n_layer), " layers fit; ",
+                fit.shortage);
+}
+
+// The scheduler and the memory plan both take the rows of a step from here.
+StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
+  const int64_t context = choose_context(model, options.context);
+  const int64_t tokens = std::min<int64_t>(options.step_tokens, context * options.max_sequences);
+  const int64_t decode_rows = int64_t{std::max(options.max_sequences, 1)} * (1 + options.draft_rows);
+  const uint64_t rows = options.logits_bytes / (sizeof(float) * static_cast<uint64_t>(model.n_vocab()));
+  const int64_t logits = std::max(decode_rows, static_cast<int64_t>(std::min<uint64_t>(rows, INT32_MAX)));
+  StepCapacity capacity;
+  capacity.tokens = static_cast<int>(tokens);
+  capacity.logits = static_cast<int>(options.all_logits ? tokens : std::min(logits, tokens));
+  capacity.outputs = options.embeddings ? capacity.tokens : capacity.logits;
+  capacity.sequences = options.max_sequences;
+  capacity.groups = static_cast<int>(model.cache_groups().size());
+  capacity.blocks_per_sequence = static_cast<int>(std::min<int64_t>(blocks_for(context), INT32_MAX));
+  return capacity;
+}
+
+// The devices store keys and values only.
+void check_kinds(const Model& model) {
+  for (size_t g = 0; g < model.cache_groups().size(); ++g) {
+    const CacheKind kind = model.cache_groups()[g].kind;
+    if (kind == CacheKind::kFull || kind == CacheKind::kWindow) continue;
+    throw Error(ErrorCode::kUnsupported, concat("[model] cache group ", g, ": expected kind full or window, found ",
+                                                cache_kind_name(kind), ", which no operation computes"));
+  }
+}
+
+}  // namespace
+
+int64_t choose_context(const Model& model, int64_t asked) {
+  if (asked > 0) return asked;
+  const int64_t trained = model.context_length();
+  return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;
+}
+
+std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
+  if (options.opened) return options.opened;
+  const DeviceOptions device = {options.n_threads, options.n_threads_batch, options.processors, options.deterministic,
+                                options.blas,      options.blas_min_rows};
+  if (!options.devices.empty()) return open_devices(options.devices, device);
+  const auto tell = [&](const std::string& line) {
+    if (options.strict_offload) throw Error(ErrorCode::kUnsupported, line);
+    if (options.note) options.note(line);
+  };
+  const std::string gpu = default_accelerator();
+  const int asked = options.placement.n_gpu_layers;
+  if (gpu.empty() && asked != kAutoLayers && asked != 0) {
+    tell(concat("[offload] -ngl ", asked == kAllLayers ? "all" : concat(asked),
+                ": all on the CPU, since no GPU was found (see infer devices, --device)"));
+  }
+  return open_default_devices(gpu, device, tell);
+}
+
+RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options,
+                             const std::function<void(const std::string& line)>& note) {
+  check_kinds(*model);
+  const int64_t context = choose_context(*model, options.context);
+  // Far beyond any memory, and small enough that no size computed from it overflows.
+  if (context > (int64_t{1} << 40)) {
+    throw Error(ErrorCode::kOutOfMemory,
+                concat("[memory] a context of ", context, " tokens is larger than any memory"));
+  }
+  RunnerOptions runner;
+  runner.devices = open_devices(options);
+  runner.placement = options.placement;
+  runner.strict_offload = options.strict_offload;
+  runner.key_type = options.key_type;
+  runner.value_type = options.value_type;
+  const bool drafts = options.draft_rows > 0;
+  runner.n_blocks = cache_blocks(model->cache_groups(), {context, options.max_sequences, options.step_tokens,
+                                                         options.cache_tokens, drafts});
+  runner.observers = options.observers;
+  runner.product_observer = options.product_observer;
+  runner.capacity = step_capacity(*model, options);
+  if (options.placement.n_gpu_layers == kAutoLayers) {
+    const Fit fit = fit_parts(model, runner, options.reserved);
+    runner.placement.n_gpu_layers = fit.parts;
+    if (note && !fit.shortage.empty()) note(partial_text(fit, model->n_layer(), *runner.devices));
+  }
+  return runner;
+}
+
+std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options) {
+  const RunnerOptions runner = runner_options(model, options, nullptr);
+  return plan_memory_use(std::move(model), runner);
+}
+
+}  // namespace infer

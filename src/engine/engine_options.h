@@ -1,0 +1,62 @@
+// What an engine is made of: the options, the devices they name, and what follows from them for the model's runner.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/engine/memory_use.h"
+#include "src/engine/placed_model.h"
+
+namespace infer {
+
+struct EngineOptions {
+  std::vector<std::string> devices = {"cpu"};  // for layers, see open_devices(); empty: see default_accelerator()
+  std::shared_ptr<DeviceSet> opened;           // those devices, if they are open already; null: open them
+  PlacementOptions placement;
+  bool strict_offload = false;  // a missing kernel, or too little memory on a device, is an error
+  // Gets a line for what was not done as asked: fewer layers on a device, operations that run on the CPU because the
+  // device has no kernel. Called at construction, and later when a step of another size finds something new.
+  std::function<void(const std::string& line)> note;
+  int n_threads = 0, n_threads_batch = 0;  // see DeviceOptions, as the next
+  std::vector<int> processors;
+  bool deterministic = false, blas = false;
+  int64_t blas_min_rows = 0;
+  int64_t context = 0;             // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
+  int max_sequences = 1;           // computed side by side
+  int max_waiting = 1024;          // requests in the queue
+  int64_t cache_tokens = 0;        // of all sequences together; 0: a whole context for each
+  int step_tokens = 512;           // token budget of a step
+  int draft_rows = 0;              // drafts of each sequence that a step has room to verify, when all sequences decode
+  std::vector<uint64_t> reserved;  // bytes that kAutoLayers leaves to others, per device of the set; missing ones are 0
+  std::optional<DataType> key_type, value_type;  // of the KV cache; unset: that of the first device with layers
+  double max_itl_ms = 0;    // bound of a step with prompt tokens while texts are generated, see ChunkPacer; 0: none
+  bool all_logits = false;  // a step has room for the logits of every token, as requests with logits_from need
+  // Otherwise the rows of logits of a step take up to this many bytes, and at least one row and the draft rows of each
+  // sequence. The prompts of requests with logits_from are computed that many rows at a time.
+  uint64_t logits_bytes = 0;
+  // A sequence whose results are not numbers, or from which no token can be sampled, ends with FinishReason::kError,
+  // and its choices with it; otherwise step() throws.
+  bool isolate_errors = false;
+  bool embeddings = false;  // requests may ask for pooled hidden states
+  std::vector<Observer> observers;
+  std::function<void(const ProductInput& input)> product_observer;  // see PlanOptions
+  bool profile = false;                                             // time every operation; steps take a little longer
+};
+inline constexpr int64_t kDefaultContext = 4096;
+
+// The devices that the options name, or those that are open.
+std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options);
+// Tokens of context that the options ask for, or the model's own.
+int64_t choose_context(const Model& model, int64_t asked);
+// What the runner of an engine gets. Throws Error(kUnsupported) for cache groups that no operation can compute, and
+// Error(kOutOfMemory) for contexts beyond any memory. `note` may be null.
+RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options,
+                             const std::function<void(const std::string& line)>& note);
+// What an engine with these options would take on each device; nothing is allocated. Throws as the Engine does.
+std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options);
+
+}  // namespace infer

@@ -1,0 +1,143 @@
+#include "src/engine/step_sampling.h"
+
+#include <cstring>
+
+#include "ggml-like/error.h"
+#include "src/engine/pooling.h"  // check_numbers
+
+namespace infer {
+
+StepSampler::StepSampler(ModelRunner& runner, bool isolate_errors)
+    : runner_(runner), isolate_errors_(isolate_errors), scratch_(static_cast<size_t>(runner.n_threads())) {}
+
+SampledStep StepSampler::sample(const StepPlan& plan) {
+  std::vector<std::exception_ptr> failures = check_rows(plan);
+  std::vector<Draw> draws = prepare(plan, failures);
+  runner_.parallel_for(static_cast<int64_t>(draws.size()), [&](int64_t i, int thread) {
+    Draw& draw = draws[static_cast<size_t>(i)];
+    try {
+      sample_tokens(draw, scratch_[static_cast<size_t>(thread)]);
+    } catch (const Error&) {
+      draw.failure = std::current_exception();
+    }
+  });
+  if (plan.n_outputs > 0) {
+    const std::span<const float> last = runner_.logits(plan.n_outputs - 1);
+    last_logits_.assign(last.begin(), last.end());
+  }
+  return collect(plan, draws, failures);
+}
+
+// Why the logits of each sequence are of no use; null where they are.
+std::vector<std::exception_ptr> StepSampler::check_rows(const StepPlan& plan) {
+  std::vector<size_t> owners;  // of each row
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const ScheduledSequence& s = plan.sequences[i];
+    owners.insert(owners.end(), static_cast<size_t>(s.n_tokens - s.first_output), i);
+  }
+  std::vector<std::exception_ptr> found(owners.size()), failures(plan.sequences.size());
+  runner_.parallel_for(static_cast<int64_t>(owners.size()), [&](int64_t row, int) {
+    try {
+      check_numbers(runner_.logits(static_cast<int>(row)));
+    } catch (const Error&) {
+      found[static_cast<size_t>(row)] = std::current_exception();
+    }
+  });
+  for (size_t row = 0; row < found.size(); ++row) {
+    if (found[row]) failures[owners[row]] = found[row];
+  }
+  return failures;
+}
+
+std::vector<StepSampler::Draw> StepSampler::prepare(const StepPlan& plan,
+                                                    const std::vector<std::exception_ptr>& failures) {
+  std::vector<Draw> draws;
+  int output = 0;
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const ScheduledSequence& s = plan.sequences[i];
+    if (!failures[i]) report_logits(s, output);
+    if (!failures[i] && s.samples) {
+      const int sampled = output + s.first_sampled_row() - s.first_output;
+      draws.push_back({&s, sampled, std::nullopt, {}, nullptr});
+      const auto n_choices = static_cast<uint32_t>(s.sequence->request().choices.size());
+      for (uint32_t c = 1; c <= n_choices; ++c) {
+        draws.push_back({&s, sampled, s.sequence->sampler().for_choice(c), {}, nullptr});
+      }
+    }
+    output += s.n_tokens - s.first_output;
+  }
+  return draws;
+}
+
+// Its logits begin with output row `output`.
+void StepSampler::report_logits(const ScheduledSequence& s, int output) const {
+  if (!on_logits_) return;
+  for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
+    const int64_t position = s.first_position + row;
+    on_logits_(s.sequence->id(), position, runner_.logits(output));
+    if (!s.samples || row != s.first_sampled_row()) continue;
+    for (const RequestId choice : s.sequence->request().choices) on_logits_(choice, position, runner_.logits(output));
+  }
+}
+
+// From the sampled rows, up to the first token that differs from the draft in its place; for a choice from the first
+// of them. The sampler's state follows the tokens, never the drafts.
+void StepSampler::sample_tokens(Draw& draw, SamplerScratch& scratch) const {
+  const ScheduledSequence& s = *draw.scheduled;
+  Sampler& sampler = draw.sampler ? *draw.sampler : s.sequence->sampler();
+  for (int32_t i = 0; i <= s.n_drafts; ++i) {
+    const int64_t position = s.first_position + s.first_sampled_row() + i;
+    const TokenId token = sampler.sample(runner_.logits(draw.output + i), s.sequence->history(position), scratch);
+    sampler.accept(token);
+    draw.tokens.push_back(token);
+    if (draw.sampler || (i < s.n_drafts && s.sequence->tokens()[position + 1] != token)) return;
+  }
+}
+
+SampledStep StepSampler::collect(const StepPlan& plan, std::vector<Draw>& draws,
+                                 std::vector<std::exception_ptr>& failures) const {
+  SampledStep step;
+  step.tokens.resize(plan.sequences.size());
+  size_t next = 0;
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const Sequence& s = *plan.sequences[i].sequence;
+    const size_t begin = next;
+    for (; next < draws.size() && draws[next].scheduled == &plan.sequences[i]; ++next) {
+      if (draws[next].failure) failures[i] = draws[next].failure;
+    }
+    if (failures[i]) {
+      add_failure(s, failures[i], step);
+      continue;
+    }
+    if (begin == next) continue;
+    step.tokens[i] = std::move(draws[begin].tokens);
+    for (size_t d = begin + 1; d < next; ++d) {
+      const auto index = static_cast<uint32_t>(d - begin);
+      step.choices.push_back(
+          {s.id(), index, s.request().choices[index - 1], std::move(*draws[d].sampler), draws[d].tokens[0]});
+    }
+  }
+  return step;
+}
+
+void StepSampler::add_failure(const Sequence& s, const std::exception_ptr& failure, SampledStep& step) const {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    if (!isolate_errors_) throw;
+    step.failures.push_back({s.id(), error.what()});
+    for (const RequestId choice : s.request().choices) step.failures.push_back({choice, error.what()});
+  }
+}
+
+uint64_t StepSampler::last_logits_hash() const {
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (const float x : last_logits_) {
+    unsigned char bytes[sizeof(float)];
+    std::memcpy(bytes, &x, sizeof(bytes));
+    for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3ull;
+  }
+  return hash;
+}
+
+}  // namespace infer

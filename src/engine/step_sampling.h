@@ -1,0 +1,68 @@
+// Samples the tokens of a step: for every sequence from its sampled rows, and for every choice its first token. They
+// are sampled in parallel on the CPU's threads; each has a sampler of its own, so the order changes nothing.
+// One thread calls it.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/engine/model_runner.h"
+#include "src/engine/scheduler.h"
+
+namespace infer {
+
+struct SampledStep {
+  std::vector<std::vector<TokenId>> tokens;  // of each sequence of the plan, see Scheduler::commit()
+  std::vector<Choice> choices;
+  struct Failure {
+    RequestId id;
+    std::string error;
+  };
+  std::vector<Failure> failures;  // sequences, each followed by its choices; they have no tokens
+};
+
+class StepSampler {
+ public:
+  // With isolate_errors, a sequence that nothing can be sampled for is a failure of the step; otherwise sample()
+  // throws. The runner outlives this.
+  StepSampler(ModelRunner& runner, bool isolate_errors);
+
+  // Called for every row of logits before sampling; `position` is that of the row's token. The row from which the
+  // choices of a request start is reported for each of them. The logits are valid until the next step.
+  using LogitsCallback = std::function<void(RequestId id, int64_t position, std::span<const float> logits)>;
+  void on_logits(LogitsCallback callback) { on_logits_ = std::move(callback); }
+
+  // The runner has just computed the plan.
+  SampledStep sample(const StepPlan& plan);
+  // FNV-1a of the bits of the last row of logits: equal runs give equal hashes.
+  uint64_t last_logits_hash() const;
+
+ private:
+  // The sampling for one sequence, or for one of its choices.
+  struct Draw {
+    const ScheduledSequence* scheduled = nullptr;
+    int output = 0;                  // row of the logits of the first sampled position
+    std::optional<Sampler> sampler;  // of a choice; unset: the sequence's own
+    std::vector<TokenId> tokens;
+    std::exception_ptr failure;
+  };
+  std::vector<std::exception_ptr> check_rows(const StepPlan& plan);
+  std::vector<Draw> prepare(const StepPlan& plan, const std::vector<std::exception_ptr>& failures);
+  void report_logits(const ScheduledSequence& s, int output) const;
+  void sample_tokens(Draw& draw, SamplerScratch& scratch) const;
+  SampledStep collect(const StepPlan& plan, std::vector<Draw>& draws, std::vector<std::exception_ptr>& failures) const;
+  void add_failure(const Sequence& s, const std::exception_ptr& failure, SampledStep& step) const;
+
+  ModelRunner& runner_;
+  const bool isolate_errors_;
+  std::vector<SamplerScratch> scratch_;  // one per thread
+  LogitsCallback on_logits_;
+  std::vector<float> last_logits_;
+};
+
+}  // namespace infer
