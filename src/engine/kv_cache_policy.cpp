@@ -230,8 +230,7 @@ class WindowPolicy final : public PagedPolicy {
     }
   }
   int64_t claim_of(const CacheLengths& l) const {
-    return std::min<int64_t>(
-        {pool_.stats().total, blocks_touched(window_ - 1 + max_chunk_), blocks_for(l.longest)});
+    return std::min<int64_t>({pool_.stats().total, blocks_touched(window_ - 1 + max_chunk_), blocks_for(l.longest)});
   }
   bool can_claim(const CacheLengths& l) const { return claimed_ + claim_of(l) <= pool_.stats().total; }
   void claim(GroupTable& t, const CacheLengths& l) {
@@ -343,9 +342,9 @@ std::unique_ptr<CachePolicy> make_cache_policy(int32_t index, const CacheGroup& 
       return std::make_unique<FullPolicy>(index, group.n_blocks, copies);
     case CacheKind::kWindow:
       if (group.window < 1) {
-        throw Error(ErrorCode::kInvalidArgument,
-                    concat("[cache] group ", index, ": expected a window of at least 1 position, found ",
-                           group.window));
+        throw Error(
+            ErrorCode::kInvalidArgument,
+            concat("[cache] group ", index, ": expected a window of at least 1 position, found ", group.window));
       }
       return std::make_unique<WindowPolicy>(index, group, max_chunk, copies);
     case CacheKind::kState:

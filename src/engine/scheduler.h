@@ -99,7 +99,7 @@ class Scheduler {
   [[nodiscard]] bool add(Request request);
 
   // Tokens that may follow the known ones of a sequence. Its next step verifies them as far as budget, blocks and the
-  // request's limits allow. Ignored while the sequence lacks more than one token.
+  // request's limits and mask allow. Ignored while the sequence lacks more than one token.
   void propose(RequestId id, std::span<const TokenId> drafts);
 
   // The next step; empty when no sequence can run. Must be followed by commit() unless it is empty. Beside decodes, all
@@ -172,6 +172,7 @@ class Scheduler {
   void add_choice(const Sequence& parent, Choice& choice, size_t n_running);
   void add_fork(const Sequence& parent, std::unique_ptr<Sequence> child, int64_t n_shared, TokenId next,
                 size_t n_running);
+  bool is_token(TokenId token) const { return token >= 0 && static_cast<size_t>(token) < config_.n_vocab; }
   void check_request(const Request& request) const;
   int64_t max_known() const;  // tokens that one sequence may have, by context and by blocks
 

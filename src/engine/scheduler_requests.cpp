@@ -34,7 +34,7 @@ void Scheduler::check_request(const Request& request) const {
   const int64_t length = static_cast<int64_t>(request.prompt.size());
   require(length >= 1, "a prompt of at least 1 token", length);
   for (const TokenId token : request.prompt) {
-    if (token < 0 || static_cast<size_t>(token) >= config_.n_vocab) {
+    if (!is_token(token)) {
       throw Error(ErrorCode::kInvalidArgument,
                   concat("[scheduler] prompt: expected token ids below ", config_.n_vocab, ", found ", token));
     }
@@ -65,7 +65,8 @@ void Scheduler::check_request(const Request& request) const {
 
 bool Scheduler::add(Request request) {
   check_request(request);
-  Sampler sampler(request.sampling, config_.n_vocab, request.dry_breakers);
+  Sampler sampler(request.sampling, config_.n_vocab, request.dry_breakers,
+                  request.mask ? request.mask->clone() : nullptr);
   if (waiting_.size() >= static_cast<size_t>(config_.max_waiting)) return false;
   const RequestId id = request.id;
   future_choices_.insert(request.choices.begin(), request.choices.end());
@@ -85,10 +86,11 @@ void Scheduler::propose(RequestId id, std::span<const TokenId> drafts) {
   if (!s || s->state_ != SequenceState::kRunning || s->remaining() != 1) return;
   s->tokens_.resize(s->n_known_);
   const int64_t room = s->max_known_ - s->n_known_ - 1;  // the step samples one token more than it verifies
-  for (int64_t i = 0; i < std::min<int64_t>(room, static_cast<int64_t>(drafts.size())); ++i) {
-    if (drafts[i] < 0 || static_cast<size_t>(drafts[i]) >= config_.n_vocab) break;
-    s->tokens_.push_back(drafts[i]);
-  }
+  drafts = drafts.first(std::min(drafts.size(), static_cast<size_t>(std::max<int64_t>(room, 0))));
+  const auto invalid = std::find_if(drafts.begin(), drafts.end(), [&](TokenId token) { return !is_token(token); });
+  drafts = drafts.first(static_cast<size_t>(invalid - drafts.begin()));
+  drafts = drafts.first(s->sampler_.count_allowed(drafts));  // the others would be rejected
+  s->tokens_.insert(s->tokens_.end(), drafts.begin(), drafts.end());
 }
 
 }  // namespace infer

@@ -21,9 +21,11 @@ uint64_t random_seed() {
   return (uint64_t{source()} << 32) | source();
 }
 
-Sampler::Sampler(const SamplingParams& params, size_t n_vocab, std::shared_ptr<const DryBreakers> breakers)
+Sampler::Sampler(const SamplingParams& params, size_t n_vocab, std::shared_ptr<const DryBreakers> breakers,
+                 std::unique_ptr<TokenMask> mask)
     : params_(std::make_shared<const SamplingParams>(params)),
       breakers_(breakers ? std::move(breakers) : std::make_shared<const DryBreakers>()),
+      own_(std::move(mask)),
       n_vocab_(n_vocab),
       seed_(params.seed ? *params.seed : random_seed()),
       mu_(2.0 * params.mirostat_tau) {
@@ -67,7 +69,7 @@ void Sampler::apply_penalties(std::span<float> logits, std::span<const TokenId> 
 }
 
 std::span<const float> Sampler::adjust(std::span<const float> logits, std::span<const TokenId> history,
-                                       SamplerScratch& scratch, TokenMask allowed) const {
+                                       SamplerScratch& scratch, AllowedTokens allowed) const {
   const SamplingParams& p = *params_;
   if (allowed.empty() && p.logit_bias.empty() && !p.has_penalties() && !p.has_dry()) return logits;
   scratch.logits.assign(logits.begin(), logits.end());
@@ -108,9 +110,9 @@ TokenId Sampler::sample_mirostat(std::span<const float> logits, int64_t position
   return chosen.id;
 }
 
-TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch,
-                        TokenMask allowed) {
+TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch) {
   const SamplingParams& p = *params_;
+  const AllowedTokens allowed = own_.mask ? own_.mask->allowed() : AllowedTokens();
   if (logits.size() != n_vocab_ || (!allowed.empty() && allowed.size() < (n_vocab_ + 63) / 64)) {
     throw Error(ErrorCode::kInvalidArgument, expected_found("sampling", concat(n_vocab_, " logits and mask bits"),
                                                             concat(logits.size(), " and ", allowed.size() * 64)));
@@ -136,6 +138,20 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
 void Sampler::accept(TokenId token) {
   if (params_->mirostat == 2 && token == sampled_) mu_ -= params_->mirostat_eta * (surprise_ - params_->mirostat_tau);
   sampled_ = kNoToken;
+  if (own_.mask) own_.mask->accept(token);
+}
+
+size_t Sampler::count_allowed(std::span<const TokenId> tokens) {
+  if (!own_.mask) return tokens.size();
+  size_t n = 0;
+  for (; n < tokens.size(); ++n) {
+    const AllowedTokens allowed = own_.mask->allowed();
+    const auto token = static_cast<size_t>(tokens[n]);
+    if (!allowed.empty() && !(allowed[token / 64] >> (token % 64) & 1)) break;
+    own_.mask->accept(tokens[n]);
+  }
+  own_.mask->rollback(static_cast<int64_t>(n));
+  return n;
 }
 
 }  // namespace infer

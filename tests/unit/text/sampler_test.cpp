@@ -29,10 +29,32 @@ SamplingParams greedy() {
 }
 
 // Samples at position `position`, the history being zeros.
-TokenId sample_at(Sampler& sampler, const std::vector<float>& logits, size_t position, TokenMask mask = {}) {
+TokenId sample_at(Sampler& sampler, const std::vector<float>& logits, size_t position) {
   SamplerScratch scratch;
-  return sampler.sample(logits, std::vector<TokenId>(position, 0), scratch, mask);
+  return sampler.sample(logits, std::vector<TokenId>(position, 0), scratch);
 }
+
+// Allows the tokens of one list after another; after the last all tokens.
+class ListedTokens final : public TokenMask {
+ public:
+  ListedTokens(size_t n_vocab, std::vector<std::vector<TokenId>> lists)
+      : bits_((n_vocab + 63) / 64), lists_(std::move(lists)) {}
+
+  AllowedTokens allowed() override {
+    if (n_accepted_ >= lists_.size()) return {};
+    std::fill(bits_.begin(), bits_.end(), 0);
+    for (const TokenId t : lists_[n_accepted_]) bits_[t / 64] |= uint64_t{1} << (t % 64);
+    return bits_;
+  }
+  void accept(TokenId) override { ++n_accepted_; }
+  void rollback(int64_t n) override { n_accepted_ -= static_cast<size_t>(n); }
+  std::unique_ptr<TokenMask> clone() const override { return std::make_unique<ListedTokens>(*this); }
+
+ private:
+  std::vector<uint64_t> bits_;
+  std::vector<std::vector<TokenId>> lists_;
+  size_t n_accepted_ = 0;
+};
 
 TokenId sample_after(const SamplingParams& p, const std::vector<float>& logits, const std::vector<TokenId>& history) {
   SamplerScratch scratch;
@@ -196,18 +218,24 @@ TEST_CASE("XTC removes the top choices with the probability asked for") {
   CHECK(std::abs(counts[2] - 4000) < 150);
 }
 
-TEST_CASE("grammar mask, logit bias and penalties come first") {
+TEST_CASE("token mask, logit bias and penalties come first") {
   SamplerScratch scratch;
-  Sampler sampler(greedy(), 70);
+  Sampler sampler(greedy(), 70, nullptr,
+                  std::make_unique<ListedTokens>(70, std::vector<std::vector<TokenId>>{{5, 65}, {}, {3}}));
   std::vector<float> logits(70, 0.0f);
   logits[3] = 9, logits[65] = 5;
-  const std::vector<uint64_t> mask = {1u << 5, 1u << 1};  // tokens 5 and 65
-  CHECK(sampler.sample(logits, {}, scratch) == 3);
-  CHECK(sampler.sample(logits, {}, scratch, mask) == 65);
-  CHECK(sampler.sample(logits, {}, scratch) == 3);  // the mask left nothing behind
-  const std::vector<uint64_t> nothing(2, 0);
-  CHECK_THROWS_WITH_AS(sampler.sample(logits, {}, scratch, nothing),
+  CHECK(sampler.sample(logits, {}, scratch) == 65);
+  CHECK(Sampler(greedy(), 70).sample(logits, {}, scratch) == 3);  // the mask left nothing behind
+  Sampler copy = sampler;
+  CHECK(sampler.count_allowed(std::vector<TokenId>{5, 3, 3}) == 1);
+  CHECK(sampler.count_allowed(std::vector<TokenId>{3}) == 0);
+  sampler.accept(65);
+  CHECK_THROWS_WITH_AS(sampler.sample(logits, {}, scratch),
                        "[sampling] expected a token that can follow, found every token forbidden", Error);
+  sampler.accept(65);
+  CHECK(sampler.count_allowed(std::vector<TokenId>{3, 69, 1}) == 3);
+  CHECK(sampler.sample(logits, {}, scratch) == 3);
+  CHECK(copy.sample(logits, {}, scratch) == 65);  // each has a mask of its own
 
   SamplingParams p = greedy();
   p.logit_bias = {{3, -kInf}, {7, 6.0f}};
@@ -256,8 +284,9 @@ TEST_CASE("extremes") {
   SamplerScratch scratch;
   Sampler sampler(plain(), 4);
   CHECK_THROWS_AS(sampler.sample(std::vector<float>(3), {}, scratch), Error);
-  Sampler wide(plain(), 65);
-  CHECK_THROWS_AS(wide.sample(std::vector<float>(65), {}, scratch, std::vector<uint64_t>{~uint64_t{0}}), Error);
+  Sampler narrow_mask(greedy(), 65, nullptr,
+                      std::make_unique<ListedTokens>(64, std::vector<std::vector<TokenId>>{{5}}));
+  CHECK_THROWS_AS(narrow_mask.sample(std::vector<float>(65), {}, scratch), Error);
 }
 
 TEST_CASE("mirostat holds the mean surprise at tau") {
