@@ -87,8 +87,8 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.key_type = options.key_type;
   runner.value_type = options.value_type;
   const bool drafts = options.draft_rows > 0;
-  runner.n_blocks = cache_blocks(model->cache_groups(), {context, options.max_sequences, options.step_tokens,
-                                                         options.cache_tokens, drafts});
+  runner.n_blocks = cache_blocks(model->cache_groups(),
+                                 {context, options.max_sequences, options.step_tokens, options.cache_tokens, drafts});
   runner.observers = options.observers;
   runner.product_observer = options.product_observer;
   runner.capacity = step_capacity(*model, options);

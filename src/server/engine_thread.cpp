@@ -1,6 +1,7 @@
 #include "src/server/engine_thread.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -14,6 +15,13 @@ constexpr std::chrono::milliseconds kResetInterval{200};
 
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
+// No number of tokens fills a cache of windows and states alone.
+int64_t cache_tokens_of(const Scheduler& scheduler) {
+  const int64_t most = scheduler.cache().max_tokens();
+  if (most < std::numeric_limits<int64_t>::max()) return most;
+  return scheduler.config().max_context * scheduler.config().max_sequences;
+}
+
 }  // namespace
 
 EngineThread::EngineThread(std::unique_ptr<Engine> engine, Metrics& metrics,
@@ -21,7 +29,7 @@ EngineThread::EngineThread(std::unique_ptr<Engine> engine, Metrics& metrics,
     : engine_(std::move(engine)),
       metrics_(metrics),
       on_failure_(std::move(on_failure)),
-      cache_tokens_(int64_t{engine_->scheduler().cache().pool(0).stats().total} * kBlockTokens) {
+      cache_tokens_(cache_tokens_of(engine_->scheduler())) {
   engine_->on_logits(
       [this](RequestId id, int64_t position, std::span<const float> logits) { take_logits(id, position, logits); });
   metrics_.set_devices(device_gauges(engine_->runner().memory_use()));
@@ -325,15 +333,15 @@ void EngineThread::finish(RequestId id, Choice& choice, AnswerEvent event) {
 
 void EngineThread::publish() {
   const Scheduler& scheduler = engine_->scheduler();
-  const BlockPool::Stats pool = scheduler.cache().pool(0).stats();
+  const KvCache& cache = scheduler.cache();
   EngineGauges g;
   g.running = static_cast<int64_t>(scheduler.running().size());
   g.waiting = static_cast<int64_t>(scheduler.waiting().size());
-  g.blocks_total = pool.total;
-  g.blocks_used = pool.used;
-  g.blocks_cached = pool.cached;
-  g.blocks_free = pool.free;
-  g.evictions = pool.evictions;
+  for (size_t i = 0; i < cache.groups().size(); ++i) {
+    const BlockPool::Stats pool = cache.pool(i).stats();
+    g.cache_groups.push_back(
+        {cache_kind_name(cache.groups()[i].kind), {pool.total, pool.used, pool.cached, pool.free, pool.evictions}});
+  }
   g.preemptions = scheduler.stats().preemptions;
   g.prefix_hit_tokens = scheduler.stats().prefix_hit_tokens;
   g.admitted_tokens = scheduler.stats().admitted_tokens;

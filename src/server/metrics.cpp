@@ -19,7 +19,7 @@ std::string number(double value) {
   return text;
 }
 
-// Writes one metric after another. Labels hold the server's own words only: nothing to escape.
+// Writes one metric after another. Label values are the server's own words, so nothing needs escaping.
 class Exposition {
  public:
   void counter(const std::string& name, const char* help, uint64_t value) {
@@ -36,11 +36,13 @@ class Exposition {
     head(name, help, "gauge");
     sample(name, "", std::to_string(value));
   }
-  // Families of one gauge: a label set for each of `values`.
-  void gauges(const std::string& name, const char* help, const std::vector<std::pair<std::string, uint64_t>>& values) {
-    if (values.empty()) return;
-    head(name, help, "gauge");
-    for (const auto& [labels, value] : values) sample(name, labels, std::to_string(value));
+  // One metric with a sample for each set of labels; nothing where there is none.
+  using Samples = std::vector<std::pair<std::string, uint64_t>>;
+  void gauges(const std::string& name, const char* help, const Samples& values) {
+    samples(name, help, "gauge", values);
+  }
+  void counters(const std::string& name, const char* help, const Samples& values) {
+    samples(name, help, "counter", values);
   }
   void histogram(const std::string& name, const char* help, const Histogram& histogram) {
     head(name, help, "histogram");
@@ -61,12 +63,52 @@ class Exposition {
   void head(const std::string& name, const char* help, const char* type) {
     text += "# HELP infer_" + name + " " + help + "\n# TYPE infer_" + name + " " + type + "\n";
   }
+  void samples(const std::string& name, const char* help, const char* type, const Samples& values) {
+    if (values.empty()) return;
+    head(name, help, type);
+    for (const auto& [labels, value] : values) sample(name, labels, std::to_string(value));
+  }
   void sample(const std::string& name, const std::string& labels, const std::string& value) {
     text += "infer_" + name + (labels.empty() ? "" : "{" + labels + "}") + " " + value + "\n";
   }
 };
 
+uint64_t count(int64_t n) { return static_cast<uint64_t>(n); }
+
+// The cache as a whole, and each group by itself.
+void write_cache(const EngineGauges& g, Exposition& out) {
+  const CacheGauges all = g.cache();
+  out.gauge("kv_blocks_total", "Blocks of the KV cache.", all.total);
+  out.gauge("kv_blocks_used", "Blocks that running sequences and retained conversations hold.", all.used);
+  out.gauge("kv_blocks_cached", "Blocks in no use that a later prompt may find.", all.cached);
+  out.gauge("kv_blocks_free", "Blocks without content.", all.free);
+  out.counter("kv_evictions_total", "Cached blocks whose content was dropped for other content.", count(all.evictions));
+  Exposition::Samples blocks, evictions;
+  for (size_t i = 0; i < g.cache_groups.size(); ++i) {
+    const auto& [kind, group] = g.cache_groups[i];
+    const std::string labels = "group=\"" + std::to_string(i) + "\",kind=\"" + std::string(kind) + "\"";
+    blocks.emplace_back(labels + ",state=\"used\"", count(group.used));
+    blocks.emplace_back(labels + ",state=\"cached\"", count(group.cached));
+    blocks.emplace_back(labels + ",state=\"free\"", count(group.free));
+    evictions.emplace_back(labels, count(group.evictions));
+  }
+  out.gauges("kv_group_blocks", "Blocks of a cache group, by state; state slots for kind state.", blocks);
+  out.counters("kv_group_evictions_total", "Evictions in a cache group.", evictions);
+}
+
 }  // namespace
+
+CacheGauges EngineGauges::cache() const {
+  CacheGauges sum;
+  for (const auto& [kind, group] : cache_groups) {
+    sum.total += group.total;
+    sum.used += group.used;
+    sum.cached += group.cached;
+    sum.free += group.free;
+    sum.evictions += group.evictions;
+  }
+  return sum;
+}
 
 Histogram::Histogram(std::vector<double> bounds) : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {}
 
@@ -128,29 +170,26 @@ std::string Metrics::text() const {
   out.histogram("step_batch_size", "Sequences computed side by side in a step.", batch_size);
   out.gauge("requests_running", "Sequences being computed.", g.running);
   out.gauge("requests_waiting", "Sequences in the queue.", g.waiting);
-  out.gauge("kv_blocks_total", "Blocks of the KV cache.", g.blocks_total);
-  out.gauge("kv_blocks_used", "Blocks that running sequences hold.", g.blocks_used);
-  out.gauge("kv_blocks_cached", "Blocks that nobody holds and a later prompt may find.", g.blocks_cached);
-  out.gauge("kv_blocks_free", "Blocks without content.", g.blocks_free);
-  const auto count = [](int64_t n) { return static_cast<uint64_t>(n); };
+  write_cache(g, out);
   out.counter("prompt_tokens_total", "Tokens of prompts, cached ones included.", prompt_tokens);
   out.counter("cached_prompt_tokens_total", "Tokens of prompts that came from the cache.", cached_tokens);
   out.counter("generated_tokens_total", "Tokens generated.", generated_tokens);
   out.counter("steps_total", "Steps of the engine.", count(g.steps));
-  out.counter("preemptions_total", "Sequences that gave their blocks back to be computed again.", count(g.preemptions));
+  out.counter("preemptions_total", "Sequences that released their blocks and are computed again.",
+              count(g.preemptions));
   out.counter("prefix_hit_tokens_total", "Tokens found in the cache when a sequence was admitted.",
               count(g.prefix_hit_tokens));
   out.counter("prefix_looked_up_tokens_total", "Tokens of sequences when they were admitted.",
               count(g.admitted_tokens));
-  out.counter("kv_evictions_total", "Cached blocks given to other content.", count(g.evictions));
   out.counters("responses_total", "Responses, by HTTP status.", "status", responses);
   out.counters("rejected_requests_total", "Requests turned away, by reason.", "reason", rejected);
   out.counters("finished_total", "Answers, by the reason they ended.", "reason", finished);
-  out.counter("cancelled_requests_total", "Requests that ended early: the client left, or the time was over.",
+  out.counter("cancelled_requests_total", "Requests that ended early: the client disconnected, or the time was up.",
               cancelled);
   int64_t fallbacks = 0;
   for (const FallbackGauge& f : g.fallbacks) fallbacks += f.runs;
-  out.counter("backend_fallbacks_total", "Operations that were run on the CPU for want of a kernel.", count(fallbacks));
+  out.counter("backend_fallbacks_total", "Operations that ran on the CPU because the device has no kernel.",
+              count(fallbacks));
   std::vector<std::pair<std::string, uint64_t>> layers, bytes;
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// What the server counts and measures, and its text in Prometheus' exposition format. Any thread may add to it; a
-// snapshot is consistent per metric, not across metrics.
+// The server's counters and measurements, and their text in Prometheus' exposition format. Any thread may add to them;
+// a snapshot is consistent per metric, not across metrics.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,13 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace infer {
 
-// Counts values in buckets; each bucket's bound is inclusive, and there is one more for what is above the last.
+// Counts values in buckets with inclusive upper bounds; one more bucket counts what is above the last.
 class Histogram {
  public:
   explicit Histogram(std::vector<double> bounds);  // ascending
@@ -33,7 +34,7 @@ class Histogram {
   double sum_ = 0;
 };
 
-// A counter per value of one label.
+// One counter for each value of a label.
 class LabelledCounter {
  public:
   void add(const std::string& label, uint64_t n = 1);
@@ -44,24 +45,35 @@ class LabelledCounter {
   std::map<std::string, uint64_t> counts_;
 };
 
-// An operation that runs on the CPU for want of a kernel on its device, and how often it has.
+// An operation that runs on the CPU because its device has no kernel, and how often it has run.
 struct FallbackGauge {
   std::string text;
   int64_t runs = 0;
 };
 
-// What a device holds, by purpose ("weights"), in bytes.
+// What the model takes on a device, by purpose ("weights"), in bytes.
 struct DeviceGauges {
   std::string device;
   int64_t layers = 0;
   std::vector<std::pair<std::string, uint64_t>> bytes;
 };
 
+// Blocks of a cache group, or of several together.
+struct CacheGauges {
+  int64_t total = 0, used = 0, cached = 0, free = 0;
+  int64_t evictions = 0;  // since the start
+};
+struct CacheGroupGauges {
+  std::string_view kind;  // see cache_kind_name()
+  CacheGauges blocks;
+};
+
 // State of the engine after a step.
 struct EngineGauges {
   int64_t running = 0, waiting = 0;  // sequences
-  int64_t blocks_total = 0, blocks_used = 0, blocks_cached = 0, blocks_free = 0;
-  int64_t preemptions = 0, prefix_hit_tokens = 0, admitted_tokens = 0, evictions = 0, steps = 0;
+  int64_t preemptions = 0, prefix_hit_tokens = 0, admitted_tokens = 0, steps = 0;
+  std::vector<CacheGroupGauges> cache_groups;
+  CacheGauges cache() const;  // all groups together
   std::vector<FallbackGauge> fallbacks;
 };
 

@@ -24,15 +24,22 @@ Json stats_json(const Placement& placement, const std::vector<DeviceUse>& device
   }
   Json fallbacks = Json::array();
   for (const FallbackGauge& f : gauges.fallbacks) fallbacks.push_back({{"operation", f.text}, {"runs", f.runs}});
+  const CacheGauges all = gauges.cache();
+  Json groups = Json::array();
+  for (const auto& [kind, group] : gauges.cache_groups) {
+    groups.push_back({{"kind", kind},
+                      {"total", group.total},
+                      {"used", group.used},
+                      {"cached", group.cached},
+                      {"free", group.free},
+                      {"evictions", group.evictions}});
+  }
   return {{"placement", {{"embedding", name(placement.input)}, {"layers", layers}, {"output", name(placement.output)}}},
           {"devices", list},
           {"fallbacks", fallbacks},
           {"requests", {{"running", gauges.running}, {"waiting", gauges.waiting}}},
-          {"kv_blocks",
-           {{"total", gauges.blocks_total},
-            {"used", gauges.blocks_used},
-            {"cached", gauges.blocks_cached},
-            {"free", gauges.blocks_free}}},
+          {"kv_blocks", {{"total", all.total}, {"used", all.used}, {"cached", all.cached}, {"free", all.free}}},
+          {"cache_groups", groups},
           {"steps", gauges.steps}};
 }
 

@@ -1,5 +1,5 @@
-// What /stats says: where the parts of the model are, what each device holds, and the state of the engine. Pure
-// functions; any thread.
+// The body of /stats: where the parts of the model are, what they take on each device, and the state of the engine.
+// Pure functions; any thread.
 #pragma once
 
 #include <vector>

@@ -264,6 +264,8 @@ def what_is_counted():
     expect_equal(names, {line.split()[2] for line in text.splitlines() if line.startswith("# HELP")}, "names")
     for name, value in (("generated_tokens_total", 66), ("prompt_tokens_total", 12), ("requests_running", 0),
                         ("requests_waiting", 0), ("kv_blocks_used", 0), ("cancelled_requests_total", 0),
+                        ("kv_group_blocks{group=\"0\",kind=\"full\",state=\"used\"}", 0),
+                        ("kv_group_evictions_total{group=\"0\",kind=\"full\"}", 0),
                         ("finished_total{reason=\"max_tokens\"}", 6), ("responses_total{status=\"400\"}", 1),
                         ("time_to_first_token_seconds_count", 6), ("time_per_output_token_seconds_count", 6),
                         ("queue_time_seconds_count", 3), ("request_duration_seconds_count", 3),

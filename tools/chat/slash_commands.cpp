@@ -252,16 +252,22 @@ void stats(Shell& shell, const std::string&) {
   }
   if (!turns.empty()) say("last answer: " + turn_summary(turns.back()));
   say(concat(plural(turns.size(), "answer"), ": ", turn_summary(all)));
-  uint64_t cache = 0;
   for (const DeviceUse& use : session.engine().runner().memory_use()) {
-    cache += use.cache;
     say(concat(use.device, ": ", plural(static_cast<size_t>(use.n_layers), "layer"), ", weights ",
                megabytes(use.weights), ", cache ", megabytes(use.cache), ", activations ", megabytes(use.activations)));
   }
-  const BlockPool::Stats pool = session.engine().scheduler().cache().pool(0).stats();
-  const uint64_t used = pool.total == 0 ? 0 : cache / static_cast<uint64_t>(pool.total) * (pool.used + pool.cached);
-  say(concat("KV: ", pool.used, " of ", plural(static_cast<size_t>(pool.total), "block"), " in use, ", pool.cached,
-             " cached (", megabytes(used), " of ", megabytes(cache), ")"));
+  const KvCache& cache = session.engine().scheduler().cache();
+  for (size_t g = 0; g < cache.groups().size(); ++g) {
+    const BlockPool::Stats pool = cache.pool(g).stats();
+    uint64_t block = 0;  // bytes
+    for (const int32_t layer : cache.groups()[g].layers) {
+      block += session.engine().runner().placed().cache_block_bytes(layer);
+    }
+    const std::string kind = cache.groups().size() == 1 ? "" : concat(" ", cache_kind_name(cache.groups()[g].kind));
+    say(concat("KV", kind, ": ", pool.used, " of ", plural(static_cast<size_t>(pool.total), "block"), " in use, ",
+               pool.cached, " cached (", megabytes(block * static_cast<uint64_t>(pool.used + pool.cached)), " of ",
+               megabytes(block * static_cast<uint64_t>(pool.total)), ")"));
+  }
 }
 
 void read_file(Shell& shell, const std::string& argument) {

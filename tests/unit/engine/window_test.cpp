@@ -1,5 +1,5 @@
-// A model whose odd layers see a window of positions only: with their blocks released behind the window, and with prefix
-// hits of the window's blocks alone, it computes the bits that it computes with everything kept.
+// A model whose odd layers see a window of positions only: with their blocks released behind the window, and with
+// prefix hits of the window's blocks alone, it computes the bits that it computes with everything kept.
 #include <doctest/doctest.h>
 
 #include "ggml-like/error.h"

@@ -93,7 +93,7 @@ TEST_CASE("api: completions whole and streamed, embeddings, tokens") {
   // A model without a chat template speaks ChatML.
   const char* chat = R"({"messages": [{"role": "user", "content": "x"}], "max_tokens": 1})";
   CHECK(s.ask("POST", "/v1/chat/completions", chat).first == 200);
-  CHECK(s.metrics_.gauges().blocks_used == 0);
+  CHECK(s.metrics_.gauges().cache().used == 0);
 }
 
 TEST_CASE("api: a client that leaves frees its blocks") {
@@ -105,7 +105,7 @@ TEST_CASE("api: a client that leaves frees its blocks") {
   CHECK(s.metrics_.cancelled == 2);
   // The engine takes cancellations before its next step, and this request needs one.
   CHECK(s.ask("POST", "/v1/completions", R"({"prompt": [5], "max_tokens": 1})").first == 200);
-  CHECK(s.metrics_.gauges().blocks_used == 0);
+  CHECK(s.metrics_.gauges().cache().used == 0);
 }
 
 TEST_CASE("api: what is cancelled gives its blocks back within two steps") {
@@ -130,7 +130,7 @@ TEST_CASE("api: what is cancelled gives its blocks back within two steps") {
       }
     }
     const EngineGauges after = s.metrics_.gauges();
-    CHECK(after.blocks_used == 0);
+    CHECK(after.cache().used == 0);
     CHECK(after.steps <= before + 2);
   }
 }

@@ -1,4 +1,4 @@
-// What the server tells about itself: metrics, logs, prompts of late.
+// What the server reports about itself: metrics, logs, recent prompts.
 #include <doctest/doctest.h>
 
 #include <thread>
@@ -26,14 +26,19 @@ TEST_CASE("metrics: text") {
   metrics.responses.add("200", 2);
   metrics.responses.add("429");
   EngineGauges gauges;
-  gauges.blocks_cached = 7;
+  gauges.cache_groups = {{"full", {20, 5, 7, 8, 3}}, {"window", {6, 1, 2, 3, 4}}};
   metrics.set_gauges(gauges);
   const std::string text = metrics.text();
   for (const char* line :
        {"# TYPE infer_generated_tokens_total counter\ninfer_generated_tokens_total 5\n",
         "infer_responses_total{status=\"200\"} 2\ninfer_responses_total{status=\"429\"} 1\n",
-        "# TYPE infer_kv_blocks_cached gauge\ninfer_kv_blocks_cached 7\n", "infer_step_batch_size_bucket{le=\"2\"} 0\n",
-        "infer_step_batch_size_bucket{le=\"4\"} 1\n", "infer_step_batch_size_bucket{le=\"+Inf\"} 1\n",
+        "# TYPE infer_kv_blocks_cached gauge\ninfer_kv_blocks_cached 9\n", "infer_kv_evictions_total 7\n",
+        "infer_kv_group_blocks{group=\"0\",kind=\"full\",state=\"used\"} 5\n",
+        "infer_kv_group_blocks{group=\"1\",kind=\"window\",state=\"free\"} 3\n",
+        "# TYPE infer_kv_group_evictions_total counter\ninfer_kv_group_evictions_total{group=\"0\",kind=\"full\"} 3\n"
+        "infer_kv_group_evictions_total{group=\"1\",kind=\"window\"} 4\n",
+        "infer_step_batch_size_bucket{le=\"2\"} 0\n", "infer_step_batch_size_bucket{le=\"4\"} 1\n",
+        "infer_step_batch_size_bucket{le=\"+Inf\"} 1\n",
         "infer_step_batch_size_sum 3\ninfer_step_batch_size_count 1\n"}) {
     CAPTURE(line);
     CHECK(text.find(line) != std::string::npos);
@@ -50,6 +55,7 @@ TEST_CASE("metrics and stats: where the model is and what runs elsewhere") {
   Placement placement = place_parts(4, 4, {1}, {1});
   EngineGauges gauges;
   gauges.fallbacks = {{"a of b", 5}, {"c of d", 2}};
+  gauges.cache_groups = {{"state", {6, 1, 2, 3, 4}}};
   Metrics metrics;
   metrics.set_gauges(gauges);
   CHECK(metrics.text().find("infer_device_layers") == std::string::npos);
@@ -66,6 +72,8 @@ TEST_CASE("metrics and stats: where the model is and what runs elsewhere") {
         R"({"embedding":"cpu","layers":[{"first":0,"last":0,"device":"cpu"},{"first":1,"last":3,"device":"gpu0"}],)"
         R"("output":"gpu0"})");
   CHECK(stats["devices"][1]["needed"] == 1020);
+  CHECK(stats["kv_blocks"].dump() == R"({"total":6,"used":1,"cached":2,"free":3})");
+  CHECK(stats["cache_groups"].dump() == R"([{"kind":"state","total":6,"used":1,"cached":2,"free":3,"evictions":4}])");
   CHECK(stats["fallbacks"].dump() == R"([{"operation":"a of b","runs":5},{"operation":"c of d","runs":2}])");
 }
 

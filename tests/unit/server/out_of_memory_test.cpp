@@ -101,14 +101,14 @@ TEST_CASE("out of memory: one allocation of a request fails, whichever it is") {
   Served served;
   for (const std::string& text : kRequests) fail_every_allocation(served, text, FailingAllocation::kOne);
   CHECK(served.ask(request("POST", "/v1/completions", kCompletion + "}")).starts_with("HTTP/1.1 200 "));
-  CHECK(served.metrics_.gauges().blocks_used == 0);
+  CHECK(served.metrics_.gauges().cache().used == 0);
 }
 
 TEST_CASE("out of memory: from some allocation of a request on, all fail") {
   Served served;
   for (const std::string& text : kRequests) fail_every_allocation(served, text, FailingAllocation::kAllFrom);
   CHECK(served.ask(request("POST", "/v1/completions", kCompletion + "}")).starts_with("HTTP/1.1 200 "));
-  CHECK(served.metrics_.gauges().blocks_used == 0);
+  CHECK(served.metrics_.gauges().cache().used == 0);
 }
 
 TEST_CASE("out of memory: an allocation on the engine's thread fails, alone or with all that follow") {
@@ -128,7 +128,7 @@ TEST_CASE("out of memory: an allocation on the engine's thread fails, alone or w
       CHECK(served->ask(text).starts_with("HTTP/1.1 200 "));
     }
   }
-  CHECK(served->metrics_.gauges().blocks_used == 0);
+  CHECK(served->metrics_.gauges().cache().used == 0);
 }
 
 TEST_CASE("out of memory: there is none to take a connection in") {
