@@ -137,7 +137,11 @@ Attended attend(TestDevice& device, const AttentionData& d, const Composition& c
     const int bucket = tokens + 1;
     StepInputs step({bucket, 0, static_cast<int>(part.runs.size()), 1, static_cast<int>(longest) + 1});
     for (const Run& run : part.runs) {
-      const std::span<const int32_t> tables[] = {d.tables[run.sequence]};
+      // Blocks behind the window are released, as a cache of windows does: nobody may look at their entries.
+      std::vector<int32_t> table = d.tables[run.sequence];
+      const int first_seen = a.params.window > 0 ? std::max(0, run.first - a.params.window + 1) / kBlockTokens : 0;
+      std::fill_n(table.begin(), first_seen, -1);
+      const std::span<const int32_t> tables[] = {table};
       const int index = step.add_sequence(tables, run.first + run.count);
       for (int t = 0; t < run.count; ++t) step.add_token(index, 0, run.first + t, false);
     }
