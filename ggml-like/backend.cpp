@@ -113,6 +113,12 @@ size_t Device::cache_block_bytes(const CacheDesc& cache) const {
   return per_token * cache.n_kv_head * kBlockTokens;
 }
 
+std::vector<OpRecord> all_records(std::initializer_list<std::span<const OpRecord>> files) {
+  std::vector<OpRecord> records;
+  for (const std::span<const OpRecord> file : files) records.insert(records.end(), file.begin(), file.end());
+  return records;
+}
+
 const OpRecord* Device::find(Op op) const {
   for (const OpRecord& record : operations()) {
     if (record.op == op) return &record;

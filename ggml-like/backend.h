@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -118,6 +119,9 @@ struct OpRecord {
   // Called by the backend's own streams, when a segment is compiled or, by HostStream, each time it runs.
   void (*launch)(const Prepared& prepared, const Launch& launch, Stream& stream);
 };
+
+// For Device::operations(): the records of a backend's files together.
+std::vector<OpRecord> all_records(std::initializer_list<std::span<const OpRecord>> files);
 
 // OpRecord::launch for a host kernel. REQUIRES that only a HostStream launches it.
 template <void (*kKernel)(const Prepared&, const HostLaunch&, Stream&)>

@@ -80,8 +80,6 @@ float alibi_slope(int head, int n_head, float max_bias) {
 
 size_t scratch_floats(const CacheDesc& c) { return (attention_scratch_floats(c.key_dim, c.value_dim) + 15) / 16 * 16; }
 
-}  // namespace
-
 bool supports_attention(const OpDesc& op, const Device&) {
   return can_store(op.cache->key_type, op.cache->key_dim) && can_store(op.cache->value_type, op.cache->value_dim);
 }
@@ -166,6 +164,16 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) 
     a.scratch = launch.scratch.data<float>() + per_thread * thread;
     cpu(stream).kernels().attention(a);
   });
+}
+
+}  // namespace
+
+std::span<const OpRecord> attention_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kKvStore, supports_attention, nothing_to_prepare, launch_on_host<kv_store>},
+      {Op::kPagedAttention, supports_attention, prepare_paged_attention, launch_on_host<paged_attention>},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::cpu

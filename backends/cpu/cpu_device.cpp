@@ -2,12 +2,12 @@
 
 #include <sched.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <vector>
 
 #include "backends/cpu/cpu_ops.h"
 #include "backends/cpu/isa.h"
@@ -18,30 +18,11 @@ namespace infer {
 namespace cpu {
 namespace {
 
-bool supports_any(const OpDesc&, const Device&) { return true; }
-bool supports_embed(const OpDesc& op, const Device&) { return traits(op.inputs[0]->type).to_float != nullptr; }
-std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
-
-constexpr std::array kRecords = {
-    OpRecord{Op::kEmbed, supports_embed, nothing_to_prepare, launch_on_host<embed>},
-    OpRecord{Op::kSelectRows, supports_any, nothing_to_prepare, launch_on_host<select_rows>},
-    OpRecord{Op::kMatMul, supports_matmul, prepare_matmul, launch_on_host<matmul>},
-    OpRecord{Op::kMatMulExperts, supports_matmul, prepare_matmul_experts, launch_on_host<matmul_experts>},
-    OpRecord{Op::kRmsNorm, supports_any, nothing_to_prepare, launch_on_host<rms_norm>},
-    OpRecord{Op::kLayerNorm, supports_any, nothing_to_prepare, launch_on_host<layer_norm>},
-    OpRecord{Op::kAdd, supports_any, nothing_to_prepare, launch_on_host<add>},
-    OpRecord{Op::kMul, supports_any, nothing_to_prepare, launch_on_host<mul>},
-    OpRecord{Op::kScale, supports_any, nothing_to_prepare, launch_on_host<scale>},
-    OpRecord{Op::kUnary, supports_any, nothing_to_prepare, launch_on_host<unary>},
-    OpRecord{Op::kGatedActivation, supports_any, nothing_to_prepare, launch_on_host<gated_activation>},
-    OpRecord{Op::kRopeTable, supports_any, prepare_rope_table, launch_on_host<rope_table>},
-    OpRecord{Op::kRope, supports_any, nothing_to_prepare, launch_on_host<rope>},
-    OpRecord{Op::kKvStore, supports_attention, nothing_to_prepare, launch_on_host<kv_store>},
-    OpRecord{Op::kPagedAttention, supports_attention, prepare_paged_attention, launch_on_host<paged_attention>},
-    OpRecord{Op::kMoeRoute, supports_any, nothing_to_prepare, launch_on_host<moe_route>},
-    OpRecord{Op::kMoeCombine, supports_any, nothing_to_prepare, launch_on_host<moe_combine>},
-    OpRecord{Op::kTopK, supports_any, nothing_to_prepare, launch_on_host<top_k>},
-};
+const std::vector<OpRecord>& records() {
+  static const std::vector<OpRecord> kRecords =
+      all_records({attention_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(), rope_ops(), rows_ops()});
+  return kRecords;
+}
 
 class StreamImpl final : public CpuStream {
  public:
@@ -105,7 +86,7 @@ class DeviceImpl final : public CpuDevice {
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Buffer> allocate_staging(size_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<StreamImpl>(kernels_, choice_, options_); }
-  std::span<const OpRecord> operations() const override { return kRecords; }
+  std::span<const OpRecord> operations() const override { return records(); }
   const KernelTable& kernels() const override { return kernels_; }
   int n_threads() const override { return n_threads_; }
   MatmulKernel matmul_kernel(DataType weight, int64_t n_tokens) override { return choice_->matmul(weight, n_tokens); }

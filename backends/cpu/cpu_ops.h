@@ -1,5 +1,5 @@
-// What the operations of the CPU backend share: device and stream as they see them, and their launch functions, one
-// file per operation or family with the same name as in ggml-like/ref. cpu_device.cpp lists them.
+// What the operations of the CPU backend share: device and stream as they see them. One file per operation or family,
+// with the same name as in ggml-like/ref; it ends in its records.
 #pragma once
 
 #include <vector>
@@ -35,29 +35,16 @@ void parallel_ranges(CpuStream& stream, int64_t n, int64_t least, const Body& bo
   stream.pool().run(pieces, [&](int64_t i, int thread) { body(n * i / pieces, n * (i + 1) / pieces, thread); });
 }
 
-bool supports_matmul(const OpDesc& op, const Device& device);
-std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device);
-void matmul(const Prepared&, const HostLaunch& launch, Stream&);
-std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device);
-void matmul_experts(const Prepared&, const HostLaunch& launch, Stream&);
-bool supports_attention(const OpDesc& op, const Device& device);
-std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& device);
-void kv_store(const Prepared&, const HostLaunch& launch, Stream&);
-void paged_attention(const Prepared&, const HostLaunch& launch, Stream&);
-void rms_norm(const Prepared&, const HostLaunch& launch, Stream&);
-void layer_norm(const Prepared&, const HostLaunch& launch, Stream&);
-void add(const Prepared&, const HostLaunch& launch, Stream&);
-void mul(const Prepared&, const HostLaunch& launch, Stream&);
-void scale(const Prepared&, const HostLaunch& launch, Stream&);
-void unary(const Prepared&, const HostLaunch& launch, Stream&);
-void gated_activation(const Prepared&, const HostLaunch& launch, Stream&);
-std::unique_ptr<Prepared> prepare_rope_table(const OpDesc& op, Device& device);
-void rope_table(const Prepared&, const HostLaunch& launch, Stream&);
-void rope(const Prepared&, const HostLaunch& launch, Stream&);
-void embed(const Prepared&, const HostLaunch& launch, Stream&);
-void select_rows(const Prepared&, const HostLaunch& launch, Stream&);
-void top_k(const Prepared&, const HostLaunch& launch, Stream&);
-void moe_route(const Prepared&, const HostLaunch& launch, Stream&);
-void moe_combine(const Prepared&, const HostLaunch& launch, Stream&);
+inline bool supports_any(const OpDesc&, const Device&) { return true; }
+inline std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
+
+// The operations of each file; cpu_device.cpp lists the files.
+std::span<const OpRecord> attention_ops();
+std::span<const OpRecord> elementwise_ops();
+std::span<const OpRecord> matmul_ops();
+std::span<const OpRecord> moe_ops();
+std::span<const OpRecord> norm_ops();
+std::span<const OpRecord> rope_ops();
+std::span<const OpRecord> rows_ops();
 
 }  // namespace infer::cpu

@@ -34,8 +34,6 @@ void binary(const HostLaunch& launch, Stream& stream, const F& rows_of,
   });
 }
 
-}  // namespace
-
 void add(const Prepared&, const HostLaunch& launch, Stream& stream) {
   binary(launch, stream, cpu(stream).kernels().add, nullptr);
 }
@@ -64,6 +62,19 @@ void gated_activation(const Prepared&, const HostLaunch& launch, Stream& stream)
   binary(
       launch, stream, [&](const float* gate, const float* up, float* y, int64_t n) { gated(kind, gate, up, y, n); },
       nullptr);
+}
+
+}  // namespace
+
+std::span<const OpRecord> elementwise_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kAdd, supports_any, nothing_to_prepare, launch_on_host<add>},
+      {Op::kMul, supports_any, nothing_to_prepare, launch_on_host<mul>},
+      {Op::kScale, supports_any, nothing_to_prepare, launch_on_host<scale>},
+      {Op::kUnary, supports_any, nothing_to_prepare, launch_on_host<unary>},
+      {Op::kGatedActivation, supports_any, nothing_to_prepare, launch_on_host<gated_activation>},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::cpu

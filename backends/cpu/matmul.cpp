@@ -111,8 +111,6 @@ void multiply(CpuStream& stream, const Matmul& p) {
   });
 }
 
-}  // namespace
-
 bool supports_matmul(const OpDesc& op, const Device&) {
   const TensorDesc& weight = *op.inputs[1];
   const TypeTraits& type = traits(weight.type);
@@ -175,6 +173,16 @@ void matmul_experts(const Prepared&, const HostLaunch& launch, Stream& stream) {
     multiply(cpu(stream), {w.desc->type, w.data<uint8_t>() + e * n * row_bytes(w.desc->type, k), n, k, inputs, outputs,
                            launch.scratch.data<std::byte>(), bias ? bias.data<float>() + e * n : nullptr});
   }
+}
+
+}  // namespace
+
+std::span<const OpRecord> matmul_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kMatMul, supports_matmul, prepare_matmul, launch_on_host<matmul>},
+      {Op::kMatMulExperts, supports_matmul, prepare_matmul_experts, launch_on_host<matmul_experts>},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::cpu

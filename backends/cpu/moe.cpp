@@ -36,8 +36,6 @@ void keep_best_groups(std::vector<float>& scores, int n_groups, int groups_used)
   }
 }
 
-}  // namespace
-
 void moe_route(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const MoeRouteParams& params = launch.param<MoeRouteParams>();
   const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1];
@@ -92,6 +90,16 @@ void moe_combine(const Prepared&, const HostLaunch& launch, Stream& stream) {
       }
     }
   });
+}
+
+}  // namespace
+
+std::span<const OpRecord> moe_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kMoeRoute, supports_any, nothing_to_prepare, launch_on_host<moe_route>},
+      {Op::kMoeCombine, supports_any, nothing_to_prepare, launch_on_host<moe_combine>},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::cpu

@@ -18,8 +18,6 @@ void for_each_vector(const HostLaunch& launch, Stream& stream, const F& f) {
 
 const float* optional(const TensorRef& t) { return t ? t.data<float>() : nullptr; }
 
-}  // namespace
-
 void rms_norm(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const float* weight = optional(launch.inputs[1]);
   const float eps = launch.param<NormParams>().eps;
@@ -33,6 +31,16 @@ void layer_norm(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const KernelTable& kernels = cpu(stream).kernels();
   for_each_vector(launch, stream,
                   [&](const float* x, float* y, int64_t d) { kernels.layer_norm(x, weight, bias, eps, y, d); });
+}
+
+}  // namespace
+
+std::span<const OpRecord> norm_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kRmsNorm, supports_any, nothing_to_prepare, launch_on_host<rms_norm>},
+      {Op::kLayerNorm, supports_any, nothing_to_prepare, launch_on_host<layer_norm>},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::cpu

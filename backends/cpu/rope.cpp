@@ -3,8 +3,7 @@
 #include "ggml-like/rope_angles.h"
 
 namespace infer::cpu {
-
-std::unique_ptr<Prepared> prepare_rope_table(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
+namespace {
 
 void rope_table(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const RopeTableParams& params = launch.param<RopeTableParams>();
@@ -33,6 +32,16 @@ void rope(const Prepared&, const HostLaunch& launch, Stream& stream) {
                       }
                     }
                   });
+}
+
+}  // namespace
+
+std::span<const OpRecord> rope_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kRopeTable, supports_any, nothing_to_prepare, launch_on_host<rope_table>},
+      {Op::kRope, supports_any, nothing_to_prepare, launch_on_host<rope>},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::cpu

@@ -10,6 +10,9 @@
 #include "ggml-like/float_math.h"
 
 namespace infer::cpu {
+namespace {
+
+bool supports_embed(const OpDesc& op, const Device&) { return traits(op.inputs[0]->type).to_float != nullptr; }
 
 void embed(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &table = launch.inputs[0], &out = launch.outputs[0];
@@ -59,6 +62,17 @@ void top_k(const Prepared&, const HostLaunch& launch, Stream& stream) {
       launch.outputs[2].data<float>()[r] = sum > 0 ? static_cast<float>(maximum + portable_log(sum)) : NAN;
     }
   });
+}
+
+}  // namespace
+
+std::span<const OpRecord> rows_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kEmbed, supports_embed, nothing_to_prepare, launch_on_host<embed>},
+      {Op::kSelectRows, supports_any, nothing_to_prepare, launch_on_host<select_rows>},
+      {Op::kTopK, supports_any, nothing_to_prepare, launch_on_host<top_k>},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::cpu

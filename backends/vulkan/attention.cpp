@@ -104,14 +104,6 @@ uint32_t table_at(const Launch& launch) {
   return u32(static_cast<int64_t>(launch.step_layout->tables_at(launch.cache.desc->group)));
 }
 
-}  // namespace
-
-size_t cache_block_bytes(const CacheDesc& c) {
-  if (cache_type(c.key_type) < 0 || cache_type(c.value_type) < 0) return 0;
-  return sizeof(uint32_t) * kBlockTokens * static_cast<size_t>(c.n_kv_head) *
-         static_cast<size_t>(row_words(c.key_type, c.key_dim) + row_words(c.value_type, c.value_dim));
-}
-
 bool supports_attention(const OpDesc& op, const Device& device) {
   const CacheDesc& c = *op.cache;
   return can_store(c.key_type, c.key_dim) && can_store(c.value_type, c.value_dim) &&
@@ -216,6 +208,22 @@ void paged_attention(const Prepared& prepared, const Launch& launch, Stream& s) 
   left.written = false;
   const MergePush merge = {heads, left.at, sink.at, to.at, u32(c.value_dim), sinks ? 1u : 0u};
   stream.dispatch("attention_merge", {}, {inputs, left, sink, to}, merge, {heads, rows_of(q)});
+}
+
+}  // namespace
+
+size_t cache_block_bytes(const CacheDesc& c) {
+  if (cache_type(c.key_type) < 0 || cache_type(c.value_type) < 0) return 0;
+  return sizeof(uint32_t) * kBlockTokens * static_cast<size_t>(c.n_kv_head) *
+         static_cast<size_t>(row_words(c.key_type, c.key_dim) + row_words(c.value_type, c.value_dim));
+}
+
+std::span<const OpRecord> attention_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kKvStore, supports_attention, nothing_to_prepare, kv_store},
+      {Op::kPagedAttention, supports_attention, prepare_paged_attention, paged_attention},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::vulkan

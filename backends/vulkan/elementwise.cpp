@@ -50,8 +50,6 @@ void map(const Launch& launch, Stream& s, const char* shader, const std::vector<
 
 uint32_t kind_of(const Launch& launch) { return static_cast<uint32_t>(launch.param<UnaryParams>().kind); }
 
-}  // namespace
-
 void add(const Prepared&, const Launch& launch, Stream& stream) { binary(launch, stream, "add", {}); }
 
 void mul(const Prepared&, const Launch& launch, Stream& stream) { binary(launch, stream, "mul", {}); }
@@ -66,6 +64,19 @@ void scale(const Prepared&, const Launch& launch, Stream& stream) {
 
 void unary(const Prepared&, const Launch& launch, Stream& stream) {
   map(launch, stream, "unary", {kind_of(launch)}, 0);
+}
+
+}  // namespace
+
+std::span<const OpRecord> elementwise_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kAdd, supports_any, nothing_to_prepare, add},
+      {Op::kMul, supports_any, nothing_to_prepare, mul},
+      {Op::kScale, supports_any, nothing_to_prepare, scale},
+      {Op::kUnary, supports_any, nothing_to_prepare, unary},
+      {Op::kGatedActivation, supports_any, nothing_to_prepare, gated_activation},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::vulkan

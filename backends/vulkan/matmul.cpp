@@ -126,8 +126,6 @@ struct Product {
   }
 };
 
-}  // namespace
-
 bool supports_matmul(const OpDesc& op, const Device& device) { return has_shaders(op, device); }
 
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
@@ -172,8 +170,6 @@ bool supports_matmul_experts(const OpDesc& op, const Device& device) {
   return has_shaders(op, device) && op.inputs[1]->shape[0] <= kMaxExperts;
 }
 
-namespace {
-
 // Tiles that `pairs` pairs can make at most.
 int64_t most_tiles(int64_t pairs, int64_t experts) { return pairs / kTile + std::min(pairs, experts); }
 
@@ -182,8 +178,6 @@ size_t list_bytes(const OpDesc& op) {
   const int64_t pairs = op.inputs[2]->shape.elements();
   return sizeof(int32_t) * static_cast<size_t>(1 + 3 * most_tiles(pairs, op.inputs[1]->shape[0]) + pairs);
 }
-
-}  // namespace
 
 std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
@@ -237,6 +231,16 @@ void matmul_experts(const Prepared&, const Launch& launch, Stream& s) {
   product.run(kernel, {}, experts * n, tokens, most_tokens, [&](int64_t) {
     return Grid{groups(n, kTile), u32(tiles)};
   });
+}
+
+}  // namespace
+
+std::span<const OpRecord> matmul_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kMatMul, supports_matmul, prepare_matmul, matmul},
+      {Op::kMatMulExperts, supports_matmul_experts, prepare_matmul_experts, matmul_experts},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::vulkan

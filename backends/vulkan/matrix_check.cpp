@@ -50,7 +50,8 @@ bool matrices_are_right(VulkanDevice& device) {
   const TensorDesc *const inputs[] = {&x_desc, &w_desc, nullptr}, *const outputs[] = {&y_desc};
   const OpParams params;
   const OpDesc op = {Op::kMatMul, &params, inputs, outputs, nullptr};
-  const std::unique_ptr<Prepared> prepared = prepare_matmul(op, device);
+  const OpRecord& record = *device.find(Op::kMatMul);
+  const std::unique_ptr<Prepared> prepared = record.prepare(op, device);
   const std::unique_ptr<Buffer> x_buffer = device.allocate(x_desc.bytes()), w_buffer = device.allocate(w_desc.bytes()),
                                 y_buffer = device.allocate(y_desc.bytes()),
                                 scratch = device.allocate(prepared->scratch_bytes), step = device.allocate(64);
@@ -61,7 +62,7 @@ bool matrices_are_right(VulkanDevice& device) {
   const TensorRef in[] = {{&x_desc, x_buffer.get(), 0}, {&w_desc, w_buffer.get(), 0}, {}},
                   out[] = {{&y_desc, y_buffer.get(), 0}};
   const Launch launch = {op, in, out, {}, {nullptr, scratch.get(), 0}, nullptr, step.get()};
-  vulkan(*stream).time([&] { matmul(*prepared, launch, *stream); });
+  vulkan(*stream).time([&] { record.launch(*prepared, launch, *stream); });
   stream->download(found.data(), *y_buffer, 0, y_desc.bytes());
   stream->synchronize();
   if (device.context().options.fail_matrices) found.back() += 1;

@@ -22,8 +22,6 @@ struct CombinePush {
   uint32_t d, used, count_at, fixed_rows, y_at, weights_at, out_at;
 };
 
-}  // namespace
-
 bool supports_moe_route(const OpDesc& op, const Device& device) {
   return op.inputs[0]->shape[1] <= kMaxExperts &&
          shared_bytes(room_for(*op.inputs[0])) <= context_of(device).max_shared();
@@ -62,6 +60,16 @@ void moe_combine(const Prepared&, const Launch& launch, Stream& s) {
   const auto [count_at, fixed] = row_count(*y.desc);
   const CombinePush push = {u32(d), u32(y.desc->shape[1]), count_at, fixed, in.at, factors.at, to.at};
   stream.dispatch("moe_combine", {}, {stream.step(launch), in, factors, to}, push, {groups(d, 64), rows_of(y)});
+}
+
+}  // namespace
+
+std::span<const OpRecord> moe_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kMoeRoute, supports_moe_route, nothing_to_prepare, moe_route},
+      {Op::kMoeCombine, supports_any, nothing_to_prepare, moe_combine},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::vulkan

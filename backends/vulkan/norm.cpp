@@ -27,12 +27,20 @@ void norm(const Launch& launch, Stream& s, const char* shader, const TensorRef& 
                   {step, in, factors, shift, to}, push, {u32(per_row), rows_of(x)});
 }
 
-}  // namespace
-
 void rms_norm(const Prepared&, const Launch& launch, Stream& stream) { norm(launch, stream, "rms_norm", {}); }
 
 void layer_norm(const Prepared&, const Launch& launch, Stream& stream) {
   norm(launch, stream, "layer_norm", launch.inputs[2]);
+}
+
+}  // namespace
+
+std::span<const OpRecord> norm_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kRmsNorm, supports_any, nothing_to_prepare, rms_norm},
+      {Op::kLayerNorm, supports_any, nothing_to_prepare, layer_norm},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::vulkan

@@ -24,8 +24,6 @@ struct RopePush {
   uint32_t heads, dim, pairs, x_at, x_stride, table_at, out_at;
 };
 
-}  // namespace
-
 std::unique_ptr<Prepared> prepare_rope_table(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<PreparedTable>();
   const RopeAngles angles = rope_angles(op.param<RopeTableParams>(), {});  // factors divide in the shader
@@ -70,6 +68,16 @@ void rope(const Prepared&, const Launch& launch, Stream& s) {
                          angles.at,  to.at};
   stream.dispatch("rope", {params.interleaved ? 1u : 0u}, {stream.step(launch), in, angles, to}, push,
                   {groups(heads * dim, kLanes), rows_of(x)});
+}
+
+}  // namespace
+
+std::span<const OpRecord> rope_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kRopeTable, supports_any, prepare_rope_table, rope_table},
+      {Op::kRope, supports_any, nothing_to_prepare, rope},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::vulkan

@@ -20,8 +20,6 @@ struct TopKPush {
   uint32_t n, k, count_at, fixed_rows, x_at, x_stride, ids_at, values_at, sums_at;
 };
 
-}  // namespace
-
 bool supports_embed(const OpDesc& op, const Device&) {
   return find_shader(embed_shader(op.inputs[0]->type)) != nullptr;
 }
@@ -70,6 +68,17 @@ void top_k(const Prepared&, const Launch& launch, Stream& s) {
                          values.at,
                          sums.at};
   stream.dispatch("top_k", {}, {stream.step(launch), in, ids, values, sums}, push, {rows_of(x)});
+}
+
+}  // namespace
+
+std::span<const OpRecord> rows_ops() {
+  static constexpr OpRecord kRecords[] = {
+      {Op::kEmbed, supports_embed, nothing_to_prepare, embed},
+      {Op::kSelectRows, supports_any, nothing_to_prepare, select_rows},
+      {Op::kTopK, supports_any, nothing_to_prepare, top_k},
+  };
+  return kRecords;
 }
 
 }  // namespace infer::vulkan

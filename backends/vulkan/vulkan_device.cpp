@@ -1,8 +1,9 @@
 #include "backends/vulkan/vulkan_device.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+
+#include <vector>
 
 #include "backends/vulkan/vulkan_ops.h"
 #include "ggml-like/error.h"
@@ -11,26 +12,11 @@ namespace infer {
 namespace vulkan {
 namespace {
 
-constexpr std::array kRecords = {
-    OpRecord{Op::kEmbed, supports_embed, nothing_to_prepare, embed},
-    OpRecord{Op::kSelectRows, supports_any, nothing_to_prepare, select_rows},
-    OpRecord{Op::kMatMul, supports_matmul, prepare_matmul, matmul},
-    OpRecord{Op::kMatMulExperts, supports_matmul_experts, prepare_matmul_experts, matmul_experts},
-    OpRecord{Op::kRmsNorm, supports_any, nothing_to_prepare, rms_norm},
-    OpRecord{Op::kLayerNorm, supports_any, nothing_to_prepare, layer_norm},
-    OpRecord{Op::kAdd, supports_any, nothing_to_prepare, add},
-    OpRecord{Op::kMul, supports_any, nothing_to_prepare, mul},
-    OpRecord{Op::kScale, supports_any, nothing_to_prepare, scale},
-    OpRecord{Op::kUnary, supports_any, nothing_to_prepare, unary},
-    OpRecord{Op::kGatedActivation, supports_any, nothing_to_prepare, gated_activation},
-    OpRecord{Op::kRopeTable, supports_any, prepare_rope_table, rope_table},
-    OpRecord{Op::kRope, supports_any, nothing_to_prepare, rope},
-    OpRecord{Op::kKvStore, supports_attention, nothing_to_prepare, kv_store},
-    OpRecord{Op::kPagedAttention, supports_attention, prepare_paged_attention, paged_attention},
-    OpRecord{Op::kMoeRoute, supports_moe_route, nothing_to_prepare, moe_route},
-    OpRecord{Op::kMoeCombine, supports_any, nothing_to_prepare, moe_combine},
-    OpRecord{Op::kTopK, supports_any, nothing_to_prepare, top_k},
-};
+const std::vector<OpRecord>& records() {
+  static const std::vector<OpRecord> kRecords =
+      all_records({attention_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(), rope_ops(), rows_ops()});
+  return kRecords;
+}
 
 class DeviceImpl final : public VulkanDevice {
  public:
@@ -65,7 +51,7 @@ class DeviceImpl final : public VulkanDevice {
     return std::make_unique<VulkanBuffer>(memory_, bytes, true);
   }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<VulkanStream>(memory_, pipelines_); }
-  std::span<const OpRecord> operations() const override { return kRecords; }
+  std::span<const OpRecord> operations() const override { return records(); }
   size_t cache_block_bytes(const CacheDesc& cache) const override {
     const size_t bytes = vulkan::cache_block_bytes(cache);
     return bytes > 0 ? bytes : Device::cache_block_bytes(cache);  // of a type that is refused later

@@ -1,5 +1,5 @@
-// What the operations of the Vulkan backend share, and their functions: one file per operation or family with the same
-// name as in ggml-like/ref; the shaders have the operations' names. vulkan_device.cpp lists them.
+// What the operations of the Vulkan backend share. One file per operation or family, with the same name as in
+// ggml-like/ref, which ends in its records; the shaders have the operations' names.
 //
 // A launch runs once per segment, while it is recorded. It must not look at the step's counts, only at its capacity:
 // what changes between steps is read by the shaders from the step's inputs.
@@ -72,33 +72,15 @@ uint32_t reduction_lanes(const Context& context, uint32_t least);
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc& op, Device& device);
 bool supports_any(const OpDesc& op, const Device& device);
 
-bool supports_embed(const OpDesc& op, const Device& device);
-void embed(const Prepared&, const Launch& launch, Stream&);
-void select_rows(const Prepared&, const Launch& launch, Stream&);
-void top_k(const Prepared&, const Launch& launch, Stream&);
-bool supports_matmul(const OpDesc& op, const Device& device);
-std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device);
-void matmul(const Prepared&, const Launch& launch, Stream&);
-bool supports_matmul_experts(const OpDesc& op, const Device& device);
-std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device);
-void matmul_experts(const Prepared&, const Launch& launch, Stream&);
-void rms_norm(const Prepared&, const Launch& launch, Stream&);
-void layer_norm(const Prepared&, const Launch& launch, Stream&);
-void add(const Prepared&, const Launch& launch, Stream&);
-void mul(const Prepared&, const Launch& launch, Stream&);
-void scale(const Prepared&, const Launch& launch, Stream&);
-void unary(const Prepared&, const Launch& launch, Stream&);
-void gated_activation(const Prepared&, const Launch& launch, Stream&);
-std::unique_ptr<Prepared> prepare_rope_table(const OpDesc& op, Device& device);
-void rope_table(const Prepared&, const Launch& launch, Stream&);
-void rope(const Prepared&, const Launch& launch, Stream&);
-bool supports_attention(const OpDesc& op, const Device& device);
-size_t cache_block_bytes(const CacheDesc& cache);
-void kv_store(const Prepared&, const Launch& launch, Stream&);
-std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& device);
-void paged_attention(const Prepared&, const Launch& launch, Stream&);
-bool supports_moe_route(const OpDesc& op, const Device& device);
-void moe_route(const Prepared&, const Launch& launch, Stream&);
-void moe_combine(const Prepared&, const Launch& launch, Stream&);
+size_t cache_block_bytes(const CacheDesc& cache);  // Device::cache_block_bytes()
+
+// The operations of each file; vulkan_device.cpp lists the files.
+std::span<const OpRecord> attention_ops();
+std::span<const OpRecord> elementwise_ops();
+std::span<const OpRecord> matmul_ops();
+std::span<const OpRecord> moe_ops();
+std::span<const OpRecord> norm_ops();
+std::span<const OpRecord> rope_ops();
+std::span<const OpRecord> rows_ops();
 
 }  // namespace infer::vulkan

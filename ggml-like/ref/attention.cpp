@@ -44,8 +44,6 @@ double alibi_slope(int head, int n_head, double max_bias) {
                       : std::exp2(-max_bias / 2 * (2 * (head - power) + 1) / power);
 }
 
-}  // namespace
-
 void kv_store(const Prepared&, const HostLaunch& launch, Stream&) {
   const CacheView view{launch.cache};
   const CacheDesc& cache = *launch.cache.desc;
@@ -104,6 +102,16 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream&) {
       for (int i = 0; i < cache.value_dim; ++i) to[i] = static_cast<float>(sum[i] / total);
     }
   }
+}
+
+}  // namespace
+
+std::span<const OpRecord> attention_ops() {
+  static constexpr OpRecord kRecords[] = {
+      reference<kv_store>(Op::kKvStore),
+      reference<paged_attention>(Op::kPagedAttention),
+  };
+  return kRecords;
 }
 
 }  // namespace infer::ref

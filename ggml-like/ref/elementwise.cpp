@@ -31,6 +31,29 @@ void map(const HostLaunch& launch, F f) {
   }
 }
 
+void add(const Prepared&, const HostLaunch& launch, Stream&) {
+  binary(launch, [](float a, float b) { return a + b; });
+}
+
+void mul(const Prepared&, const HostLaunch& launch, Stream&) {
+  binary(launch, [](float a, float b) { return a * b; });
+}
+
+void scale(const Prepared&, const HostLaunch& launch, Stream&) {
+  const float factor = launch.param<ScaleParams>().factor;
+  map(launch, [&](float x) { return x * factor; });
+}
+
+void unary(const Prepared&, const HostLaunch& launch, Stream&) {
+  const UnaryKind kind = launch.param<UnaryParams>().kind;
+  map(launch, [&](float x) { return static_cast<float>(activate(kind, x)); });
+}
+
+void gated_activation(const Prepared&, const HostLaunch& launch, Stream&) {
+  const UnaryKind kind = launch.param<UnaryParams>().kind;
+  binary(launch, [&](float gate, float up) { return static_cast<float>(activate(kind, gate) * up); });
+}
+
 }  // namespace
 
 double activate(UnaryKind kind, double x) {
@@ -53,27 +76,15 @@ double activate(UnaryKind kind, double x) {
   return x;
 }
 
-void add(const Prepared&, const HostLaunch& launch, Stream&) {
-  binary(launch, [](float a, float b) { return a + b; });
-}
-
-void mul(const Prepared&, const HostLaunch& launch, Stream&) {
-  binary(launch, [](float a, float b) { return a * b; });
-}
-
-void scale(const Prepared&, const HostLaunch& launch, Stream&) {
-  const float factor = launch.param<ScaleParams>().factor;
-  map(launch, [&](float x) { return x * factor; });
-}
-
-void unary(const Prepared&, const HostLaunch& launch, Stream&) {
-  const UnaryKind kind = launch.param<UnaryParams>().kind;
-  map(launch, [&](float x) { return static_cast<float>(activate(kind, x)); });
-}
-
-void gated_activation(const Prepared&, const HostLaunch& launch, Stream&) {
-  const UnaryKind kind = launch.param<UnaryParams>().kind;
-  binary(launch, [&](float gate, float up) { return static_cast<float>(activate(kind, gate) * up); });
+std::span<const OpRecord> elementwise_ops() {
+  static constexpr OpRecord kRecords[] = {
+      reference<add>(Op::kAdd),
+      reference<mul>(Op::kMul),
+      reference<scale>(Op::kScale),
+      reference<unary>(Op::kUnary),
+      reference<gated_activation>(Op::kGatedActivation),
+  };
+  return kRecords;
 }
 
 }  // namespace infer::ref

@@ -20,8 +20,6 @@ struct Row {
   }
 };
 
-}  // namespace
-
 void matmul(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &bias = launch.inputs[2], &out = launch.outputs[0];
   const int64_t rows = launch.rows(x), n = w.desc->shape[0], k = w.desc->shape[1];
@@ -54,6 +52,16 @@ void matmul_experts(const Prepared&, const HostLaunch& launch, Stream&) {
       }
     }
   }
+}
+
+}  // namespace
+
+std::span<const OpRecord> matmul_ops() {
+  static constexpr OpRecord kRecords[] = {
+      reference<matmul>(Op::kMatMul),
+      reference<matmul_experts>(Op::kMatMulExperts),
+  };
+  return kRecords;
 }
 
 }  // namespace infer::ref

@@ -48,8 +48,6 @@ std::vector<double> softmax(const std::vector<double>& x) {
   return y;
 }
 
-}  // namespace
-
 void moe_route(const Prepared&, const HostLaunch& launch, Stream&) {
   const MoeRouteParams& params = launch.param<MoeRouteParams>();
   const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1];
@@ -90,6 +88,16 @@ void moe_combine(const Prepared&, const HostLaunch& launch, Stream&) {
       out.data<float>()[t * d + i] = static_cast<float>(sum);
     }
   }
+}
+
+}  // namespace
+
+std::span<const OpRecord> moe_ops() {
+  static constexpr OpRecord kRecords[] = {
+      reference<moe_route>(Op::kMoeRoute),
+      reference<moe_combine>(Op::kMoeCombine),
+  };
+  return kRecords;
 }
 
 }  // namespace infer::ref

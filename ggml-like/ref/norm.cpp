@@ -17,8 +17,6 @@ void for_each_vector(const HostLaunch& launch, F f) {
   }
 }
 
-}  // namespace
-
 void rms_norm(const Prepared&, const HostLaunch& launch, Stream&) {
   const float* weight = launch.inputs[1] ? launch.inputs[1].data<float>() : nullptr;
   const double eps = launch.param<NormParams>().eps;
@@ -44,6 +42,16 @@ void layer_norm(const Prepared&, const HostLaunch& launch, Stream&) {
       y[i] = static_cast<float>((x[i] - mean) * factor * (weight ? weight[i] : 1.0) + (bias ? bias[i] : 0.0));
     }
   });
+}
+
+}  // namespace
+
+std::span<const OpRecord> norm_ops() {
+  static constexpr OpRecord kRecords[] = {
+      reference<rms_norm>(Op::kRmsNorm),
+      reference<layer_norm>(Op::kLayerNorm),
+  };
+  return kRecords;
 }
 
 }  // namespace infer::ref

@@ -1,11 +1,11 @@
 #include "ggml-like/ref/ref_device.h"
 
-#include <array>
+#include <vector>
 
 #include "ggml-like/ref/ref_ops.h"
 
 namespace infer {
-namespace {
+namespace ref {
 
 bool supports_all(const OpDesc& op, const Device&) {
   for (const TensorDesc* d : op.inputs) {
@@ -19,31 +19,15 @@ bool supports_all(const OpDesc& op, const Device&) {
 
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
 
-template <void (*kKernel)(const Prepared&, const HostLaunch&, Stream&)>
-constexpr OpRecord record(Op op) {
-  return {op, supports_all, nothing_to_prepare, launch_on_host<kKernel>};
-}
+}  // namespace ref
+namespace {
 
-constexpr std::array kRecords = {
-    record<ref::embed>(Op::kEmbed),
-    record<ref::select_rows>(Op::kSelectRows),
-    record<ref::matmul>(Op::kMatMul),
-    record<ref::matmul_experts>(Op::kMatMulExperts),
-    record<ref::rms_norm>(Op::kRmsNorm),
-    record<ref::layer_norm>(Op::kLayerNorm),
-    record<ref::add>(Op::kAdd),
-    record<ref::mul>(Op::kMul),
-    record<ref::scale>(Op::kScale),
-    record<ref::unary>(Op::kUnary),
-    record<ref::gated_activation>(Op::kGatedActivation),
-    record<ref::rope_table>(Op::kRopeTable),
-    record<ref::rope>(Op::kRope),
-    record<ref::kv_store>(Op::kKvStore),
-    record<ref::paged_attention>(Op::kPagedAttention),
-    record<ref::moe_route>(Op::kMoeRoute),
-    record<ref::moe_combine>(Op::kMoeCombine),
-    record<ref::top_k>(Op::kTopK),
-};
+const std::vector<OpRecord>& records() {
+  using namespace ref;
+  static const std::vector<OpRecord> kRecords =
+      all_records({attention_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(), rope_ops(), rows_ops()});
+  return kRecords;
+}
 
 class RefDevice final : public Device {
  public:
@@ -54,7 +38,7 @@ class RefDevice final : public Device {
   std::unique_ptr<Buffer> allocate(size_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Buffer> allocate_staging(size_t bytes) override { return allocate_host(bytes); }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<HostStream>(); }
-  std::span<const OpRecord> operations() const override { return kRecords; }
+  std::span<const OpRecord> operations() const override { return records(); }
   DataType default_cache_type() const override { return DataType::kF32; }
 };
 

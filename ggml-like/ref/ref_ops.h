@@ -1,28 +1,25 @@
-// The launch functions of the reference operations, one file per operation or family; ref_device.cpp lists them.
+// What the files of the reference operations share. One file per operation or family, which ends in its records.
 #pragma once
 
 #include "ggml-like/backend.h"
 
 namespace infer::ref {
 
-void embed(const Prepared&, const HostLaunch& launch, Stream&);
-void select_rows(const Prepared&, const HostLaunch& launch, Stream&);
-void matmul(const Prepared&, const HostLaunch& launch, Stream&);
-void matmul_experts(const Prepared&, const HostLaunch& launch, Stream&);
-void rms_norm(const Prepared&, const HostLaunch& launch, Stream&);
-void layer_norm(const Prepared&, const HostLaunch& launch, Stream&);
-void add(const Prepared&, const HostLaunch& launch, Stream&);
-void mul(const Prepared&, const HostLaunch& launch, Stream&);
-void scale(const Prepared&, const HostLaunch& launch, Stream&);
-void unary(const Prepared&, const HostLaunch& launch, Stream&);
-void gated_activation(const Prepared&, const HostLaunch& launch, Stream&);
-void rope_table(const Prepared&, const HostLaunch& launch, Stream&);
-void rope(const Prepared&, const HostLaunch& launch, Stream&);
-void kv_store(const Prepared&, const HostLaunch& launch, Stream&);
-void paged_attention(const Prepared&, const HostLaunch& launch, Stream&);
-void moe_route(const Prepared&, const HostLaunch& launch, Stream&);
-void moe_combine(const Prepared&, const HostLaunch& launch, Stream&);
-void top_k(const Prepared&, const HostLaunch& launch, Stream&);
+// The operations of each file; ref_device.cpp lists the files.
+std::span<const OpRecord> attention_ops();
+std::span<const OpRecord> elementwise_ops();
+std::span<const OpRecord> matmul_ops();
+std::span<const OpRecord> moe_ops();
+std::span<const OpRecord> norm_ops();
+std::span<const OpRecord> rope_ops();
+std::span<const OpRecord> rows_ops();
+
+bool supports_all(const OpDesc& op, const Device&);  // every type that has a to_float
+std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&);
+template <void (*kKernel)(const Prepared&, const HostLaunch&, Stream&)>
+constexpr OpRecord reference(Op op) {
+  return {op, supports_all, nothing_to_prepare, launch_on_host<kKernel>};
+}
 
 // f(x) of a unary kind, in double.
 double activate(UnaryKind kind, double x);

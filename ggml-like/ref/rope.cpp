@@ -3,6 +3,7 @@
 #include "ggml-like/rope_angles.h"
 
 namespace infer::ref {
+namespace {
 
 void rope_table(const Prepared&, const HostLaunch& launch, Stream&) {
   const RopeTableParams& params = launch.param<RopeTableParams>();
@@ -34,6 +35,16 @@ void rope(const Prepared&, const HostLaunch& launch, Stream&) {
       for (int64_t i = params.n_dims; i < dim; ++i) to[i] = from[i];
     }
   }
+}
+
+}  // namespace
+
+std::span<const OpRecord> rope_ops() {
+  static constexpr OpRecord kRecords[] = {
+      reference<rope_table>(Op::kRopeTable),
+      reference<rope>(Op::kRope),
+  };
+  return kRecords;
 }
 
 }  // namespace infer::ref

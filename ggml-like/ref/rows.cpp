@@ -9,6 +9,7 @@
 #include "ggml-like/ref/ref_ops.h"
 
 namespace infer::ref {
+namespace {
 
 void embed(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &table = launch.inputs[0], &out = launch.outputs[0];
@@ -53,6 +54,17 @@ void top_k(const Prepared&, const HostLaunch& launch, Stream&) {
     for (int64_t i = 0; i < n; ++i) sum += std::exp(static_cast<double>(row[i]) - row[order[0]]);
     launch.outputs[2].data<float>()[r] = static_cast<float>(row[order[0]] + std::log(sum));
   }
+}
+
+}  // namespace
+
+std::span<const OpRecord> rows_ops() {
+  static constexpr OpRecord kRecords[] = {
+      reference<embed>(Op::kEmbed),
+      reference<select_rows>(Op::kSelectRows),
+      reference<top_k>(Op::kTopK),
+  };
+  return kRecords;
 }
 
 }  // namespace infer::ref
