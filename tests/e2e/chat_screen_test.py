@@ -99,15 +99,20 @@ def resizing_while_typing(kind):
             expect(above[0].startswith("> /system") and above[1].startswith("There is") and
                    not any(row[:3] in ("> T", "> x") for row in above), f"what is above at {columns} columns", above)
 
+        def resize(line, columns):
+            """To the end of what the program does about it: a key is drawn only after that."""
+            terminal.resize(24, columns)
+            for typed, shown in (("q", line + "q"), ("\x7f", line)):
+                terminal.type(typed)
+                expect_shown(shown, columns)
+
         terminal.type(text)
         expect_shown(text, 20)
         for columns in (13, 31, 9, 60, 20):
-            terminal.resize(24, columns)
-            expect_shown(text, columns)
-        terminal.type(HOME + "x")
+            resize(text, columns)
+        terminal.type(HOME + "x" + END)
         expect_shown("x" + text, 20)
-        terminal.resize(24, 33)
-        expect_shown("x" + text, 33)
+        resize("x" + text, 33)
         terminal.type(END + "y")
         expect_shown("x" + text + "y", 33)
 

@@ -79,7 +79,8 @@ struct LineEditor::Impl {
   EditLine* editor = nullptr;
   HistoryW* history = nullptr;
   std::wstring prompt;
-  std::string typed_ahead;
+  TerminalState terminal;
+  bool asked_terminal = false;
   TerminalInput* input = nullptr;                           // while read() runs
   std::wstring prefill;                                     // to stand in the line before anything is typed
   std::deque<wchar_t> queue;                                // characters to come before those of `input`
@@ -312,8 +313,9 @@ LineEditor::Input LineEditor::read(const std::string& prompt, const std::string&
   self.queue.clear();
   self.prefill = to_wide(without_controls(prefill));
 
-  TerminalInput input(self.typed_ahead);
+  TerminalInput input(self.terminal);
   self.input = &input;
+  if (self.draws && !std::exchange(self.asked_terminal, true)) input.learn_manners();
   el_resize(self.editor);  // the terminal may have changed while nobody looked
   // Before the prompt appears, not with the first character as libedit does it: who types at once must find it ready.
   el_wset(self.editor, EL_PREP_TERM, 1);

@@ -20,8 +20,10 @@ namespace {
 // As xterm and similar terminals mark pastes.
 constexpr std::string_view kPasteOn = "\033[?2004h", kPasteOff = "\033[?2004l";
 constexpr std::string_view kPasteBegin = "\033[200~", kPasteEnd = "\033[201~";
-constexpr int kEscapeWait = 50;        // ms within which the rest of a terminal's sequence follows its first byte
-constexpr int kPositionWait = 300;     // ms within which a terminal tells where its cursor is, if it does
+constexpr int kEscapeWait = 50;  // ms within which the rest of a terminal's sequence follows its first byte
+// Milliseconds to wait for the cursor's position: from a terminal that may never tell it, and from one that has told it
+// before. Without it the line is drawn as simple terminals need it, which is wrong on others.
+constexpr int kPositionWait = 300, kSlowPositionWait = 30000;
 constexpr int kPasteWait = 5000;       // ms without any byte after which a paste has ended, marked or not
 constexpr size_t kMaxPaste = 1 << 26;  // bytes
 
@@ -41,7 +43,7 @@ void tell_terminal(std::string_view sequence) {
 
 }  // namespace
 
-TerminalInput::TerminalInput(std::string& typed_ahead) : bytes_(typed_ahead) {
+TerminalInput::TerminalInput(TerminalState& state) : state_(state), bytes_(state.typed_ahead) {
   if (pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {
     throw Error(ErrorCode::kIo, concat("[terminal] a pipe: ", std::strerror(errno)));
   }
@@ -81,13 +83,17 @@ bool TerminalInput::fill(int milliseconds) {
 bool TerminalInput::has_more() { return !bytes_.empty() || fill(0); }
 
 void TerminalInput::ask_position() {
-  ++questions_;
+  learn_manners();
   waiting_ = true;
+}
+
+void TerminalInput::learn_manners() {
+  ++state_.questions;
   tell_terminal("\033[6n");
 }
 
 bool TerminalInput::take_position(int& column) {
-  if (questions_ == 0) return false;
+  if (state_.questions == 0) return false;
   // ESC [ row ; column R
   const auto is_begun = [&] {
     return bytes_.size() < 2
@@ -101,15 +107,17 @@ bool TerminalInput::take_position(int& column) {
   if (end == std::string::npos || bytes_[end] != 'R' || semicolon > end || end > 16) return false;
   column = std::atoi(bytes_.c_str() + semicolon + 1) - 1;
   bytes_.erase(0, end + 1);
-  --questions_;
+  --state_.questions;
+  state_.tells_position = true;
   return true;
 }
 
 TerminalInput::Item TerminalInput::next() {
   while (bytes_.empty()) {
     if (ended_) return {Event::kEnd};
+    const int wait = !waiting_ ? -1 : state_.tells_position ? kSlowPositionWait : kPositionWait;
     pollfd waited[2] = {{STDIN_FILENO, POLLIN, 0}, {pipe_[0], POLLIN, 0}};
-    const int ready = poll(waited, 2, waiting_ ? kPositionWait : -1);
+    const int ready = poll(waited, 2, wait);
     if (ready < 0 && errno != EINTR) return {Event::kEnd};
     if (ready == 0 && std::exchange(waiting_, false)) return {Event::kPosition};
     char number = 0;
@@ -128,7 +136,7 @@ TerminalInput::Item TerminalInput::next() {
     if (waited[0].revents != 0) fill(0);
   }
   if (int column = -1; take_position(column)) {
-    const bool answers = questions_ == 0 && std::exchange(waiting_, false);
+    const bool answers = state_.questions == 0 && std::exchange(waiting_, false);
     return answers ? Item{Event::kPosition, 0, {}, column} : Item{Event::kNone};
   }
   while (bytes_[0] == '\033' && bytes_.size() < kPasteBegin.size() && kPasteBegin.starts_with(bytes_)) {

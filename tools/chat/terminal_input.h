@@ -9,10 +9,17 @@
 
 namespace infer {
 
+// What outlives one line: a terminal's answer may come while the next one is being edited.
+struct TerminalState {
+  std::string typed_ahead;      // read, and not yet taken
+  int questions = 0;            // positions asked for that the terminal has not told
+  bool tells_position = false;  // it has told one
+};
+
 class TerminalInput {
  public:
-  // `typed_ahead`: bytes read by an earlier one that were not used yet; kept up to date.
-  explicit TerminalInput(std::string& typed_ahead);
+  // `state` is kept up to date, and outlives this.
+  explicit TerminalInput(TerminalState& state);
   ~TerminalInput();
   TerminalInput(const TerminalInput&) = delete;
   TerminalInput& operator=(const TerminalInput&) = delete;
@@ -38,6 +45,8 @@ class TerminalInput {
   bool has_more();
   // Asks the terminal for its cursor's position; of several questions the last is answered with kPosition.
   void ask_position();
+  // Asks as well, but only to learn whether the terminal answers: no kPosition follows.
+  void learn_manners();
 
  private:
   static constexpr int kSignals[] = {SIGINT, SIGWINCH, SIGCONT, SIGTERM, SIGHUP};
@@ -48,11 +57,11 @@ class TerminalInput {
   // Takes the terminal's answer to ask_position() off the front of what was read; false when there is none.
   bool take_position(int& column);
 
-  std::string& bytes_;
+  TerminalState& state_;
+  std::string& bytes_;      // of state_
   int pipe_[2] = {-1, -1};  // signal handlers write to it
   struct sigaction before_[5] = {};
   bool ended_ = false;
-  int questions_ = 0;     // positions asked for that the terminal has not told
   bool waiting_ = false;  // next() owes a kPosition
 };
 
