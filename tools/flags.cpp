@@ -247,6 +247,26 @@ void add_answer_flags(CLI::App& app, AnswerFlags& flags) {
                "what memory gives, measured then (about a second, 256 MiB)");
 }
 
+namespace {
+
+// TOKEN+BIAS or TOKEN-BIAS.
+std::pair<TokenId, float> parse_logit_bias(const std::string& entry) {
+  const size_t sign = entry.find_first_of("+-", 1);
+  TokenId token = 0;
+  float bias = 0;
+  const char* middle = entry.data() + (sign == std::string::npos ? 0 : sign);
+  const char* end = entry.data() + entry.size();
+  const auto a = std::from_chars(entry.data(), middle, token);
+  const auto b = std::from_chars(middle + (middle < end && *middle == '+'), end, bias);
+  if (sign == std::string::npos || a.ec != std::errc() || a.ptr != middle || b.ec != std::errc() || b.ptr != end) {
+    throw CLI::ValidationError(
+        "--logit-bias", printable(entry, 40) + " is not valid. Write TOKEN+BIAS or TOKEN-BIAS, such as 15043-2.5.");
+  }
+  return {token, bias};
+}
+
+}  // namespace
+
 void add_sampling_flags(CLI::App& app, SamplingParams& s) {
   const auto option = [&](const char* name, auto& value, const char* text) {
     CLI::Option* added =
@@ -289,23 +309,7 @@ void add_sampling_flags(CLI::App& app, SamplingParams& s) {
   app.add_option_function<std::vector<std::string>>(
          "--logit-bias",
          [&s](const std::vector<std::string>& entries) {
-           for (const std::string& entry : entries) {
-             // TOKEN+BIAS or TOKEN-BIAS
-             const size_t sign = entry.find_first_of("+-", 1);
-             TokenId token = 0;
-             float bias = 0;
-             const char* middle = entry.data() + (sign == std::string::npos ? 0 : sign);
-             const char* end = entry.data() + entry.size();
-             const auto a = std::from_chars(entry.data(), middle, token);
-             const auto b = std::from_chars(middle + (middle < end && *middle == '+'), end, bias);
-             if (sign == std::string::npos || a.ec != std::errc() || a.ptr != middle || b.ec != std::errc() ||
-                 b.ptr != end) {
-               throw CLI::ValidationError(
-                   "--logit-bias",
-                   printable(entry, 40) + " is not valid. Write TOKEN+BIAS or TOKEN-BIAS, such as 15043-2.5.");
-             }
-             s.logit_bias.emplace_back(token, bias);
-           }
+           for (const std::string& entry : entries) s.logit_bias.push_back(parse_logit_bias(entry));
          },
          "Added to a token's logit: TOKEN+BIAS or TOKEN-BIAS (may be repeated)")
       ->group("Sampling")

@@ -68,6 +68,30 @@ bool find_half_matrices(const InstanceFunctions& f, VkInstance instance, VkPhysi
   return has_half_matrices(kinds);
 }
 
+void describe_subgroups(const VkPhysicalDeviceVulkan11Properties& v11,
+                        const VkPhysicalDeviceSubgroupSizeControlProperties& sizes,
+                        const VkPhysicalDeviceSubgroupSizeControlFeatures& control, PhysicalDevice& d) {
+  d.subgroup_size = v11.subgroupSize;
+  d.subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+                          (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
+  d.subgroup_least = sizes.minSubgroupSize;
+  d.subgroup_most = sizes.maxSubgroupSize;
+  if (control.subgroupSizeControl && control.computeFullSubgroups &&
+      (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
+    d.subgroup_control = sizes.maxComputeWorkgroupSubgroups;
+  }
+}
+
+void describe_identity(VkPhysicalDevice handle, const VkPhysicalDeviceProperties& properties, const char* driver,
+                       PhysicalDevice& d) {
+  d.handle = handle;
+  d.properties = properties;
+  d.model = properties.deviceName;
+  d.driver = driver;
+  d.type = properties.deviceType;
+  d.cache_uuid.assign(properties.pipelineCacheUUID, properties.pipelineCacheUUID + VK_UUID_SIZE);
+}
+
 bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice handle, PhysicalDevice& d) {
   VkPhysicalDeviceProperties2 first = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
   f.GetPhysicalDeviceProperties2(handle, &first);
@@ -116,24 +140,11 @@ bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice 
   VkPhysicalDeviceMemoryProperties2 memory = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, nullptr, {}};
   f.GetPhysicalDeviceMemoryProperties2(handle, &memory);
 
-  d.handle = handle;
-  d.properties = properties.properties;
+  describe_identity(handle, properties.properties, v12.driverName, d);
+  describe_subgroups(v11, sizes, has_control, d);
   d.memory = memory.memoryProperties;
-  d.model = d.properties.deviceName;
-  d.driver = v12.driverName;
-  d.type = d.properties.deviceType;
-  d.cache_uuid.assign(d.properties.pipelineCacheUUID, d.properties.pipelineCacheUUID + VK_UUID_SIZE);
   d.max_allocation = v11.maxMemoryAllocationSize;
   d.max_buffer = newer ? v13.maxBufferSize : v11.maxMemoryAllocationSize;
-  d.subgroup_size = v11.subgroupSize;
-  d.subgroup_arithmetic = (v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
-                          (v11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT);
-  d.subgroup_least = sizes.minSubgroupSize;
-  d.subgroup_most = sizes.maxSubgroupSize;
-  if (has_control.subgroupSizeControl && has_control.computeFullSubgroups &&
-      (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
-    d.subgroup_control = sizes.maxComputeWorkgroupSubgroups;
-  }
   d.keeps_inf_nan = v12.shaderSignedZeroInfNanPreserveFloat32;
   d.memory_budget = has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   d.integer_dot = has_dot.shaderIntegerDotProduct;

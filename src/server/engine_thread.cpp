@@ -243,6 +243,32 @@ void EngineThread::score(const std::vector<Progress>& progress) {
   scorings_.clear();
 }
 
+// Adds what the step generated to the choice's text, with the log-probabilities of its tokens.
+void EngineThread::add_tokens(Choice& choice, const Progress& progress, AnswerEvent& event) {
+  std::vector<std::optional<TokenScore>> scores(choice.scores.empty() ? 0 : progress.tokens.size());
+  const int64_t first = static_cast<int64_t>(choice.generation->prompt.size()) + choice.n_tokens - 1;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const auto scored = choice.scores.find(first + static_cast<int64_t>(i));
+    if (scored != choice.scores.end()) scores[i] = std::move(scored->second);
+  }
+  choice.scores.clear();
+  if (choice.n_tokens == 0 && !progress.tokens.empty()) choice.times.first_token = Clock::now();
+  event.new_tokens = static_cast<int32_t>(
+      choice.text.add(progress.tokens, progress.finished == FinishReason::kEndOfGeneration, event.delta, scores));
+  choice.n_tokens += event.new_tokens;
+  metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
+}
+
+// With the first event after the prompt, of the generation's first choice.
+void EngineThread::report_prompt(Choice& choice, const Progress& progress, AnswerEvent& event) {
+  event.prompt_tokens = progress.prompt_tokens;
+  event.cached_tokens = progress.cached_tokens;
+  event.prompt_scores = std::move(choice.prompt_scores);
+  metrics_.prompt_tokens += static_cast<uint64_t>(progress.prompt_tokens);
+  metrics_.cached_tokens += static_cast<uint64_t>(progress.cached_tokens);
+  metrics_.prompt_length.observe(static_cast<double>(progress.prompt_tokens));
+}
+
 void EngineThread::take_progress(const Progress& progress, Clock::time_point before) {
   const auto found = choices_.find(progress.id);
   if (found == choices_.end()) return;
@@ -261,18 +287,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
     if (choice.index == 0 && generation.ticket) generation.ticket->started(progress.prompt_tokens);
     if (choice.index == 0) metrics_.queue_time.observe(progress.queue_seconds);
   }
-  std::vector<std::optional<TokenScore>> scores(choice.scores.empty() ? 0 : progress.tokens.size());
-  const int64_t first = static_cast<int64_t>(generation.prompt.size()) + choice.n_tokens - 1;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    const auto scored = choice.scores.find(first + static_cast<int64_t>(i));
-    if (scored != choice.scores.end()) scores[i] = std::move(scored->second);
-  }
-  choice.scores.clear();
-  if (choice.n_tokens == 0 && !progress.tokens.empty()) choice.times.first_token = Clock::now();
-  event.new_tokens = static_cast<int32_t>(
-      choice.text.add(progress.tokens, progress.finished == FinishReason::kEndOfGeneration, event.delta, scores));
-  choice.n_tokens += event.new_tokens;
-  metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
+  add_tokens(choice, progress, event);
   event.finished = progress.finished;
   event.embedding = progress.pooled;
   if (choice.text.stopped() && progress.finished == FinishReason::kNone) {
@@ -281,12 +296,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   if (choice.text.stopped()) event.finished = FinishReason::kStopString;
   const bool prompt_done = event.new_tokens > 0 || event.finished != FinishReason::kNone;
   if (choice.index == 0 && prompt_done && !std::exchange(choice.reported_prompt, true)) {
-    event.prompt_tokens = progress.prompt_tokens;
-    event.cached_tokens = progress.cached_tokens;
-    event.prompt_scores = std::move(choice.prompt_scores);
-    metrics_.prompt_tokens += static_cast<uint64_t>(progress.prompt_tokens);
-    metrics_.cached_tokens += static_cast<uint64_t>(progress.cached_tokens);
-    metrics_.prompt_length.observe(static_cast<double>(progress.prompt_tokens));
+    report_prompt(choice, progress, event);
   }
   if (event.finished == FinishReason::kNone) {
     event.choice = generation.first_choice + choice.index;

@@ -84,6 +84,8 @@ class EngineThread {
   void step();
   void take_logits(RequestId id, int64_t position, std::span<const float> logits);
   void take_progress(const Progress& progress, Clock::time_point before);
+  void add_tokens(Choice& choice, const Progress& progress, AnswerEvent& event);
+  void report_prompt(Choice& choice, const Progress& progress, AnswerEvent& event);
   // Reports the choice's end and forgets it.
   void finish(RequestId id, Choice& choice, AnswerEvent event);
   // Computes the scores of the step's prompts and tokens, on all threads of the engine.

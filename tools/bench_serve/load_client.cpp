@@ -66,6 +66,27 @@ struct LoadClient::Impl {
   httplib::Client client;
 };
 
+namespace {
+
+void set_error(Outcome& outcome, const std::string& kind, const std::string& message) {
+  if (outcome.error.empty()) outcome.error = kind, outcome.message = message;
+}
+
+void take_answer(const AnswerStream& answer, double start, Outcome& outcome) {
+  outcome.prompt_tokens = answer.prompt_tokens();
+  outcome.cached_tokens = answer.cached_tokens();
+  outcome.output_tokens = answer.output_tokens();
+  const auto& times = answer.times();
+  if (times.empty()) return;
+  outcome.first_token = times.front() - start;
+  for (size_t i = 1; i < times.size(); ++i) outcome.gaps.push_back(times[i] - times[i - 1]);
+  if (outcome.output_tokens > 1) {
+    outcome.per_output_token = (times.back() - times.front()) / static_cast<double>(outcome.output_tokens - 1);
+  }
+}
+
+}  // namespace
+
 LoadClient::LoadClient(const Endpoint& endpoint) : impl_(std::make_unique<Impl>(endpoint)) {}
 LoadClient::~LoadClient() = default;
 
@@ -74,10 +95,6 @@ Outcome LoadClient::run(const std::string& path, const nlohmann::json& body, con
   AnswerStream answer;
   int status = 0;
   std::string error_body;
-  const auto set_error = [&](const std::string& kind, const std::string& message) {
-    if (outcome.error.empty()) outcome.error = kind, outcome.message = message;
-  };
-
   httplib::Request request;
   request.method = "POST";
   request.path = impl_->endpoint.base + path;
@@ -97,7 +114,7 @@ Outcome LoadClient::run(const std::string& path, const nlohmann::json& body, con
     try {
       answer.feed({data, size}, now());
     } catch (const Error& error) {
-      set_error("stream", error.what());
+      set_error(outcome, "stream", error.what());
       return false;
     }
     return true;
@@ -107,32 +124,24 @@ Outcome LoadClient::run(const std::string& path, const nlohmann::json& body, con
   const httplib::Result result = impl_->client.send(request);
   const double end = now();
   if (stop()) {
-    set_error("interrupted", "stopped by the user");
+    set_error(outcome, "interrupted", "stopped by the user");
   } else if (!result) {
     const bool waited = end - start >= impl_->endpoint.timeout_seconds;
-    set_error(status == 200 && !waited ? "stream"
+    set_error(outcome,
+              status == 200 && !waited ? "stream"
               : waited                 ? "timeout"
                                        : "connection",
               status == 200 ? expected_found("stream", "an answer to its end", "a broken connection")
                             : concat("No answer: ", httplib::to_string(result.error()), ". Is the server running?"));
   } else if (result->status != 200) {
-    set_error(concat("status ", result->status), concat("[server] ", error_message(error_body)));
+    set_error(outcome, concat("status ", result->status), concat("[server] ", error_message(error_body)));
   } else if (!answer.done()) {
-    set_error("stream", expected_found("stream", "data: [DONE] at the end of the answer", "none"));
+    set_error(outcome, "stream", expected_found("stream", "data: [DONE] at the end of the answer", "none"));
   } else if (answer.times().empty()) {
-    set_error("stream", expected_found("stream", "an answer with text", "none"));
+    set_error(outcome, "stream", expected_found("stream", "an answer with text", "none"));
   }
   outcome.total = end - start;
-  outcome.prompt_tokens = answer.prompt_tokens();
-  outcome.cached_tokens = answer.cached_tokens();
-  outcome.output_tokens = answer.output_tokens();
-  const auto& times = answer.times();
-  if (times.empty()) return outcome;
-  outcome.first_token = times.front() - start;
-  for (size_t i = 1; i < times.size(); ++i) outcome.gaps.push_back(times[i] - times[i - 1]);
-  if (outcome.output_tokens > 1) {
-    outcome.per_output_token = (times.back() - times.front()) / static_cast<double>(outcome.output_tokens - 1);
-  }
+  take_answer(answer, start, outcome);
   return outcome;
 }
 

@@ -86,49 +86,63 @@ void print_text(const Result& r) {
         100 * d.rms_probability_change);
 }
 
-}  // namespace
-
-int run_perplexity(const PerplexityOptions& options) {
+void check(const PerplexityOptions& options) {
   if (!options.save_logits.empty()) check_output_file(options.save_logits, "with --save-logits");
   if (!options.save_logits.empty() && !options.kl_divergence.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "Give either --save-logits or --kl-divergence, not both.");
   }
+  if (options.kl_divergence.empty() && options.file.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "No text. Name a file with -f.");
+  }
+}
+
+void check_vocabulary(const LogitsReader& base, const Model& model) {
+  if (base.n_vocab() == model.n_vocab()) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              concat("--kl-divergence: the file is of a vocabulary of ", base.n_vocab(), " tokens, the model has ",
+                     model.n_vocab(), ". Use a model with the same vocabulary."));
+}
+
+// Chunks as long as those of the recorded logits, as -c, or as the model was trained for.
+EngineOptions engine_options(const PerplexityOptions& options, const Model& model, const LogitsReader* base) {
+  EngineOptions engine = options.model.engine_options();
+  if (base) {
+    engine.context = base->chunks().n_ctx;
+  } else if (engine.context == 0) {
+    const int64_t trained = model.context_length();
+    engine.context = trained > 0 ? std::min(trained, kDefaultChunk) : kDefaultChunk;
+  }
+  if (engine.context < 4) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("-c ", engine.context, " is too small to score a text. Give at least 4."));
+  }
+  engine.all_logits = true;
+  return engine;
+}
+
+TextChunks choose_chunks(const PerplexityOptions& options, const Model& model, int64_t context,
+                         const LogitsReader* base) {
+  if (!base) return cut_text(Tokenizer(model.vocabulary()), read_text_file(options.file), context, options.chunks);
+  TextChunks chunks = base->chunks();
+  if (options.chunks > 0 && options.chunks < chunks.n_chunks) {
+    chunks.n_chunks = options.chunks;
+    chunks.tokens.resize(static_cast<size_t>(chunks.n_chunks * chunks.n_ctx));
+  }
+  return chunks;
+}
+
+}  // namespace
+
+int run_perplexity(const PerplexityOptions& options) {
+  check(options);
   std::optional<LogitsReader> base;
   if (!options.kl_divergence.empty()) base.emplace(options.kl_divergence);
-  if (!base && options.file.empty()) throw Error(ErrorCode::kInvalidArgument, "No text. Name a file with -f.");
-  std::string text;
-  if (!base) text = read_text_file(options.file);
   std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options()));
-  if (base && base->n_vocab() != model->n_vocab()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat("--kl-divergence: the file is of a vocabulary of ", base->n_vocab(), " tokens, the model has ",
-                       model->n_vocab(), ". Use a model with the same vocabulary."));
-  }
+  if (base) check_vocabulary(*base, *model);
   const int n_vocab = model->n_vocab();
-
-  EngineOptions engine_options = options.model.engine_options();
-  if (base) {
-    engine_options.context = base->chunks().n_ctx;
-  } else if (engine_options.context == 0) {
-    const int64_t trained = model->context_length();
-    engine_options.context = trained > 0 ? std::min(trained, kDefaultChunk) : kDefaultChunk;
-  }
-  if (engine_options.context < 4) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat("-c ", engine_options.context, " is too small to score a text. Give at least 4."));
-  }
-  engine_options.all_logits = true;
-  TextChunks chunks;
-  if (base) {
-    chunks = base->chunks();
-    if (options.chunks > 0 && options.chunks < chunks.n_chunks) {
-      chunks.n_chunks = options.chunks;
-      chunks.tokens.resize(static_cast<size_t>(chunks.n_chunks * chunks.n_ctx));
-    }
-  } else {
-    chunks = cut_text(Tokenizer(model->vocabulary()), text, engine_options.context, options.chunks);
-  }
-  Engine engine(std::move(model), engine_options);
+  const EngineOptions settings = engine_options(options, *model, base ? &*base : nullptr);
+  const TextChunks chunks = choose_chunks(options, *model, settings.context, base ? &*base : nullptr);
+  Engine engine(std::move(model), settings);
   std::optional<LogitsWriter> writer;
   if (!options.save_logits.empty()) writer.emplace(options.save_logits, chunks, n_vocab);
 

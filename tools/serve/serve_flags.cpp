@@ -24,106 +24,130 @@ CLI::Validator not_zero() {
           ""};
 }
 
-}  // namespace
+// Adds flags to one group of the help text.
+struct Flags {
+  CLI::App& app;
 
-std::function<int()> define_serve(CLI::App& app) {
-  const auto o = std::make_shared<ServeOptions>();
-  const auto integer = [&](const char* name, auto& value, const char* text, int64_t least, int64_t most) {
+  CLI::Option* integer(const char* name, auto& value, const char* text, int64_t least, int64_t most) const {
     return app.add_option(name, value, text)
         ->check(not_empty())
         ->check(whole_number(least, most))
         ->capture_default_str()
         ->type_name("N");
-  };
-  const auto text = [&](const char* name, std::string& value, const char* help, const char* type) {
+  }
+  CLI::Option* text(const char* name, std::string& value, const char* help, const char* type) const {
     return app.add_option(name, value, help)->check(not_empty())->type_name(type);
-  };
-  const auto word = [&](const char* name, std::string& value, const char* help, std::vector<std::string> words) {
+  }
+  CLI::Option* word(const char* name, std::string& value, const char* help, std::vector<std::string> words) const {
     return app.add_option(name, value, help)->check(one_of(std::move(words)))->capture_default_str()->type_name("WORD");
-  };
+  }
+};
 
-  add_model_flags(app, o->model);
-  app.get_option("--ctx-size")
+void add_model_and_chat(const Flags& flags, ServeOptions& o) {
+  add_model_flags(flags.app, o.model);
+  flags.app.get_option("--ctx-size")
       ->description(
           "Tokens of one prompt and its answer (default: what the model was trained with, as far as memory allows)");
-  text("--alias", o->alias, "The model's name for clients (default: the file's name)", "NAME");
-  text("--chat-template", o->chat_template,
-       "Chat template instead of the model's: a Jinja file, or a name (infer template --list)", "NAME|FILE");
-  app.add_flag("--special-in-content", o->special_in_content,
-               "Read control tokens such as <|im_end|> in messages as tokens (default: as text)");
-  word("--pooling", o->pooling, "What an embedding is made of: the hidden states' mean, the last or the first",
-       {"mean", "last", "cls"});
+  flags.text("--alias", o.alias, "The model's name for clients (default: the file's name)", "NAME");
+  flags.text("--chat-template", o.chat_template,
+             "Chat template instead of the model's: a Jinja file, or a name (infer template --list)", "NAME|FILE");
+  flags.app.add_flag("--special-in-content", o.special_in_content,
+                     "Read control tokens such as <|im_end|> in messages as tokens (default: as text)");
+  flags.word("--pooling", o.pooling, "What an embedding is made of: the hidden states' mean, the last or the first",
+             {"mean", "last", "cls"});
+}
 
-  text("--host", o->http.host, "Address to listen on (default: 127.0.0.1)", "HOST")->group("Network");
-  integer("--port", o->http.port, "Port to listen on; 0: any free one", 0, 65535)->group("Network");
-  text("--api-key-file", o->api_key_file,
-       "File of API keys, one per line; $INFER_API_KEY holds further ones, separated by commas", "FILE")
-      ->group("Network");
-  app.add_flag("--share-prefixes", o->api.share_prefixes,
-               "Requests of different API keys share cached prefixes; a key can then tell what another sent")
-      ->group("Network");
-  app.add_flag("--no-auth", o->no_auth,
-               "Let anyone who reaches it use it, also on other addresses than this machine's own")
-      ->group("Network");
-  app.add_option(
-         "--allowed-host", o->api.allowed_hosts,
-         "Name under which clients may address the server, besides localhost and addresses; *: any (may be repeated)")
+void add_network(const Flags& flags, ServeOptions& o) {
+  flags.text("--host", o.http.host, "Address to listen on (default: 127.0.0.1)", "HOST");
+  flags.integer("--port", o.http.port, "Port to listen on; 0: any free one", 0, 65535);
+  flags.text("--api-key-file", o.api_key_file,
+             "File of API keys, one per line; $INFER_API_KEY holds further ones, separated by commas", "FILE");
+  flags.app.add_flag("--share-prefixes", o.api.share_prefixes,
+                     "Requests of different API keys share cached prefixes; a key can then tell what another sent");
+  flags.app.add_flag("--no-auth", o.no_auth,
+                     "Let anyone who reaches it use it, also on other addresses than this machine's own");
+  flags.app
+      .add_option(
+          "--allowed-host", o.api.allowed_hosts,
+          "Name under which clients may address the server, besides localhost and addresses; *: any (may be repeated)")
       ->take_all()
-      ->group("Network")
       ->type_name("NAME");
-  app.add_option(
-         "--cors-origin", o->api.cors_origins,
-         "Origin or host whose web pages may call, such as https://app.example or localhost; *: any (may be repeated)")
+  flags.app
+      .add_option("--cors-origin", o.api.cors_origins,
+                  "Origin or host whose web pages may call, such as https://app.example or localhost; *: any "
+                  "(may be repeated)")
       ->take_all()
-      ->group("Network")
       ->type_name("ORIGIN");
-  text("--tls-cert", o->http.tls_certificate, "Certificate chain (PEM): serve HTTPS", "FILE")->group("Network");
-  text("--tls-key", o->http.tls_key, "Key of the certificate (PEM)", "FILE")->group("Network");
+  flags.text("--tls-cert", o.http.tls_certificate, "Certificate chain (PEM): serve HTTPS", "FILE");
+  flags.text("--tls-key", o.http.tls_key, "Key of the certificate (PEM)", "FILE");
+}
 
-  const auto capacity = [&](CLI::Option* option) { option->group("Capacity"); };
-  capacity(integer("--parallel", o->parallel, "Answers computed side by side", 1, 512));
-  capacity(integer(
-      "--kv-tokens", o->kv_tokens,
+void add_capacity(const Flags& flags, ServeOptions& o) {
+  flags.integer("--parallel", o.parallel, "Answers computed side by side", 1, 512);
+  flags.integer(
+      "--kv-tokens", o.kv_tokens,
       "Tokens that the KV cache holds, of all requests; 0: four whole contexts, or --parallel if fewer, as far as "
       "memory allows",
-      0, int64_t{1} << 40));
-  capacity(integer("--ubatch-size", o->step_tokens, "Tokens computed per step", 1, 4096));
-  capacity(app.add_option("--max-itl-ms", o->max_itl_ms,
-                          "Milliseconds that a step with a chunk of a prompt may take while answers are being written; "
-                          "0: any time")
-               ->check(number(0, 1e6))
-               ->capture_default_str()
-               ->type_name("MS"));
-  capacity(integer("--max-queue", o->api.admission.waiting, "Answers that may wait beyond --parallel", 0, 1 << 20));
-  capacity(integer("--max-queue-tokens", o->api.admission.waiting_tokens, "Tokens of prompts that may wait", 1,
-                   int64_t{1} << 40));
-  capacity(integer("--max-per-key", o->api.admission.per_key, "Requests of one API key at a time; 0: any number", 0,
-                   1 << 20));
-  capacity(integer("--max-connections", o->http.max_connections, "Connections at a time", 1, 65536));
-  capacity(integer("-n,--predict,--n-predict", o->api.limits.default_max_tokens,
-                   "Tokens of an answer at most, where a request does not say; -1: to the end of the context", -1,
-                   INT32_MAX)
-               ->check(not_zero()));
+      0, int64_t{1} << 40);
+  flags.integer("--ubatch-size", o.step_tokens, "Tokens computed per step", 1, 4096);
+  flags.app
+      .add_option("--max-itl-ms", o.max_itl_ms,
+                  "Milliseconds that a step with a chunk of a prompt may take while answers are being written; "
+                  "0: any time")
+      ->check(number(0, 1e6))
+      ->capture_default_str()
+      ->type_name("MS");
+  flags.integer("--max-queue", o.api.admission.waiting, "Answers that may wait beyond --parallel", 0, 1 << 20);
+  flags.integer("--max-queue-tokens", o.api.admission.waiting_tokens, "Tokens of prompts that may wait", 1,
+                int64_t{1} << 40);
+  flags.integer("--max-per-key", o.api.admission.per_key, "Requests of one API key at a time; 0: any number", 0,
+                1 << 20);
+  flags.integer("--max-connections", o.http.max_connections, "Connections at a time", 1, 65536);
+  flags
+      .integer("-n,--predict,--n-predict", o.api.limits.default_max_tokens,
+               "Tokens of an answer at most, where a request does not say; -1: to the end of the context", -1,
+               INT32_MAX)
+      ->check(not_zero());
+}
 
-  const auto limits = [&](CLI::Option* option) { option->group("Limits"); };
-  limits(integer("--max-body", o->http.max_body_bytes, "Bytes of a request's body", 1, int64_t{1} << 32));
-  limits(integer("--max-head", o->http.head.bytes, "Bytes of a request's head", 256, 1 << 20));
-  limits(integer("--max-depth", o->api.limits.max_depth, "Nesting of a request's JSON", 4, 512));
-  limits(integer("--max-n", o->api.limits.max_choices, "Answers to one request (n, times prompts)", 1, 512));
-  limits(integer("--max-priority", o->api.limits.max_priority, "Priority that a request may ask for", 0, 100));
-  limits(integer("--max-stop", o->api.limits.max_stops, "Stop strings of a request", 0, 1024));
-  limits(integer("--max-logit-bias", o->api.limits.max_logit_biases, "Tokens in a request's logit_bias", 0, 1 << 20));
-  limits(integer("--idle-timeout", o->idle_timeout, "Seconds that a connection may wait for a request", 1, 86400));
-  limits(integer("--read-timeout", o->read_timeout, "Seconds for a request to arrive", 1, 86400));
-  limits(
-      integer("--write-timeout", o->write_timeout, "Seconds without a client taking anything of its answer", 1, 86400));
-  limits(integer("--timeout", o->request_timeout, "Seconds for a request, waiting included", 1, 1 << 24));
-  limits(integer("--drain-timeout", o->drain_timeout, "Seconds for requests under way after SIGTERM", 0, 1 << 24));
+void add_limits(const Flags& flags, ServeOptions& o) {
+  flags.integer("--max-body", o.http.max_body_bytes, "Bytes of a request's body", 1, int64_t{1} << 32);
+  flags.integer("--max-head", o.http.head.bytes, "Bytes of a request's head", 256, 1 << 20);
+  flags.integer("--max-depth", o.api.limits.max_depth, "Nesting of a request's JSON", 4, 512);
+  flags.integer("--max-n", o.api.limits.max_choices, "Answers to one request (n, times prompts)", 1, 512);
+  flags.integer("--max-priority", o.api.limits.max_priority, "Priority that a request may ask for", 0, 100);
+  flags.integer("--max-stop", o.api.limits.max_stops, "Stop strings of a request", 0, 1024);
+  flags.integer("--max-logit-bias", o.api.limits.max_logit_biases, "Tokens in a request's logit_bias", 0, 1 << 20);
+  flags.integer("--idle-timeout", o.idle_timeout, "Seconds that a connection may wait for a request", 1, 86400);
+  flags.integer("--read-timeout", o.read_timeout, "Seconds for a request to arrive", 1, 86400);
+  flags.integer("--write-timeout", o.write_timeout, "Seconds without a client taking anything of its answer", 1, 86400);
+  flags.integer("--timeout", o.request_timeout, "Seconds for a request, waiting included", 1, 1 << 24);
+  flags.integer("--drain-timeout", o.drain_timeout, "Seconds for requests under way after SIGTERM", 0, 1 << 24);
+}
 
-  word("--log-format", o->log_format, "Form of the log", {"text", "json"})->group("Logs");
-  word("--log-level", o->log_level, "What is logged", {"error", "info", "debug"})->group("Logs");
-  app.add_flag("--no-metrics", o->no_metrics, "No /metrics")->group("Logs");
+void add_logs(const Flags& flags, ServeOptions& o) {
+  flags.word("--log-format", o.log_format, "Form of the log", {"text", "json"});
+  flags.word("--log-level", o.log_level, "What is logged", {"error", "info", "debug"});
+  flags.app.add_flag("--no-metrics", o.no_metrics, "No /metrics");
+}
 
+}  // namespace
+
+std::function<int()> define_serve(CLI::App& app) {
+  const auto o = std::make_shared<ServeOptions>();
+  // Options take the group that is the default when they are added.
+  const auto in_group = [&](const char* group, void (*add)(const Flags&, ServeOptions&)) {
+    CLI::OptionDefaults& defaults = *app.option_defaults();
+    const std::string before = defaults.get_group();
+    defaults.group(group);
+    add({app}, *o);
+    defaults.group(before);
+  };
+  add_model_and_chat({app}, *o);
+  in_group("Network", add_network);
+  in_group("Capacity", add_capacity);
+  in_group("Limits", add_limits);
+  in_group("Logs", add_logs);
   add_sampling_flags(app, o->api.sampling);
   app.set_config("--config", "", "File with flags, one per line: port = 8080; the command line goes first")
       ->type_name("FILE");

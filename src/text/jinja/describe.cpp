@@ -1,36 +1,46 @@
 #include "src/text/jinja/describe.h"
 
 namespace infer::jinja {
+namespace {
+
+constexpr size_t kLongest = 60;  // bytes of a name
+
+std::string describe_call(const Call& call, const SyntaxTree& tree) {
+  const Expression callee = call.callee;
+  if (callee->kind == NodeKind::kName) {
+    return tree.symbols[static_cast<const Name*>(callee)->symbol].substr(0, kLongest);
+  }
+  if (callee->kind == NodeKind::kAttribute) {
+    return "." + static_cast<const Attribute*>(callee)->name->text.substr(0, kLongest) + "()";
+  }
+  return "call";
+}
+
+std::string describe_operator(const Node& node) {
+  constexpr const char* kSigns[] = {"+", "-", "*", "/", "//", "%", "**"};
+  if (node.kind == NodeKind::kNegate) return "unary -";
+  if (node.kind == NodeKind::kPlus) return "unary +";
+  return kSigns[static_cast<size_t>(static_cast<const Binary&>(node).op)];
+}
+
+}  // namespace
 
 std::string describe(const Node& node, const SyntaxTree& tree) {
-  constexpr size_t kLongest = 60;
   switch (node.kind) {
     case NodeKind::kAttribute:
       return "." + static_cast<const Attribute&>(node).name->text.substr(0, kLongest);
     case NodeKind::kSubscript:
       return "[]";
-    case NodeKind::kCall: {
-      const Expression callee = static_cast<const Call&>(node).callee;
-      if (callee->kind == NodeKind::kName) {
-        return tree.symbols[static_cast<const Name*>(callee)->symbol].substr(0, kLongest);
-      }
-      if (callee->kind == NodeKind::kAttribute) {
-        return "." + static_cast<const Attribute*>(callee)->name->text.substr(0, kLongest) + "()";
-      }
-      return "call";
-    }
+    case NodeKind::kCall:
+      return describe_call(static_cast<const Call&>(node), tree);
     case NodeKind::kFilter:
       return "filter " + static_cast<const Apply&>(node).name->text.substr(0, kLongest);
     case NodeKind::kTest:
       return "test " + static_cast<const Apply&>(node).name->text.substr(0, kLongest);
     case NodeKind::kNegate:
     case NodeKind::kPlus:
-    case NodeKind::kBinary: {
-      constexpr const char* kSigns[] = {"+", "-", "*", "/", "//", "%", "**"};
-      if (node.kind == NodeKind::kNegate) return "unary -";
-      if (node.kind == NodeKind::kPlus) return "unary +";
-      return kSigns[static_cast<size_t>(static_cast<const Binary&>(node).op)];
-    }
+    case NodeKind::kBinary:
+      return describe_operator(node);
     case NodeKind::kCompare:
       return "comparison";
     case NodeKind::kConcat:

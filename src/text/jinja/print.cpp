@@ -35,23 +35,15 @@ class Printer {
       case Kind::kBool:
         out_ += value.as_int() ? "True" : "False";
         return;
-      case Kind::kInt: {
-        char digits[24];
-        const auto end = std::to_chars(digits, digits + sizeof(digits), value.as_int()).ptr;
-        out_.append(digits, static_cast<size_t>(end - digits));
+      case Kind::kInt:
+        integer(value.as_int());
         return;
-      }
       case Kind::kFloat:
         out_ += float_repr(value.as_float());
         return;
-      case Kind::kString: {
-        const size_t begin = out_.size();
-        if (value.string().markup()) out_ += "Markup(";
-        append_repr(value.text(), out_);
-        if (value.string().markup()) out_ += ')';
-        if (has_caller_text(value)) out_.mark_from(begin);
+      case Kind::kString:
+        string(value);
         return;
-      }
       case Kind::kList:
       case Kind::kTuple:
         sequence(value);
@@ -62,13 +54,9 @@ class Printer {
       case Kind::kView:
         view(value.get<ViewObject>());
         return;
-      case Kind::kRange: {
-        const auto& range = value.get<RangeObject>();
-        out_ += concat("range(", range.start, ", ", range.stop);
-        if (range.step != 1) out_ += concat(", ", range.step);
-        out_ += ')';
+      case Kind::kRange:
+        range(value.get<RangeObject>());
         return;
-      }
       case Kind::kNamespace:
         nested(value.object(), "<Namespace {...}>", [&] {
           out_ += "<Namespace ";
@@ -95,6 +83,26 @@ class Printer {
   }
 
  private:
+  void integer(int64_t value) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
+    out_.append(digits, static_cast<size_t>(end - digits));
+  }
+
+  void string(const Value& value) {
+    const size_t begin = out_.size();
+    if (value.string().markup()) out_ += "Markup(";
+    append_repr(value.text(), out_);
+    if (value.string().markup()) out_ += ')';
+    if (has_caller_text(value)) out_.mark_from(begin);
+  }
+
+  void range(const RangeObject& range) {
+    out_ += concat("range(", range.start, ", ", range.stop);
+    if (range.step != 1) out_ += concat(", ", range.step);
+    out_ += ')';
+  }
+
   template <typename Body>
   void nested(const Object* object, std::string_view again, Body body) {
     for (int i = 0; i < depth_; ++i) {

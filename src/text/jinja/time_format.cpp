@@ -94,11 +94,11 @@ class TimeFormat {
     return true;
   }
 
-  bool convert(char c) {
-    const int hour12 = t_.tm_hour % 12 == 0 ? 12 : t_.tm_hour % 12;
+  bool convert(char c) { return day_or_month(c) || year_or_week(c) || time_of_day(c) || other(c); }
+
+  bool day_or_month(char c) {
     const char* day = kDays[((t_.tm_wday % 7) + 7) % 7];
     const char* month = kMonths[((t_.tm_mon % 12) + 12) % 12];
-    const int64_t year = int64_t{t_.tm_year} + 1900;
     switch (c) {
       case 'a':
         return word(std::string(day, 3)), true;
@@ -109,82 +109,104 @@ class TimeFormat {
         return word(std::string(month, 3)), true;
       case 'B':
         return word(month), true;
-      case 'c':
-        return parts("%a %b %e %H:%M:%S %Y");
-      case 'C':
-        return number(year / 100, 2), true;
       case 'd':
         return number(t_.tm_mday, 2), true;
-      case 'D':
-      case 'x':
-        return parts("%m/%d/%y");
       case 'e':
         return number(t_.tm_mday, 2, ' '), true;
-      case 'f':
-        return number(0, 6), true;
-      case 'F':
-        return parts("%Y-%m-%d");
+      case 'j':
+        return number(t_.tm_yday + 1, 3), true;
+      case 'm':
+        return number(t_.tm_mon + 1, 2), true;
+      case 'u':
+        return number(t_.tm_wday == 0 ? 7 : t_.tm_wday, 1), true;
+      case 'w':
+        return number(t_.tm_wday, 1), true;
+      default:
+        return false;
+    }
+  }
+
+  bool year_or_week(char c) {
+    const int64_t year = int64_t{t_.tm_year} + 1900;
+    switch (c) {
+      case 'C':
+        return number(year / 100, 2), true;
       case 'g':
         return number(iso_week(t_).first % 100, 2), true;
       case 'G':
         return number(iso_week(t_).first, 4), true;
-      case 'H':
-        return number(t_.tm_hour, 2), true;
-      case 'I':
-        return number(hour12, 2), true;
-      case 'j':
-        return number(t_.tm_yday + 1, 3), true;
-      case 'k':
-        return number(t_.tm_hour, 2, ' '), true;
-      case 'l':
-        return number(hour12, 2, ' '), true;
-      case 'm':
-        return number(t_.tm_mon + 1, 2), true;
-      case 'M':
-        return number(t_.tm_min, 2), true;
-      case 'n':
-        return out_ += '\n', true;
-      case 'p': {
-        const bool lower = std::exchange(swap_, false);
-        return word(t_.tm_hour < 12 ? (lower ? "am" : "AM") : (lower ? "pm" : "PM")), true;
-      }
-      case 'P':
-        return word(t_.tm_hour < 12 ? "am" : "pm"), true;
-      case 'r':
-        return parts("%I:%M:%S %p");
-      case 'R':
-        return parts("%H:%M");
-      case 's':
-        return number(days_since_epoch(year, t_.tm_mon + 1, t_.tm_mday) * 86400 + t_.tm_hour * 3600 + t_.tm_min * 60 +
-                          t_.tm_sec,
-                      1),
-               true;
-      case 'S':
-        return number(t_.tm_sec, 2), true;
-      case 't':
-        return out_ += '\t', true;
-      case 'T':
-      case 'X':
-        return parts("%H:%M:%S");
-      case 'u':
-        return number(t_.tm_wday == 0 ? 7 : t_.tm_wday, 1), true;
       case 'U':
         return number((t_.tm_yday + 7 - t_.tm_wday) / 7, 2), true;
       case 'V':
         return number(iso_week(t_).second, 2), true;
-      case 'w':
-        return number(t_.tm_wday, 1), true;
       case 'W':
         return number((t_.tm_yday + 7 - (t_.tm_wday + 6) % 7) / 7, 2), true;
       case 'y':
         return number((year % 100 + 100) % 100, 2), true;
       case 'Y':
         return number(year, 1), true;
+      default:
+        return false;
+    }
+  }
+
+  bool time_of_day(char c) {
+    const int hour12 = t_.tm_hour % 12 == 0 ? 12 : t_.tm_hour % 12;
+    switch (c) {
+      case 'f':
+        return number(0, 6), true;
+      case 'H':
+        return number(t_.tm_hour, 2), true;
+      case 'I':
+        return number(hour12, 2), true;
+      case 'k':
+        return number(t_.tm_hour, 2, ' '), true;
+      case 'l':
+        return number(hour12, 2, ' '), true;
+      case 'M':
+        return number(t_.tm_min, 2), true;
+      case 'p': {
+        const bool lower = std::exchange(swap_, false);
+        return word(t_.tm_hour < 12 ? (lower ? "am" : "AM") : (lower ? "pm" : "PM")), true;
+      }
+      case 'P':
+        return word(t_.tm_hour < 12 ? "am" : "pm"), true;
+      case 's': {
+        const int64_t days = days_since_epoch(int64_t{t_.tm_year} + 1900, t_.tm_mon + 1, t_.tm_mday);
+        return number(days * 86400 + t_.tm_hour * 3600 + t_.tm_min * 60 + t_.tm_sec, 1), true;
+      }
+      case 'S':
+        return number(t_.tm_sec, 2), true;
+      default:
+        return false;
+    }
+  }
+
+  bool other(char c) {
+    switch (c) {
+      case 'c':
+        return parts("%a %b %e %H:%M:%S %Y");
+      case 'D':
+      case 'x':
+        return parts("%m/%d/%y");
+      case 'F':
+        return parts("%Y-%m-%d");
+      case 'r':
+        return parts("%I:%M:%S %p");
+      case 'R':
+        return parts("%H:%M");
+      case 'T':
+      case 'X':
+        return parts("%H:%M:%S");
+      case 'n':
+        return out_ += '\n', true;
+      case 't':
+        return out_ += '\t', true;
+      case '%':
+        return out_ += '%', true;
       case 'z':
       case 'Z':
         return true;
-      case '%':
-        return out_ += '%', true;
       default:
         return false;
     }
