@@ -196,58 +196,67 @@ void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const Ex
   });
 }
 
+void add_subset(std::vector<Entry>& list, const TypeTraits& t) {
+  const bool super = t.block_size == 256, floats = !t.quantized;
+  // The subset: one and many tokens, remainders of 16 and 48 rows, every kind of data, strides, a bias.
+  add_matmul(list, t, {.n = 49, .k = 512, .t = 5}, true);
+  add_matmul(list, t, {.n = 70, .k = 256, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
+  add_matmul(list, t, {.n = 15, .k = 256, .t = 9, .bias = true, .view = true}, true);
+  add_matmul(list, t, {.n = 33, .k = 768, .t = 3}, true);
+  if (!floats) {
+    add_matmul(list, t, {.n = 17, .k = 256, .t = 6, .data = WeightData::kBits, .x = "spiky"}, true);
+    add_matmul(list, t, {.n = 17, .k = 256, .t = 2, .data = WeightData::kLargest}, true);
+    add_matmul(list, t, {.n = 19, .k = 512, .t = 7, .data = WeightData::kLargest}, true);
+    add_matmul(list, t, {.n = 21, .k = 512, .t = 11, .data = WeightData::kLargest}, true);
+    add_matmul(list, t, {.n = 50, .k = 512, .t = 13, .data = WeightData::kLevel, .x = "level"}, true);
+    add_matmul(list, t, {.n = 50, .k = 256, .t = 22, .data = WeightData::kBits, .x = "level"}, true);
+    add_matmul(list, t, {.n = 5, .k = 256, .t = 4, .data = WeightData::kDenormal}, true);
+    add_matmul(list, t, {.n = 16, .k = 256, .t = 7, .data = WeightData::kZero}, true);
+    add_matmul(list, t, {.n = 19, .k = 256, .t = 5, .data = WeightData::kBits, .x = "nan"}, true);
+    add_matmul(list, t, {.n = 18, .k = 256, .t = 5, .x = "zero"}, true);
+    add_matmul(list, t, {.n = 18, .k = 256, .t = 5, .x = "denormal"}, true);
+  }
+  if (!super) {
+    add_matmul(list, t, {.n = 33, .k = 96, .t = 5}, true);
+    add_matmul(list, t, {.n = 17, .k = 32, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
+  }
+  if (floats) {
+    for (const int k : {1, 7, 15, 17, 31, 33, 100}) add_matmul(list, t, {.n = 7, .k = k, .t = 3}, k < 18);
+    // The blocks of a GEMM: more than one of rows, tokens and k, each with a remainder.
+    add_matmul(list, t, {.n = 29, .k = 17, .t = 13}, true);
+    add_matmul(list, t, {.n = 53, .k = 1035, .t = 17, .view = true}, true);
+    add_matmul(list, t, {.n = 26, .k = 96, .t = 103, .bias = true}, true);
+    add_matmul(list, t, {.n = 49, .k = 2311, .t = 199}, false);
+  }
+}
+
+void add_all(std::vector<Entry>& list, const TypeTraits& t) {
+  // All: every number of rows to 70, every number of tokens that takes another path, long rows, all data.
+  for (int n = 1; n <= 70; ++n) {
+    for (const int tokens : {1, 3, 5})
+      add_matmul(list, t, {.n = n, .k = 256, .t = tokens, .data = WeightData::kFloats, .view = true}, false);
+  }
+  std::vector<int> lengths{256, 512, 2304};
+  if (t.block_size < 256) lengths.insert(lengths.end(), {32, 64, 288});
+  for (const int k : lengths) {
+    for (const int tokens : {1, 2, 3, 4, 5, 7, 8, 16, 33}) {
+      for (const int n : {16, 48, 67}) {
+        for (const WeightData data : all_weight_data(t.type)) {
+          add_matmul(list, t, {.n = n, .k = k, .t = tokens, .data = data, .bias = true}, false);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void add_matmul_cases(std::vector<Entry>& list) {
   for (const TypeTraits& t : all_types()) {
     if (!t.dot) continue;
     const bool super = t.block_size == 256, floats = !t.quantized;
-    // The subset: one and many tokens, remainders of 16 and 48 rows, every kind of data, strides, a bias.
-    add_matmul(list, t, {.n = 49, .k = 512, .t = 5}, true);
-    add_matmul(list, t, {.n = 70, .k = 256, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
-    add_matmul(list, t, {.n = 15, .k = 256, .t = 9, .bias = true, .view = true}, true);
-    add_matmul(list, t, {.n = 33, .k = 768, .t = 3}, true);
-    if (!floats) {
-      add_matmul(list, t, {.n = 17, .k = 256, .t = 6, .data = WeightData::kBits, .x = "spiky"}, true);
-      add_matmul(list, t, {.n = 17, .k = 256, .t = 2, .data = WeightData::kLargest}, true);
-      add_matmul(list, t, {.n = 19, .k = 512, .t = 7, .data = WeightData::kLargest}, true);
-      add_matmul(list, t, {.n = 21, .k = 512, .t = 11, .data = WeightData::kLargest}, true);
-      add_matmul(list, t, {.n = 50, .k = 512, .t = 13, .data = WeightData::kLevel, .x = "level"}, true);
-      add_matmul(list, t, {.n = 50, .k = 256, .t = 22, .data = WeightData::kBits, .x = "level"}, true);
-      add_matmul(list, t, {.n = 5, .k = 256, .t = 4, .data = WeightData::kDenormal}, true);
-      add_matmul(list, t, {.n = 16, .k = 256, .t = 7, .data = WeightData::kZero}, true);
-      add_matmul(list, t, {.n = 19, .k = 256, .t = 5, .data = WeightData::kBits, .x = "nan"}, true);
-      add_matmul(list, t, {.n = 18, .k = 256, .t = 5, .x = "zero"}, true);
-      add_matmul(list, t, {.n = 18, .k = 256, .t = 5, .x = "denormal"}, true);
-    }
-    if (!super) {
-      add_matmul(list, t, {.n = 33, .k = 96, .t = 5}, true);
-      add_matmul(list, t, {.n = 17, .k = 32, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
-    }
-    if (floats) {
-      for (const int k : {1, 7, 15, 17, 31, 33, 100}) add_matmul(list, t, {.n = 7, .k = k, .t = 3}, k < 18);
-      // The blocks of a GEMM: more than one of rows, tokens and k, each with a remainder.
-      add_matmul(list, t, {.n = 29, .k = 17, .t = 13}, true);
-      add_matmul(list, t, {.n = 53, .k = 1035, .t = 17, .view = true}, true);
-      add_matmul(list, t, {.n = 26, .k = 96, .t = 103, .bias = true}, true);
-      add_matmul(list, t, {.n = 49, .k = 2311, .t = 199}, false);
-    }
-    // All: every number of rows to 70, every number of tokens that takes another path, long rows, all data.
-    for (int n = 1; n <= 70; ++n) {
-      for (const int tokens : {1, 3, 5})
-        add_matmul(list, t, {.n = n, .k = 256, .t = tokens, .data = WeightData::kFloats, .view = true}, false);
-    }
-    std::vector<int> lengths{256, 512, 2304};
-    if (!super) lengths.insert(lengths.end(), {32, 64, 288});
-    for (const int k : lengths) {
-      for (const int tokens : {1, 2, 3, 4, 5, 7, 8, 16, 33}) {
-        for (const int n : {16, 48, 67}) {
-          for (const WeightData data : all_weight_data(t.type)) {
-            add_matmul(list, t, {.n = n, .k = k, .t = tokens, .data = data, .bias = true}, false);
-          }
-        }
-      }
-    }
+    add_subset(list, t);
+    add_all(list, t);
     add_experts(list, t, {.experts = 5, .used = 2, .n = 17, .k = 256, .t = 3}, super || floats);
     if (super || floats) continue;
     add_experts(list, t, {.experts = 4, .used = 2, .n = 17, .k = 96, .t = 4, .per_expert = true, .bias = true}, true);

@@ -1,0 +1,77 @@
+// What the cases of kv_store and paged_attention share: their data, and computing them on a device in several
+// compositions (all at once, token by token, chunks of sequences mixed).
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/conformance/case.h"
+
+namespace infer::test {
+
+struct AttentionCase {
+  int heads = 2, kv_heads = 2, key_dim = 16, value_dim = 16;
+  DataType key_type = DataType::kF16, value_type = DataType::kF16;
+  AttentionParams params = {};
+  bool sinks = false, fused = false;                // fused: q, k and v are columns of one tensor
+  std::vector<std::pair<int, int>> sequences = {};  // length, and how many of its last tokens have queries
+};
+
+std::string describe(const AttentionCase& a);
+
+// Consecutive tokens of one sequence in a step.
+struct Run {
+  int sequence, first, count;
+};
+struct AttentionStep {
+  std::vector<Run> runs;
+  bool queries = true;  // false: keys and values are stored only
+};
+using Composition = std::vector<AttentionStep>;
+
+struct AttentionData {
+  AttentionCase a;
+  CacheDesc cache;
+  int64_t n_blocks = 0;
+  std::vector<std::vector<int32_t>> tables;  // of each sequence
+  std::vector<std::vector<float>> q, k, v;   // [sequence][position * row]
+  std::vector<float> sinks;
+
+  int q_row() const { return a.heads * a.key_dim; }
+  int k_row() const { return a.kv_heads * a.key_dim; }
+  int v_row() const { return a.kv_heads * a.value_dim; }
+  int out_row() const { return a.heads * a.value_dim; }
+};
+
+AttentionData make_data(const AttentionCase& a, Random& random);
+
+// All prefixes in one step, then all queries in one step.
+Composition at_once(const AttentionCase& a);
+// Prefixes in chunks of `store_chunk`, then queries in chunks of `chunk`, sequences taking turns in reverse order.
+Composition in_chunks(const AttentionCase& a, int store_chunk, int chunk, bool mixed);
+
+struct Attended {
+  bool supported = true;
+  std::string broken;
+  std::vector<std::vector<float>> out;  // [sequence][position * out_row()], NaN where there is no query
+  std::vector<std::byte> cache;
+};
+
+Attended attend(TestDevice& device, const AttentionData& d, const Composition& composition, std::byte fill = kSentinel);
+
+// Values as they come back from a cache of this type.
+std::vector<float> stored(DataType type, const std::vector<float>& x);
+
+double norm(const float* x, int n);
+
+// One bound for every output of a case. A score less the maximum is off by key_dim + 6 roundings of |q| |k| and by what
+// softcap (tanh, 4e-7) and ALiBi add; a weight by twice that relatively, by exp's 2e-7 and by the roundings of the sums
+// over the visible positions and of the merges; all weights are positive, so that outputs are off by that part of the
+// largest |v|.
+double attention_bound(const AttentionData& d);
+
+// Says where they differ first, if they do.
+bool same_bits(const std::vector<std::vector<float>>& x, const std::vector<std::vector<float>>& y, std::string& where);
+
+}  // namespace infer::test
