@@ -38,129 +38,6 @@ class Random {
   uint64_t state_;
 };
 
-struct QuantRecord {
-  std::string_view name;
-  size_t bytes;  // of 256 values, by the bits per weight that the format is known for
-  int d, m;      // bytes in the block where its F16 scale and its F16 minimum lie; -1: it has none
-  // FNV-1a over the bits of 16384 values (NaN as 0x7fc00000) decoded from the bits of Random(12), computed once by the
-  // decoders of llama.cpp (release v0.5.0, reference code of libggml-base).
-  uint64_t decoded;
-  double rmse;  // of a normal distribution with variance 1, as it was when recorded
-  // Relative errors of llama.cpp's encoders (ggml_quantize_chunk of release v0.5.0) on make_rows() of each
-  // distribution, and the same with make_importance(), weighted by it. Zeros: the format has no encoder that searches.
-  double plain[5], weighted[5];
-
-  bool has_encoder() const { return plain[0] > 0; }
-};
-
-inline constexpr QuantRecord kQuantRecords[] = {
-    {"Q4_0",
-     144,
-     0,
-     -1,
-     0xd7ff8cace3529169u,
-     0.08015,
-     {0.08483, 0.10709, 0.11410, 0.14551, 0.12754},
-     {0.07085, 0.09176, 0.10097, 0.12497, 0.10881}},
-    {"Q4_1",
-     160,
-     0,
-     2,
-     0x616d65f6f146e1bdu,
-     0.06914,
-     {0.07758, 0.09132, 0.09270, 0.10979, 0.10197},
-     {0.05595, 0.06599, 0.06831, 0.07249, 0.07298}},
-    {"Q5_0",
-     176,
-     0,
-     -1,
-     0x90e8066cec783db1u,
-     0.03974,
-     {0.04217, 0.05328, 0.05696, 0.08761, 0.06447},
-     {0.03510, 0.04619, 0.05016, 0.07581, 0.05584}},
-    {"Q5_1",
-     192,
-     0,
-     2,
-     0xd8e3ded82ce37770u,
-     0.03338,
-     {0.03761, 0.04443, 0.04482, 0.05257, 0.04968},
-     {0.02705, 0.03201, 0.03296, 0.03579, 0.03491}},
-    {"Q8_0",
-     272,
-     0,
-     -1,
-     0xe39899635246d8e0u,
-     0.005056,
-     {0.00529, 0.00670, 0.00714, 0.01123, 0.00811},
-     {0.00521, 0.00655, 0.00705, 0.00987, 0.00764}},
-    {"Q2_K",
-     84,
-     80,
-     82,
-     0xee41d9f12165c26cu,
-     0.27024,
-     {0.29412, 0.34287, 0.34085, 0.24093, 0.37497},
-     {0.20081, 0.22433, 0.23195, 0.18990, 0.22898}},
-    {"Q3_K",
-     110,
-     108,
-     -1,
-     0x436c64c87de8ee97u,
-     0.1438,
-     {0.14978, 0.17589, 0.18239, 0.14691, 0.19438},
-     {0.11968, 0.14432, 0.15083, 0.12451, 0.15372}},
-    {"Q4_K",
-     144,
-     0,
-     2,
-     0x426562cbde57deb9u,
-     0.069506,
-     {0.07097, 0.08422, 0.08593, 0.09826, 0.09471},
-     {0.05702, 0.06772, 0.07073, 0.07550, 0.07530}},
-    {"Q5_K",
-     176,
-     0,
-     2,
-     0x96197fca7d0a4e89u,
-     0.034305,
-     {0.03586, 0.04274, 0.04351, 0.05061, 0.04818},
-     {0.02961, 0.03556, 0.03691, 0.03953, 0.03902}},
-    {"Q6_K",
-     210,
-     208,
-     -1,
-     0x933d468b1523d286u,
-     0.01637,
-     {0.01756, 0.02167, 0.02234, 0.03223, 0.02528},
-     {0.01446, 0.01855, 0.01935, 0.02676, 0.02122}},
-    {"Q8_K", 292, -1, -1, 0x9a705b2ae88c9ac7u, 0.006818, {}, {}},
-    {"IQ4_NL",
-     144,
-     0,
-     -1,
-     0xfe4b1c558364cf1eu,
-     0.07287,
-     {0.07564, 0.08766, 0.09214, 0.12066, 0.10033},
-     {0.06397, 0.07431, 0.07878, 0.09805, 0.08275}},
-    {"IQ4_XS",
-     136,
-     0,
-     -1,
-     0xfd2940233812b185u,
-     0.07352,
-     {0.07622, 0.08846, 0.09305, 0.12234, 0.10132},
-     {0.06484, 0.07545, 0.08055, 0.10137, 0.08418}},
-    {"MXFP4",
-     136,
-     -1,
-     -1,
-     0x9a5c408a17557a88u,
-     0.1117,
-     {0.11310, 0.12547, 0.12989, 0.16855, 0.14118},
-     {0.11364, 0.12744, 0.12969, 0.14194, 0.14089}},
-};
-
 inline double half_value(uint32_t bits) {
   const double sign = bits & 0x8000 ? -1 : 1;
   const int exponent = static_cast<int>(bits >> 10 & 31);
@@ -186,117 +63,231 @@ struct Fields {
   double value(int i) const { return has_min ? scaled(i) + offset(i) : scaled(i); }
 };
 
-inline Fields take_apart(std::string_view type, const void* block) {
-  const auto* bytes = static_cast<const uint8_t*>(block);
+// The bytes of a block, read bit by bit.
+struct BlockBits {
+  const uint8_t* bytes;
+
   // `count` bits from bit `first`, counted from the low end of byte 0.
-  const auto bits = [&](int first, int count) {
+  int operator()(int first, int count) const {
     int value = 0;
     for (int k = 0; k < count; ++k) value |= (bytes[(first + k) / 8] >> ((first + k) % 8) & 1) << k;
     return value;
-  };
-  const auto half_at = [&](int byte) { return half_value(static_cast<uint32_t>(bits(8 * byte, 16))); };
-  const auto int8_at = [&](int byte) { return bits(8 * byte, 8) - (bits(8 * byte + 7, 1) << 8); };
-  const int nl[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  }
+  double half_at(int byte) const { return half_value(static_cast<uint32_t>((*this)(8 * byte, 16))); }
+  int int8_at(int byte) const { return (*this)(8 * byte, 8) - ((*this)(8 * byte + 7, 1) << 8); }
+};
 
+inline constexpr int kReferenceIQ4NL[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+inline Fields take_apart_q4_0(const BlockBits& bits) {
   Fields f;
-  if (type == "Q4_0" || type == "IQ4_NL") {
-    f.d = half_at(0);
-    for (int i = 0; i < 32; ++i) {
-      const int code = bits(16 + 8 * (i % 16) + (i < 16 ? 0 : 4), 4);
-      f.code[i] = type == "Q4_0" ? code - 8 : nl[code];
-    }
-  } else if (type == "Q4_1") {
-    f.has_min = true;
-    f.d = half_at(0);
-    f.m = half_at(2);
-    for (int i = 0; i < 32; ++i) f.code[i] = bits(32 + 8 * (i % 16) + (i < 16 ? 0 : 4), 4);
-  } else if (type == "Q5_0") {
-    f.d = half_at(0);
-    for (int i = 0; i < 32; ++i) f.code[i] = bits(48 + 8 * (i % 16) + (i < 16 ? 0 : 4), 4) + 16 * bits(16 + i, 1) - 16;
-  } else if (type == "Q5_1") {
-    f.has_min = true;
-    f.d = half_at(0);
-    f.m = half_at(2);
-    for (int i = 0; i < 32; ++i) f.code[i] = bits(64 + 8 * (i % 16) + (i < 16 ? 0 : 4), 4) + 16 * bits(32 + i, 1);
-  } else if (type == "Q8_0") {
-    f.d = half_at(0);
-    for (int i = 0; i < 32; ++i) f.code[i] = int8_at(2 + i);
-  } else if (type == "MXFP4") {
-    // A real E2M1 value is (1 + mantissa / 2) * 2^(exponent - 1), or mantissa / 2 when the exponent is 0.
-    f.d = std::ldexp(1.0, bytes[0] - 128);
-    for (int i = 0; i < 32; ++i) {
-      const int first = 8 + 8 * (i % 16) + (i < 16 ? 0 : 4);
-      const int mantissa = bits(first, 1), exponent = bits(first + 1, 2), sign = bits(first + 3, 1) ? -1 : 1;
-      f.code[i] = sign * (exponent == 0 ? mantissa : (2 + mantissa) << (exponent - 1));
-    }
-  } else if (type == "Q2_K") {
-    f.n = 256;
-    f.sub = 16;
-    f.has_min = true;
-    f.d = half_at(80);
-    f.m = half_at(82);
-    for (int s = 0; s < 16; ++s) {
-      f.scale[s] = bits(8 * s, 4);
-      f.min[s] = bits(8 * s + 4, 4);
-    }
-    for (int i = 0; i < 256; ++i) f.code[i] = bits(8 * (16 + i / 128 * 32 + i % 32) + i % 128 / 32 * 2, 2);
-  } else if (type == "Q3_K") {
-    f.n = 256;
-    f.sub = 16;
-    f.d = half_at(108);
-    for (int s = 0; s < 16; ++s) {
-      const int low = s < 8 ? bits(8 * (96 + s), 4) : bits(8 * (96 + s - 8) + 4, 4);
-      f.scale[s] = low + 16 * bits(8 * (104 + s % 4) + s / 4 * 2, 2) - 32;
-    }
-    for (int i = 0; i < 256; ++i) {
-      const int low = bits(8 * (32 + i / 128 * 32 + i % 32) + i % 128 / 32 * 2, 2);
-      f.code[i] = low - (bits(8 * (i % 32) + i / 32, 1) ? 0 : 4);
-    }
-  } else if (type == "Q4_K" || type == "Q5_K") {
-    const bool five = type == "Q5_K";
-    f.n = 256;
-    f.has_min = true;
-    f.d = half_at(0);
-    f.m = half_at(2);
-    for (int s = 0; s < 4; ++s) {
-      f.scale[s] = bits(8 * (4 + s), 6);
-      f.min[s] = bits(8 * (8 + s), 6);
-      f.scale[s + 4] = bits(8 * (12 + s), 4) + 16 * bits(8 * (4 + s) + 6, 2);
-      f.min[s + 4] = bits(8 * (12 + s) + 4, 4) + 16 * bits(8 * (8 + s) + 6, 2);
-    }
-    for (int i = 0; i < 256; ++i) {
-      const int byte = (five ? 48 : 16) + i / 64 * 32 + i % 32;
-      f.code[i] = bits(8 * byte + (i % 64 < 32 ? 0 : 4), 4) + (five ? 16 * bits(8 * (16 + i % 32) + i / 32, 1) : 0);
-    }
-  } else if (type == "Q6_K") {
-    f.n = 256;
-    f.sub = 16;
-    f.d = half_at(208);
-    for (int s = 0; s < 16; ++s) f.scale[s] = int8_at(192 + s);
-    for (int i = 0; i < 256; ++i) {
-      const int half = i / 128, quarter = i % 128 / 32, k = i % 32;
-      const int low = bits(8 * (64 * half + 32 * (quarter % 2) + k) + (quarter < 2 ? 0 : 4), 4);
-      f.code[i] = low + 16 * bits(8 * (128 + 32 * half + k) + 2 * quarter, 2) - 32;
-    }
-  } else if (type == "IQ4_XS") {
-    f.n = 256;
-    f.d = half_at(0);
-    for (int s = 0; s < 8; ++s) f.scale[s] = bits(32 + 4 * s, 4) + 16 * bits(16 + 2 * s, 2) - 32;
-    for (int i = 0; i < 256; ++i) f.code[i] = nl[bits(8 * (8 + i / 32 * 16 + i % 16) + (i % 32 < 16 ? 0 : 4), 4)];
-  } else if (type == "Q8_K") {
-    float d = 0;
-    const int raw = bits(0, 16) | bits(16, 16) << 16;
-    static_assert(sizeof d == sizeof raw);
-    d = __builtin_bit_cast(float, raw);
-    f.n = 256;
-    f.sub = 256;
-    f.scale[0] = 1;
-    f.d = d;
-    for (int i = 0; i < 256; ++i) f.code[i] = int8_at(4 + i);
-  } else {
-    std::abort();
+  f.d = bits.half_at(0);
+  for (int i = 0; i < 32; ++i) {
+    const int code = bits(16 + 8 * (i % 16) + (i < 16 ? 0 : 4), 4);
+    f.code[i] = code - 8;
   }
   return f;
+}
+
+inline Fields take_apart_iq4_nl(const BlockBits& bits) {
+  Fields f;
+  f.d = bits.half_at(0);
+  for (int i = 0; i < 32; ++i) {
+    const int code = bits(16 + 8 * (i % 16) + (i < 16 ? 0 : 4), 4);
+    f.code[i] = kReferenceIQ4NL[code];
+  }
+  return f;
+}
+
+inline Fields take_apart_q4_1(const BlockBits& bits) {
+  Fields f;
+  f.has_min = true;
+  f.d = bits.half_at(0);
+  f.m = bits.half_at(2);
+  for (int i = 0; i < 32; ++i) f.code[i] = bits(32 + 8 * (i % 16) + (i < 16 ? 0 : 4), 4);
+  return f;
+}
+
+inline Fields take_apart_q5_0(const BlockBits& bits) {
+  Fields f;
+  f.d = bits.half_at(0);
+  for (int i = 0; i < 32; ++i) f.code[i] = bits(48 + 8 * (i % 16) + (i < 16 ? 0 : 4), 4) + 16 * bits(16 + i, 1) - 16;
+  return f;
+}
+
+inline Fields take_apart_q5_1(const BlockBits& bits) {
+  Fields f;
+  f.has_min = true;
+  f.d = bits.half_at(0);
+  f.m = bits.half_at(2);
+  for (int i = 0; i < 32; ++i) f.code[i] = bits(64 + 8 * (i % 16) + (i < 16 ? 0 : 4), 4) + 16 * bits(32 + i, 1);
+  return f;
+}
+
+inline Fields take_apart_q8_0(const BlockBits& bits) {
+  Fields f;
+  f.d = bits.half_at(0);
+  for (int i = 0; i < 32; ++i) f.code[i] = bits.int8_at(2 + i);
+  return f;
+}
+
+inline Fields take_apart_mxfp4(const BlockBits& bits) {
+  Fields f;
+  // A real E2M1 value is (1 + mantissa / 2) * 2^(exponent - 1), or mantissa / 2 when the exponent is 0.
+  f.d = std::ldexp(1.0, bits(0, 8) - 128);
+  for (int i = 0; i < 32; ++i) {
+    const int first = 8 + 8 * (i % 16) + (i < 16 ? 0 : 4);
+    const int mantissa = bits(first, 1), exponent = bits(first + 1, 2), sign = bits(first + 3, 1) ? -1 : 1;
+    f.code[i] = sign * (exponent == 0 ? mantissa : (2 + mantissa) << (exponent - 1));
+  }
+  return f;
+}
+
+inline Fields take_apart_q2_k(const BlockBits& bits) {
+  Fields f;
+  f.n = 256;
+  f.sub = 16;
+  f.has_min = true;
+  f.d = bits.half_at(80);
+  f.m = bits.half_at(82);
+  for (int s = 0; s < 16; ++s) {
+    f.scale[s] = bits(8 * s, 4);
+    f.min[s] = bits(8 * s + 4, 4);
+  }
+  for (int i = 0; i < 256; ++i) f.code[i] = bits(8 * (16 + i / 128 * 32 + i % 32) + i % 128 / 32 * 2, 2);
+  return f;
+}
+
+inline Fields take_apart_q3_k(const BlockBits& bits) {
+  Fields f;
+  f.n = 256;
+  f.sub = 16;
+  f.d = bits.half_at(108);
+  for (int s = 0; s < 16; ++s) {
+    const int low = s < 8 ? bits(8 * (96 + s), 4) : bits(8 * (96 + s - 8) + 4, 4);
+    f.scale[s] = low + 16 * bits(8 * (104 + s % 4) + s / 4 * 2, 2) - 32;
+  }
+  for (int i = 0; i < 256; ++i) {
+    const int low = bits(8 * (32 + i / 128 * 32 + i % 32) + i % 128 / 32 * 2, 2);
+    f.code[i] = low - (bits(8 * (i % 32) + i / 32, 1) ? 0 : 4);
+  }
+  return f;
+}
+
+inline Fields take_apart_k45(const BlockBits& bits, bool five) {
+  Fields f;
+  f.n = 256;
+  f.has_min = true;
+  f.d = bits.half_at(0);
+  f.m = bits.half_at(2);
+  for (int s = 0; s < 4; ++s) {
+    f.scale[s] = bits(8 * (4 + s), 6);
+    f.min[s] = bits(8 * (8 + s), 6);
+    f.scale[s + 4] = bits(8 * (12 + s), 4) + 16 * bits(8 * (4 + s) + 6, 2);
+    f.min[s + 4] = bits(8 * (12 + s) + 4, 4) + 16 * bits(8 * (8 + s) + 6, 2);
+  }
+  for (int i = 0; i < 256; ++i) {
+    const int byte = (five ? 48 : 16) + i / 64 * 32 + i % 32;
+    f.code[i] = bits(8 * byte + (i % 64 < 32 ? 0 : 4), 4) + (five ? 16 * bits(8 * (16 + i % 32) + i / 32, 1) : 0);
+  }
+  return f;
+}
+inline Fields take_apart_q4_k(const BlockBits& bits) { return take_apart_k45(bits, false); }
+inline Fields take_apart_q5_k(const BlockBits& bits) { return take_apart_k45(bits, true); }
+
+inline Fields take_apart_q6_k(const BlockBits& bits) {
+  Fields f;
+  f.n = 256;
+  f.sub = 16;
+  f.d = bits.half_at(208);
+  for (int s = 0; s < 16; ++s) f.scale[s] = bits.int8_at(192 + s);
+  for (int i = 0; i < 256; ++i) {
+    const int half = i / 128, quarter = i % 128 / 32, k = i % 32;
+    const int low = bits(8 * (64 * half + 32 * (quarter % 2) + k) + (quarter < 2 ? 0 : 4), 4);
+    f.code[i] = low + 16 * bits(8 * (128 + 32 * half + k) + 2 * quarter, 2) - 32;
+  }
+  return f;
+}
+
+inline Fields take_apart_iq4_xs(const BlockBits& bits) {
+  Fields f;
+  f.n = 256;
+  f.d = bits.half_at(0);
+  for (int s = 0; s < 8; ++s) f.scale[s] = bits(32 + 4 * s, 4) + 16 * bits(16 + 2 * s, 2) - 32;
+  for (int i = 0; i < 256; ++i)
+    f.code[i] = kReferenceIQ4NL[bits(8 * (8 + i / 32 * 16 + i % 16) + (i % 32 < 16 ? 0 : 4), 4)];
+  return f;
+}
+
+inline Fields take_apart_q8_k(const BlockBits& bits) {
+  Fields f;
+  f.n = 256;
+  float d = 0;
+  const int raw = bits(0, 16) | bits(16, 16) << 16;
+  static_assert(sizeof d == sizeof raw);
+  d = __builtin_bit_cast(float, raw);
+  f.sub = 256;
+  f.scale[0] = 1;
+  f.d = d;
+  for (int i = 0; i < 256; ++i) f.code[i] = bits.int8_at(4 + i);
+  return f;
+}
+
+struct QuantRecord {
+  std::string_view name;
+  Fields (*take_apart)(const BlockBits& bits);
+  size_t bytes;  // of 256 values, by the bits per weight that the format is known for
+  int d, m;      // bytes in the block where its F16 scale and its F16 minimum lie; -1: it has none
+  // FNV-1a over the bits of 16384 values (NaN as 0x7fc00000) decoded from the bits of Random(12), computed once by the
+  // decoders of llama.cpp (release v0.5.0, reference code of libggml-base).
+  uint64_t decoded;
+  double rmse;  // of a normal distribution with variance 1, as it was when recorded
+  // Relative errors of llama.cpp's encoders (ggml_quantize_chunk of release v0.5.0) on make_rows() of each
+  // distribution, and the same with make_importance(), weighted by it. Zeros: the format has no encoder that searches.
+  double plain[5], weighted[5];
+
+  bool has_encoder() const { return plain[0] > 0; }
+};
+
+// clang-format off
+inline constexpr QuantRecord kQuantRecords[] = {
+    {"Q4_0", take_apart_q4_0, 144, 0, -1, 0xd7ff8cace3529169u, 0.08015,
+     {0.08483, 0.10709, 0.11410, 0.14551, 0.12754}, {0.07085, 0.09176, 0.10097, 0.12497, 0.10881}},
+    {"Q4_1", take_apart_q4_1, 160, 0, 2, 0x616d65f6f146e1bdu, 0.06914,
+     {0.07758, 0.09132, 0.09270, 0.10979, 0.10197}, {0.05595, 0.06599, 0.06831, 0.07249, 0.07298}},
+    {"Q5_0", take_apart_q5_0, 176, 0, -1, 0x90e8066cec783db1u, 0.03974,
+     {0.04217, 0.05328, 0.05696, 0.08761, 0.06447}, {0.03510, 0.04619, 0.05016, 0.07581, 0.05584}},
+    {"Q5_1", take_apart_q5_1, 192, 0, 2, 0xd8e3ded82ce37770u, 0.03338,
+     {0.03761, 0.04443, 0.04482, 0.05257, 0.04968}, {0.02705, 0.03201, 0.03296, 0.03579, 0.03491}},
+    {"Q8_0", take_apart_q8_0, 272, 0, -1, 0xe39899635246d8e0u, 0.005056,
+     {0.00529, 0.00670, 0.00714, 0.01123, 0.00811}, {0.00521, 0.00655, 0.00705, 0.00987, 0.00764}},
+    {"Q2_K", take_apart_q2_k, 84, 80, 82, 0xee41d9f12165c26cu, 0.27024,
+     {0.29412, 0.34287, 0.34085, 0.24093, 0.37497}, {0.20081, 0.22433, 0.23195, 0.18990, 0.22898}},
+    {"Q3_K", take_apart_q3_k, 110, 108, -1, 0x436c64c87de8ee97u, 0.1438,
+     {0.14978, 0.17589, 0.18239, 0.14691, 0.19438}, {0.11968, 0.14432, 0.15083, 0.12451, 0.15372}},
+    {"Q4_K", take_apart_q4_k, 144, 0, 2, 0x426562cbde57deb9u, 0.069506,
+     {0.07097, 0.08422, 0.08593, 0.09826, 0.09471}, {0.05702, 0.06772, 0.07073, 0.07550, 0.07530}},
+    {"Q5_K", take_apart_q5_k, 176, 0, 2, 0x96197fca7d0a4e89u, 0.034305,
+     {0.03586, 0.04274, 0.04351, 0.05061, 0.04818}, {0.02961, 0.03556, 0.03691, 0.03953, 0.03902}},
+    {"Q6_K", take_apart_q6_k, 210, 208, -1, 0x933d468b1523d286u, 0.01637,
+     {0.01756, 0.02167, 0.02234, 0.03223, 0.02528}, {0.01446, 0.01855, 0.01935, 0.02676, 0.02122}},
+    {"Q8_K", take_apart_q8_k, 292, -1, -1, 0x9a705b2ae88c9ac7u, 0.006818,
+     {}, {}},
+    {"IQ4_NL", take_apart_iq4_nl, 144, 0, -1, 0xfe4b1c558364cf1eu, 0.07287,
+     {0.07564, 0.08766, 0.09214, 0.12066, 0.10033}, {0.06397, 0.07431, 0.07878, 0.09805, 0.08275}},
+    {"IQ4_XS", take_apart_iq4_xs, 136, 0, -1, 0xfd2940233812b185u, 0.07352,
+     {0.07622, 0.08846, 0.09305, 0.12234, 0.10132}, {0.06484, 0.07545, 0.08055, 0.10137, 0.08418}},
+    {"MXFP4", take_apart_mxfp4, 136, -1, -1, 0x9a5c408a17557a88u, 0.1117,
+     {0.11310, 0.12547, 0.12989, 0.16855, 0.14118}, {0.11364, 0.12744, 0.12969, 0.14194, 0.14089}},
+};
+// clang-format on
+
+// REQUIRES a type with a record.
+inline Fields take_apart(std::string_view type, const void* block) {
+  for (const QuantRecord& record : kQuantRecords) {
+    if (record.name == type) return record.take_apart({static_cast<const uint8_t*>(block)});
+  }
+  std::abort();
 }
 
 }  // namespace infer::test
