@@ -91,10 +91,12 @@ void stream(Api& api, ApiCall& call, Answering& a, const HttpResponse::Write& wr
       a.answers.take(event);
       send(a.format->next(a.answers, event));
     });
+    call.key_slot.release();  // the key's next request may come as soon as the client has read the end
     send(a.format->last(a.answers));
     if (!open) status = kClientGone;
   } catch (const ApiError& error) {
     // The status line has been sent long ago: the error becomes an event of the stream.
+    call.key_slot.release();
     if (error.status() != kClientGone) send(a.format->error(a.answers, error));
     status = error.status();
     call.log["error"] = error.what();
