@@ -79,6 +79,8 @@ void add_attention_cases(std::vector<Entry>& list);
 void add_moe_cases(std::vector<Entry>& list);
 
 const std::vector<Entry>& all_cases();
+// The test of one operation: its cases on the devices that are wanted (see conformance_test.cpp).
+void run_cases(Op op);
 
 // Adds a case that `make` builds; `text` is what follows the operation's name.
 template <typename Make>

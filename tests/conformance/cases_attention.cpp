@@ -1,6 +1,8 @@
 // Cases of kv_store and paged_attention: keys and values go into shuffled blocks of a cache full of NaN, queries of the
 // last tokens of every sequence come out. Each case is computed in several compositions; on the CPU all give the same
 // bits.
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -263,5 +265,8 @@ void add_attention_cases(std::vector<Entry>& list) {
   add_variants(list);
   add_shapes(list);
 }
+
+TEST_CASE("kv_store") { run_cases(Op::kKvStore); }
+TEST_CASE("paged_attention") { run_cases(Op::kPagedAttention); }
 
 }  // namespace infer::test

@@ -1,4 +1,6 @@
 // Cases of add, mul, scale, unary and gated_activation.
+#include <doctest/doctest.h>
+
 #include <cmath>
 
 #include "ggml-like/error.h"
@@ -147,5 +149,11 @@ void add_elementwise_cases(std::vector<Entry>& list) {
     }
   }
 }
+
+TEST_CASE("add") { run_cases(Op::kAdd); }
+TEST_CASE("mul") { run_cases(Op::kMul); }
+TEST_CASE("scale") { run_cases(Op::kScale); }
+TEST_CASE("unary") { run_cases(Op::kUnary); }
+TEST_CASE("gated_activation") { run_cases(Op::kGatedActivation); }
 
 }  // namespace infer::test

@@ -1,4 +1,6 @@
 // Cases of matmul and matmul_experts.
+#include <doctest/doctest.h>
+
 #include <cmath>
 
 #include "ggml-like/error.h"
@@ -272,5 +274,8 @@ void add_matmul_cases(std::vector<Entry>& list) {
     add_experts(list, *t, {.experts = 7, .used = 7, .n = 40, .k = 256, .t = 33, .bias = true}, false);
   }
 }
+
+TEST_CASE("matmul") { run_cases(Op::kMatMul); }
+TEST_CASE("matmul_experts") { run_cases(Op::kMatMulExperts); }
 
 }  // namespace infer::test

@@ -1,4 +1,6 @@
 // Cases of moe_route and moe_combine.
+#include <doctest/doctest.h>
+
 #include <cmath>
 
 #include "ggml-like/error.h"
@@ -141,5 +143,8 @@ void add_moe_cases(std::vector<Entry>& list) {
     }
   }
 }
+
+TEST_CASE("moe_route") { run_cases(Op::kMoeRoute); }
+TEST_CASE("moe_combine") { run_cases(Op::kMoeCombine); }
 
 }  // namespace infer::test

@@ -1,4 +1,6 @@
 // Cases of rms_norm and layer_norm.
+#include <doctest/doctest.h>
+
 #include <cmath>
 
 #include "ggml-like/error.h"
@@ -96,5 +98,8 @@ void add_norm_cases(std::vector<Entry>& list) {
     }
   }
 }
+
+TEST_CASE("rms_norm") { run_cases(Op::kRmsNorm); }
+TEST_CASE("layer_norm") { run_cases(Op::kLayerNorm); }
 
 }  // namespace infer::test

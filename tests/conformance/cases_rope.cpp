@@ -1,4 +1,6 @@
 // Cases of rope_table and rope.
+#include <doctest/doctest.h>
+
 #include <cmath>
 
 #include "ggml-like/error.h"
@@ -110,5 +112,8 @@ void add_rope_cases(std::vector<Entry>& list) {
     }
   }
 }
+
+TEST_CASE("rope_table") { run_cases(Op::kRopeTable); }
+TEST_CASE("rope") { run_cases(Op::kRope); }
 
 }  // namespace infer::test

@@ -1,4 +1,6 @@
 // Cases of embed, select_rows and top_k.
+#include <doctest/doctest.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -97,5 +99,9 @@ void add_row_cases(std::vector<Entry>& list) {
     }
   }
 }
+
+TEST_CASE("embed") { run_cases(Op::kEmbed); }
+TEST_CASE("select_rows") { run_cases(Op::kSelectRows); }
+TEST_CASE("top_k") { run_cases(Op::kTopK); }
 
 }  // namespace infer::test

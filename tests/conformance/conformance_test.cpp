@@ -61,7 +61,9 @@ std::string recorded_fingerprint(std::string_view op) {
   return "none";
 }
 
-void run_cases(Op op) {
+}  // namespace
+
+void infer::test::run_cases(Op op) {
   int cases = 0, all = 0, runs = 0, unsupported = 0;
   uint64_t subset = 0;
   for (const Entry& entry : all_cases()) {
@@ -91,27 +93,6 @@ void run_cases(Op op) {
   std::printf("%-16s %5d cases of %5d, %6d runs on devices, %d unsupported\n", std::string(op_info(op).name).c_str(),
               cases, all, runs, unsupported);
 }
-
-}  // namespace
-
-TEST_CASE("embed") { run_cases(Op::kEmbed); }
-TEST_CASE("select_rows") { run_cases(Op::kSelectRows); }
-TEST_CASE("matmul") { run_cases(Op::kMatMul); }
-TEST_CASE("matmul_experts") { run_cases(Op::kMatMulExperts); }
-TEST_CASE("rms_norm") { run_cases(Op::kRmsNorm); }
-TEST_CASE("layer_norm") { run_cases(Op::kLayerNorm); }
-TEST_CASE("add") { run_cases(Op::kAdd); }
-TEST_CASE("mul") { run_cases(Op::kMul); }
-TEST_CASE("scale") { run_cases(Op::kScale); }
-TEST_CASE("unary") { run_cases(Op::kUnary); }
-TEST_CASE("gated_activation") { run_cases(Op::kGatedActivation); }
-TEST_CASE("rope_table") { run_cases(Op::kRopeTable); }
-TEST_CASE("rope") { run_cases(Op::kRope); }
-TEST_CASE("kv_store") { run_cases(Op::kKvStore); }
-TEST_CASE("paged_attention") { run_cases(Op::kPagedAttention); }
-TEST_CASE("moe_route") { run_cases(Op::kMoeRoute); }
-TEST_CASE("moe_combine") { run_cases(Op::kMoeCombine); }
-TEST_CASE("top_k") { run_cases(Op::kTopK); }
 
 TEST_CASE("every operation has cases, in the subset too, and a name is used once") {
   std::set<std::string> names;
