@@ -70,7 +70,7 @@ struct PlanOptions {
   bool strict = false;         // a missing kernel is Error(kUnsupported) instead of a fallback
 };
 
-// An operation that runs on the host although its layers are on another device, for want of a kernel there.
+// An operation that runs on the host because the device of its layers has no kernel for it.
 struct Fallback {
   Op op;
   DataType type;  // of the weight, or of the first input

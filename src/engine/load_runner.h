@@ -32,7 +32,7 @@ Fit fit_parts(const std::shared_ptr<const Model>& model, RunnerOptions options, 
 std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<const Model> model, const RunnerOptions& options,
                                          const std::function<void(const std::string& line)>& note);
 
-// One line on an operation that runs on the CPU for want of a kernel.
+// One line on an operation that runs on the CPU because its device has no kernel for it.
 std::string fallback_text(const Fallback& fallback);
 
 }  // namespace infer

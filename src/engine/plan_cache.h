@@ -30,7 +30,7 @@ class PlanCache {
 
   // Of all plans so far, each (operation, type, device) once.
   const std::vector<Fallback>& fallbacks() const { return fallbacks_; }
-  // How often a node has run on the CPU for want of a kernel, in the order of fallbacks().
+  // How many nodes have run on the CPU because their device has no kernel, in the order of fallbacks().
   const std::vector<int64_t>& fallback_runs() const { return fallback_runs_; }
   void count_run(const Entry& entry);
 

@@ -37,7 +37,7 @@ const ModelShape& find_shape(const std::string& name) {
   }
   std::string known;
   for (const ModelShape& shape : kShapes) known += (known.empty() ? "" : ", ") + std::string(shape.name);
-  throw Error(ErrorCode::kInvalidArgument, concat("[shape] one of ", known, "; found ", printable(name)));
+  throw Error(ErrorCode::kInvalidArgument, concat("[shape] expected one of ", known, ", found ", printable(name)));
 }
 
 // A SentencePiece vocabulary with the byte tokens and filler words.
@@ -88,7 +88,8 @@ Types find_types(const std::string& name) {
   const bool mix = name == "Q4_K_M";
   const TypeTraits* base = find_type(mix ? "Q4_K" : name);
   if (!base || !base->from_float) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[shape] a type of weights or Q4_K_M, found ", printable(name)));
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[shape] type: expected a weight type or Q4_K_M, found ", printable(name)));
   }
   return {base->type, mix ? DataType::kQ6_K : base->type};
 }

@@ -1,5 +1,5 @@
 """An answer's text is the same wherever it is asked for: `infer run`, the chat in the terminal, and the server, whole and
-streamed. The model writes tags of reasoning, halves of characters, pieces of stop strings and ends at random."""
+streamed. At random the model writes reasoning tags, incomplete UTF-8, parts of stop strings, and its end."""
 
 import json
 import pathlib
