@@ -17,15 +17,12 @@ class Buffer;
 using ValueId = int;
 inline constexpr ValueId kNoValue = -1;
 
-// A model weight. `host` is the data as it lies in the mapped file, always present; `device_buffer` is where a device
-// other than the host keeps its copy (or its own view of the same memory).
+// A model weight: its data as it lies in the mapped file. Where devices keep copies is the plan's to ask, see
+// PlanOptions::weight.
 struct Weight {
   std::string name;
   TensorDesc desc;
   const std::byte* host = nullptr;
-  int device = 0;                   // index into the plan's devices
-  Buffer* device_buffer = nullptr;  // on `device`
-  size_t device_offset = 0;
 };
 
 // The two places outside the repeated layers.

@@ -43,7 +43,9 @@ void Plan::assign_devices() {
                       info.has_cache ? &node.cache : nullptr};
 
     const ValueId weight_id = !info.has_weight ? kNoValue : node.op == Op::kEmbed ? node.inputs[0] : node.inputs[1];
-    int device = weight_id == kNoValue ? options_.layer_device(node.layer) : device_of(*graph_.value(weight_id).weight);
+    int device = weight_id != kNoValue && options_.weight_device
+                     ? options_.weight_device(*graph_.value(weight_id).weight)
+                     : options_.layer_device(node.layer);
     CHECK_INTERNAL(device >= 0 && device < static_cast<int>(options_.devices.size()));
     if (!options_.devices[device]->supports(desc)) {
       const DataType type = weight_id != kNoValue                                  ? graph_.value(weight_id).desc.type
@@ -52,9 +54,10 @@ void Plan::assign_devices() {
       const std::string where = options_.devices[device]->name();
       const bool can_fall_back = device != 0 && !info.has_cache && options_.devices[0]->supports(desc);
       if (!can_fall_back || options_.strict) {
-        throw Error(ErrorCode::kUnsupported, concat("[plan] operation ", info.name, " of ", traits(type).name, " in ",
-                                                    layers_text(node.layer, node.layer), ": a kernel on device ", where,
-                                                    ", found none", options_.strict ? " (strict offload)" : ""));
+        throw Error(ErrorCode::kUnsupported,
+                    concat("[plan] operation ", info.name, " of ", traits(type).name, " in ",
+                           layers_text(node.layer, node.layer), ": expected a kernel on device ", where, ", found none",
+                           options_.strict ? " (strict offload)" : ""));
       }
       add_fallback(node, type, where);
       device = 0;

@@ -61,8 +61,8 @@ struct PlanOptions {
   std::vector<Device*> devices;                // [0] is the host device that takes what others cannot do
   std::function<int(int layer)> layer_device;  // index into devices; also called with kInputLayer and kOutputLayer
   std::function<CacheRef(int layer)> cache;    // where the layer's keys and values lie; may be called again by bind()
-  std::function<int(const Weight& weight)> weight_device;  // index into devices; null: Weight::device
-  // Where a weight lies on a device other than the host, asked by bind(). Null: Weight::device_buffer.
+  std::function<int(const Weight& weight)> weight_device;  // index into devices; null: that of the node's layer
+  // Where a weight lies on a device that is no host device, asked by bind(). REQUIRED where there is such a device.
   std::function<BufferPlace(const Weight& weight, int device)> weight;
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;  // called when a matmul has run
@@ -128,9 +128,6 @@ class Plan {
   struct Place;      // of one root value on one device
   struct NodeState;  // prepared kernel and argument storage of one node
 
-  int device_of(const Weight& weight) const {
-    return options_.weight_device ? options_.weight_device(weight) : weight.device;
-  }
   void assign_devices();
   int cheapest_device(const Node& node, const OpDesc& desc, int layer_device) const;
   void add_fallback(const Node& node, DataType type, const std::string& device);

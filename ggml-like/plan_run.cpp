@@ -44,12 +44,8 @@ TensorRef Plan::reference(ValueId value, int device) const {
   const size_t offset = elements / t.block_size * t.type_size;
   if (const Weight* weight = graph_.value(root).weight) {
     if (options_.devices[device]->is_host()) return {&v.desc, weight_buffer_[root], offset};
-    if (options_.weight) {
-      const BufferPlace place = options_.weight(*weight, device);
-      return {&v.desc, place.buffer, place.offset + offset};
-    }
-    CHECK_INTERNAL(weight->device_buffer && device_of(*weight) == device);
-    return {&v.desc, weight->device_buffer, weight->device_offset + offset};
+    const BufferPlace place = options_.weight(*weight, device);
+    return {&v.desc, place.buffer, place.offset + offset};
   }
   const int at = place_of_[device][root];
   CHECK_INTERNAL(at >= 0);

@@ -124,11 +124,9 @@ RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const s
     weights[i].name = concat("leaf", i);
     weights[i].desc = leaf.desc;
     weights[i].host = memory.back()->data();
-    weights[i].device = at;
     if (at == 0) continue;
     uploaded.push_back(t.device->allocate(leaf.data.size()));
     t.stream->upload(*uploaded.back(), 0, leaf.data.data(), leaf.data.size());
-    weights[i].device_buffer = uploaded.back().get();
   }
 
   const std::vector<ValueId> wanted = build(graph, weights);
@@ -136,6 +134,9 @@ RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const s
   PlanOptions options;
   options.devices = on.devices;
   options.layer_device = [&](int) { return at; };
+  options.weight = [&](const Weight& weight, int) {
+    return BufferPlace{uploaded[static_cast<size_t>(&weight - weights.data())].get(), 0};
+  };
   options.cache = [&](int) { return cache->ref; };
   options.strict = true;
   std::unique_ptr<Plan> plan;

@@ -35,6 +35,7 @@ TEST_CASE("plan: a segment is compiled when it first runs, and again for other m
   graph.mark_output(r.values.back());
   Islands islands = ref_and_islands();
   PlanOptions options;
+  weights.tell(options);
   options.devices = islands.machine.list();
   options.layer_device = [](int layer) { return layer == 2 ? 1 : 0; };
   Plan plan(std::move(graph), std::move(options));

@@ -52,6 +52,7 @@ TEST_CASE("plan: two host devices give what one gives, and a value crosses once"
     Machine one = only_ref(), two = two_refs();
     const Ran expected = run(one, r.graph, wanted);
     PlanOptions options;
+    weights.tell(options);
     options.layer_device = [&](int layer) { return layer < 0 ? 0 : static_cast<int>((seed >> (layer % 6)) & 1); };
     const Ran split = run(two, r.graph, wanted, options);
     CAPTURE(seed);
@@ -77,6 +78,7 @@ TEST_CASE("plan: a device with its own memory, kernels that it lacks run on the 
     // The products' weights live on the device; the F16 one falls back, and so do the other operations.
     for (int w = 1; w <= 3; ++w) weights.move_to(weights.all()[w], 1, *both.devices[1], *both.streams[1]);
     PlanOptions options;
+    weights.tell(options);
     options.layer_device = [](int layer) { return layer >= 1 && layer % 3 != 0; };
     const Ran split = run(both, r.graph, wanted, options);
     CAPTURE(seed);
@@ -91,7 +93,6 @@ TEST_CASE("plan: a device with its own memory, kernels that it lacks run on the 
     }
     std::set<std::pair<Op, DataType>> reported;
     for (const Fallback& f : split.fallbacks) CHECK(reported.insert({f.op, f.type}).second);
-    weights.stay_on_host();
   }
   CHECK(copies > 40);
   CHECK(fallbacks > 40);
@@ -120,7 +121,7 @@ TEST_CASE("plan: a missing kernel is an error when offload is strict, and always
     return "";
   };
   CHECK(error_of(r.graph) ==
-        "[plan] operation unary of F32 in layer 4: a kernel on device fake0, found none (strict offload)");
+        "[plan] operation unary of F32 in layer 4: expected a kernel on device fake0, found none (strict offload)");
   options.strict = false;
   Graph cached(kBucket, 0);
   cached.set_layer(4);
@@ -128,7 +129,8 @@ TEST_CASE("plan: a missing kernel is an error when offload is strict, and always
   cache.n_kv_head = 1, cache.key_dim = cache.value_dim = kWidth;
   const ValueId x = cached.reshape(cached.embed(weights.all()[0]), {kBucket, 1, kWidth});
   cached.kv_store(x, x, cache);
-  CHECK(error_of(cached) == "[plan] operation kv_store of F32 in layer 4: a kernel on device fake0, found none");
+  CHECK(error_of(cached) ==
+        "[plan] operation kv_store of F32 in layer 4: expected a kernel on device fake0, found none");
 }
 
 TEST_CASE("plan: observers see the rows with data of every value of their name, views and devices included") {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
 
+#include "ggml-like/error.h"
 #include "ggml-like/plan.h"
 #include "tests/support/island_device.h"
 #include "tests/support/quant_reference.h"
@@ -62,11 +64,15 @@ class Weights {
   void move_to(Weight& w, int index, Device& device, Stream& stream) {
     buffers_.push_back(device.allocate(w.desc.bytes()));
     stream.upload(*buffers_.back(), 0, w.host, w.desc.bytes());
-    w.device = index;
-    w.device_buffer = buffers_.back().get();
+    homes_[&w] = {index, buffers_.back().get()};
   }
-  void stay_on_host() {
-    for (Weight& w : weights_) w.device = 0, w.device_buffer = nullptr;
+  // Weights that have not moved are on the host.
+  void tell(PlanOptions& options) const {
+    options.weight_device = [this](const Weight& w) { return homes_.contains(&w) ? homes_.at(&w).device : 0; };
+    options.weight = [this](const Weight& w, int device) {
+      CHECK_INTERNAL(homes_.at(&w).device == device);
+      return BufferPlace{homes_.at(&w).buffer, 0};
+    };
   }
   std::deque<Weight>& all() { return weights_; }
 
@@ -74,6 +80,11 @@ class Weights {
   std::deque<std::vector<std::byte>> data_;
   std::deque<Weight> weights_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
+  struct Home {
+    int device;
+    Buffer* buffer;
+  };
+  std::map<const Weight*, Home> homes_;
 };
 
 struct Ran {

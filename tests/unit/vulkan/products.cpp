@@ -32,19 +32,16 @@ std::vector<float> multiply(Device& device, DataType type, int64_t n, int64_t k,
     return buffer;
   };
   const std::unique_ptr<Buffer> w = upload(weight.data(), weight.size()), in = upload(x.data(), x.size() * 4);
-  Weight matrix{"w", make_desc(type, {n, k}), weight.data(), 1, w.get(), 0};
-  Weight input{"x",
-               make_desc(DataType::kF32, {tokens, k}, RowKind::kTokens),
-               reinterpret_cast<const std::byte*>(x.data()),
-               1,
-               in.get(),
-               0};
+  const Weight matrix{"w", make_desc(type, {n, k}), weight.data()};
+  const Weight input{"x", make_desc(DataType::kF32, {tokens, k}, RowKind::kTokens),
+                     reinterpret_cast<const std::byte*>(x.data())};
   Graph graph(tokens, 0);
   const ValueId y = build(graph, input, matrix);
   graph.mark_output(y);
   PlanOptions options;
   options.devices = {host.get(), &device};
   options.layer_device = [](int) { return 1; };
+  options.weight = [&](const Weight& asked, int) { return BufferPlace{&asked == &matrix ? w.get() : in.get(), 0}; };
   options.strict = true;
   Plan plan(std::move(graph), std::move(options));
   StepInputs step({tokens, 0, 1, 1, 1});
