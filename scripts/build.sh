@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Configures and builds in Release mode.
-#   usage: build.sh TARGET [CMAKE_OPTION...]      TARGET: infer, or all (with the tests)
+#   usage: build.sh TARGET [CMAKE_OPTION...]      TARGET: infer, unit_tests, or all (with every test)
 # BUILD_DIR chooses the folder (default build), JOBS the number of compilers at a time, VERBOSE=1 shows the commands.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -30,7 +30,7 @@ run_ctest() {
 
 reports=()
 if [ -n "${SAN:-}" ]; then
-  BUILD_DIR=build-san scripts/build.sh all -DINFER_SANITIZE=address,undefined || failed_step "The build failed."
+  BUILD_DIR=build-san scripts/build.sh unit_tests -DINFER_SANITIZE=address,undefined || failed_step "The build failed."
   run_ctest build-san -L unit
   reports+=("sanitized=build-san/tests.xml")
 else
