@@ -170,6 +170,19 @@ class Client:
         expect(self.server.post(TEXT, {**self.body(), name: value}).status in (400, 503), name)
 
 
+def times_of_fair(server, alone, clients, requests):
+    """Seconds that fair requests take when nobody else is there, sorted."""
+    seconds = []
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        for done in [pool.submit(Client(server, i, alone, seconds).fair) for i in range(requests)]:
+            done.result()
+    return sorted(seconds)
+
+
+def in_words(seconds):
+    return f"median {seconds[len(seconds) // 2]:.3f} s, slowest {seconds[-1]:.3f} s"
+
+
 def n_of(server, kind):
     return len(os.listdir(f"/proc/{server.process.pid}/{kind}"))
 
@@ -179,6 +192,7 @@ def nothing_is_left_of_an_attack():
     with Server(DEMO_TARGET, "-t", 2, "--parallel", 4, "--kv-tokens", 2048, "--max-queue", 12, "--max-connections", 40,
                 "--read-timeout", 2, "--write-timeout", 2, "--idle-timeout", 5) as server:
         alone = [essence(server.answer(TEXT, body)) for body in FAIR]
+        one_client, six_clients = (times_of_fair(server, alone, clients, 10 * clients) for clients in (1, 6))
         before = n_of(server, "fd"), n_of(server, "task")
         with open(f"/proc/{server.process.pid}/status", encoding="ascii") as status:
             size = int(re.search(r"VmSize:\s+(\d+) kB", status.read())[1]) * 1024
@@ -208,9 +222,9 @@ def nothing_is_left_of_an_attack():
         expect_equal([essence(server.answer(TEXT, body)) for body in FAIR], alone, "answers afterwards")
         statuses = {key[len('infer_responses_total{status="'):-2]: int(value)
                     for key, value in server.metrics().items() if key.startswith("infer_responses_total")}
-        seconds.sort()
-        print(f"{n_requests} requests, responses by status: {statuses}; of {len(seconds)} fair ones the median took "
-              f"{seconds[len(seconds) // 2]:.2f} s, the slowest {seconds[-1]:.2f} s")
+        print(f"{n_requests} requests, responses by status: {statuses}; {len(seconds)} fair ones: "
+              f"{in_words(sorted(seconds))} (of one client alone: {in_words(one_client)}; of six: "
+              f"{in_words(six_clients)})")
     expect_equal(server.code, 0, "exit code")
 
 
