@@ -16,8 +16,11 @@ struct EmbedPush {
 struct SelectPush {
   uint32_t d, outputs_at, x_at, x_stride, out_at;
 };
+struct TopKPartsPush {
+  uint32_t n, k, n_parts, count_at, fixed_rows, x_at, x_stride, parts_at;
+};
 struct TopKPush {
-  uint32_t n, k, count_at, fixed_rows, x_at, x_stride, ids_at, values_at, sums_at;
+  uint32_t k, n_parts, count_at, fixed_rows, parts_at, ids_at, values_at, sums_at;
 };
 
 bool supports_embed(const OpDesc& op, const Device&) {
@@ -52,22 +55,29 @@ void select_rows(const Prepared&, const Launch& launch, Stream& s) {
   stream.dispatch("select_rows", {}, {stream.step(launch), in, to}, push, {groups(d, kLanes), rows_of(out)});
 }
 
-void top_k(const Prepared&, const Launch& launch, Stream& s) {
+constexpr int kTopKPart = 4096;  // logits that a workgroup of top_k_parts takes
+
+std::unique_ptr<Prepared> prepare_top_k(const OpDesc& op, Device&) {
+  auto prepared = std::make_unique<Prepared>();
+  const Shape& x = op.inputs[0]->shape;
+  const int64_t part_size = 2 * op.param<TopKParams>().k + 1;  // values, ids, sum
+  prepared->scratch_bytes = static_cast<size_t>(4 * x[0] * groups(x[1], kTopKPart) * part_size);
+  return prepared;
+}
+
+void top_k(const Prepared& prepared, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
   const TensorRef& x = launch.inputs[0];
-  const Operand in = stream.read(x), ids = stream.write(launch.outputs[0]), values = stream.write(launch.outputs[1]),
-                sums = stream.write(launch.outputs[2]);
+  const Operand step = stream.step(launch), in = stream.read(x), ids = stream.write(launch.outputs[0]),
+                values = stream.write(launch.outputs[1]), sums = stream.write(launch.outputs[2]);
+  Operand parts = stream.range(*launch.scratch.buffer, launch.scratch.offset, prepared.scratch_bytes, true);
   const auto [count_at, fixed] = row_count(*x.desc);
-  const TopKPush push = {u32(x.desc->shape[1]),
-                         u32(launch.param<TopKParams>().k),
-                         count_at,
-                         fixed,
-                         in.at,
-                         u32(x.desc->row_stride),
-                         ids.at,
-                         values.at,
-                         sums.at};
-  stream.dispatch("top_k", {}, {stream.step(launch), in, ids, values, sums}, push, {rows_of(x)});
+  const uint32_t n = u32(x.desc->shape[1]), k = u32(launch.param<TopKParams>().k), n_parts = groups(n, kTopKPart);
+  const TopKPartsPush to_parts = {n, k, n_parts, count_at, fixed, in.at, u32(x.desc->row_stride), parts.at};
+  stream.dispatch("top_k_parts", {}, {step, in, parts}, to_parts, {n_parts, rows_of(x)});
+  parts.written = false;
+  const TopKPush push = {k, n_parts, count_at, fixed, parts.at, ids.at, values.at, sums.at};
+  stream.dispatch("top_k", {}, {step, parts, ids, values, sums}, push, {rows_of(x)});
 }
 
 }  // namespace
@@ -76,7 +86,7 @@ std::span<const OpRecord> rows_ops() {
   static constexpr OpRecord kRecords[] = {
       {Op::kEmbed, supports_embed, nothing_to_prepare, embed},
       {Op::kSelectRows, supports_any, nothing_to_prepare, select_rows},
-      {Op::kTopK, supports_any, nothing_to_prepare, top_k},
+      {Op::kTopK, supports_any, prepare_top_k, top_k},
   };
   return kRecords;
 }

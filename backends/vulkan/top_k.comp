@@ -1,29 +1,28 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// The k best logits of a row, best first, and the log of the sum of all exponentials; one workgroup per row. NaN comes
-// last, ties go to the lower index. Each pass finds the best one behind the one before.
+// The k best logits of a row, best first, and the log of the sum of all exponentials, from what top_k_parts found in
+// the parts of the row; one workgroup per row.
 
 layout(local_size_x = 256) in;
 #include "glsl/common.glsl"
 #include "glsl/math.glsl"
-layout(set = 0, binding = 1, std430) readonly buffer X { float x_values[]; };
+layout(set = 0, binding = 1, std430) readonly buffer Parts { uint parts[]; };  // [rows, n_parts, values | ids | sum]
 layout(set = 0, binding = 2, std430) writeonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer Values { float values[]; };
 layout(set = 0, binding = 4, std430) writeonly buffer Sum { float log_sums[]; };
 layout(push_constant) uniform Push {
-  uint n, k, count_at, fixed_rows, x_at, x_stride, ids_at, values_at, sums_at;
+  uint k, n_parts, count_at, fixed_rows, parts_at, ids_at, values_at, sums_at;
 } push;
+#include "glsl/select.glsl"
 
-const uint kLanes = 256u;
-shared float best_value[kLanes];
-shared uint best_index[kLanes];
+uint row;
 
-bool better(float a, uint i, float b, uint j) {
-  if (j == kFixedRows) return i != kFixedRows;
-  if (i == kFixedRows) return false;
-  const bool nan_a = isnan(a), nan_b = isnan(b);
-  if (nan_a || nan_b) return nan_a == nan_b ? i < j : nan_b;
-  return a != b ? a > b : i < j;
+uint part_at(uint part) { return push.parts_at + (row * push.n_parts + part) * (2u * push.k + 1u); }
+float value_at(uint candidate) { return uintBitsToFloat(parts[part_at(candidate / push.k) + candidate % push.k]); }
+uint index_at(uint candidate) { return parts[part_at(candidate / push.k) + push.k + candidate % push.k]; }
+void put(uint place, float value, uint index) {
+  ids[push.ids_at + row * push.k + place] = int(index);
+  values[push.values_at + row * push.k + place] = value;
 }
 
 // log(x) for x >= 1: the logarithm of the hardware as a start, one step of Newton's method on exp.
@@ -33,48 +32,16 @@ float log_of(float x) {
 }
 
 void main() {
-  const uint row = gl_WorkGroupID.x, lane = gl_LocalInvocationID.x;
+  const uint lane = gl_LocalInvocationID.x;
+  row = gl_WorkGroupID.x;
   if (row >= row_count(push.count_at, push.fixed_rows)) return;
-  const uint x_at = push.x_at + row * push.x_stride;
-  float last_value = 0.0, largest = 0.0;
-  uint last_index = kFixedRows;
-  for (uint pass = 0u; pass < push.k; ++pass) {
-    float value = 0.0;
-    uint index = kFixedRows;
-    for (uint i = lane; i < push.n; i += kLanes) {
-      const float x = x_values[x_at + i];
-      const bool open = pass == 0u || better(last_value, last_index, x, i);
-      if (open && better(x, i, value, index)) {
-        value = x;
-        index = i;
-      }
-    }
-    best_value[lane] = value;
-    best_index[lane] = index;
-    barrier();
-    for (uint stride = kLanes / 2u; stride > 0u; stride >>= 1) {
-      if (lane < stride && better(best_value[lane + stride], best_index[lane + stride], best_value[lane], best_index[lane])) {
-        best_value[lane] = best_value[lane + stride];
-        best_index[lane] = best_index[lane + stride];
-      }
-      barrier();
-    }
-    last_value = best_value[0];
-    last_index = best_index[0];
-    if (pass == 0u) largest = last_value;
-    if (lane == 0u) {
-      ids[push.ids_at + row * push.k + pass] = int(last_index);
-      values[push.values_at + row * push.k + pass] = last_value;
-    }
-    barrier();
-  }
+  const float best = select_best(push.n_parts * push.k, push.k);
   float sum = 0.0;
-  for (uint i = lane; i < push.n; i += kLanes) sum += exp_of(x_values[x_at + i] - largest);
-  best_value[lane] = sum;
-  barrier();
-  for (uint stride = kLanes / 2u; stride > 0u; stride >>= 1) {
-    if (lane < stride) best_value[lane] += best_value[lane + stride];
-    barrier();
+  for (uint part = lane; part < push.n_parts; part += kSelectLanes) {
+    const float part_best = value_at(part * push.k), part_sum = uintBitsToFloat(parts[part_at(part) + 2u * push.k]);
+    if (part_sum != 0.0) sum += part_sum * exp_of(part_best - best);
   }
-  if (lane == 0u) log_sums[push.sums_at + row] = largest + log_of(best_value[0]);
+  sum = sum_of_lanes(sum);
+  // No sum: every logit is -infinity.
+  if (lane == 0u) log_sums[push.sums_at + row] = sum == 0.0 ? uintBitsToFloat(0x7fc00000u) : best + log_of(sum);
 }

@@ -95,7 +95,7 @@ void Engine::run(const StepPlan& plan) {
   step_start_ = now();
   for (const BlockCopy& copy : plan.copies) runner_->copy_block(copy.group, copy.from, copy.to);
   fill_inputs(plan);
-  runner_->run(*inputs_);
+  runner_->run(*inputs_, sampler_->n_deciding(plan));
   note_fallbacks();
 }
 

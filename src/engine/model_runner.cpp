@@ -11,8 +11,18 @@ std::vector<std::unique_ptr<Stream>> create_streams(const std::vector<Device*>& 
   return streams;
 }
 
-std::span<const float> row_of(std::span<const float> rows, int row, int width) {
+template <class T>
+std::span<const T> row_of(std::span<const T> rows, int row, int width) {
   return rows.subspan(static_cast<size_t>(row) * static_cast<size_t>(width), static_cast<size_t>(width));
+}
+
+// The first `n` rows of an output of the plan.
+template <class T>
+std::span<const T> rows_of(const Plan& plan, ValueId value, int n) {
+  const TensorDesc& desc = plan.graph().value(value).desc;
+  const int64_t width = desc.shape[1];
+  CHECK_INTERNAL(desc.row_stride == width);
+  return {reinterpret_cast<const T*>(plan.output_rows(value)), static_cast<size_t>(n * width)};
 }
 
 }  // namespace
@@ -44,21 +54,33 @@ ModelRunner::~ModelRunner() {
   }
 }
 
-void ModelRunner::run(const StepInputs& step) {
-  PlanCache::Entry& entry = plans_.get(bucket_of(step));
-  Plan& plan = *entry.made.plan;
-  plan.run(step);
+void ModelRunner::run(const StepInputs& step, int64_t n_deciding) {
+  const Bucket bucket = bucket_of(step, placed_, n_deciding);
+  PlanCache::Entry& entry = plans_.get(bucket);
+  const BucketPlan& made = entry.made;
+  made.plan->run(step);
   plans_.count_run(entry);
-  const auto rows_of = [&](ValueId value, int n, int width) {
-    CHECK_INTERNAL(plan.graph().value(value).desc.row_stride == width);
-    const auto* data = reinterpret_cast<const float*>(plan.output_rows(value));
-    return std::span<const float>(data, static_cast<size_t>(n) * static_cast<size_t>(width));
-  };
-  logits_ = rows_of(entry.made.outputs.logits, step.n_logits(), model().n_vocab());
-  hidden_ = rows_of(entry.made.outputs.hidden, step.n_outputs(), model().n_embd());
+  hidden_ = rows_of<float>(*made.plan, made.outputs.hidden, step.n_outputs());
+  n_selected_ = bucket.selected;
+  if (has_all()) {
+    logits_ = rows_of<float>(*made.plan, made.outputs.logits, step.n_logits());
+    return;
+  }
+  best_ids_ = rows_of<int32_t>(*made.plan, made.best.ids, step.n_logits());
+  best_values_ = rows_of<float>(*made.plan, made.best.values, step.n_logits());
+  log_sums_ = rows_of<float>(*made.plan, made.best.log_sum_exp, step.n_logits());
 }
 
-std::span<const float> ModelRunner::logits(int output) const { return row_of(logits_, output, model().n_vocab()); }
+std::span<const float> ModelRunner::logits(int output) const {
+  CHECK_INTERNAL(has_all());
+  return row_of(logits_, output, model().n_vocab());
+}
+
+BestLogits ModelRunner::best(int output) const {
+  CHECK_INTERNAL(!has_all());
+  return {row_of(best_ids_, output, n_selected_), row_of(best_values_, output, n_selected_),
+          log_sums_[static_cast<size_t>(output)]};
+}
 
 std::span<const float> ModelRunner::hidden(int output) const { return row_of(hidden_, output, model().n_embd()); }
 

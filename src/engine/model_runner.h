@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/engine/plan_cache.h"
+#include "src/text/best_logits.h"
 
 namespace infer {
 
@@ -26,8 +27,12 @@ class ModelRunner {
 
   // Computes one step. Output row i gives logits(i), where asked for, and hidden(i), valid until the next run. After a
   // step without outputs a device of its own memory may still be at work while the host prepares the next step.
-  void run(const StepInputs& step);
+  // Where the best `n_deciding` logits of each row are enough (0: they are not), a device may keep the others;
+  // has_all() then says false, and best(i) takes the place of logits(i).
+  void run(const StepInputs& step, int64_t n_deciding = 0);
+  bool has_all() const { return n_selected_ == 0; }
   std::span<const float> logits(int output) const;  // [n_vocab]
+  BestLogits best(int output) const;                // at least n_deciding
   std::span<const float> hidden(int output) const;  // [n_embd]: after the final norm
   // See ModelMemory::copy_block().
   void copy_block(int group, int32_t from, int32_t to) { memory_.copy_block(group, from, to); }
@@ -47,9 +52,12 @@ class ModelRunner {
   const PlacedModel placed_;
   std::vector<std::unique_ptr<Stream>> streams_;  // one per device
   ModelMemory memory_;
-  PlanCache plans_;                         // ends before the streams that its segments were compiled for
-  std::vector<DeviceUse> use_;              // one per device
-  std::span<const float> logits_, hidden_;  // of the last step, where the plan left them
+  PlanCache plans_;             // ends before the streams that its segments were compiled for
+  std::vector<DeviceUse> use_;  // one per device
+  // Of the last step, where the plan left them.
+  std::span<const float> logits_, hidden_, best_values_, log_sums_;
+  std::span<const int32_t> best_ids_;
+  int n_selected_ = 0;  // of each row of logits; 0: all
 };
 
 }  // namespace infer

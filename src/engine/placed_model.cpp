@@ -32,17 +32,30 @@ int64_t PlacedModel::cache_blocks(int layer) const {
   return options_.n_blocks[static_cast<size_t>(model_->cache_group_of(layer))];
 }
 
-Bucket bucket_of(const StepInputs& step) {
-  return {bucket_size(step.n_tokens()), bucket_size(step.n_outputs()), bucket_size(step.n_logits())};
+// Few sizes, so that few plans are made. A host device has its logits in place already.
+Bucket bucket_of(const StepInputs& step, const PlacedModel& placed, int64_t n_deciding) {
+  const bool near = step.n_logits() == 0 || placed.device_of_layer(kOutputLayer).is_host();
+  const int selected = n_deciding == 1 ? 1 : kMostSelected;
+  const bool enough = n_deciding > 0 && n_deciding <= selected && selected <= placed.model().n_vocab();
+  return {bucket_size(step.n_tokens()), bucket_size(step.n_outputs()), bucket_size(step.n_logits()),
+          enough && !near ? selected : 0};
 }
 
 Bucket largest_bucket(const StepCapacity& c) {
-  return {bucket_size(c.tokens), bucket_size(c.outputs), bucket_size(c.logits > 0 ? c.logits : c.outputs)};
+  return {bucket_size(c.tokens), bucket_size(c.outputs), bucket_size(c.logits > 0 ? c.logits : c.outputs), 0};
 }
 
 BucketPlan make_plan(const PlacedModel& placed, const Bucket& bucket, TensorMemory* memory) {
   Graph graph(bucket.tokens, bucket.outputs, bucket.logits);
-  const ModelOutputs outputs = placed.model().build(graph, placed.cache_types());
+  BucketPlan made;
+  made.outputs = placed.model().build(graph, placed.cache_types());
+  graph.mark_output(made.outputs.hidden);
+  if (bucket.selected > 0) {
+    made.best = graph.top_k(made.outputs.logits, bucket.selected);
+    for (const ValueId part : {made.best.ids, made.best.values, made.best.log_sum_exp}) graph.mark_output(part);
+  } else {
+    graph.mark_output(made.outputs.logits);
+  }
   const RunnerOptions& run = placed.options();
   PlanOptions options;
   options.devices = placed.devices();
@@ -54,7 +67,8 @@ BucketPlan make_plan(const PlacedModel& placed, const Bucket& bucket, TensorMemo
   options.product_observer = run.product_observer;
   options.profile = run.profile;
   options.strict = run.strict_offload;
-  return {std::make_unique<Plan>(std::move(graph), std::move(options)), outputs};
+  made.plan = std::make_unique<Plan>(std::move(graph), std::move(options));
+  return made;
 }
 
 }  // namespace infer

@@ -53,18 +53,23 @@ class PlacedModel {
   const CacheTypes cache_types_;
 };
 
-// The rows a plan is made for, each rounded up by bucket_size().
+// The rows a plan is made for, each rounded up by bucket_size(), and what comes back of each row of logits: the best
+// `selected` of them and their log-sum-exp, or with 0 all.
 struct Bucket {
   int tokens = 0, outputs = 0, logits = 0;
+  int selected = 0;
   auto operator<=>(const Bucket&) const = default;
 };
-Bucket bucket_of(const StepInputs& step);
+inline constexpr int kMostSelected = 64;
+// For steps of which the best `n_deciding` logits of each row are enough; 0: all are needed.
+Bucket bucket_of(const StepInputs& step, const PlacedModel& placed, int64_t n_deciding);
 Bucket largest_bucket(const StepCapacity& capacity);
 
 // The plan of one bucket, and its results.
 struct BucketPlan {
   std::unique_ptr<Plan> plan;
   ModelOutputs outputs;
+  Graph::TopK best;  // in a bucket with selected logits
 };
 
 // Where the tensors of a run lie; asked when a plan is bound.

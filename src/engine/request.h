@@ -51,6 +51,10 @@ struct Request {
   // Logits of every prompt position from this one on; -1: of none. Such a request uses no cached blocks.
   int64_t logits_from = -1;
   bool wants_prompt_logits() const { return logits_from >= 0; }
+  // Its rows go to Engine::on_logits(), and so do those of its choices, each for every sampled token. Otherwise a
+  // device may keep all logits but the best. logits_from has its rows reported too.
+  bool report_logits = false;
+  bool reports_logits() const { return report_logits || wants_prompt_logits(); }
   // Not kNone: the request asks for a vector, and for no tokens or logits. With kMean and kCls it uses no cached
   // blocks.
   Pooling pooling = Pooling::kNone;

@@ -1,5 +1,6 @@
 #include "src/engine/step_sampling.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ggml-like/error.h"
@@ -21,11 +22,21 @@ SampledStep StepSampler::sample(const StepPlan& plan) {
       draw.failure = std::current_exception();
     }
   });
-  if (plan.n_outputs > 0) {
-    const std::span<const float> last = runner_.logits(plan.n_outputs - 1);
-    last_logits_.assign(last.begin(), last.end());
-  }
+  if (plan.n_outputs > 0) keep_last_row(plan.n_outputs - 1);
   return collect(plan, draws, failures);
+}
+
+int64_t StepSampler::n_deciding(const StepPlan& plan) const {
+  int64_t most = 0;
+  for (const ScheduledSequence& s : plan.sequences) {
+    if (s.first_output == s.n_tokens) continue;
+    if (reports(*s.sequence)) return 0;
+    if (!s.samples) continue;
+    const int64_t n = s.sequence->sampler().n_deciding();
+    if (n == 0) return 0;
+    most = std::max(most, n);
+  }
+  return most;
 }
 
 // Why the logits of each sequence are of no use; null where they are.
@@ -38,7 +49,13 @@ std::vector<std::exception_ptr> StepSampler::check_rows(const StepPlan& plan) {
   std::vector<std::exception_ptr> found(owners.size()), failures(plan.sequences.size());
   runner_.parallel_for(static_cast<int64_t>(owners.size()), [&](int64_t row, int) {
     try {
-      check_numbers(runner_.logits(static_cast<int>(row)));
+      const int output = static_cast<int>(row);
+      if (runner_.has_all()) {
+        check_numbers(runner_.logits(output));
+      } else {
+        const float log_sum_exp = runner_.best(output).log_sum_exp;
+        check_numbers({&log_sum_exp, 1});
+      }
     } catch (const Error&) {
       found[static_cast<size_t>(row)] = std::current_exception();
     }
@@ -71,7 +88,7 @@ std::vector<StepSampler::Draw> StepSampler::prepare(const StepPlan& plan,
 
 // Its logits begin with output row `output`.
 void StepSampler::report_logits(const ScheduledSequence& s, int output) const {
-  if (!on_logits_) return;
+  if (!reports(*s.sequence)) return;
   for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
     const int64_t position = s.first_position + row;
     on_logits_(s.sequence->id(), position, runner_.logits(output));
@@ -87,7 +104,11 @@ void StepSampler::sample_tokens(Draw& draw, SamplerScratch& scratch) const {
   Sampler& sampler = draw.sampler ? *draw.sampler : s.sequence->sampler();
   for (int32_t i = 0; i <= s.n_drafts; ++i) {
     const int64_t position = s.first_position + s.first_sampled_row() + i;
-    const TokenId token = sampler.sample(runner_.logits(draw.output + i), s.sequence->history(position), scratch);
+    const int row = draw.output + i;
+    const std::span<const TokenId> history = s.sequence->history(position);
+    const TokenId token = runner_.has_all()
+                              ? sampler.sample(runner_.logits(row), history, scratch)
+                              : sampler.sample(runner_.best(row), static_cast<int64_t>(history.size()), scratch);
     sampler.accept(token);
     draw.tokens.push_back(token);
     if (draw.sampler || (i < s.n_drafts && s.sequence->tokens()[position + 1] != token)) return;
@@ -130,11 +151,26 @@ void StepSampler::add_failure(const Sequence& s, const std::exception_ptr& failu
   }
 }
 
+void StepSampler::keep_last_row(int output) {
+  last_row_.clear();
+  const auto append = [this](auto values) {
+    const size_t n = last_row_.size();
+    last_row_.resize(n + values.size());
+    std::memcpy(last_row_.data() + n, values.data(), values.size_bytes());
+  };
+  if (runner_.has_all()) {
+    append(runner_.logits(output));
+  } else {
+    append(runner_.best(output).ids);
+    append(runner_.best(output).values);
+  }
+}
+
 uint64_t StepSampler::last_logits_hash() const {
   uint64_t hash = 0xcbf29ce484222325ull;
-  for (const float x : last_logits_) {
-    unsigned char bytes[sizeof(float)];
-    std::memcpy(bytes, &x, sizeof(bytes));
+  for (const uint32_t word : last_row_) {
+    unsigned char bytes[sizeof(word)];
+    std::memcpy(bytes, &word, sizeof(bytes));
     for (const unsigned char byte : bytes) hash = (hash ^ byte) * 0x100000001b3ull;
   }
   return hash;

@@ -32,14 +32,18 @@ class StepSampler {
   // throws. The runner outlives this.
   StepSampler(ModelRunner& runner, bool isolate_errors);
 
-  // Called for every row of logits before sampling; `position` is that of the row's token. The row from which the
-  // choices of a request start is reported for each of them. The logits are valid until the next step.
+  // Called before sampling for every row of logits of a request that reports them; `position` is that of the row's
+  // token. The row from which the choices of a request start is reported for each of them. The logits are valid until
+  // the next step.
   using LogitsCallback = std::function<void(RequestId id, int64_t position, std::span<const float> logits)>;
   void on_logits(LogitsCallback callback) { on_logits_ = std::move(callback); }
 
-  // The runner has just computed the plan.
+  // How many of the best logits of each row are enough to sample this plan; 0: all are needed.
+  int64_t n_deciding(const StepPlan& plan) const;
+  // The runner has just computed the plan, with at least as many.
   SampledStep sample(const StepPlan& plan);
-  // FNV-1a of the bits of the last row of logits: equal runs give equal hashes.
+  // FNV-1a of the bits of the last row of logits, or of the best of them where the device kept the others: equal runs
+  // give equal hashes.
   uint64_t last_logits_hash() const;
 
  private:
@@ -53,8 +57,10 @@ class StepSampler {
   };
   std::vector<std::exception_ptr> check_rows(const StepPlan& plan);
   std::vector<Draw> prepare(const StepPlan& plan, const std::vector<std::exception_ptr>& failures);
+  bool reports(const Sequence& s) const { return on_logits_ && s.request().reports_logits(); }
   void report_logits(const ScheduledSequence& s, int output) const;
   void sample_tokens(Draw& draw, SamplerScratch& scratch) const;
+  void keep_last_row(int output);
   SampledStep collect(const StepPlan& plan, std::vector<Draw>& draws, std::vector<std::exception_ptr>& failures) const;
   void add_failure(const Sequence& s, const std::exception_ptr& failure, SampledStep& step) const;
 
@@ -62,7 +68,7 @@ class StepSampler {
   const bool isolate_errors_;
   std::vector<SamplerScratch> scratch_;  // one per thread
   LogitsCallback on_logits_;
-  std::vector<float> last_logits_;
+  std::vector<uint32_t> last_row_;  // bits of what last_logits_hash() is made of
 };
 
 }  // namespace infer

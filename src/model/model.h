@@ -29,7 +29,7 @@ struct CacheTypes {
   DataType key = DataType::kF16, value = DataType::kF16;
 };
 
-// Both are marked as outputs of the graph.
+// Neither is marked as an output: the caller may want less than all logits.
 struct ModelOutputs {
   ValueId logits = kNoValue;  // [O, n_vocab], named "logits"
   ValueId hidden = kNoValue;  // [O, n_embd], the final hidden state after its norm, named "result_norm"

@@ -136,6 +136,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   request.priority = params.priority;
   request.cache_salt = params.cache_salt;
   request.reuse_prefix = params.reuse_prefix;
+  request.report_logits = params.top_logprobs.has_value();
   if (generation->prompt_scores) request.logits_from = 0;
   request.pooling = generation->pooling;
   std::vector<RequestId>& ids = ids_[generation.get()];

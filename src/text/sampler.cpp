@@ -14,6 +14,11 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+[[noreturn]] void fail_without_tokens() {
+  throw Error(ErrorCode::kInvalidArgument,
+              expected_found("sampling", "a token that can follow", "every token forbidden"));
+}
+
 }  // namespace
 
 uint64_t random_seed() {
@@ -87,17 +92,19 @@ std::span<const float> Sampler::adjust(std::span<const float> logits, std::span<
   return adjusted;
 }
 
-void Sampler::truncate(std::span<const float> logits, int64_t position, SamplerScratch& scratch) const {
+TokenId Sampler::choose(int64_t position, SamplerScratch& scratch) const {
   const SamplingParams& p = *params_;
   Candidates& c = scratch.candidates;
-  const float floor = p.top_n_sigma > 0 ? top_n_sigma_floor(logits, p.top_n_sigma) : -kInfinity;
-  select_top(logits, floor, p.top_k, c);
   keep_typical(c, p.typical_p, scratch.work);
   keep_top_p(c, p.top_p, scratch.work);
   keep_min_p(c, p.min_p);
   if (p.xtc_probability > 0 && noise_uniform(noise_bits(seed_, position, NoiseStream::kXtc, 0)) <= p.xtc_probability) {
     exclude_top_choices(c, p.xtc_threshold);
   }
+  double temperature = p.temperature;
+  if (p.dynatemp_range > 0) temperature = dynamic_temperature(c, temperature, p.dynatemp_range, p.dynatemp_exponent);
+  if (temperature <= 0) return std::min_element(c.items.begin(), c.items.end(), better)->id;
+  return gumbel_argmax(c, temperature, seed_, position).id;
 }
 
 TokenId Sampler::sample_mirostat(std::span<const float> logits, int64_t position, Candidates& c) {
@@ -120,19 +127,34 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
   const int64_t position = static_cast<int64_t>(history.size());
   const std::span<const float> adjusted = adjust(logits, history, scratch, allowed);
   const TokenId best = find_best(adjusted);
-  if (best == kNoToken) {
-    throw Error(ErrorCode::kInvalidArgument,
-                expected_found("sampling", "a token that can follow", "every token forbidden"));
-  }
+  if (best == kNoToken) fail_without_tokens();
   surprise_ = 0;
   if (p.greedy()) return sampled_ = best;
   if (p.mirostat == 2 && p.temperature > 0) return sampled_ = sample_mirostat(adjusted, position, scratch.candidates);
-  truncate(adjusted, position, scratch);
-  const Candidates& c = scratch.candidates;
-  double temperature = p.temperature;
-  if (p.dynatemp_range > 0) temperature = dynamic_temperature(c, temperature, p.dynatemp_range, p.dynatemp_exponent);
-  if (temperature <= 0) return sampled_ = std::min_element(c.items.begin(), c.items.end(), better)->id;
-  return sampled_ = gumbel_argmax(c, temperature, seed_, position).id;
+  const float floor = p.top_n_sigma > 0 ? top_n_sigma_floor(adjusted, p.top_n_sigma) : -kInfinity;
+  select_top(adjusted, floor, p.top_k, scratch.candidates);
+  return sampled_ = choose(position, scratch);
+}
+
+int64_t Sampler::n_deciding() const {
+  const SamplingParams& p = *params_;
+  if (own_.mask || !p.logit_bias.empty() || p.has_penalties() || p.has_dry()) return 0;
+  if (p.greedy()) return 1;
+  if ((p.mirostat == 2 && p.temperature > 0) || p.top_n_sigma > 0) return 0;
+  // With a top_k beyond it select_top() keeps the order of the vocabulary.
+  return p.top_k > 0 && static_cast<size_t>(p.top_k) < n_vocab_ ? p.top_k : 0;
+}
+
+TokenId Sampler::sample(const BestLogits& best, int64_t position, SamplerScratch& scratch) {
+  const auto n = static_cast<size_t>(n_deciding());
+  CHECK_INTERNAL(n > 0 && n <= best.ids.size());
+  Candidates& c = scratch.candidates;
+  c.items.clear();
+  c.best_first = true;
+  for (size_t i = 0; i < n && best.values[i] > -kInfinity; ++i) c.items.push_back({best.ids[i], best.values[i]});
+  if (c.items.empty()) fail_without_tokens();
+  surprise_ = 0;
+  return sampled_ = params_->greedy() ? c.items.front().id : choose(position, scratch);
 }
 
 void Sampler::accept(TokenId token) {

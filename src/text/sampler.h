@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/text/best_logits.h"
 #include "src/text/sampler_dry.h"
 #include "src/text/sampler_params.h"
 #include "src/text/sampler_stages.h"
@@ -37,6 +38,11 @@ class Sampler {
   // included. Depends on nothing else but the state, and calling it again gives the same token.
   // Throws Error(kInvalidArgument) on NaN or +inf logits and when no token is possible.
   TokenId sample(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch);
+
+  // How many of the best logits decide which token is sampled; 0: all of them, or the history, may have a say.
+  int64_t n_deciding() const;
+  // The token that the whole row would give. `best` has at least n_deciding() logits, REQUIRES that this is not 0.
+  TokenId sample(const BestLogits& best, int64_t position, SamplerScratch& scratch);
 
   // The token last sampled has become part of the sequence: the state follows.
   void accept(TokenId token);
@@ -69,7 +75,8 @@ class Sampler {
   std::span<const float> adjust(std::span<const float> logits, std::span<const TokenId> history,
                                 SamplerScratch& scratch, AllowedTokens allowed) const;
   void apply_penalties(std::span<float> logits, std::span<const TokenId> history, std::vector<int32_t>& counts) const;
-  void truncate(std::span<const float> logits, int64_t position, SamplerScratch& scratch) const;
+  // The stages behind the selection of the best logits.
+  TokenId choose(int64_t position, SamplerScratch& scratch) const;
   TokenId sample_mirostat(std::span<const float> logits, int64_t position, Candidates& candidates);
 
   std::shared_ptr<const SamplingParams> params_;

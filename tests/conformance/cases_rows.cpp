@@ -54,6 +54,7 @@ void add_top_k(std::vector<Entry>& list, int v, int k, int rows, const std::stri
       if (data == "ties") value = std::floor(value);
       if (data == "masked" && random.uniform() < 0.7) value = -INFINITY;
       if (data == "nan" && random.uniform() < 0.2) value = NAN;
+      if (data == "none") value = -INFINITY;
     }
     for (int r = 0; data == "masked" && r < rows; ++r) x.as<float>()[int64_t{r} * v + v / 2] = 1;
     c.leaves.push_back(std::move(x));
@@ -90,9 +91,9 @@ void add_row_cases(std::vector<Entry>& list) {
   add_select(list, 5, 4, {3}, false, true);
   add_select(list, 17, 9, {0, 2, 7, 8}, true, true);
   add_select(list, 64, 33, {0, 31, 32}, false, false);
-  for (const std::string data : {"plain", "ties", "masked", "large", "nan"}) {
+  for (const std::string data : {"plain", "ties", "masked", "large", "nan", "none"}) {
     add_top_k(list, 77, 5, 2, data, true);
-    for (const int v : {1, 15, 16, 17, 300, 32003}) {
+    for (const int v : {1, 15, 16, 17, 300, 4097, 32003}) {
       for (const int k : {1, 2, 40}) {
         if (k <= v) add_top_k(list, v, k, 3, data, false);
       }

@@ -238,7 +238,9 @@ void IslandStream::copy(std::span<const CopyRange> ranges) {
     std::byte* target = (to ? to->memory().host() : r.to->host()) + r.to_offset;
     const std::byte* source = from->memory().host() + r.from_offset;
     queue_->push([target, source, bytes = r.bytes] { std::memcpy(target, source, bytes); });
-    state_->n_values_to_staging += !to;
+    if (to) continue;
+    ++state_->n_values_to_staging;
+    state_->bytes_to_staging += static_cast<int64_t>(r.bytes);
   }
   ++(staging ? state_->n_copies_to_staging : peers ? state_->n_copies_from_peers : state_->n_copies_within);
 }

@@ -30,7 +30,7 @@ struct IslandState {
   int64_t n_waits = 0;  // of the host, for work that was not done yet
   int64_t n_uploads = 0, n_downloads = 0;
   int64_t n_copies_to_staging = 0, n_copies_within = 0, n_copies_from_peers = 0;  // calls of copy()
-  int64_t n_values_to_staging = 0;                                                // ranges of the former
+  int64_t n_values_to_staging = 0, bytes_to_staging = 0;                          // ranges of the former
 };
 
 // `inner` computes; it is a host device.

@@ -28,9 +28,7 @@ ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head) {
 }
 
 ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits) {
-  graph.mark_output(graph.name(hidden, "result_norm"));
-  graph.mark_output(graph.name(logits, "logits"));
-  return {.logits = logits, .hidden = hidden};
+  return {.logits = graph.name(logits, "logits"), .hidden = graph.name(hidden, "result_norm")};
 }
 
 }  // namespace infer

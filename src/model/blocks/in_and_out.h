@@ -17,7 +17,7 @@ ValueId embed(Graph& graph, const Weight& embedding);
 
 // hidden [n_outputs, n_embd], the state after the last norm -> [n_logits, n_vocab].
 ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head);
-// Names both values and marks them as outputs.
+// Names both values.
 ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits);
 
 }  // namespace infer

@@ -71,6 +71,8 @@ class Machine {
     }
     Graph graph(1, 1);
     const ModelOutputs outputs = model.build(graph, kCache);
+    graph.mark_output(outputs.hidden);
+    graph.mark_output(outputs.logits);
     Plan plan(std::move(graph), options(model));
     Outcome outcome;
     for (const Plan::Step& s : plan.steps()) {

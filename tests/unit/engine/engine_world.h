@@ -66,7 +66,9 @@ inline std::map<RequestId, Answer> run_all(Engine& engine, std::vector<std::pair
   for (int step = 0; started < requests.size() || !engine.idle(); ++step) {
     REQUIRE(step < 10000);
     while (started < requests.size() && requests[started].first <= step) {
-      REQUIRE(engine.submit(requests[started++].second));
+      Request& request = requests[started++].second;
+      request.report_logits = true;
+      REQUIRE(engine.submit(request));
     }
     for (const Progress& p : engine.step()) {
       answers[p.id].tokens.insert(answers[p.id].tokens.end(), p.tokens.begin(), p.tokens.end());

@@ -66,6 +66,7 @@ std::vector<float> logits_of(Engine& engine) {
     request.ignore_eog = true;
     request.sampling.temperature = 0;
     if (id == 2) request.choices = {3};
+    request.report_logits = true;
     REQUIRE(engine.submit(std::move(request)));
   }
   while (!engine.idle()) engine.step();

@@ -53,6 +53,8 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     for (int i = 0; i < n; ++i) n_outputs += setup.is_output(position + i);
     Graph graph(bucket_size(n), bucket_size(n_outputs));
     const ModelOutputs outputs = model.build(graph, setup.cache);
+    graph.mark_output(outputs.hidden);
+    graph.mark_output(outputs.logits);
     PlanOptions options;
     options.devices = setup.devices;
     options.layer_device = setup.layer_device;

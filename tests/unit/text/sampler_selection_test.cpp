@@ -1,0 +1,119 @@
+// Sampling from the best logits of a row alone: the token of the whole row, or a sampler that says it needs the row.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "ggml-like/error.h"
+#include "src/text/sampler.h"
+
+using namespace infer;
+
+namespace {
+
+constexpr size_t kVocab = 300;
+
+class AllTokens final : public TokenMask {
+ public:
+  AllowedTokens allowed() override { return {}; }
+  void accept(TokenId) override {}
+  void rollback(int64_t) override {}
+  std::unique_ptr<TokenMask> clone() const override { return std::make_unique<AllTokens>(*this); }
+};
+
+struct Selected {
+  std::vector<int32_t> ids;
+  std::vector<float> values;
+  BestLogits best() const { return {ids, values, 0}; }
+};
+
+Selected select(const std::vector<float>& logits, size_t k) {
+  Selected s;
+  s.ids.resize(logits.size());
+  std::iota(s.ids.begin(), s.ids.end(), 0);
+  std::stable_sort(s.ids.begin(), s.ids.end(), [&](int32_t a, int32_t b) { return logits[a] > logits[b]; });
+  s.ids.resize(k);
+  for (const int32_t id : s.ids) s.values.push_back(logits[static_cast<size_t>(id)]);
+  return s;
+}
+
+SamplingParams with(float temperature, int32_t top_k) {
+  SamplingParams p;
+  p.seed = 9, p.temperature = temperature, p.top_k = top_k;
+  return p;
+}
+
+int64_t n_deciding(const SamplingParams& p) { return Sampler(p, kVocab).n_deciding(); }
+
+}  // namespace
+
+TEST_CASE("the best logits alone give the token of the whole row") {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal(0, 2);
+  SamplingParams typical = with(1, 30), dynamic = with(0.5f, 64), wide = with(5, 40);
+  typical.typical_p = 0.6f, typical.xtc_probability = 0.5f;
+  dynamic.dynatemp_range = 0.5f, dynamic.top_p = 1, dynamic.min_p = 0;
+  wide.top_p = 0.99f, wide.min_p = 0;
+  for (const SamplingParams& p : {with(0, 40), with(0.8f, 40), with(0.8f, 1), with(9, 299), typical, dynamic, wide}) {
+    Sampler sampler(p, kVocab);
+    SamplerScratch scratch;
+    const int64_t n = sampler.n_deciding();
+    REQUIRE(n == (p.greedy() ? 1 : p.top_k));
+    for (int trial = 0; trial < 200; ++trial) {
+      std::vector<float> logits(kVocab);
+      for (float& x : logits) {
+        x = normal(random);
+        if (trial % 3 == 1) x = std::round(x);  // ties, also at the n-th place
+        if (trial % 3 == 2 && static_cast<int>(random() % 200) < trial) x = -INFINITY;  // fewer than n are left
+      }
+      logits[static_cast<size_t>(trial)] = 1;
+      const std::vector<TokenId> history(static_cast<size_t>(trial), 0);
+      const TokenId whole = sampler.sample(logits, history, scratch);
+      // More than are needed change nothing.
+      for (const size_t k : {static_cast<size_t>(n), std::min(static_cast<size_t>(n) + 7, kVocab)}) {
+        CHECK(sampler.sample(select(logits, k).best(), trial, scratch) == whole);
+      }
+    }
+  }
+}
+
+TEST_CASE("a sampler says when other logits or the history have a say") {
+  CHECK(n_deciding(with(1, 0)) == 0);
+  CHECK(n_deciding(with(1, -1)) == 0);
+  CHECK(n_deciding(with(1, kVocab)) == 0);
+  for (const float temperature : {0.0f, 1.0f}) {
+    const SamplingParams plain = with(temperature, 10);
+    CHECK(n_deciding(plain) == (temperature > 0 ? 10 : 1));
+    SamplingParams p = plain;
+    p.repeat_penalty = 1.1f;
+    CHECK(n_deciding(p) == 0);
+    p.repeat_last_n = 0;
+    CHECK(n_deciding(p) == n_deciding(plain));
+    p = plain, p.frequency_penalty = 0.1f;
+    CHECK(n_deciding(p) == 0);
+    p = plain, p.presence_penalty = 0.1f;
+    CHECK(n_deciding(p) == 0);
+    p = plain, p.logit_bias = {{3, 1.0f}};
+    CHECK(n_deciding(p) == 0);
+    p = plain, p.dry_multiplier = 1;
+    CHECK(n_deciding(p) == 0);
+    p.dry_penalty_last_n = 0;
+    CHECK(n_deciding(p) == n_deciding(plain));
+    p = plain, p.mirostat = 2;
+    CHECK(n_deciding(p) == (temperature > 0 ? 0 : 1));
+    p = plain, p.top_n_sigma = 1;
+    CHECK(n_deciding(p) == (temperature > 0 ? 0 : 1));
+    CHECK(Sampler(plain, kVocab, nullptr, std::make_unique<AllTokens>()).n_deciding() == 0);
+  }
+}
+
+TEST_CASE("best logits that are all -infinity leave no token") {
+  SamplerScratch scratch;
+  for (const float temperature : {0.0f, 1.0f}) {
+    Sampler sampler(with(temperature, 4), kVocab);
+    const Selected none = select(std::vector<float>(kVocab, -INFINITY), 4);
+    CHECK_THROWS_AS(sampler.sample(none.best(), 0, scratch), Error);
+  }
+}
