@@ -61,6 +61,7 @@ std::function<int()> define_run(CLI::App& app) {
   app.add_flag("-q,--quiet", o->quiet, "No line of timings at the end");
   add_answer_flags(app, o->answer);
   add_sampling_flags(app, o->sampling);
+  add_speculation_flags(app, o->speculation);
   return [o] { return run(*o); };
 }
 

@@ -17,16 +17,6 @@
 namespace infer {
 namespace {
 
-DataType cache_type(const std::string& flag, const std::string& name) {
-  constexpr DataType kTypes[] = {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0};
-  const TypeTraits* type = find_type(name);
-  if (!type || std::find(std::begin(kTypes), std::end(kTypes), type->type) == std::end(kTypes)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat(flag, ": ", printable(name, 40), " is not a cache type. Choose f32, f16, bf16, q8_0 or q4_0."));
-  }
-  return type->type;
-}
-
 // The seed of SamplingParams: absent for -1, which asks for a random one.
 std::optional<uint64_t> parse_seed(const std::string& text) {
   if (text == "-1") return std::nullopt;
@@ -63,19 +53,6 @@ std::vector<int> parse_cpu_range(const std::string& text) {
 
 void print_note(const std::string& line) { std::fprintf(stderr, "note: %s\n", line.c_str()); }
 
-// A number of layers, or "all", or "auto" where that is allowed.
-int parse_layers(const char* flag, const std::string& text, int all, bool allows_auto) {
-  if (text == "all") return all;
-  if (allows_auto && (text == "auto" || text == "-1")) return kAutoLayers;
-  int n = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, n);
-  if (error == std::errc() && at == end && n >= 0) return n;
-  throw Error(ErrorCode::kInvalidArgument,
-              concat(flag, ": ", printable(text, 40), " is not valid. Give a whole number from 0",
-                     allows_auto ? ", auto" : "", " or all."));
-}
-
 void check_shares(const std::vector<double>& shares, size_t n_devices) {
   if (shares.empty()) return;
   double sum = 0;
@@ -102,6 +79,28 @@ TensorRule parse_tensor_rule(const std::string& text) {
 }
 
 }  // namespace
+
+DataType cache_type(const std::string& flag, const std::string& name) {
+  constexpr DataType kTypes[] = {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0};
+  const TypeTraits* type = find_type(name);
+  if (!type || std::find(std::begin(kTypes), std::end(kTypes), type->type) == std::end(kTypes)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat(flag, ": ", printable(name, 40), " is not a cache type. Choose f32, f16, bf16, q8_0 or q4_0."));
+  }
+  return type->type;
+}
+
+int parse_layers(const char* flag, const std::string& text, int all, bool allows_auto) {
+  if (text == "all") return all;
+  if (allows_auto && (text == "auto" || text == "-1")) return kAutoLayers;
+  int n = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, n);
+  if (error == std::errc() && at == end && n >= 0) return n;
+  throw Error(ErrorCode::kInvalidArgument,
+              concat(flag, ": ", printable(text, 40), " is not valid. Give a whole number from 0",
+                     allows_auto ? ", auto" : "", " or all."));
+}
 
 EngineOptions ModelFlags::engine_options() const {
   EngineOptions options;

@@ -36,6 +36,11 @@ struct ModelFlags {
   EngineOptions engine_options() const;  // throws Error(kInvalidArgument)
   GgufOpenOptions open_options() const { return {.use_mmap = !no_mmap}; }
 };
+// Values of flags. Throw Error(kInvalidArgument) in a sentence that names the flag.
+DataType cache_type(const std::string& flag, const std::string& name);
+// A number of layers, or "all", or "auto" (kAutoLayers) where that is allowed.
+int parse_layers(const char* flag, const std::string& text, int all, bool allows_auto);
+
 void add_model_file_flag(CLI::App& app, std::string& model);
 // `required`: -m must be given.
 void add_model_flags(CLI::App& app, ModelFlags& flags, bool required = true);

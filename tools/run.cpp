@@ -137,7 +137,9 @@ int run(const RunOptions& options) {
   if (prompt.empty() && chat_template && !stdin_is_terminal()) {
     throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
   }
-  Engine engine(std::move(model), options.model.engine_options());
+  EngineOptions engine_options = options.model.engine_options();
+  engine_options.speculation = options.speculation.options();
+  Engine engine(std::move(model), engine_options);
   if (!options.quiet) note_long_context(engine);
   if (!chat_template) return run_completion(options, engine, prompt);
 
@@ -160,15 +162,18 @@ int run(const RunOptions& options) {
 
 void print_timings(Engine& engine, bool bandwidth) {
   const EngineStats& s = engine.stats();
-  const double decode = rate(s.decode_steps, s.decode_seconds);
-  const double achieved = decode * static_cast<double>(bytes_per_token(engine.runner().placed()));
-  const double limit = bandwidth && decode > 0 ? read_bandwidth(engine.runner().placed()) : 0;
+  const double steps = rate(s.decode_steps, s.decode_seconds);  // each reads the weights once
+  const double achieved = steps * static_cast<double>(bytes_per_token(engine.runner().placed()));
+  const double limit = bandwidth && steps > 0 ? read_bandwidth(engine.runner().placed()) : 0;
   std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s | generated %lld tokens, %.1f tokens/s",
                static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
-               static_cast<long long>(s.generated_tokens), decode);
+               static_cast<long long>(s.generated_tokens), rate(s.decode_tokens, s.decode_seconds));
   if (limit > 0) {
     // No share: weights that stay in the caches are read faster than memory gives them.
     std::fprintf(stderr, ", weights read at %.2f GB/s (memory gives %.1f GB/s)", achieved / 1e9, limit / 1e9);
+  }
+  if (const std::string drafts = speculation_summary(engine); !drafts.empty()) {
+    std::fprintf(stderr, " | %s", drafts.c_str());
   }
   std::fprintf(stderr, " | logits %016llx\n", static_cast<unsigned long long>(engine.last_logits_hash()));
   print_profile(engine);

@@ -7,6 +7,7 @@
 #include "src/engine/engine.h"
 #include "src/text/sampler_params.h"
 #include "tools/flags.h"
+#include "tools/speculation_flags.h"
 
 namespace infer {
 
@@ -14,6 +15,7 @@ struct RunOptions {
   ModelFlags model;
   SamplingParams sampling;
   AnswerFlags answer;
+  SpeculationFlags speculation;
   std::string prompt;               // -p
   std::string prompt_file;          // -f
   std::string system;               // --system-prompt

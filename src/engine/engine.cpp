@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "ggml-like/error.h"
+#include "src/engine/draft/load_draft.h"
+#include "src/engine/run_step.h"
 
 namespace infer {
 namespace {
@@ -20,7 +22,17 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
       pacer_(options.max_itl_ms / 1000),
       isolate_errors_(options.isolate_errors),
       note_(options.note) {
-  RunnerOptions runner = runner_options(model, options, options.note);
+  EngineOptions placed = options;
+  placed.opened = open_devices(options);
+  RunnerOptions draft;
+  if (options.speculation.draft) {
+    check_draft(*model, *options.speculation.draft);
+    draft = draft_runner_options(placed);
+    const std::vector<DeviceUse> uses = plan_memory_use(options.speculation.draft, draft);
+    placed.reserved.resize(uses.size());
+    for (size_t d = 0; d < uses.size(); ++d) placed.reserved[d] += uses[d].needed();
+  }
+  RunnerOptions runner = runner_options(model, placed, options.note);
   SchedulerConfig config;
   config.token_budget = options.step_tokens;
   config.max_sequences = options.max_sequences;
@@ -38,7 +50,12 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
   for (size_t g = 0; g < groups.size(); ++g) groups[g].n_blocks = runner.n_blocks[g];
   scheduler_ = std::make_unique<Scheduler>(config, groups);
   inputs_ = std::make_unique<StepInputs>(runner.capacity);
-  sampler_ = std::make_unique<StepSampler>(*runner_, isolate_errors_);
+  sampler_ = std::make_unique<StepSampler>(*runner_, config.n_vocab, isolate_errors_);
+  if (options.speculation.any()) {
+    speculator_ = std::make_unique<Speculator>(options.speculation,
+                                               options.speculation.draft ? load_draft(placed, draft, config) : nullptr,
+                                               runner.capacity.logits, options.note);
+  }
 }
 
 void Engine::note_fallbacks() {
@@ -66,13 +83,22 @@ void Engine::cancel(RequestId id, FinishReason reason) {
   scheduler_->finish(id, reason);
   times_.erase(id);
   pooler_.forget(id);
-  if (scheduler_->find(id)) scheduler_->take(id);
+  take(id);
+}
+
+// Forgets a finished sequence, if it is there.
+void Engine::take(RequestId id) {
+  const Sequence* s = scheduler_->find(id);
+  if (!s) return;
+  if (speculator_) speculator_->end(*s);
+  scheduler_->take(id);
 }
 
 void Engine::reset() {
   scheduler_->reset();
   times_.clear();
   pooler_.clear();
+  if (speculator_) speculator_->reset();
 }
 
 bool Engine::idle() const { return scheduler_->idle(); }
@@ -86,36 +112,17 @@ std::vector<Progress> Engine::step() {
 }
 
 StepPlan Engine::schedule() {
+  step_start_ = now();
+  if (speculator_) speculator_->propose(*scheduler_);
   const auto running = scheduler_->running();
   const auto n_decodes = std::count_if(running.begin(), running.end(), [](auto s) { return s->remaining() == 1; });
   return scheduler_->schedule(pacer_.prompt_budget(static_cast<int>(n_decodes)));
 }
 
 void Engine::run(const StepPlan& plan) {
-  step_start_ = now();
-  for (const BlockCopy& copy : plan.copies) runner_->copy_block(copy.group, copy.from, copy.to);
-  fill_inputs(plan);
-  runner_->run(*inputs_, sampler_->n_deciding(plan));
+  run_start_ = now();
+  run_step(*runner_, *inputs_, plan, sampler_->n_deciding(plan));
   note_fallbacks();
-}
-
-// Outputs: first the rows with logits, then those to be pooled, both in the order of the plan.
-void Engine::fill_inputs(const StepPlan& plan) {
-  inputs_->clear();
-  const size_t groups = static_cast<size_t>(inputs_->capacity().groups);
-  std::vector<std::span<const int32_t>> tables(groups);
-  std::vector<int> pooled_rows;
-  for (const ScheduledSequence& s : plan.sequences) {
-    for (size_t g = 0; g < groups; ++g) tables[g] = s.sequence->cache().table(g);
-    const int index = inputs_->add_sequence(tables, static_cast<int>(s.first_position + s.n_tokens));
-    for (int32_t i = 0; i < s.n_tokens; ++i) {
-      const int64_t position = s.first_position + i;
-      const int row = inputs_->add_token(index, s.sequence->tokens()[position], static_cast<int32_t>(position),
-                                         i >= s.first_output);
-      if (Pooler::pools(*s.sequence, position)) pooled_rows.push_back(row);
-    }
-  }
-  for (const int row : pooled_rows) inputs_->add_hidden_output(row);
 }
 
 SampledStep Engine::sample(const StepPlan& plan) {
@@ -135,6 +142,7 @@ std::vector<Progress> Engine::commit(const StepPlan& plan, SampledStep& sampled)
   }
   for (const SampledStep::Failure& failure : sampled.failures) scheduler_->finish(failure.id, FinishReason::kError);
   scheduler_->commit(plan, sampled.tokens, sampled.choices);
+  if (speculator_) speculator_->learn(plan, sampled, now() - run_start_);
 
   std::vector<Progress> progress;
   for (size_t i = 0; i < plan.sequences.size(); ++i) {
@@ -157,7 +165,7 @@ std::vector<Progress> Engine::commit(const StepPlan& plan, SampledStep& sampled)
   for (const Progress& p : progress) {
     if (p.finished == FinishReason::kNone) continue;
     times_.erase(p.id);
-    if (scheduler_->find(p.id)) scheduler_->take(p.id);
+    take(p.id);
   }
   record(plan, prompt_tokens, progress);
   return progress;
@@ -194,12 +202,15 @@ void Engine::record(const StepPlan& plan, int64_t prompt_tokens, const std::vect
                 plan.n_tokens - static_cast<int>(prompt_tokens), seconds};
   pacer_.record(last_step_);
   stats_.prompt_tokens += prompt_tokens;
-  for (const Progress& p : progress) stats_.generated_tokens += static_cast<int64_t>(p.tokens.size());
+  int64_t generated = 0;
+  for (const Progress& p : progress) generated += static_cast<int64_t>(p.tokens.size());
+  stats_.generated_tokens += generated;
   if (prompt_tokens > 0) {
     ++stats_.prompt_steps;
     stats_.prompt_seconds += seconds;
   } else {
     ++stats_.decode_steps;
+    stats_.decode_tokens += generated;
     stats_.decode_seconds += seconds;
   }
 }

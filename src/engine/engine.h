@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/engine/chunk_pacer.h"
+#include "src/engine/draft/speculator.h"
 #include "src/engine/engine_options.h"
 #include "src/engine/load_runner.h"
 #include "src/engine/pooling.h"
@@ -33,8 +34,9 @@ struct Progress {
 
 // Time and work since construction.
 struct EngineStats {
-  int64_t prompt_tokens = 0, prompt_steps = 0;     // steps that computed any prompt token
-  int64_t generated_tokens = 0, decode_steps = 0;  // steps that only generated
+  int64_t prompt_tokens = 0, prompt_steps = 0;  // steps that computed any prompt token
+  int64_t generated_tokens = 0;                 // in all
+  int64_t decode_tokens = 0, decode_steps = 0;  // of these, in steps that only generated; those steps
   double prompt_seconds = 0, decode_seconds = 0;
 };
 
@@ -73,6 +75,7 @@ class Engine {
   ModelRunner& runner() { return *runner_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const Scheduler& scheduler() const { return *scheduler_; }
+  const Speculator* speculator() const { return speculator_.get(); }  // null without speculation
   const EngineStats& stats() const { return stats_; }
   Profile* profile() { return profile_.get(); }  // null unless asked for
   const StepRecord& last_step() const { return last_step_; }
@@ -86,7 +89,7 @@ class Engine {
   SampledStep sample(const StepPlan& plan);
   std::vector<Progress> commit(const StepPlan& plan, SampledStep& sampled);
 
-  void fill_inputs(const StepPlan& plan);
+  void take(RequestId id);
   Progress describe(const Sequence& s, int64_t known_before, const SampledStep& sampled);
   void record(const StepPlan& plan, int64_t prompt_tokens, const std::vector<Progress>& progress);
   void note_fallbacks();
@@ -98,14 +101,15 @@ class Engine {
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<StepInputs> inputs_;
   std::unique_ptr<StepSampler> sampler_;
+  std::unique_ptr<Speculator> speculator_;  // null: no drafts but those of propose()
   Pooler pooler_;
   EngineStats stats_;
   StepRecord last_step_;
   ChunkPacer pacer_;
   const bool isolate_errors_;
   const std::function<void(const std::string& line)> note_;
-  size_t n_noted_ = 0;     // fallbacks
-  double step_start_ = 0;  // seconds of a steady clock, as below
+  size_t n_noted_ = 0;                     // fallbacks
+  double step_start_ = 0, run_start_ = 0;  // seconds of a steady clock, as below; after the drafts were made
   struct Times {
     double submitted, started;  // started: 0 before the first step
   };

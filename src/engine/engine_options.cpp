@@ -10,6 +10,8 @@
 namespace infer {
 namespace {
 
+constexpr int64_t kMostDrafts = 64;  // of a step: more never pay, and their logits take memory
+
 // The line that `note` gets when auto found room for only some of the layers.
 std::string partial_text(const Fit& fit, int n_layer, const DeviceSet& set) {
   std::string names;
@@ -22,7 +24,12 @@ std::string partial_text(const Fit& fit, int n_layer, const DeviceSet& set) {
 StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
   const int64_t context = choose_context(model, options.context);
   const int64_t tokens = std::min<int64_t>(options.step_tokens, context * options.max_sequences);
-  const int64_t decode_rows = int64_t{std::max(options.max_sequences, 1)} * (1 + options.draft_rows);
+  const int64_t sequences = std::max(options.max_sequences, 1);
+  int64_t drafts = sequences * options.draft_rows;
+  if (options.speculation.any()) {
+    drafts = std::max(drafts, std::min(sequences * options.speculation.drafts_of_step(), kMostDrafts));
+  }
+  const int64_t decode_rows = sequences + drafts;
   const uint64_t rows = options.logits_bytes / (sizeof(float) * static_cast<uint64_t>(model.n_vocab()));
   const int64_t logits = std::max(decode_rows, static_cast<int64_t>(std::min<uint64_t>(rows, INT32_MAX)));
   StepCapacity capacity;
@@ -86,7 +93,7 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.strict_offload = options.strict_offload;
   runner.key_type = options.key_type;
   runner.value_type = options.value_type;
-  const bool drafts = options.draft_rows > 0;
+  const bool drafts = options.draft_rows > 0 || options.speculation.any();
   runner.n_blocks = cache_blocks(model->cache_groups(),
                                  {context, options.max_sequences, options.step_tokens, options.cache_tokens, drafts});
   runner.observers = options.observers;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/engine/draft/speculation_options.h"
 #include "src/engine/memory_use.h"
 #include "src/engine/placed_model.h"
 
@@ -25,11 +26,12 @@ struct EngineOptions {
   std::vector<int> processors;
   bool deterministic = false, blas = false;
   int64_t blas_min_rows = 0;
-  int64_t context = 0;             // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
-  int max_sequences = 1;           // computed side by side
-  int max_waiting = 1024;          // requests in the queue
-  int64_t cache_tokens = 0;        // of all sequences together; 0: a whole context for each
-  int step_tokens = 512;           // token budget of a step
+  int64_t context = 0;       // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
+  int max_sequences = 1;     // computed side by side
+  int max_waiting = 1024;    // requests in the queue
+  int64_t cache_tokens = 0;  // of all sequences together; 0: a whole context for each
+  int step_tokens = 512;     // token budget of a step
+  SpeculationOptions speculation;
   int draft_rows = 0;              // drafts of each sequence that a step has room to verify, when all sequences decode
   std::vector<uint64_t> reserved;  // bytes that kAutoLayers leaves to others, per device of the set; missing ones are 0
   std::optional<DataType> key_type, value_type;  // of the KV cache; unset: that of the first device with layers

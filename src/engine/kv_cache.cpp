@@ -158,6 +158,15 @@ int64_t KvCache::rollback(Sequence& s, int64_t n) {
   return n;
 }
 
+int64_t KvCache::truncate(Sequence& s, int64_t n) {
+  SequenceCache& cache = s.cache();
+  cache.keys_.resize(std::min(cache.keys_.size(), static_cast<size_t>(n / kBlockTokens)));
+  const int64_t valid = cache.tables_.empty() ? 0 : rollback(s, std::min(n, s.computed()));
+  for (size_t g = 0; g < cache.tables_.size(); ++g) policies_[g]->cut(cache.tables_[g], valid);
+  cache.n_publishable_ = std::min(cache.n_publishable_, valid / kBlockTokens);
+  return valid;
+}
+
 void KvCache::publish(Sequence& s) {
   const int64_t n_full = s.computed() / kBlockTokens;
   if (n_full <= s.cache().n_publishable_ || !s.request().reuse_prefix) return;

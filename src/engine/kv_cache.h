@@ -75,6 +75,9 @@ class KvCache {
   // After a step, in this order. rollback, after a step with drafts: only the first n tokens are valid. Returns how
   // many really are: fewer when a group cannot go back to exactly n (see kState), 0 when nothing is left.
   int64_t rollback(Sequence& s, int64_t n);
+  // For a sequence whose tokens from the n-th on are replaced by others, running or not: they may even be published.
+  // Returns how many computed tokens are left, as rollback() does.
+  int64_t truncate(Sequence& s, int64_t n);
   // Lets others find what is full and computed, if the request allows.
   void publish(Sequence& s);
   // Releases blocks that no later step of the sequence reads.

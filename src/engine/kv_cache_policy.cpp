@@ -118,6 +118,12 @@ class FullPolicy final : public PagedPolicy {
     return true;
   }
   int64_t rollback(GroupTable&, int64_t n) override { return n; }
+  void cut(GroupTable& t, int64_t n) override {
+    n_growing_ -= grows(t);
+    drop_after(t, n);
+    t.n_published = std::min(t.n_published, n / kBlockTokens);
+    n_growing_ += grows(t);
+  }
   void trim(GroupTable& t, const CacheLengths& l) override {
     n_growing_ -= grows(t);
     drop_after(t, l.known);
@@ -208,6 +214,10 @@ class WindowPolicy final : public PagedPolicy {
     return true;
   }
   int64_t rollback(GroupTable& t, int64_t n) override { return t.begin <= first_seen(n) ? n : 0; }
+  void cut(GroupTable& t, int64_t n) override {
+    drop_after(t, n);
+    t.n_published = std::min(t.n_published, n / kBlockTokens);
+  }
   void trim(GroupTable& t, const CacheLengths& l) override {
     drop_after(t, l.known);
     slide(t, l.computed);

@@ -28,6 +28,11 @@ Sequence* Scheduler::find(RequestId id) {
   return found == sequences_.end() ? nullptr : found->second.get();
 }
 
+const Sequence* Scheduler::find(RequestId id) const {
+  const auto found = sequences_.find(id);
+  return found == sequences_.end() ? nullptr : found->second.get();
+}
+
 StepPlan Scheduler::schedule(int32_t prompt_budget) {
   CHECK_INTERNAL(!in_flight_ && prompt_budget >= 1);
   StepPlan plan;
@@ -54,7 +59,7 @@ void Scheduler::schedule_decodes(StepPlan& plan) {
   // In rank, so that a victim, the last in rank, is never one that is already scheduled.
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& s = *running_[i];
-    if (s.remaining() != 1) continue;
+    if (s.remaining() != 1 || s.held_) continue;
     bool allocated = allocate(s, 1);
     while (!allocated && running_.back() != &s) {
       preempt(*running_.back());

@@ -119,6 +119,12 @@ class Scheduler {
   // Throws Error(kInvalidArgument) when the id is taken.
   void fork(RequestId parent, RequestId child, Sampler sampler, int64_t n_shared, TokenId next);
 
+  // Makes `tokens` (at least the prompt) the known tokens of a sequence that has not finished. What it has computed of
+  // the tokens that stay the same remains. Not between schedule() and commit().
+  void revise(RequestId id, std::span<const TokenId> tokens);
+  // A sequence that is held takes part in no step until it is released. Its blocks may go to others meanwhile.
+  void hold(RequestId id, bool held);
+
   // Ends a sequence (cancelled, stop string found, error); does nothing for a finished or unknown one. Choices that
   // have not sampled a token yet end with their request, or alone when `id` is that of a choice. Between schedule() and
   // commit() the sequence's table is gone, but no block is reused before the next schedule().
@@ -136,6 +142,8 @@ class Scheduler {
   std::unique_ptr<Sequence> take(RequestId id);
 
   Sequence* find(RequestId id);  // nullptr when unknown
+  const Sequence* find(RequestId id) const;
+  int64_t max_known() const;  // tokens that one sequence may have, by context and by blocks
   bool idle() const { return running_.empty() && waiting_.empty(); }
   std::span<Sequence* const> running() const { return running_; }  // in rank
   std::span<Sequence* const> waiting() const { return waiting_; }  // in rank
@@ -174,7 +182,6 @@ class Scheduler {
                 size_t n_running);
   bool is_token(TokenId token) const { return token >= 0 && static_cast<size_t>(token) < config_.n_vocab; }
   void check_request(const Request& request) const;
-  int64_t max_known() const;  // tokens that one sequence may have, by context and by blocks
 
   const SchedulerConfig config_;
   KvCache cache_;

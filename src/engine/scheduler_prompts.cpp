@@ -26,11 +26,11 @@ bool Scheduler::may_run(const Sequence& s) const {
 std::vector<Sequence*> Scheduler::prompts() const {
   std::vector<Sequence*> result;
   for (Sequence* s : running_) {
-    if (s->remaining() > 1) result.push_back(s);
+    if (s->remaining() > 1 && !s->held_) result.push_back(s);
   }
   if (running_.size() == static_cast<size_t>(config_.max_sequences)) return result;
   for (Sequence* s : waiting_) {
-    if (may_run(*s)) result.push_back(s);
+    if (may_run(*s) && !s->held_) result.push_back(s);
   }
   return result;
 }
@@ -66,9 +66,11 @@ void Scheduler::schedule_prompts(StepPlan& plan) {
     }
     const int64_t n = chunk_size(*s, plan, step_limit_ - kept);
     if (n <= 0) continue;
-    const bool allocated = allocate(*s, n);
-    CHECK_INTERNAL(allocated);  // only decodes can find too few blocks
-    add_chunk(*s, n, plan);
+    if (allocate(*s, n)) {
+      add_chunk(*s, n, plan);
+    } else {
+      preempt(*s);  // revise() has made it longer than when it was admitted
+    }
   }
 }
 

@@ -86,6 +86,7 @@ class Sequence {
   int64_t max_known_ = 0;
   int64_t n_cached_prompt_ = -1;
   int32_t n_preemptions_ = 0;
+  bool held_ = false;
   SequenceCache cache_;
 };
 

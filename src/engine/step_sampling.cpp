@@ -8,8 +8,11 @@
 
 namespace infer {
 
-StepSampler::StepSampler(ModelRunner& runner, bool isolate_errors)
-    : runner_(runner), isolate_errors_(isolate_errors), scratch_(static_cast<size_t>(runner.n_threads())) {}
+StepSampler::StepSampler(ModelRunner& runner, size_t n_vocab, bool isolate_errors)
+    : runner_(runner),
+      n_vocab_(n_vocab),
+      isolate_errors_(isolate_errors),
+      scratch_(static_cast<size_t>(runner.n_threads())) {}
 
 SampledStep StepSampler::sample(const StepPlan& plan) {
   std::vector<std::exception_ptr> failures = check_rows(plan);
@@ -51,7 +54,7 @@ std::vector<std::exception_ptr> StepSampler::check_rows(const StepPlan& plan) {
     try {
       const int output = static_cast<int>(row);
       if (runner_.has_all()) {
-        check_numbers(runner_.logits(output));
+        check_numbers(logits(output));
       } else {
         const float log_sum_exp = runner_.best(output).log_sum_exp;
         check_numbers({&log_sum_exp, 1});
@@ -91,9 +94,9 @@ void StepSampler::report_logits(const ScheduledSequence& s, int output) const {
   if (!reports(*s.sequence)) return;
   for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
     const int64_t position = s.first_position + row;
-    on_logits_(s.sequence->id(), position, runner_.logits(output));
+    on_logits_(s.sequence->id(), position, logits(output));
     if (!s.samples || row != s.first_sampled_row()) continue;
-    for (const RequestId choice : s.sequence->request().choices) on_logits_(choice, position, runner_.logits(output));
+    for (const RequestId choice : s.sequence->request().choices) on_logits_(choice, position, logits(output));
   }
 }
 
@@ -107,7 +110,7 @@ void StepSampler::sample_tokens(Draw& draw, SamplerScratch& scratch) const {
     const int row = draw.output + i;
     const std::span<const TokenId> history = s.sequence->history(position);
     const TokenId token = runner_.has_all()
-                              ? sampler.sample(runner_.logits(row), history, scratch)
+                              ? sampler.sample(logits(row), history, scratch)
                               : sampler.sample(runner_.best(row), static_cast<int64_t>(history.size()), scratch);
     sampler.accept(token);
     draw.tokens.push_back(token);
@@ -159,7 +162,7 @@ void StepSampler::keep_last_row(int output) {
     std::memcpy(last_row_.data() + n, values.data(), values.size_bytes());
   };
   if (runner_.has_all()) {
-    append(runner_.logits(output));
+    append(logits(output));
   } else {
     append(runner_.best(output).ids);
     append(runner_.best(output).values);

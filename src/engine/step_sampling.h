@@ -29,8 +29,8 @@ struct SampledStep {
 class StepSampler {
  public:
   // With isolate_errors, a sequence that nothing can be sampled for is a failure of the step; otherwise sample()
-  // throws. The runner outlives this.
-  StepSampler(ModelRunner& runner, bool isolate_errors);
+  // throws. Only the first n_vocab logits of each row count. The runner outlives this.
+  StepSampler(ModelRunner& runner, size_t n_vocab, bool isolate_errors);
 
   // Called before sampling for every row of logits of a request that reports them; `position` is that of the row's
   // token. The row from which the choices of a request start is reported for each of them. The logits are valid until
@@ -60,11 +60,13 @@ class StepSampler {
   bool reports(const Sequence& s) const { return on_logits_ && s.request().reports_logits(); }
   void report_logits(const ScheduledSequence& s, int output) const;
   void sample_tokens(Draw& draw, SamplerScratch& scratch) const;
+  std::span<const float> logits(int output) const { return runner_.logits(output).first(n_vocab_); }
   void keep_last_row(int output);
   SampledStep collect(const StepPlan& plan, std::vector<Draw>& draws, std::vector<std::exception_ptr>& failures) const;
   void add_failure(const Sequence& s, const std::exception_ptr& failure, SampledStep& step) const;
 
   ModelRunner& runner_;
+  const size_t n_vocab_;
   const bool isolate_errors_;
   std::vector<SamplerScratch> scratch_;  // one per thread
   LogitsCallback on_logits_;

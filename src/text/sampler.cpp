@@ -55,6 +55,12 @@ Sampler Sampler::for_choice(uint32_t index) const {
   return other;
 }
 
+Sampler Sampler::with_vocabulary(size_t n_vocab) const {
+  Sampler other = *this;
+  other.n_vocab_ = n_vocab;
+  return other;
+}
+
 void Sampler::apply_penalties(std::span<float> logits, std::span<const TokenId> history,
                               std::vector<int32_t>& counts) const {
   const SamplingParams& p = *params_;
@@ -84,7 +90,9 @@ std::span<const float> Sampler::adjust(std::span<const float> logits, std::span<
       if (!(allowed[i / 64] >> (i % 64) & 1)) adjusted[i] = -kInfinity;
     }
   }
-  for (const auto& [token, bias] : p.logit_bias) adjusted[token] += bias;
+  for (const auto& [token, bias] : p.logit_bias) {
+    if (static_cast<size_t>(token) < n_vocab_) adjusted[token] += bias;
+  }
   if (p.has_penalties()) apply_penalties(adjusted, history, scratch.counts);
   for (const DryPenalty& dry : dry_penalties(p, *breakers_, history)) {
     if (static_cast<size_t>(dry.token) < n_vocab_) adjusted[dry.token] -= dry.penalty;

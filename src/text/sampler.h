@@ -54,6 +54,10 @@ class Sampler {
   // that seed. REQUIRES that nothing has been accepted yet.
   Sampler for_choice(uint32_t index) const;
 
+  // A copy for rows of n_vocab logits: those of a draft, whose vocabulary is the same but for what is unused at its
+  // end.
+  Sampler with_vocabulary(size_t n_vocab) const;
+
   const SamplingParams& params() const { return *params_; }
   uint64_t seed() const { return seed_; }
   double mirostat_mu() const { return mu_; }  // in bits

@@ -77,10 +77,10 @@ def several_letters_are_one_option(command):
 
 @test
 def options_of_several_letters_are_listed_and_work():
-    expect({"-ngl", "-ctk", "-ctv", "-st", "-sys", "-sysf", "-tb", "-Cr", "-dev", "-ts", "-ncmoe"} <= options_of("run"),
-           "--help lists them as they are typed", options_of("run"))
+    expect({"-ngl", "-ctk", "-ctv", "-st", "-sys", "-sysf", "-tb", "-Cr", "-dev", "-ts", "-ncmoe", "-md", "-ngld",
+            "-ctkd", "-ctvd"} <= options_of("run"), "--help lists them as they are typed", options_of("run"))
     expect("-md" in options_of("plan"), "--help of plan lists -md")
-    expect_unknown("-md", run("run", "-m", SPM, "-md", SPM))
+    expect_unknown("-md", run("tokenize", "-m", SPM, "-md", SPM))
     short = succeeded(run("-m", SPM, "-p", "once", "-n", 3, "--temp", 0, "-ngl", 0, "-ctk=f32", "-ctv", "f32"))
     long = succeeded(run("-m", SPM, "-p", "once", "-n", 3, "--temp", 0, "--n-gpu-layers", 0, "--cache-type-k=f32",
                          "--cache-type-v", "f32"))

@@ -181,7 +181,7 @@ void ChatSession::generate(Generation& g, const Listener& listener) {
   }
   const EngineStats& after = engine_.stats();
   g.turn.computed_tokens += after.prompt_tokens - before.prompt_tokens;
-  g.turn.decode_steps += after.decode_steps - before.decode_steps;
+  g.turn.decode_tokens += after.decode_tokens - before.decode_tokens;
   g.turn.prompt_seconds += after.prompt_seconds - before.prompt_seconds;
   g.turn.decode_seconds += after.decode_seconds - before.decode_seconds;
 }

@@ -44,7 +44,7 @@ struct Turn {
   int64_t prompt_tokens = 0;  // the whole conversation
   int64_t cached_tokens = 0;  // of these, not computed again
   int64_t generated_tokens = 0;
-  int64_t decode_steps = 0;     // that computed nothing but the last token generated
+  int64_t decode_tokens = 0;    // generated in steps that computed no prompt
   int64_t computed_tokens = 0;  // of prompts; more than prompt - cached after turns were dropped within the answer
   int dropped_turns = 0;        // forgotten because the context was full
   double prompt_seconds = 0, decode_seconds = 0;

@@ -246,7 +246,7 @@ void stats(Shell& shell, const std::string&) {
     all.cached_tokens += turn.cached_tokens;
     all.computed_tokens += turn.computed_tokens;
     all.generated_tokens += turn.generated_tokens;
-    all.decode_steps += turn.decode_steps;
+    all.decode_tokens += turn.decode_tokens;
     all.prompt_seconds += turn.prompt_seconds;
     all.decode_seconds += turn.decode_seconds;
   }
@@ -334,7 +334,7 @@ void apply_answer_flags(const AnswerFlags& flags, ChatSettings& settings) {
 std::string turn_summary(const Turn& turn) {
   return concat("prompt ", turn.prompt_tokens, " tokens, ", turn.cached_tokens, " from the cache, ",
                 turn.computed_tokens, " computed, ", rate(turn.computed_tokens, turn.prompt_seconds), " | generated ",
-                turn.generated_tokens, " tokens, ", rate(turn.decode_steps, turn.decode_seconds));
+                turn.generated_tokens, " tokens, ", rate(turn.decode_tokens, turn.decode_seconds));
 }
 
 }  // namespace infer

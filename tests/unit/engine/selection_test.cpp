@@ -78,8 +78,16 @@ const std::vector<Chain>& chains() {
       {"top_k 65", [](auto& p) { p.top_k = 65, p.temperature = 9; }, 0},
       {"no top_k", [](auto& p) { p.top_k = 0; }, 0},
       {"top_k of the vocabulary", [](auto& p) { p.top_k = 1000000; }, 0},
-      {"bias", [](auto& p) { p.logit_bias = {{7, 30.0f}}; }, 0},
-      {"greedy with a bias", [](auto& p) { p.temperature = 0, p.logit_bias = {{7, 30.0f}}; }, 0},
+      {"bias",
+       [](auto& p) {
+         p.logit_bias = {{7, 30.0f}};
+       },
+       0},
+      {"greedy with a bias",
+       [](auto& p) {
+         p.temperature = 0, p.logit_bias = {{7, 30.0f}};
+       },
+       0},
       {"repeat penalty", [](auto& p) { p.repeat_penalty = 1.3f; }, 0},
       {"greedy with a presence penalty", [](auto& p) { p.temperature = 0, p.presence_penalty = 9; }, 0},
       {"DRY", [](auto& p) { p.dry_multiplier = 4; }, 0},

@@ -65,7 +65,7 @@ TEST_CASE("the best logits alone give the token of the whole row") {
       std::vector<float> logits(kVocab);
       for (float& x : logits) {
         x = normal(random);
-        if (trial % 3 == 1) x = std::round(x);  // ties, also at the n-th place
+        if (trial % 3 == 1) x = std::round(x);                                          // ties, also at the n-th place
         if (trial % 3 == 2 && static_cast<int>(random() % 200) < trial) x = -INFINITY;  // fewer than n are left
       }
       logits[static_cast<size_t>(trial)] = 1;

@@ -1,0 +1,61 @@
+// A smaller model that guesses what the target will write. Every target sequence that wants drafts has one here of the
+// same tokens, with a cache, a scheduler and steps of its own: they are batched, share prefixes, are preempted and
+// computed again like the target's. What the target rejects is cut off before the next drafts.
+// Drafts are sampled with the target's own sampler and noise, so that the two agree as often as they can.
+// One thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/engine/model_runner.h"
+#include "src/engine/scheduler.h"
+#include "src/engine/step_sampling.h"
+
+namespace infer {
+
+class DraftModel {
+ public:
+  // The groups of a draft's layers: windows are larger by what a rejected draft goes back.
+  static std::vector<CacheGroup> cache_groups(const Model& model);
+
+  // `groups` are those of cache_groups(), with the runner's blocks; the runner was made for `capacity`. `config` is
+  // that of the target's scheduler but for max_context, the draft's own. A draft's row of logits may be longer or
+  // shorter than the target's by unused tokens.
+  DraftModel(std::unique_ptr<ModelRunner> runner, const SchedulerConfig& config, std::vector<CacheGroup> groups,
+             const StepCapacity& capacity);
+
+  struct Wish {
+    const Sequence* sequence = nullptr;  // of the target, all of whose known tokens but the last are computed
+    int depth = 0;                       // drafts at most, from 1
+  };
+  // Called after each step of the draft: the rows it computed, prompts included, and the sequences it drafted for.
+  using StepCallback = std::function<void(int rows, int drafts)>;
+  // The drafts for each wish; fewer or none where the draft is not yet as far as the target, or its cache is full.
+  // A token that the draft itself finds less probable than `least_probability` is not among them, nor what follows it.
+  std::vector<std::vector<TokenId>> draft(std::span<const Wish> wishes, double least_probability,
+                                          const StepCallback& after_step);
+  // How many tokens the draft would have to compute before it could draft for the sequence.
+  int64_t lag(const Sequence& target) const;
+
+  // The target's sequence has ended.
+  void end(RequestId id);
+  void reset() { scheduler_.reset(); }
+
+  ModelRunner& runner() { return *runner_; }
+  const Scheduler& scheduler() const { return scheduler_; }
+
+ private:
+  // Brings the draft's sequence to the target's tokens; null when the draft's context cannot hold them.
+  Sequence* follow(const Wish& wish, bool reports);
+
+  std::unique_ptr<ModelRunner> runner_;
+  const size_t n_vocab_;  // tokens that both models have
+  Scheduler scheduler_;
+  StepInputs inputs_;
+  StepSampler sampler_;
+};
+
+}  // namespace infer

@@ -1,0 +1,82 @@
+#include "src/engine/draft/load_draft.h"
+
+#include <algorithm>
+
+#include "ggml-like/bytes_text.h"
+#include "ggml-like/error.h"
+#include "ggml-like/printable.h"
+#include "src/engine/kv_cache_size.h"
+#include "src/engine/load_runner.h"
+
+namespace infer {
+namespace {
+
+bool unused(const Vocabulary::Token& token) { return token.type == TokenType::kUnused; }
+
+EngineOptions draft_engine_options(const EngineOptions& options) {
+  EngineOptions draft = options;
+  draft.speculation = {};
+  draft.placement = {};
+  draft.placement.n_gpu_layers = options.speculation.draft_gpu_layers;
+  // A draft is small, and runs before every step: no second device is worth the way to it.
+  draft.placement.tensor_split.assign(options.opened->of_layers.size(), 0);
+  draft.placement.tensor_split.front() = 1;
+  draft.key_type = options.speculation.key_type;
+  draft.value_type = options.speculation.value_type;
+  const int trained = options.speculation.draft->context_length();
+  if (trained > 0 && draft.context > trained) draft.context = trained;
+  draft.draft_rows = 0;
+  draft.all_logits = draft.embeddings = draft.profile = false;
+  draft.logits_bytes = 0;
+  draft.observers.clear();
+  draft.product_observer = nullptr;
+  return draft;
+}
+
+}  // namespace
+
+void check_draft(const Model& target, const Model& draft) {
+  const auto &ours = target.vocabulary().tokens, &theirs = draft.vocabulary().tokens;
+  const auto fail = [](const std::string& text) {
+    throw Error(ErrorCode::kInvalidArgument, text + " Choose a draft with the same vocabulary.");
+  };
+  const size_t common = std::min(ours.size(), theirs.size());
+  for (size_t i = 0; i < common; ++i) {
+    if (ours[i].text == theirs[i].text || (unused(ours[i]) && unused(theirs[i]))) continue;
+    fail(concat("The draft model has another vocabulary: token ", grouped(i), " is ", printable(theirs[i].text, 40),
+                " there and ", printable(ours[i].text, 40), " in the model."));
+  }
+  for (const auto* longer : {&ours, &theirs}) {
+    if (std::all_of(longer->begin() + static_cast<std::ptrdiff_t>(common), longer->end(), unused)) continue;
+    fail(concat("The draft model has a vocabulary of ", grouped(theirs.size()), " tokens, the model one of ",
+                grouped(ours.size()), "."));
+  }
+  if (draft.weight_bytes() < target.weight_bytes()) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              concat("The draft model (", bytes_text(draft.weight_bytes()), ") is not smaller than the model (",
+                     bytes_text(target.weight_bytes()), "), so it would only slow it down. Choose a smaller draft."));
+}
+
+RunnerOptions draft_runner_options(const EngineOptions& options) {
+  const std::shared_ptr<Model>& model = options.speculation.draft;
+  const EngineOptions draft = draft_engine_options(options);
+  RunnerOptions runner = runner_options(model, draft, nullptr);
+  runner.n_blocks = cache_blocks(
+      DraftModel::cache_groups(*model),
+      {choose_context(*model, draft.context), draft.max_sequences, draft.step_tokens, draft.cache_tokens, true});
+  return runner;
+}
+
+std::unique_ptr<DraftModel> load_draft(const EngineOptions& options, const RunnerOptions& runner,
+                                       const SchedulerConfig& config) {
+  const std::shared_ptr<Model>& model = options.speculation.draft;
+  SchedulerConfig draft = config;
+  draft.max_context = choose_context(*model, draft_engine_options(options).context);
+  draft.max_outputs = runner.capacity.logits;
+  std::vector<CacheGroup> groups = DraftModel::cache_groups(*model);
+  for (size_t g = 0; g < groups.size(); ++g) groups[g].n_blocks = runner.n_blocks[g];
+  return std::make_unique<DraftModel>(load_runner(model, runner, options.note), draft, std::move(groups),
+                                      runner.capacity);
+}
+
+}  // namespace infer

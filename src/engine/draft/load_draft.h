@@ -1,0 +1,23 @@
+// A draft model beside its target: whether the two go together, what it takes of the devices, and loading it.
+#pragma once
+
+#include <memory>
+
+#include "src/engine/draft/draft_model.h"
+#include "src/engine/engine_options.h"
+
+namespace infer {
+
+// Throws Error(kInvalidArgument) where the draft's vocabulary is another (but for unused tokens) or it is no smaller
+// than its target; the message is a sentence.
+void check_draft(const Model& target, const Model& draft);
+
+// What the runner of options.speculation.draft gets, all of it on the first device and the CPU. Throws as
+// runner_options() does.
+RunnerOptions draft_runner_options(const EngineOptions& options);
+
+// Loads options.speculation.draft for a target whose scheduler has `config`. Throws as load_runner() does.
+std::unique_ptr<DraftModel> load_draft(const EngineOptions& options, const RunnerOptions& runner,
+                                       const SchedulerConfig& config);
+
+}  // namespace infer

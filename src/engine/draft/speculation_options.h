@@ -1,0 +1,28 @@
+// What a user may ask of speculative decoding. Plain data.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "ggml-like/data_type.h"
+#include "src/engine/placement.h"
+
+namespace infer {
+
+class Model;
+
+struct SpeculationOptions {
+  bool lookup = false;                           // drafts are what followed the same tokens before
+  std::shared_ptr<Model> draft;                  // a model that drafts, where nothing is looked up; null: none
+  int draft_gpu_layers = kAutoLayers;            // of the draft, on the first device
+  std::optional<DataType> key_type, value_type;  // of the draft's KV cache; unset: that of the device
+  int most = 8;                                  // drafts of a sequence in a step
+  int least = 0;                                 // fewer drafts of the draft model are not verified
+  double least_probability = 0;                  // below it the draft model makes no further draft
+  int fixed = 0;                                 // > 0: always so many where there are any, whether they pay or not
+
+  bool any() const { return lookup || draft; }
+  int drafts_of_step() const { return fixed > 0 ? fixed : most; }
+};
+
+}  // namespace infer

@@ -1,0 +1,165 @@
+#include "src/engine/draft/speculator.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include "ggml-like/error.h"
+
+namespace infer {
+namespace {
+
+constexpr int64_t kIndexedTokens = 1 << 17;
+// Before any draft was verified: of matches of 2, 4, 8, 16 and 32 tokens and more.
+constexpr double kFirstRates[] = {0.4, 0.5, 0.7, 0.8, 0.9};
+constexpr double kFirstRate = 0.6;         // of a new sequence's looked-up drafts
+constexpr double kFirstDraftedRate = 0.7;  // of the draft model's
+constexpr int64_t kAnswer = 256;           // tokens that an answer without a limit is taken to have
+constexpr int64_t kCaughtUp = 64;          // tokens that the draft model computes without ado
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+Speculator::Speculator(const SpeculationOptions& options, std::unique_ptr<DraftModel> draft, int most_rows,
+                       std::function<void(const std::string& line)> note)
+    : options_(options),
+      draft_(std::move(draft)),
+      note_(std::move(note)),
+      most_rows_(most_rows),
+      texts_(kIndexedTokens),
+      drafted_(kFirstDraftedRate) {
+  for (const double rate : kFirstRates) by_length_.emplace_back(rate);
+}
+
+AcceptanceRate& Speculator::rate_of_length(int match_length) {
+  const int log = std::bit_width(static_cast<unsigned>(match_length)) - 1;
+  return by_length_[static_cast<size_t>(std::clamp(log - 1, 0, static_cast<int>(by_length_.size()) - 1))];
+}
+
+Speculator::Followed& Speculator::follow(const Sequence& s) {
+  const auto found = followed_.find(s.id());
+  if (found != followed_.end()) return found->second;
+  const LookupIndex::TextId text = texts_.open(s.request().cache_salt, s.request().reuse_prefix);
+  const Followed first{text, 0, AcceptanceRate(kFirstRate), AcceptanceRate(drafted_.rate()), 0};
+  return followed_.emplace(s.id(), first).first->second;
+}
+
+void Speculator::index(Followed& followed, const Sequence& s) {
+  if (!options_.lookup) return;
+  texts_.append(followed.text, s.known_tokens().subspan(static_cast<size_t>(followed.n_indexed)));
+  followed.n_indexed = s.known();
+}
+
+bool Speculator::may_draft(const Sequence& s, const Followed& followed, int n_sequences) const {
+  if (!draft_) return false;
+  const int64_t lag = draft_->lag(s);
+  if (lag <= kCaughtUp || options_.fixed > 0) return true;
+  const int64_t limit = s.request().max_new_tokens < 0 ? kAnswer : s.max_known() - s.known();
+  return depth_.pays_to_begin(n_sequences, lag, limit, followed.drafted.rate());
+}
+
+void Speculator::propose(Scheduler& scheduler) {
+  draft_seconds_ = 0;
+  // A row beside the chunk of a prompt costs what a token of the prompt costs: drafts would only delay both.
+  const bool full = std::ssize(scheduler.running()) == scheduler.config().max_sequences;
+  bool only_decodes = full || scheduler.waiting().empty();
+  std::vector<Candidate> candidates;
+  const int n_sequences = static_cast<int>(scheduler.running().size());
+  for (const Sequence* s : scheduler.running()) {
+    Followed& followed = follow(*s);
+    index(followed, *s);
+    only_decodes = only_decodes && s->remaining() == 1;
+    if (s->remaining() != 1 || !s->wants_tokens()) continue;
+    LookupIndex::Match match;
+    if (options_.lookup) match = texts_.find(followed.text, options_.drafts_of_step());
+    if (match.length > 0 || may_draft(*s, followed, n_sequences)) {
+      candidates.push_back({s, &followed, std::move(match)});
+    }
+  }
+  if (!only_decodes && options_.fixed == 0) return;
+  std::vector<int> depths(candidates.size(), options_.fixed);
+  if (options_.fixed == 0) {
+    std::vector<DraftDepth::Candidate> choices;
+    for (const Candidate& c : candidates) {
+      const int length = c.match.length;
+      const double looked_up = length > 0 ? (c.followed->looked_up.rate() + rate_of_length(length).rate()) / 2 : 0;
+      choices.push_back(length > 0 ? DraftDepth::Candidate{looked_up, static_cast<int>(c.match.tokens.size())}
+                                   : DraftDepth::Candidate{c.followed->drafted.rate(), options_.most, true});
+    }
+    depths = depth_.choose(n_sequences, choices, most_rows_);
+  }
+  std::vector<DraftModel::Wish> wishes;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Candidate& c = candidates[i];
+    c.followed->match_length = c.match.length;
+    if (depths[i] == 0) continue;
+    if (c.match.length == 0) {
+      wishes.push_back({c.sequence, depths[i]});
+      continue;
+    }
+    const size_t n = std::min(static_cast<size_t>(depths[i]), c.match.tokens.size());
+    scheduler.propose(c.sequence->id(), std::span(c.match.tokens).first(n));
+  }
+  if (wishes.empty()) return;
+  const std::vector<std::vector<TokenId>> drafts = ask_model(wishes);
+  for (size_t i = 0; i < drafts.size(); ++i) {
+    if (std::ssize(drafts[i]) >= options_.least) scheduler.propose(wishes[i].sequence->id(), drafts[i]);
+  }
+}
+
+std::vector<std::vector<TokenId>> Speculator::ask_model(std::span<const DraftModel::Wish> wishes) {
+  double last = now();
+  const auto after_step = [&](int rows, int drafts) {
+    const double seconds = now() - std::exchange(last, now());
+    // The first draft of a sequence computes up to two tokens: the target's own beside the last draft.
+    if (rows <= 2 * drafts) {
+      if (depth_.record_draft(drafts, rows, seconds)) draft_seconds_ += seconds;
+    } else {
+      depth_.record_draft_prompt(rows, seconds);
+    }
+  };
+  try {
+    return draft_->draft(wishes, options_.least_probability, after_step);
+  } catch (const Error& error) {
+    if (note_) note_(concat("[draft] No more drafts: ", error.what()));
+    draft_.reset();
+    return {};
+  }
+}
+
+void Speculator::learn(const StepPlan& plan, const SampledStep& sampled, double seconds) {
+  int rows = 0, tokens = 0;
+  bool only_decodes = true;
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const ScheduledSequence& s = plan.sequences[i];
+    const int n = static_cast<int>(sampled.tokens[i].size());
+    rows += s.n_tokens;
+    tokens += n;
+    only_decodes = only_decodes && s.n_tokens == 1 + s.n_drafts && s.samples && n > 0;
+    const auto found = followed_.find(s.sequence->id());
+    if (s.n_drafts == 0 || n == 0 || found == followed_.end()) continue;
+    Followed& followed = found->second;
+    const bool looked_up = followed.match_length > 0;
+    (looked_up ? followed.looked_up : followed.drafted).record(n - 1, s.n_drafts);
+    (looked_up ? rate_of_length(followed.match_length) : drafted_).record(n - 1, s.n_drafts);
+  }
+  if (only_decodes) depth_.record(static_cast<int>(plan.sequences.size()), rows, tokens, seconds, draft_seconds_);
+}
+
+void Speculator::end(const Sequence& s) {
+  if (draft_) draft_->end(s.id());
+  const auto found = followed_.find(s.id());
+  if (found == followed_.end()) return;
+  index(found->second, s);
+  texts_.close(found->second.text);
+  followed_.erase(found);
+}
+
+void Speculator::reset() {
+  if (draft_) draft_->reset();
+  texts_ = LookupIndex(kIndexedTokens);
+  followed_.clear();
+}
+
+}  // namespace infer

@@ -1,0 +1,71 @@
+// Proposes drafts for the sequences of a step, by prompt look-up or else by a draft model, as many as pay, and learns
+// from what became of them. Sits between the engine and its scheduler: propose(), then the step, then learn(). One
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/engine/draft/draft_depth.h"
+#include "src/engine/draft/draft_model.h"
+#include "src/engine/draft/lookup_index.h"
+#include "src/engine/draft/speculation_options.h"
+#include "src/engine/scheduler.h"
+#include "src/engine/step_sampling.h"
+
+namespace infer {
+
+class Speculator {
+ public:
+  // `draft` may be null. `most_rows`: of all sequences in a step, drafts included. `note` gets a line when the draft
+  // model fails, after which it is not asked again; may be null.
+  Speculator(const SpeculationOptions& options, std::unique_ptr<DraftModel> draft, int most_rows,
+             std::function<void(const std::string& line)> note);
+
+  // Before Scheduler::schedule(): gives the scheduler the drafts to verify.
+  void propose(Scheduler& scheduler);
+  // After Scheduler::commit(); `seconds`: of the whole step.
+  void learn(const StepPlan& plan, const SampledStep& sampled, double seconds);
+  // The sequence has ended, or will never be seen again. What it wrote may still help others.
+  void end(const Sequence& s);
+  void reset();
+
+  const DraftModel* draft() const { return draft_.get(); }
+
+ private:
+  struct Followed {
+    LookupIndex::TextId text = 0;
+    int64_t n_indexed = 0;  // of its known tokens
+    AcceptanceRate looked_up, drafted;
+    int match_length = 0;  // of the drafts proposed last; 0: they are the draft model's
+  };
+  // A sequence that may get drafts in this step.
+  struct Candidate {
+    const Sequence* sequence;
+    Followed* followed;
+    LookupIndex::Match match;
+  };
+  Followed& follow(const Sequence& s);
+  void index(Followed& followed, const Sequence& s);
+  AcceptanceRate& rate_of_length(int match_length);
+  // Whether the draft model is, or is worth being brought, as far as the sequence.
+  bool may_draft(const Sequence& s, const Followed& followed, int n_sequences) const;
+  std::vector<std::vector<TokenId>> ask_model(std::span<const DraftModel::Wish> wishes);
+
+  const SpeculationOptions options_;
+  std::unique_ptr<DraftModel> draft_;
+  const std::function<void(const std::string& line)> note_;
+  const int most_rows_;
+  LookupIndex texts_;
+  DraftDepth depth_;
+  std::vector<AcceptanceRate> by_length_;
+  AcceptanceRate drafted_;    // of all sequences
+  double draft_seconds_ = 0;  // spent on this step's drafts, prompts apart
+  std::unordered_map<RequestId, Followed> followed_;
+};
+
+}  // namespace infer
