@@ -1,7 +1,8 @@
-// support.txt says which operations and types every backend has. A line that is lost is a regression, a line that is
-// gained has to be written down: the file is the truth that users and `infer devices --ops` can be checked against.
+// support.txt lists the operations and types that each backend supports. Losing one is a regression; gaining one has to
+// be recorded in the file.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <fstream>
 #include <map>
 #include <string>
@@ -14,101 +15,128 @@ using namespace infer::test;
 
 namespace {
 
-// A graph with one node of `op` whose weights, or cache, have the type.
-Graph graph_of(Op op, DataType type, std::vector<Weight>& weights) {
-  Graph g(2, 2);
-  weights.reserve(8);
-  const auto leaf = [&](const Shape& shape, RowKind rows, DataType t = DataType::kF32) -> const Weight& {
+// A graph with one node, whose weight or cache has the given type.
+struct OneNode {
+  explicit OneNode(DataType t) : type(t) { weights.reserve(8); }
+
+  const Weight& leaf(const Shape& shape, RowKind rows, DataType t) {
     weights.push_back({"leaf", make_desc(t, shape, rows)});
     return weights.back();
-  };
-  const auto x = [&](const Shape& shape) { return g.weight(leaf(shape, RowKind::kTokens)); };
-  const CacheDesc cache{0, 0, 2, 256, 256, type, type};
-  switch (op) {
-    case Op::kEmbed:
-      g.embed(leaf({4, 256}, RowKind::kFixed, type));
-      break;
-    case Op::kSelectRows:
-      g.select_rows(x({2, 256}));
-      break;
-    case Op::kMatMul: {
-      const ValueId in = x({2, 256});
-      g.matmul(in, leaf({4, 256}, RowKind::kFixed, type));
-      break;
-    }
-    case Op::kMatMulExperts: {
-      const ValueId in = x({2, 256}), ids = g.weight(leaf({2, 1}, RowKind::kTokens, DataType::kI32));
-      g.matmul_experts(in, leaf({3, 4, 256}, RowKind::kFixed, type), ids);
-      break;
-    }
-    case Op::kRmsNorm:
-      g.rms_norm(x({2, 256}), nullptr, 1e-5f);
-      break;
-    case Op::kLayerNorm:
-      g.layer_norm(x({2, 256}), nullptr, nullptr, 1e-5f);
-      break;
-    case Op::kAdd:
-      g.add(x({2, 256}), x({2, 256}));
-      break;
-    case Op::kMul:
-      g.mul(x({2, 256}), x({2, 256}));
-      break;
-    case Op::kScale:
-      g.scale(x({2, 256}), 2);
-      break;
-    case Op::kUnary:
-      g.unary(x({2, 256}), UnaryKind::kSilu);
-      break;
-    case Op::kGatedActivation:
-      g.gated_activation(x({2, 256}), x({2, 256}), UnaryKind::kSilu);
-      break;
-    case Op::kRopeTable:
-      g.rope_table({.n_dims = 64});
-      break;
-    case Op::kRope:
-      g.rope(x({2, 4, 64}), x({2, 32, 2}), false);
-      break;
-    case Op::kKvStore:
-      g.kv_store(x({2, 2, 256}), x({2, 2, 256}), cache);
-      break;
-    case Op::kPagedAttention:
-      g.paged_attention(x({2, 4, 256}), cache, {});
-      break;
-    case Op::kMoeRoute:
-      g.moe_route(x({2, 8}), {.n_used = 2});
-      break;
-    case Op::kMoeCombine:
-      g.moe_combine(x({2, 2, 256}), x({2, 2}));
-      break;
-    case Op::kTopK:
-      g.top_k(g.weight(leaf({2, 256}, RowKind::kOutputs)), 2);
-      break;
   }
-  return g;
-}
+  const Weight& weight(const Shape& shape) { return leaf(shape, RowKind::kFixed, type); }
+  ValueId x(const Shape& shape, RowKind rows = RowKind::kTokens, DataType t = DataType::kF32) {
+    return g.weight(leaf(shape, rows, t));
+  }
+  CacheDesc cache() const { return {0, 0, 2, 256, 256, type, type}; }
 
-bool supports(const Device& device, Op op, DataType type) {
-  std::vector<Weight> weights;
+  DataType type;
+  std::vector<Weight> weights;  // the graph keeps their addresses
+  Graph g{2, 2};
+};
+
+struct Example {
+  Op op;
+  void (*build)(OneNode& n);
+};
+constexpr std::array kExamples = {
+    Example{Op::kEmbed,
+            [](OneNode& n) {
+              n.g.embed(n.weight({4, 256}));
+            }},
+    Example{Op::kSelectRows,
+            [](OneNode& n) {
+              n.g.select_rows(n.x({2, 256}));
+            }},
+    Example{Op::kMatMul,
+            [](OneNode& n) {
+              n.g.matmul(n.x({2, 256}), n.weight({4, 256}));
+            }},
+    Example{Op::kMatMulExperts,
+            [](OneNode& n) {
+              const ValueId ids = n.x({2, 1}, RowKind::kTokens, DataType::kI32);
+              n.g.matmul_experts(n.x({2, 256}), n.weight({3, 4, 256}), ids);
+            }},
+    Example{Op::kRmsNorm,
+            [](OneNode& n) {
+              n.g.rms_norm(n.x({2, 256}), nullptr, 1e-5f);
+            }},
+    Example{Op::kLayerNorm,
+            [](OneNode& n) {
+              n.g.layer_norm(n.x({2, 256}), nullptr, nullptr, 1e-5f);
+            }},
+    Example{Op::kAdd,
+            [](OneNode& n) {
+              n.g.add(n.x({2, 256}), n.x({2, 256}));
+            }},
+    Example{Op::kMul,
+            [](OneNode& n) {
+              n.g.mul(n.x({2, 256}), n.x({2, 256}));
+            }},
+    Example{Op::kScale,
+            [](OneNode& n) {
+              n.g.scale(n.x({2, 256}), 2);
+            }},
+    Example{Op::kUnary,
+            [](OneNode& n) {
+              n.g.unary(n.x({2, 256}), UnaryKind::kSilu);
+            }},
+    Example{Op::kGatedActivation,
+            [](OneNode& n) {
+              n.g.gated_activation(n.x({2, 256}), n.x({2, 256}), UnaryKind::kSilu);
+            }},
+    Example{Op::kRopeTable, [](OneNode& n) { n.g.rope_table({.n_dims = 64}); }},
+    Example{Op::kRope,
+            [](OneNode& n) {
+              n.g.rope(n.x({2, 4, 64}), n.x({2, 32, 2}), false);
+            }},
+    Example{Op::kKvStore,
+            [](OneNode& n) {
+              n.g.kv_store(n.x({2, 2, 256}), n.x({2, 2, 256}), n.cache());
+            }},
+    Example{Op::kPagedAttention,
+            [](OneNode& n) {
+              n.g.paged_attention(n.x({2, 4, 256}), n.cache(), {});
+            }},
+    Example{Op::kMoeRoute,
+            [](OneNode& n) {
+              n.g.moe_route(n.x({2, 8}), {.n_used = 2});
+            }},
+    Example{Op::kMoeCombine,
+            [](OneNode& n) {
+              n.g.moe_combine(n.x({2, 2, 256}), n.x({2, 2}));
+            }},
+    Example{Op::kTopK,
+            [](OneNode& n) {
+              n.g.top_k(n.x({2, 256}, RowKind::kOutputs), 2);
+            }},
+};
+
+bool supports(const Device& device, const Example& example, DataType type) {
+  OneNode made(type);
   try {
-    const Graph g = graph_of(op, type, weights);
+    example.build(made);
+    const Graph& g = made.g;
     const Node& node = g.nodes().at(0);
     std::vector<const TensorDesc*> inputs, outputs;
     for (const ValueId id : node.inputs) inputs.push_back(id == kNoValue ? nullptr : &g.value(id).desc);
     for (const ValueId id : node.outputs) outputs.push_back(&g.value(id).desc);
-    return device.supports({op, &node.params, inputs, outputs, op_info(op).has_cache ? &node.cache : nullptr});
+    return device.supports(
+        {node.op, &node.params, inputs, outputs, op_info(node.op).has_cache ? &node.cache : nullptr});
   } catch (const Error&) {
     return false;  // the builder refuses the type
   }
 }
 
-// "matmul: F32 F16 ...", one line per operation, for the types of its weight or cache where it has one.
+// One line per operation with the types of its weight or cache, such as "matmul: F32 F16 ...". An operation without
+// either is tried with F32 only.
 std::string support_of(const Device& device) {
   std::string text;
-  for (const OpInfo& info : all_ops()) {
+  for (const Example& example : kExamples) {
+    const OpInfo& info = op_info(example.op);
     std::string types;
     for (const TypeTraits& t : all_types()) {
       if (!info.has_weight && !info.has_cache && t.type != DataType::kF32) continue;
-      if (supports(device, info.op, t.type)) types += concat(" ", t.name);
+      if (supports(device, example, t.type)) types += concat(" ", t.name);
     }
     if (!types.empty()) text += concat(info.name, ":", types, "\n");
   }
@@ -117,7 +145,17 @@ std::string support_of(const Device& device) {
 
 }  // namespace
 
-TEST_CASE("every backend supports what support.txt says, and nothing else") {
+TEST_CASE("there is an example of every operation") {
+  REQUIRE(kExamples.size() == all_ops().size());
+  for (size_t i = 0; i < kExamples.size(); ++i) {
+    CHECK(kExamples[i].op == all_ops()[i].op);
+    OneNode made(DataType::kF32);
+    kExamples[i].build(made);
+    CHECK(made.g.nodes().at(0).op == kExamples[i].op);
+  }
+}
+
+TEST_CASE("every backend supports exactly what support.txt lists") {
   std::map<std::string, std::string> expected;
   std::ifstream file(std::string(INFER_SOURCE_DIR) + "/tests/conformance/support.txt");
   REQUIRE(file.good());
@@ -128,7 +166,7 @@ TEST_CASE("every backend supports what support.txt says, and nothing else") {
     else expected[section] += line + "\n";
   }
   for (const TestDevice& t : test_devices()) {
-    // "[cpu]", "[ref]"; numbers behind the names of accelerators are left out
+    // "[cpu]", "[ref]", "[vulkan]": without the level and without the number of an accelerator
     std::string kind = t.name.substr(0, t.name.find(':'));
     kind = concat("[", kind.substr(0, kind.find_first_of("0123456789")), "]");
     const std::string found = support_of(*t.device);
