@@ -164,73 +164,71 @@ TEST_CASE("make_writable_withdraws_the_content") {
   CHECK(pool.stats().free == 1);
 }
 
-TEST_CASE("random_driver_against_a_naive_pool") {
-  std::mt19937 random(1);
-  const int n = 12;
-  BlockPool pool(n);
+namespace {
+
+// Does the same to a pool and a naive pool, and compares.
+struct RandomDriver {
+  static constexpr int n = 12;
+  std::mt19937 random{1};
+  BlockPool pool{n};
   NaivePool naive{std::vector<NaivePool::Block>(n), 0};
-  auto pick = [&](auto accept) {  // a random block that qualifies, or -1
+  int allocations_failed = 0, duplicates = 0;
+
+  // A random block that qualifies, or -1.
+  template <typename Accept>
+  int pick(Accept accept) {
     std::vector<int> all;
     for (int i = 0; i < n; ++i) {
       if (accept(naive.blocks[i])) all.push_back(i);
     }
     return all.empty() ? -1 : all[random() % all.size()];
-  };
-  int allocations_failed = 0, duplicates = 0;
-  for (int step = 0; step < 100000; ++step) {
-    switch (random() % 8) {
-      case 0:
-      case 1:
-      case 2: {
-        const int n_free = naive.count(&NaivePool::free), oldest = naive.oldest_cached();
-        const auto block = pool.allocate();
-        REQUIRE(block.has_value() == (n_free > 0 || oldest >= 0));
-        if (!block) {
-          ++allocations_failed;
-          break;
-        }
-        if (n_free > 0) {
-          REQUIRE(naive.free(naive.blocks[*block]));
-        } else {
-          REQUIRE(*block == oldest);
-        }
-        naive.blocks[*block] = {1, std::nullopt, 0};
-        break;
-      }
-      case 3: {
-        const int block = pick([&](auto& b) { return b.references > 0 || b.published; });
-        if (block < 0) break;
-        pool.retain(block);
-        ++naive.blocks[block].references;
-        break;
-      }
-      case 4:
-      case 5:
-      case 6: {
-        const int block = pick([&](auto& b) { return b.references > 0; });
-        if (block < 0) break;
-        pool.release(block);
-        naive.release(block);
-        break;
-      }
-      case 7: {
-        const int block = pick([&](auto& b) { return b.references > 0 && !b.published; });
-        if (block < 0) break;
-        const uint64_t k = random() % 16;
-        const int present = naive.find(k);
-        const BlockId held = pool.publish(block, key(k));
-        if (present < 0) {
-          REQUIRE(held == block);
-          naive.blocks[block].published = k;
-        } else {
-          ++duplicates;
-          REQUIRE(held == present);
-          ++naive.blocks[present].references;
-          naive.release(block);
-        }
-        break;
-      }
+  }
+
+  void allocate() {
+    const int n_free = naive.count(&NaivePool::free), oldest = naive.oldest_cached();
+    const auto block = pool.allocate();
+    REQUIRE(block.has_value() == (n_free > 0 || oldest >= 0));
+    if (!block) {
+      ++allocations_failed;
+      return;
     }
+    if (n_free > 0) REQUIRE(naive.free(naive.blocks[*block]));
+    else REQUIRE(*block == oldest);
+    naive.blocks[*block] = {1, std::nullopt, 0};
+  }
+
+  void retain() {
+    const int block = pick([](auto& b) { return b.references > 0 || b.published; });
+    if (block < 0) return;
+    pool.retain(block);
+    ++naive.blocks[block].references;
+  }
+
+  void release() {
+    const int block = pick([](auto& b) { return b.references > 0; });
+    if (block < 0) return;
+    pool.release(block);
+    naive.release(block);
+  }
+
+  void publish() {
+    const int block = pick([](auto& b) { return b.references > 0 && !b.published; });
+    if (block < 0) return;
+    const uint64_t k = random() % 16;
+    const int present = naive.find(k);
+    const BlockId held = pool.publish(block, key(k));
+    if (present < 0) {
+      REQUIRE(held == block);
+      naive.blocks[block].published = k;
+    } else {
+      ++duplicates;
+      REQUIRE(held == present);
+      ++naive.blocks[present].references;
+      naive.release(block);
+    }
+  }
+
+  void compare() {
     const auto stats = pool.stats();
     REQUIRE(stats.cached == naive.count(&NaivePool::cached));
     REQUIRE(stats.free == naive.count(&NaivePool::free));
@@ -241,7 +239,21 @@ TEST_CASE("random_driver_against_a_naive_pool") {
     REQUIRE(pool.references(b) == naive.blocks[b].references);
     REQUIRE(pool.writable(b) == (naive.blocks[b].references == 1 && !naive.blocks[b].published));
   }
-  CHECK(allocations_failed > 100);
-  CHECK(duplicates > 100);
-  CHECK(pool.stats().evictions > 100);
+};
+
+}  // namespace
+
+TEST_CASE("random_driver_against_a_naive_pool") {
+  RandomDriver driver;
+  for (int step = 0; step < 100000; ++step) {
+    const uint32_t action = driver.random() % 8;
+    if (action < 3) driver.allocate();
+    else if (action == 3) driver.retain();
+    else if (action < 7) driver.release();
+    else driver.publish();
+    driver.compare();
+  }
+  CHECK(driver.allocations_failed > 100);
+  CHECK(driver.duplicates > 100);
+  CHECK(driver.pool.stats().evictions > 100);
 }
