@@ -128,6 +128,52 @@ void append_value(std::string& out, const std::string& key, const GgufValue& val
       value.value);
 }
 
+// The file states its alignment unless it is the default; a key with another value would make the file unreadable.
+void state_alignment(std::vector<std::pair<std::string, GgufValue>>& metadata, uint32_t alignment) {
+  const auto stated =
+      std::find_if(metadata.begin(), metadata.end(), [](auto& e) { return e.first == "general.alignment"; });
+  const GgufValue value = GgufValue::of_uint32(alignment);
+  if (stated != metadata.end()) stated->second = value;
+  else if (alignment != 32) metadata.emplace_back("general.alignment", value);
+}
+
+void append_metadata(std::string& header, const std::vector<std::pair<std::string, GgufValue>>& metadata) {
+  std::set<std::string_view> seen;
+  for (const auto& [key, value] : metadata) {
+    if (key.empty() || key.size() > kMaxKeyBytes)
+      fail(concat("a key has ", key.size(), " bytes, expected 1 to ", kMaxKeyBytes));
+    if (!seen.insert(key).second) fail(concat("key ", printable(key), ": stands twice in the metadata"));
+    append_string(header, key);
+    append_value(header, key, value);
+  }
+}
+
+// The bytes of a tensor's data. Fails when its name, shape or size cannot be written; `where` begins the message.
+uint64_t checked_bytes(const std::string& where, const GgufWriter::TensorInfo& tensor) {
+  if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes) {
+    fail(concat(where, ": name has ", tensor.name.size(), " bytes, expected 1 to ", kMaxNameBytes));
+  }
+  if (tensor.shape.empty() || tensor.shape.size() > 4) {
+    fail(concat(where, ": expected 1 to 4 dimensions, found ", tensor.shape.size()));
+  }
+  int64_t n_elements = 1;
+  for (const int64_t size : tensor.shape) {
+    if (size <= 0 || __builtin_mul_overflow(n_elements, size, &n_elements))
+      fail(concat(where, ": bad dimension ", size));
+  }
+  const TypeTraits& type = traits(tensor.type);
+  if (tensor.shape.back() % type.block_size != 0) {
+    fail(concat(where, ": rows of ", tensor.shape.back(), " values, ", type.name, " needs a multiple of ",
+                type.block_size));
+  }
+  uint64_t n_bytes = 0;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(n_elements) / type.block_size, uint64_t{type.type_size}, &n_bytes) ||
+      n_bytes > uint64_t{1} << 62) {
+    fail(concat(where, ": number of bytes is too large"));
+  }
+  return n_bytes;
+}
+
 struct Placed {
   uint64_t n_bytes = 0, padding = 0;
 };
@@ -214,52 +260,18 @@ GgufWriter::GgufWriter(std::filesystem::path path, std::vector<std::pair<std::st
     fail(concat("alignment: expected a power of two from ", kMinAlignment, " to ", kMaxAlignment, ", found ",
                 alignment));
   }
-  // The file states its alignment where it is not the default; a key that says something else would make it unreadable.
-  const auto stated =
-      std::find_if(metadata.begin(), metadata.end(), [](auto& e) { return e.first == "general.alignment"; });
-  const GgufValue alignment_value = GgufValue::of_uint32(alignment);
-  if (stated != metadata.end()) stated->second = alignment_value;
-  else if (alignment != 32) metadata.emplace_back("general.alignment", alignment_value);
-
+  state_alignment(metadata, alignment);
   std::string header = "GGUF";
   append(header, uint32_t{3});
   append(header, uint64_t{tensors.size()});
   append(header, uint64_t{metadata.size()});
+  append_metadata(header, metadata);
   std::set<std::string_view> seen;
-  for (const auto& [key, value] : metadata) {
-    if (key.empty() || key.size() > kMaxKeyBytes)
-      fail(concat("a key has ", key.size(), " bytes, expected 1 to ", kMaxKeyBytes));
-    if (!seen.insert(key).second) fail(concat("key ", printable(key), ": stands twice in the metadata"));
-    append_string(header, key);
-    append_value(header, key, value);
-  }
-  seen.clear();
   uint64_t offset = 0;
   for (const TensorInfo& tensor : tensors) {
     const std::string where = concat("tensor ", printable(tensor.name));
-    if (tensor.name.empty() || tensor.name.size() > kMaxNameBytes) {
-      fail(concat(where, ": name has ", tensor.name.size(), " bytes, expected 1 to ", kMaxNameBytes));
-    }
+    const uint64_t n_bytes = checked_bytes(where, tensor);
     if (!seen.insert(tensor.name).second) fail(concat(where, ": stands twice"));
-    if (tensor.shape.empty() || tensor.shape.size() > 4) {
-      fail(concat(where, ": expected 1 to 4 dimensions, found ", tensor.shape.size()));
-    }
-    int64_t n_elements = 1;
-    for (const int64_t size : tensor.shape) {
-      if (size <= 0 || __builtin_mul_overflow(n_elements, size, &n_elements))
-        fail(concat(where, ": bad dimension ", size));
-    }
-    const TypeTraits& type = traits(tensor.type);
-    if (tensor.shape.back() % type.block_size != 0) {
-      fail(concat(where, ": rows of ", tensor.shape.back(), " values, ", type.name, " needs a multiple of ",
-                  type.block_size));
-    }
-    uint64_t n_bytes = 0;
-    if (__builtin_mul_overflow(static_cast<uint64_t>(n_elements) / type.block_size, uint64_t{type.type_size},
-                               &n_bytes) ||
-        n_bytes > uint64_t{1} << 62) {
-      fail(concat(where, ": number of bytes is too large"));
-    }
     append_string(header, tensor.name);
     append(header, static_cast<uint32_t>(tensor.shape.size()));
     for (auto size = tensor.shape.rbegin(); size != tensor.shape.rend(); ++size)
