@@ -34,6 +34,85 @@ class TakenBytes {
   std::vector<uint64_t> words_;
 };
 
+struct Found {
+  uint32_t begin, end;  // with the white space that belongs to the token
+  TokenId token;
+};
+
+// One pass over a text.
+struct Search {
+  std::string_view text;
+  const ByteTrie& tokens;
+  const ByteTrie& harmless;  // those that may stand in plain ranges
+  const std::vector<uint8_t>& attributes;
+  std::span<const TextRange> plain;
+  TakenBytes taken = TakenBytes(text.size());
+  std::vector<Found> found = {};
+
+  // By position; no two overlap.
+  std::vector<Found> run();
+  // The longest token at `at`, of at most `limit` bytes, that may be there.
+  ByteTrie::Match longest_match(size_t at, size_t limit) const;
+  void take(size_t begin, size_t end, TokenId token);
+};
+
+std::vector<Found> Search::run() {
+  // Candidates by length, one per position at a time: its longest token that may still fit.
+  struct Candidate {
+    uint32_t begin;
+    TokenId token;
+  };
+  std::map<size_t, std::vector<Candidate>> candidates;
+  if (!tokens.empty()) {
+    for (size_t at = 0; at < text.size(); ++at) {
+      const ByteTrie::Match match = longest_match(at, text.size() - at);
+      if (match.length > 0) candidates[match.length].push_back({static_cast<uint32_t>(at), match.value});
+    }
+  }
+  while (!candidates.empty()) {
+    const auto last = std::prev(candidates.end());
+    const size_t length = last->first;
+    std::vector<Candidate> batch = std::move(last->second);
+    candidates.erase(last);
+    std::sort(batch.begin(), batch.end(), [](const Candidate& a, const Candidate& b) { return a.begin < b.begin; });
+    for (const Candidate& candidate : batch) {
+      const size_t begin = candidate.begin, end = begin + length;
+      if (const size_t free_end = taken.next(begin, end); free_end < end) {
+        const ByteTrie::Match shorter = longest_match(begin, free_end - begin);
+        if (shorter.length > 0) candidates[shorter.length].push_back({candidate.begin, shorter.value});
+        continue;
+      }
+      take(begin, end, candidate.token);
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.begin < b.begin; });
+  return std::move(found);
+}
+
+ByteTrie::Match Search::longest_match(size_t at, size_t limit) const {
+  if (plain.empty()) return tokens.longest_match(text, at, limit);
+  const auto next =
+      std::partition_point(plain.begin(), plain.end(), [&](const TextRange& range) { return range.end <= at; });
+  const size_t room = next == plain.end() ? limit : next->begin <= at ? 0 : std::min(limit, next->begin - at);
+  const ByteTrie::Match match = room > 0 ? tokens.longest_match(text, at, room) : ByteTrie::Match();
+  if (room == limit) return match;
+  const ByteTrie::Match other = harmless.longest_match(text, at, limit);
+  return other.length > match.length ? other : match;
+}
+
+// With the white space that the token takes away on its sides.
+void Search::take(size_t begin, size_t end, TokenId token) {
+  const uint8_t attribute = attributes[static_cast<size_t>(token)];
+  if (attribute & kAttrStripLeft) {
+    while (begin > 0 && is_space(text[begin - 1]) && !taken.test(begin - 1)) --begin;
+  }
+  if (attribute & kAttrStripRight) {
+    while (end < text.size() && is_space(text[end]) && !taken.test(end)) ++end;
+  }
+  taken.set(begin, end);
+  found.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), token});
+}
+
 }  // namespace
 
 SpecialSplitter::SpecialSplitter(const Vocabulary& vocabulary, const std::vector<uint8_t>& attributes)
@@ -62,64 +141,11 @@ SpecialSplitter::SpecialSplitter(const Vocabulary& vocabulary, const std::vector
 
 std::vector<SpecialSplitter::Part> SpecialSplitter::split(std::string_view text, bool parse_special,
                                                           std::span<const TextRange> plain) const {
-  const ByteTrie& trie = parse_special ? all_ : user_defined_;
-  // The longest token at `at`, of at most `limit` bytes, that may be there.
-  const auto longest_match = [&](size_t at, size_t limit) {
-    if (!parse_special || plain.empty()) return trie.longest_match(text, at, limit);
-    const auto next =
-        std::partition_point(plain.begin(), plain.end(), [&](const TextRange& range) { return range.end <= at; });
-    const size_t room = next == plain.end() ? limit : next->begin <= at ? 0 : std::min(limit, next->begin - at);
-    const ByteTrie::Match match = room > 0 ? trie.longest_match(text, at, room) : ByteTrie::Match();
-    if (room == limit) return match;
-    const ByteTrie::Match harmless = harmless_.longest_match(text, at, limit);
-    return harmless.length > match.length ? harmless : match;
-  };
-  // Candidates by length, one per position at a time: its longest token that may still fit.
-  struct Candidate {
-    uint32_t begin;
-    TokenId token;
-  };
-  std::map<size_t, std::vector<Candidate>> candidates;
-  if (!trie.empty()) {
-    for (size_t at = 0; at < text.size(); ++at) {
-      const ByteTrie::Match match = longest_match(at, text.size() - at);
-      if (match.length > 0) candidates[match.length].push_back({static_cast<uint32_t>(at), match.value});
-    }
-  }
-  struct Found {
-    uint32_t begin, end;  // with the white space that belongs to the token
-    TokenId token;
-  };
-  std::vector<Found> found;
-  TakenBytes taken(text.size());
-  while (!candidates.empty()) {
-    const auto last = std::prev(candidates.end());
-    const size_t length = last->first;
-    std::vector<Candidate> batch = std::move(last->second);
-    candidates.erase(last);
-    std::sort(batch.begin(), batch.end(), [](const Candidate& a, const Candidate& b) { return a.begin < b.begin; });
-    for (const Candidate& candidate : batch) {
-      size_t begin = candidate.begin, end = begin + length;
-      if (const size_t free_end = taken.next(begin, end); free_end < end) {
-        const ByteTrie::Match shorter = longest_match(begin, free_end - begin);
-        if (shorter.length > 0) candidates[shorter.length].push_back({candidate.begin, shorter.value});
-        continue;
-      }
-      const uint8_t attribute = attributes_[static_cast<size_t>(candidate.token)];
-      if (attribute & kAttrStripLeft) {
-        while (begin > 0 && is_space(text[begin - 1]) && !taken.test(begin - 1)) --begin;
-      }
-      if (attribute & kAttrStripRight) {
-        while (end < text.size() && is_space(text[end]) && !taken.test(end)) ++end;
-      }
-      taken.set(begin, end);
-      found.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), candidate.token});
-    }
-  }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.begin < b.begin; });
+  const std::span<const TextRange> limited = parse_special ? plain : std::span<const TextRange>();
+  Search search{text, parse_special ? all_ : user_defined_, harmless_, attributes_, limited};
   std::vector<Part> parts;
   uint32_t done = 0;
-  for (const Found& token : found) {
+  for (const Found& token : search.run()) {
     if (token.begin > done) parts.push_back({done, token.begin, kNoToken});
     parts.push_back({token.begin, token.begin, token.token});
     done = token.end;
