@@ -1,6 +1,7 @@
 // kv_store and paged_attention.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "backends/vulkan/vulkan_ops.h"
 #include "ggml-like/error.h"
@@ -144,70 +145,90 @@ std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& devi
   return prepared;
 }
 
-void paged_attention(const Prepared& prepared, const Launch& launch, Stream& s) {
-  VulkanStream& stream = vulkan(s);
+// What paged_attention.comp and attention_merge.comp read and write. `parts` are the results of each workgroup, which
+// are the outputs unless the context is split among several.
+struct AttentionOperands {
+  Operand inputs, queries, sinks, cache, parts, out;
+};
+
+AttentionOperands attention_operands(VulkanStream& stream, const Prepared& prepared, const Launch& launch,
+                                     uint32_t chunks) {
+  AttentionOperands o;
+  o.inputs = stream.step(launch);
+  o.queries = stream.read(launch.inputs[0]);
+  o.sinks = launch.inputs[1] ? stream.read(launch.inputs[1]) : o.inputs;  // a binding needs some buffer
+  o.cache = cache_operand(stream, launch.cache, false);
+  o.out = stream.write(launch.outputs[0]);
+  o.parts =
+      chunks == 1 ? o.out : stream.range(*launch.scratch.buffer, launch.scratch.offset, prepared.scratch_bytes, true);
+  return o;
+}
+
+AttentionPush attention_push(const Launch& launch, const AttentionOperands& o, const Tile& tile, uint32_t chunks) {
   const AttentionParams& params = launch.param<AttentionParams>();
   const CacheDesc& c = *launch.cache.desc;
-  const TensorRef &q = launch.inputs[0], &sinks = launch.inputs[1], &out = launch.outputs[0];
+  const TensorDesc& q = *launch.inputs[0].desc;
   const StepLayout& step = *launch.step_layout;
-  const Tile tile = tile_of(launch.op, stream.context());
-  const uint32_t chunks = u32(chunks_of(launch.op, stream.context()));
-  const Operand inputs = stream.step(launch), queries = stream.read(q),
-                cache = cache_operand(stream, launch.cache, false);
-  const Operand sink = sinks ? stream.read(sinks) : inputs, to = stream.write(out);
-  const Operand parts =
-      chunks > 1 ? stream.range(*launch.scratch.buffer, launch.scratch.offset, prepared.scratch_bytes, true) : to;
-  const uint32_t heads = u32(q.desc->shape[1]), kv_heads = u32(c.n_kv_head);
-  uint32_t power = 1;
-  while (power * 2 <= heads) power *= 2;
-  AttentionPush push = {heads,
-                        kv_heads,
-                        u32(tile.heads),
-                        u32(tile.tokens),
-                        queries.at,
-                        u32(q.desc->row_stride),
-                        sink.at,
-                        cache.at,
-                        parts.at,
-                        u32(static_cast<int64_t>(step.positions_at)),
-                        u32(static_cast<int64_t>(step.sequences_at)),
-                        u32(static_cast<int64_t>(step.lengths_at)),
-                        table_at(launch),
-                        u32(step.capacity.blocks_per_sequence),
-                        u32(params.window),
-                        power,
-                        params.scale,
-                        params.softcap,
-                        params.alibi_max_bias,
-                        u32(c.key_dim),
-                        u32(c.value_dim),
-                        chunks,
-                        (params.causal ? 1u : 0u) | (sinks ? 2u : 0u) | u32(cache_type(c.key_type)) << 8 |
-                            u32(cache_type(c.value_type)) << 16,
-                        0,
-                        0};
-  const uint32_t head_tiles = groups(heads / kv_heads, tile.heads);
+  const bool has_sinks = static_cast<bool>(launch.inputs[1]);
+  AttentionPush push = {};
+  push.heads = u32(q.shape[1]);
+  push.kv_heads = u32(c.n_kv_head);
+  push.tile_heads = u32(tile.heads);
+  push.tile_tokens = u32(tile.tokens);
+  push.q_at = o.queries.at;
+  push.q_stride = u32(q.row_stride);
+  push.sinks_at = o.sinks.at;
+  push.cache_at = o.cache.at;
+  push.out_at = o.parts.at;
+  push.positions_at = u32(static_cast<int64_t>(step.positions_at));
+  push.sequences_at = u32(static_cast<int64_t>(step.sequences_at));
+  push.lengths_at = u32(static_cast<int64_t>(step.lengths_at));
+  push.table_at = table_at(launch);
+  push.table_stride = u32(step.capacity.blocks_per_sequence);
+  push.window = u32(params.window);
+  push.alibi_power = std::bit_floor(push.heads);
+  push.scale = params.scale;
+  push.softcap = params.softcap;
+  push.alibi_max_bias = params.alibi_max_bias;
+  push.key_dim = u32(c.key_dim);
+  push.value_dim = u32(c.value_dim);
+  push.chunks = chunks;
+  push.flags = (params.causal ? 1u : 0u) | (has_sinks ? 2u : 0u) | u32(cache_type(c.key_type)) << 8 |
+               u32(cache_type(c.value_type)) << 16;
+  return push;
+}
+
+void paged_attention(const Prepared& prepared, const Launch& launch, Stream& s) {
+  VulkanStream& stream = vulkan(s);
+  const Context& context = stream.context();
+  const CacheDesc& c = *launch.cache.desc;
+  const Tile tile = tile_of(launch.op, context);
+  const uint32_t chunks = u32(chunks_of(launch.op, context)), n_rows = rows_of(launch.inputs[0]);
+  const AttentionOperands o = attention_operands(stream, prepared, launch, chunks);
+  AttentionPush push = attention_push(launch, o, tile, chunks);
+  const uint32_t head_tiles = groups(push.heads / push.kv_heads, tile.heads);
   // A lane takes every 128th dimension of the value.
-  const uint32_t dims = groups(stream.context().physical.is_software() ? std::max(256, c.value_dim) : c.value_dim, 128);
-  // As if the context were full. What is too much for a submission is cut into ranges of tokens.
-  const double work = 4.0 * step.capacity.blocks_per_sequence * kBlockTokens * heads * c.key_dim;  // of a token
-  const double fit = std::min(stream.context().max_work() / work, 1e9);
-  const uint32_t rows = rows_of(q), whole = std::max(u32(static_cast<int64_t>(fit)) / tile.tokens, 1u) * tile.tokens;
-  for (uint32_t first = 0; first < rows; first += whole) {
-    const uint32_t count = std::min(whole, rows - first);
+  const uint32_t dims = groups(context.physical.is_software() ? std::max(256, c.value_dim) : c.value_dim, 128);
+  // The work of a token whose context is full. A batch with too much work for one submission is cut into ranges of
+  // tokens.
+  const double work = 4.0 * push.table_stride * kBlockTokens * push.heads * c.key_dim;
+  const double fit = std::min(context.max_work() / work, 1e9);
+  const uint32_t range = std::max(u32(static_cast<int64_t>(fit)) / tile.tokens, 1u) * tile.tokens;
+  for (uint32_t first = 0; first < n_rows; first += range) {
+    const uint32_t count = std::min(range, n_rows - first);
     push.first_token = first;
     push.last_token = first + count;
     stream.dispatch("paged_attention",
-                    {u32(tile.rows), fixed_type(stream.context(), c.key_type),
-                     fixed_type(stream.context(), c.value_type), u32(most_key_dim(launch.op, stream.context())), dims},
-                    {inputs, queries, sink, cache, parts}, push,
-                    {chunks, kv_heads * head_tiles, groups(count, tile.tokens)}, work * count);
+                    {u32(tile.rows), fixed_type(context, c.key_type), fixed_type(context, c.value_type),
+                     u32(most_key_dim(launch.op, context)), dims},
+                    {o.inputs, o.queries, o.sinks, o.cache, o.parts}, push,
+                    {chunks, push.kv_heads * head_tiles, groups(count, tile.tokens)}, work * count);
   }
   if (chunks == 1) return;
-  Operand left = parts;
-  left.written = false;
-  const MergePush merge = {heads, left.at, sink.at, to.at, u32(c.value_dim), sinks ? 1u : 0u};
-  stream.dispatch("attention_merge", {}, {inputs, left, sink, to}, merge, {heads, rows_of(q)});
+  Operand parts = o.parts;
+  parts.written = false;
+  const MergePush merge = {push.heads, parts.at, o.sinks.at, o.out.at, push.value_dim, launch.inputs[1] ? 1u : 0u};
+  stream.dispatch("attention_merge", {}, {o.inputs, parts, o.sinks, o.out}, merge, {push.heads, n_rows});
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace infer::vulkan {
 namespace {
 
-// Timeline semaphores, and the properties that are asked for below, are part of it everywhere.
+// The lowest version that includes timeline semaphores and the properties queried below.
 constexpr uint32_t kVersion = VK_API_VERSION_1_2;
 
 int rank(VkPhysicalDeviceType type) {
@@ -36,7 +36,7 @@ std::set<std::string> list_extensions(const InstanceFunctions& f, VkPhysicalDevi
   return names;
 }
 
-// A family that computes, preferably one that does not draw: its work does not wait for the screen's.
+// A queue family for compute work, preferably without graphics, so that it does not wait for the display's work.
 bool find_queue_family(const InstanceFunctions& f, VkPhysicalDevice device, uint32_t& family) {
   uint32_t count = 0;
   f.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
@@ -54,7 +54,7 @@ bool find_queue_family(const InstanceFunctions& f, VkPhysicalDevice device, uint
   return found;
 }
 
-// Of a device with VK_NV_cooperative_matrix.
+// REQUIRES a device with VK_NV_cooperative_matrix.
 bool find_half_matrices(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice device) {
   const auto list = reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesNV>(
       f.GetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV"));
@@ -82,9 +82,7 @@ void describe_subgroups(const VkPhysicalDeviceVulkan11Properties& v11,
   }
 }
 
-void describe_identity(VkPhysicalDevice handle, const VkPhysicalDeviceProperties& properties, const char* driver,
-                       PhysicalDevice& d) {
-  d.handle = handle;
+void describe_identity(const VkPhysicalDeviceProperties& properties, const char* driver, PhysicalDevice& d) {
   d.properties = properties;
   d.model = properties.deviceName;
   d.driver = driver;
@@ -92,64 +90,89 @@ void describe_identity(VkPhysicalDevice handle, const VkPhysicalDeviceProperties
   d.cache_uuid.assign(properties.pipelineCacheUUID, properties.pipelineCacheUUID + VK_UUID_SIZE);
 }
 
+// The structs that the driver fills in for a device. The queries chain those that the device knows and leave the others
+// zero. The chains are pointers from one struct to the next, so that an object cannot be copied.
+struct Report {
+  Report() = default;
+  Report(const Report&) = delete;
+  Report& operator=(const Report&) = delete;
+
+  bool is_1_3 = false;
+  VkPhysicalDeviceProperties core = {};
+  VkPhysicalDeviceVulkan11Properties v11 = {};
+  VkPhysicalDeviceVulkan12Properties v12 = {};
+  VkPhysicalDeviceVulkan13Properties v13 = {};
+  VkPhysicalDeviceShaderIntegerDotProductProperties dot = {};
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes = {};
+  VkPhysicalDeviceVulkan12Features v12_features = {};
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot_features = {};
+  VkPhysicalDeviceSubgroupSizeControlFeatures control = {};
+  VkPhysicalDeviceCooperativeMatrixFeaturesNV matrices = {};
+};
+
+// A device of Vulkan 1.3 has the extension's functions without listing its name.
+bool has_dot(const Report& r, const PhysicalDevice& d) {
+  return r.is_1_3 || d.extensions.contains(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+}
+bool has_sizes(const Report& r, const PhysicalDevice& d) {
+  return r.is_1_3 || d.extensions.contains(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+}
+
+void query_properties(const InstanceFunctions& f, const PhysicalDevice& d, Report& r) {
+  r.v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES;
+  r.v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
+  r.v12.pNext = r.is_1_3 ? &r.v13 : nullptr;
+  r.dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES;
+  if (has_dot(r, d)) r.dot.pNext = std::exchange(r.v12.pNext, &r.dot);
+  r.sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
+  if (has_sizes(r, d)) r.sizes.pNext = std::exchange(r.v12.pNext, &r.sizes);
+  r.v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+  r.v11.pNext = &r.v12;
+  VkPhysicalDeviceProperties2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &r.v11, {}};
+  f.GetPhysicalDeviceProperties2(d.handle, &all);
+  r.core = all.properties;
+}
+
+void query_features(const InstanceFunctions& f, const PhysicalDevice& d, Report& r) {
+  r.v12_features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  r.dot_features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
+  if (has_dot(r, d)) r.v12_features.pNext = &r.dot_features;
+  r.control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+  if (has_sizes(r, d)) r.control.pNext = std::exchange(r.v12_features.pNext, &r.control);
+  r.matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
+  if (d.extensions.contains(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME)) {
+    r.matrices.pNext = std::exchange(r.v12_features.pNext, &r.matrices);
+  }
+  VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &r.v12_features, {}};
+  f.GetPhysicalDeviceFeatures2(d.handle, &all);
+}
+
+// False: the device lacks something that this backend cannot do without.
 bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice handle, PhysicalDevice& d) {
   VkPhysicalDeviceProperties2 first = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
   f.GetPhysicalDeviceProperties2(handle, &first);
   if (first.properties.apiVersion < kVersion) return false;
 
-  const bool newer = first.properties.apiVersion >= VK_API_VERSION_1_3;
+  Report r;
+  r.is_1_3 = first.properties.apiVersion >= VK_API_VERSION_1_3;
+  d.handle = handle;
   d.extensions = list_extensions(f, handle);
-  const auto has_extension = [&](const char* name) { return d.extensions.contains(name); };
-  VkPhysicalDeviceVulkan13Properties v13 = {};
-  v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES;
-  VkPhysicalDeviceVulkan12Properties v12 = {};
-  v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
-  v12.pNext = newer ? &v13 : nullptr;
-  // What became part of 1.3 need not be listed any more.
-  const bool dot = newer || has_extension(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
-  VkPhysicalDeviceShaderIntegerDotProductProperties dot_properties = {};
-  dot_properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES;
-  if (dot) dot_properties.pNext = std::exchange(v12.pNext, &dot_properties);
-  VkPhysicalDeviceSubgroupSizeControlProperties sizes = {};
-  sizes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
-  const bool has_sizes = newer || has_extension(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-  if (has_sizes) sizes.pNext = std::exchange(v12.pNext, &sizes);
-  VkPhysicalDeviceVulkan11Properties v11 = {};
-  v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
-  v11.pNext = &v12;
-  VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &v11, {}};
-  f.GetPhysicalDeviceProperties2(handle, &properties);
-
-  VkPhysicalDeviceVulkan12Features has12 = {};
-  has12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  VkPhysicalDeviceShaderIntegerDotProductFeatures has_dot = {};
-  has_dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
-  if (dot) has12.pNext = &has_dot;
-  VkPhysicalDeviceSubgroupSizeControlFeatures has_control = {};
-  has_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
-  if (has_sizes) has_control.pNext = std::exchange(has12.pNext, &has_control);
-  const bool matrices = has_extension(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
-  VkPhysicalDeviceCooperativeMatrixFeaturesNV has_matrices = {};
-  has_matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV;
-  has_matrices.pNext = has12.pNext;
-  if (matrices) has12.pNext = &has_matrices;
-  VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &has12, {}};
-  f.GetPhysicalDeviceFeatures2(handle, &features);
-  if (!has12.timelineSemaphore || !find_queue_family(f, handle, d.queue_family)) return false;
-
+  query_properties(f, d, r);
+  query_features(f, d, r);
+  if (!r.v12_features.timelineSemaphore || !find_queue_family(f, handle, d.queue_family)) return false;
   VkPhysicalDeviceMemoryProperties2 memory = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, nullptr, {}};
   f.GetPhysicalDeviceMemoryProperties2(handle, &memory);
 
-  describe_identity(handle, properties.properties, v12.driverName, d);
-  describe_subgroups(v11, sizes, has_control, d);
+  describe_identity(r.core, r.v12.driverName, d);
+  describe_subgroups(r.v11, r.sizes, r.control, d);
   d.memory = memory.memoryProperties;
-  d.max_allocation = v11.maxMemoryAllocationSize;
-  d.max_buffer = newer ? v13.maxBufferSize : v11.maxMemoryAllocationSize;
-  d.keeps_inf_nan = v12.shaderSignedZeroInfNanPreserveFloat32;
-  d.memory_budget = has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-  d.integer_dot = has_dot.shaderIntegerDotProduct;
-  d.integer_dot_fast = d.integer_dot && dot_properties.integerDotProduct4x8BitPackedSignedAccelerated;
-  d.half_matrices = has_matrices.cooperativeMatrix && has12.shaderFloat16 && has12.vulkanMemoryModel &&
+  d.max_allocation = r.v11.maxMemoryAllocationSize;
+  d.max_buffer = r.is_1_3 ? r.v13.maxBufferSize : r.v11.maxMemoryAllocationSize;
+  d.keeps_inf_nan = r.v12.shaderSignedZeroInfNanPreserveFloat32;
+  d.memory_budget = d.extensions.contains(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  d.integer_dot = r.dot_features.shaderIntegerDotProduct;
+  d.integer_dot_fast = d.integer_dot && r.dot.integerDotProduct4x8BitPackedSignedAccelerated;
+  d.half_matrices = r.matrices.cooperativeMatrix && r.v12_features.shaderFloat16 && r.v12_features.vulkanMemoryModel &&
                     find_half_matrices(f, instance, handle);
   return true;
 }
@@ -170,7 +193,7 @@ Instance make_instance() {
     info.pApplicationInfo = &application;
     if (made.functions.CreateInstance(&info, nullptr, &made.handle) != VK_SUCCESS) return made;
     load_instance(made.functions, made.handle);
-  } catch (const Error&) {  // a loader of before Vulkan 1.2
+  } catch (const Error&) {  // a loader from before Vulkan 1.2
     return made;
   }
   uint32_t count = 0;
