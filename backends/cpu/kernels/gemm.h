@@ -1,9 +1,9 @@
-// GEMM with quantized weights: a panel of 16 rows of a super-block is unpacked to L1, and all tokens run over it in
+// GEMM with quantized weights: a panel of 16 rows of a super-block is unpacked to L1, and multiplied by all tokens in
 // tiles of kTokenTile. Included inside an anonymous namespace after gemm_few.h.
 
-// Levels whose only product of bytes has sums of two in 16 bits: codes below 2^kBits leave room for kSteps such sums
-// before they are added in 32 bits, or scaled by a scale in both halves of a lane. Signed codes are taken as two: 16
-// times the upper half, which has 8 added to it, and the lower half.
+// For levels that can only add products of bytes in pairs, in 16 bits (kPairSums). Codes below 2^kBits leave room for
+// kSums16 such sums before they must be added in 32 bits, or multiplied by a scale in both halves of a lane. A signed
+// code is split into nibbles: 16 times the upper one, to which 8 was added, plus the lower one.
 template <typename W>
 constexpr int kSums16 = !kPairSums                    ? 0
                         : W::kSigned || W::kBits == 4 ? 8
@@ -17,29 +17,29 @@ INFER_SIMD void split_halves(I w, I& low, I& high) {
 }
 INFER_SIMD I both_halves(I scale) { return i_or(i_and(scale, i_set1(0xffff)), i_shl<16>(scale)); }
 
-// What is taken off codes in the sums of kSums16: known for pairs of sub-blocks, so that two are multiplied at once.
+// The offset of the codes in the sums of kSums16. It is subtracted for two sub-blocks at once.
 template <typename W>
 constexpr int kSumOffset = kSums16<W> == 0 || W::kMin ? 0
                            : W::kSigned               ? 128
                                                       : W::kOffset;
 
-// Formats whose sums of a sub-block are wider than 16 bits for the worst activations only: codes of at most 6 bits,
-// less 32, times activations whose magnitudes add up to kNarrowPeak over 16 values at most (over 32 to twice that, and
-// Q5_K's codes less 16). Others are scaled in 32 bits.
+// Formats whose sums of a sub-block exceed 16 bits only for extreme activations. They fit if the magnitudes of any 16
+// activations add up to at most kNarrowPeak: codes have at most 6 bits and an offset of 32 (Q5_K sums 32 activations,
+// but its codes have 5 bits and an offset of 16). Otherwise sums are scaled in 32 bits.
 template <typename W>
 constexpr bool kMayBeNarrow = kNarrowPays&& kSums16<W> == 0 && !W::kNarrow && !W::kSigned;
 constexpr int kNarrowPeak = 1023;
 template <typename W>
 constexpr int kPanelOffset = W::kOffset == 0 && kMayBeNarrow<W> ? 16 : W::kOffset;
-// What was taken off and has a minimum of its own is added back.
+// The formula of formats with minima has unsigned codes, so the offset is added back.
 template <typename W>
 constexpr bool kPanelRestores = kSums16<W> == 0 && W::kMin&& kPanelOffset<W> != 0;
 
 template <typename W>
 struct SuperPanel {
   I codes[kHalves<W> ? 128 : 64];
-  I scale[256 / W::kSub];  // with zeros in the upper halves where sums may be narrow
-  I pair[kPanelRestores<W> ? 4 : kSumOffset<W> ? 128 / W::kSub : 1];  // times the offset where it is restored
+  I scale[256 / W::kSub];                                             // upper halves are zero where sums may be narrow
+  I pair[kPanelRestores<W> ? 4 : kSumOffset<W> ? 128 / W::kSub : 1];  // scales, times any offset to restore
   I mins[W::kMin ? 128 / W::kSub : 1];
   F d, dmin;
 };
@@ -78,7 +78,7 @@ INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, SuperPanel<W>& panel
   }
 }
 
-// Sums of kSums16 products of two, from vector `first` of the panel on: of codes, or of their lower and upper halves.
+// Adds kSums16 pair sums from vector `first` of the panel on: of the codes, or of their lower and upper nibbles.
 template <typename W, int R, int T, typename Panel, typename Activation>
 INFER_SIMD void sums16(const Panel* panel, int first, const Activation* x, int at, I (*low)[T], I (*high)[T]) {
 #pragma GCC unroll 8
@@ -90,7 +90,7 @@ INFER_SIMD void sums16(const Panel* panel, int first, const Activation* x, int a
 #pragma GCC unroll 3
       for (int r = 0; r < R; ++r) {
         I w = codes[r * (sizeof(Panel) / sizeof(I))];
-        keep_in_register(w);  // not read again for every token
+        keep_in_register(w);  // not loaded again for every token
 #pragma GCC unroll 4
         for (int t = 0; t < T; ++t) {
           const I two = i_pair_sums(w, b[t]);
@@ -158,7 +158,7 @@ INFER_SIMD void super_tile16(const SuperPanel<W>* panel, const Activation256* x,
   }
 }
 
-// Activations of a tile after this one, part I of kParts; the processor's own prefetcher does not follow so many rows.
+// Prefetches part i of kParts of the activations at x; the hardware prefetcher does not follow so many rows.
 constexpr int kTilesAhead = 2;
 template <int T, int kSixteens, int kParts>
 INFER_SIMD void prefetch_next(const void* x, int i) {
@@ -167,11 +167,9 @@ INFER_SIMD void prefetch_next(const void* x, int i) {
   for (int j = 0; j < kLines; ++j) __builtin_prefetch(static_cast<const char*>(x) + 64 * (kLines * i + j), 0, 3);
 }
 
-// R panels times T tokens; c[t][16 R] are the accumulators. kNarrow: sums of a sub-block fit 16 bits.
-template <typename W, int R, int T, bool kNarrow>
-INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, float* c) {
-  constexpr int kVectors = W::kSub / 4, kSubs = 256 / W::kSub;
-  I sum[R][T];
+// Sets the sums of a super-block to zero, or to the offset that is added back (kPanelRestores).
+template <typename W, int R, int T>
+INFER_SIMD void start_sums(const SuperPanel<W>* panel, const Activation256* x, I (&sum)[R][T]) {
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
@@ -188,46 +186,28 @@ INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, f
       }
     }
   }
-  // What the sum of each sub-block starts with, in memory: loads that broadcast leave the units that multiply alone.
-  alignas(64) int32_t start[kPanelOffset<W> ? T : 1][16];
-  if constexpr (kPanelOffset<W> != 0) {
+}
+
+// Adds the dot products of sub-block s to part[r][t].
+template <typename W, int R, int T>
+INFER_SIMD void add_sub_block(const SuperPanel<W>* panel, const Activation256* x, int s, I (&part)[R][T]) {
+  constexpr int kVectors = W::kSub / 4;
 #pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-      const I sums = i_load_s16(W::kSub == 16 ? x[t].sum16 : x[t].sum32);
-      i_store(start[t], i_sub(i_zero(), i_shl<__builtin_ctz(kPanelOffset<W>)>(sums)));
-    }
-    asm volatile("" ::: "memory");  // else the compiler would pick the lanes out of registers
-  }
-#pragma GCC unroll 1
-  for (int s = 0; s < kSubs; ++s) {
-    I part[R][T];
-    prefetch_next<T, sizeof(Activation256) / 16, kSubs>(x + kTilesAhead * T, s);
-#pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-      I first = kPanelOffset<W> ? i_set1(start[t][s]) : i_zero();
+  for (int k = 0; k < kVectors; ++k) {
 #pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) part[r][t] = first;
-    }
-#pragma GCC unroll 8
-    for (int k = 0; k < kVectors; ++k) {
-#pragma GCC unroll 4
-      for (int t = 0; t < T; ++t) {
-        I b = i_set1(load_int(x[t].q + W::kSub * s + 4 * k));
-        keep_in_register(b);  // not read again for every panel
+    for (int t = 0; t < T; ++t) {
+      I b = i_set1(load_int(x[t].q + W::kSub * s + 4 * k));
+      keep_in_register(b);  // not loaded again for every panel
 #pragma GCC unroll 3
-        for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[kVectors * s + k], b);
-      }
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-      I scale = panel[r].scale[s];
-      if constexpr (!kNarrow && kMayBeNarrow<W>) scale = i_sar<16>(i_shl<16>(scale));
-#pragma GCC unroll 8
-      for (int t = 0; t < T; ++t) {
-        sum[r][t] = kNarrow ? i_madd16(sum[r][t], part[r][t], scale) : i_add(sum[r][t], i_mul(part[r][t], scale));
-      }
+      for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[kVectors * s + k], b);
     }
   }
+}
+
+// Multiplies the sums of a super-block by its scale, subtracts the minima, multiplies by the scale of the activations
+// and adds the result to the accumulators.
+template <typename W, int R, int T>
+INFER_SIMD void store_sums(const SuperPanel<W>* panel, const Activation256* x, const I (&sum)[R][T], float* c) {
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) {
     I m[R];
@@ -236,7 +216,7 @@ INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, f
     if constexpr (W::kMin) {
       const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
 #pragma GCC unroll 8
-      for (int p = 0; p < kSubs / 2; ++p) {
+      for (int p = 0; p < 128 / W::kSub; ++p) {
         const I b = i_set1(load_int(sums + 2 * p));
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) m[r] = i_madd16(m[r], panel[r].mins[p], b);
@@ -250,6 +230,46 @@ INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, f
       f_store(at, f_fma(v, f_set1(x[t].d), f_load(at)));
     }
   }
+}
+
+// R panels times T tokens; c[t][16 R] are the accumulators. kNarrow: sums of a sub-block fit in 16 bits.
+template <typename W, int R, int T, bool kNarrow>
+INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, float* c) {
+  constexpr int kSubs = 256 / W::kSub;
+  I sum[R][T];
+  start_sums<W, R, T>(panel, x, sum);
+  // The initial sum of each sub-block, in memory: broadcasting loads do not occupy the multiply units.
+  alignas(64) int32_t start[kPanelOffset<W> ? T : 1][16];
+  if constexpr (kPanelOffset<W> != 0) {
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) {
+      const I sums = i_load_s16(W::kSub == 16 ? x[t].sum16 : x[t].sum32);
+      i_store(start[t], i_sub(i_zero(), i_shl<__builtin_ctz(kPanelOffset<W>)>(sums)));
+    }
+    asm volatile("" ::: "memory");  // else the compiler would extract the lanes from registers
+  }
+#pragma GCC unroll 1
+  for (int s = 0; s < kSubs; ++s) {
+    I part[R][T];
+    prefetch_next<T, sizeof(Activation256) / 16, kSubs>(x + kTilesAhead * T, s);
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) {
+      I first = kPanelOffset<W> ? i_set1(start[t][s]) : i_zero();
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) part[r][t] = first;
+    }
+    add_sub_block<W, R, T>(panel, x, s, part);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      I scale = panel[r].scale[s];
+      if constexpr (!kNarrow && kMayBeNarrow<W>) scale = i_sar<16>(i_shl<16>(scale));
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) {
+        sum[r][t] = kNarrow ? i_madd16(sum[r][t], part[r][t], scale) : i_add(sum[r][t], i_mul(part[r][t], scale));
+      }
+    }
+  }
+  store_sums<W, R, T>(panel, x, sum, c);
 }
 template <typename W, int R, int T>
 INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, float* c) {
@@ -316,7 +336,7 @@ INFER_SIMD void small_tile16(const SmallPanel<W>* panel, int blocks, const Activ
 }
 template <typename W, int R, int T>
 INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activation32* x, int64_t x_stride, float* c) {
-  // What the sums of each block start with, in memory as in super_tile.
+  // The initial sum of each block, in memory as in super_tile.
   alignas(64) int32_t start[W::kOffset ? 8 : 1][T];
   if constexpr (W::kOffset != 0) {
     for (int j = 0; j < blocks; ++j) {
@@ -346,7 +366,7 @@ INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activat
 #pragma GCC unroll 4
       for (int t = 0; t < T; ++t) {
         I b = i_set1(load_int(x[t].q + 4 * k));
-        keep_in_register(b);  // not read again for every panel
+        keep_in_register(b);  // not loaded again for every panel
 #pragma GCC unroll 3
         for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[8 * j + k], b);
       }
@@ -369,7 +389,7 @@ INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activat
   }
 }
 
-// A panel covers kPanel blocks of the walk, the last one of a row perhaps fewer.
+// A panel covers kPanel blocks of the walk; the last panel of a row may have fewer.
 template <typename W>
 struct SuperMany : SuperWalk<W> {
   static constexpr int kPanel = 1;
@@ -393,8 +413,9 @@ struct SmallMany : SmallWalk<W> {
   }
 };
 
-// The results of R groups of 16 rows for a tile of tokens. Rows of different tokens lie far apart: memory is asked for
-// them one tile before they are written, and between the tiles of the last panel instead of all at once after it.
+// The results of R groups of 16 rows for a tile of tokens. Those of different tokens are far apart in memory, so they
+// are prefetched one tile before they are written, and written between the tiles of the last panel instead of all at
+// the end.
 template <int R>
 INFER_SIMD void prefetch_outputs(const MatmulArgs& a, int64_t row, int64_t first_token) {
   for (int64_t t = first_token; t < first_token + kTokenTile && t < a.n_tokens; ++t) {
