@@ -6,9 +6,9 @@
 #ifdef INT8
 #extension GL_EXT_spirv_intrinsics : require
 #endif
-// Products of few tokens: a workgroup multiplies kRows rows of the weight with up to kTokens rows of x, every lane taking
-// each kLanes-th group of 16 values. The order of the additions does not depend on the number of tokens. With experts
-// there is one x row per workgroup, whose expert is looked up in `ids`. -DINT8: of quantized activations.
+// GEMV and small-batch GEMM: a workgroup multiplies kRows rows of the weight by up to kTokens rows of x, each lane
+// taking every kLanes-th group of 16 values. The order of the additions does not depend on the number of tokens. With
+// experts there is one row of x per workgroup, whose expert is looked up in `ids`. -DINT8: x is quantized.
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint kLanes = 32;
@@ -29,38 +29,48 @@ layout(set = 0, binding = 5, std430) writeonly buffer Out { float out_values[]; 
 
 const uint kSums = kRows * kTokens;
 shared float lane_sums[kSums * kLanes];
+// [kRows, kTokens] of this lane, after reduce_sums() of the workgroup.
+float sums[kSums];
 
-void main() {
-  const uint lane = gl_LocalInvocationID.x;
+// What a workgroup computes. Rows of the weight count through all experts.
+struct Range {
+  uint first_row, last_row;  // [first_row, last_row) of the weight, at most kRows
+  uint first_x, n_x;         // kTokens rows of x from first_x on, of n_x in all
+  uint out_shift;            // the first row of the expert, which is column 0 of the output
+} range;
+
+// False when there is nothing to compute.
+bool find_range() {
   const uint rows_of_x = row_count(push.count_at, push.fixed_rows);
-  uint first_x = gl_WorkGroupID.y * kTokens, n_x = rows_of_x, first_row = push.row_begin + gl_WorkGroupID.x * kRows;
-  uint last_row = push.row_end, out_shift = 0u;
-  if (has_experts()) {
-    n_x = rows_of_x * push.used;
-    if (first_x >= n_x) return;
-    const uint expert_row = uint(ids[push.ids_at + first_x]) * push.n;  // of the whole weight
-    first_row = expert_row + gl_WorkGroupID.x * kRows;
-    last_row = min(expert_row + push.n, push.row_end);
-    out_shift = expert_row;
-    if (first_row + kRows <= push.row_begin || first_row >= last_row) return;
-  } else if (first_x >= n_x) {
-    return;
+  range.first_x = gl_WorkGroupID.y * kTokens;
+  range.n_x = has_experts() ? rows_of_x * push.used : rows_of_x;
+  range.first_row = push.row_begin + gl_WorkGroupID.x * kRows;
+  range.last_row = push.row_end;
+  range.out_shift = 0u;
+  bool any = range.first_x < range.n_x;
+  if (any && has_experts()) {
+    range.out_shift = uint(ids[push.ids_at + range.first_x]) * push.n;
+    range.first_row = range.out_shift + gl_WorkGroupID.x * kRows;
+    range.last_row = min(range.out_shift + push.n, push.row_end);
+    any = range.first_row + kRows > push.row_begin && range.first_row < range.last_row;
   }
+  return any;
+}
 
+void add_products() {
   uint row_at[kRows], x_at[kTokens];
   for (uint r = 0u; r < kRows; ++r) {
-    const uint row = clamp(first_row + r, push.row_begin, last_row - 1u);  // repeated, and not stored
+    // A row outside the range is replaced by one inside, and not stored.
+    const uint row = clamp(range.first_row + r, push.row_begin, range.last_row - 1u);
     row_at[r] = push.weight_skip + (row - push.row_begin) * push.row_bytes;
   }
   for (uint t = 0u; t < kTokens; ++t) {
-    const uint row = min(first_x + t, n_x - 1u);
+    const uint row = min(range.first_x + t, range.n_x - 1u);
     x_at[t] = push.x_at + (has_experts() && push.x_per_expert == 0u ? row / push.used : row) * push.x_stride;
   }
-
-  float sums[kSums];
   for (uint i = 0u; i < kSums; ++i) sums[i] = 0.0;
   const uint groups = (push.k + 15u) / 16u;
-  for (uint group = lane; group < groups; group += kLanes) {
+  for (uint group = gl_LocalInvocationID.x; group < groups; group += kLanes) {
     Weights weights[kRows];
     for (uint r = 0u; r < kRows; ++r) weights[r] = load_weights(row_at[r], group);
     for (uint t = 0u; t < kTokens; ++t) {
@@ -68,7 +78,10 @@ void main() {
       for (uint r = 0u; r < kRows; ++r) sums[r * kTokens + t] = add_product(weights[r], x, sums[r * kTokens + t]);
     }
   }
+}
 
+// Adds up the sums of all lanes, in every lane.
+void reduce_sums() {
 #ifdef SUBGROUPS
   for (uint i = 0u; i < kSums; ++i) sums[i] = subgroupAdd(sums[i]);
   if (gl_NumSubgroups > 1u) {
@@ -83,6 +96,7 @@ void main() {
     }
   }
 #else
+  const uint lane = gl_LocalInvocationID.x;
   for (uint i = 0u; i < kSums; ++i) lane_sums[i * kLanes + lane] = sums[i];
   barrier();
   for (uint stride = kLanes / 2u; stride > 0u; stride >>= 1) {
@@ -93,12 +107,22 @@ void main() {
   }
   for (uint i = 0u; i < kSums; ++i) sums[i] = lane_sums[i * kLanes];
 #endif
+}
 
+void store_sums() {
   for (uint i = 0u; i < kSums; ++i) {
-    const uint row = first_row + i / kTokens, t = first_x + i % kTokens;
-    if (i % kLanes != lane || row < push.row_begin || row >= last_row || t >= n_x) continue;
+    const uint row = range.first_row + i / kTokens, t = range.first_x + i % kTokens;
+    const bool exists = row >= push.row_begin && row < range.last_row && t < range.n_x;
+    if (i % kLanes != gl_LocalInvocationID.x || !exists) continue;
     float y = sums[i];
     if (has_bias()) y += bias_values[push.bias_at + row];
-    out_values[push.out_at + t * push.n + row - out_shift] = y;
+    out_values[push.out_at + t * push.n + row - range.out_shift] = y;
   }
+}
+
+void main() {
+  if (!find_range()) return;
+  add_products();
+  reduce_sums();
+  store_sums();
 }
