@@ -17,21 +17,21 @@ namespace {
 
 #ifdef INFER_BLAS
 std::unique_ptr<Device> with_blas(std::unique_ptr<Device> cpu, const DeviceOptions& options) {
-  // Measured with infer bench --blas: our AVX-512 kernels are slower for large products of F32 weights only,
-  // those of AVX2 for all.
+  // Measured with infer bench --blas: our AVX-512 kernels are slower for large matmuls with F32 weights only, those of
+  // AVX2 for all.
   const bool avx512 = cpu_levels().back().starts_with("avx512");
   BlasOptions blas;
   blas.min_rows_f32 = avx512 ? 256 : 64;
   blas.min_rows_converted = avx512 ? kNeverBlas : 64;
   if (options.blas_min_rows > 0) blas.min_rows_f32 = blas.min_rows_converted = options.blas_min_rows;
-  // Large products are those of prompts, so the threads are too.
+  // Large matmuls occur in prompts, so OpenBLAS uses their number of threads.
   blas.n_threads = options.n_threads_batch > 0 ? options.n_threads_batch : options.n_threads;
   if (blas.n_threads <= 0) blas.n_threads = physical_cores();
   return create_blas_device(std::move(cpu), blas);
 }
 #else
 std::unique_ptr<Device> with_blas(std::unique_ptr<Device>, const DeviceOptions&) {
-  throw Error(ErrorCode::kUnsupported, "[blas] a program built with INFER_BLAS, found one built without");
+  throw Error(ErrorCode::kUnsupported, "[blas] expected a program built with INFER_BLAS, found one built without it");
 }
 #endif
 
@@ -69,7 +69,7 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
 #endif
   std::string known;
   for (const std::string& n : names) known += (known.empty() ? "" : ", ") + n;
-  throw Error(ErrorCode::kInvalidArgument, concat("[device] one of ", known, ", found ", name));
+  throw Error(ErrorCode::kInvalidArgument, concat("[device] expected one of ", known, ", found ", name));
 }
 
 std::string blas_description() {

@@ -1,7 +1,7 @@
-// A host device whose large products of float weights are computed by OpenBLAS. All else, memory, streams and the
-// layout of the cache among it, is that of the device it wraps.
+// A host device that computes large matmuls with float weights by OpenBLAS. Everything else, including memory, streams
+// and the layout of the cache, is left to the device that it wraps.
 //
-// What it computes is near what the wrapped device computes, not equal: OpenBLAS adds in an order of its own, which
+// Its results are close to those of the wrapped device but not equal: OpenBLAS adds in an order of its own, which
 // depends on the number of rows and threads. So a token's value depends on what else is in the batch.
 #pragma once
 
@@ -17,14 +17,14 @@ inline constexpr int64_t kNeverBlas = INT64_MAX;
 
 struct BlasOptions {
   int n_threads = 1;
-  // Products of fewer rows stay with the wrapped device: of F32 weights, and of F16 and BF16, which are converted.
+  // The wrapped device computes matmuls of fewer rows: with F32 weights, and with F16 and BF16, which are converted.
   int64_t min_rows_f32 = 1, min_rows_converted = 1;
 };
 
-// Throws Error(kUnsupported) where OpenBLAS is not found. REQUIRES a host device.
+// Throws Error(kUnsupported) if OpenBLAS is not found. REQUIRES a host device.
 std::unique_ptr<Device> create_blas_device(std::unique_ptr<Device> wrapped, const BlasOptions& options);
 
-// Its version and kernels, "" where it is not found.
+// The version and kernels of OpenBLAS; "" if it is not found.
 std::string openblas_description();
 
 }  // namespace infer

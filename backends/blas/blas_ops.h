@@ -1,4 +1,4 @@
-// What the operations of this backend share. One is computed here, matmul; the others are the wrapped device's.
+// What the operations of this backend share. Only matmul is computed here; the wrapped device computes the others.
 #pragma once
 
 #include "backends/blas/blas_device.h"

@@ -1,4 +1,4 @@
-// matmul: float weights times many rows by OpenBLAS; F16 and BF16 are converted, some rows of the matrix at a time.
+// matmul of float weights and many rows by OpenBLAS. F16 and BF16 weights are converted, some rows at a time.
 #include <algorithm>
 
 #include "backends/blas/blas_ops.h"
@@ -7,8 +7,8 @@
 namespace infer::blas {
 namespace {
 
-// Rows of the weight that are converted at a time: enough that the product with them outweighs what it begins with,
-// packing the other operand; few enough that they stay in the last cache.
+// Rows of the weight that are converted at a time: enough that the matmul outweighs packing the other operand, which
+// every call repeats; few enough that they stay in the last-level cache.
 constexpr int64_t kPanelRows = 512;
 
 struct MatMulNode final : WrappedNode {
@@ -17,7 +17,7 @@ struct MatMulNode final : WrappedNode {
   int64_t min_rows = 0;
 };
 
-// Products of fewer rows are not for the library.
+// Matmuls of fewer rows are left to the wrapped device.
 int64_t min_rows(DataType type, const BlasOptions& options) {
   if (traits(type).activation != ActivationFormat::kF32) return kNeverBlas;
   return type == DataType::kF32 ? options.min_rows_f32 : options.min_rows_converted;

@@ -10,19 +10,20 @@
 namespace infer::blas {
 namespace {
 
-// Of CBLAS.
+// Values of the CBLAS enumerations.
 constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;
 
 template <typename Function>
 void find(void* library, const std::string& path, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
   if (function) return;
-  throw Error(ErrorCode::kUnsupported, concat("[blas] a library with ", name, ", found ", path, " without it"));
+  throw Error(ErrorCode::kUnsupported,
+              concat("[blas] expected a library with ", name, ", found ", path, " without it"));
 }
 
 OpenBlas open_library() {
-  // Its threads would spin for milliseconds after every product, on the cores that ours need for what comes next. Both
-  // kinds of threads it is built with read these when it is loaded; what the user has set stays.
+  // After each matmul OpenBLAS's threads would spin for milliseconds on cores that ours need for the next operation.
+  // Its OpenMP and pthread builds read these variables when the library is loaded; values set by the user are kept.
   setenv("OMP_WAIT_POLICY", "passive", 0);
   setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);
   const char* chosen = std::getenv("INFER_BLAS_LIBRARY");
@@ -30,8 +31,9 @@ OpenBlas open_library() {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* why = dlerror();
-    throw Error(ErrorCode::kUnsupported, concat("[blas] the library ", path, " (Debian: libopenblas0-openmp), found ",
-                                                "none: ", why ? why : "unknown reason"));
+    throw Error(ErrorCode::kUnsupported,
+                concat("[blas] expected the library ", path, " (Debian: libopenblas0-openmp), ",
+                       "found none: ", why ? why : "unknown reason"));
   }
   OpenBlas blas;
   find(library, path, "cblas_sgemm", blas.sgemm);

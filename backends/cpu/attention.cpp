@@ -1,6 +1,6 @@
 // kv_store and paged_attention. A block holds the keys of each KV head as [key_dim][32 tokens], then the values of each
-// as [32 tokens][value_dim]. Of quantized types (Q8_0, Q4_0) every token's head is quantized by itself, 32 dimensions
-// at a time; the blocks of keys are taken apart as kernels/attention.h says.
+// as [32 tokens][value_dim]. In quantized types (Q8_0, Q4_0) each head of each token is quantized separately, 32
+// dimensions at a time; kernels/attention.h describes the layout of quantized keys.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -17,7 +17,7 @@ namespace {
 
 struct BlockLayout {
   int64_t value_row;                               // bytes of one token's values in a head
-  int64_t key_head, value_head, values_at, bytes;  // of one head's keys, of its values, start of all values, block
+  int64_t key_head, value_head, values_at, bytes;  // per head: keys, values; start of the values; block
   explicit BlockLayout(const CacheDesc& c)
       : value_row(static_cast<int64_t>(row_bytes(c.value_type, c.value_dim))),
         key_head(kBlockTokens * static_cast<int64_t>(row_bytes(c.key_type, c.key_dim))),
@@ -50,7 +50,7 @@ bool can_store(DataType type, int dim) {
   return is_float(type) || ((type == DataType::kQ8_0 || type == DataType::kQ4_0) && dim % kBlock32 == 0);
 }
 
-// One token's key in `slot` of a head's keys. `row`: working space of row_bytes(type, n).
+// Stores one token's key in `slot` of a head's keys. `row` is work space of row_bytes(type, n).
 void store_key(DataType type, const float* x, int n, uint8_t* head, int slot, uint8_t* row) {
   const TypeTraits& t = traits(type);
   if (is_float(type)) return store_values(type, x, n, head + slot * static_cast<int64_t>(t.type_size), kBlockTokens);
@@ -67,8 +67,8 @@ void store_value(DataType type, const float* x, int n, uint8_t* to) {
   store_cache_row(type, x, to, n);
 }
 
-// https://arxiv.org/abs/2108.12409: geometric slopes, for head counts that are no power of two interleaved from the
-// next power.
+// Geometric slopes (https://arxiv.org/abs/2108.12409). If the number of heads is not a power of two, the remaining
+// heads take every second slope of the next power.
 float alibi_slope(int head, int n_head, float max_bias) {
   if (max_bias <= 0) return 0;
   int power = 1;
@@ -112,7 +112,7 @@ std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& devi
   return prepared;
 }
 
-// One piece is a KV head with up to kQueries consecutive tokens of one sequence.
+// A piece is one KV head and up to kQueries consecutive tokens of one sequence.
 void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) {
   constexpr int kQueries = 8;
   const AttentionParams& params = launch.param<AttentionParams>();
@@ -135,7 +135,7 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) 
     else runs.push_back({t, 1});
   }
   cpu(stream).pool().run(static_cast<int64_t>(runs.size()) * c.n_kv_head, [&](int64_t piece, int thread) {
-    // Later tokens see more: hand the long pieces out first.
+    // Later tokens see more positions: start with the longest pieces.
     const Run run = runs[runs.size() - 1 - piece / c.n_kv_head];
     const int head = static_cast<int>(piece % c.n_kv_head), sequence = step.sequences()[run.first];
     AttentionArgs a;

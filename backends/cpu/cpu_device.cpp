@@ -46,7 +46,7 @@ class StreamImpl final : public CpuStream {
     if (!options_.processors.empty()) stay_on(options_.processors[0]);
     const bool batch = step.n_tokens() > step.n_sequences();
     pool_.use_threads(batch ? options_.n_threads_batch : options_.n_threads);
-    // Steps of one plan follow each other: after the last product comes the first.
+    // Plans run step after step: the matmul after the last one is the first of the next step.
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].launch.op.op == Op::kMatMul) next_weight_ = following_weight(nodes, i);
       nodes[i].record->launch(*nodes[i].prepared, nodes[i].launch, *this);
@@ -71,7 +71,7 @@ class StreamImpl final : public CpuStream {
 
 class DeviceImpl final : public CpuDevice {
  public:
-  // REQUIRES both numbers of threads.
+  // REQUIRES that both numbers of threads are set.
   DeviceImpl(const KernelTable& kernels, const CpuOptions& options)
       : kernels_(kernels),
         options_(options),
@@ -100,7 +100,7 @@ class DeviceImpl final : public CpuDevice {
   const int n_threads_;
 };
 
-// The best of five passes over 256 MiB, each thread its own contiguous share.
+// The best of five passes over 256 MiB, in which each thread reads a contiguous share.
 double DeviceImpl::read_bandwidth() {
   constexpr int64_t kBytes = 256 << 20, kPiece = kBytes / 64;
   const std::unique_ptr<Buffer> buffer = allocate_host(kBytes);
@@ -120,7 +120,7 @@ double DeviceImpl::read_bandwidth() {
   return best;
 }
 
-// Operations per second of a probe on all threads: the best of five passes of about 5 ms.
+// Operations per second of a probe on all threads: the best of five passes of about 5 ms each.
 double peak_rate(ThreadPool& pool, int n_threads, int64_t (*probe)(int64_t)) {
   double best = 0;
   int64_t turns = 1 << 12;

@@ -1,5 +1,5 @@
-// What the operations of the CPU backend share: device and stream as they see them. One file per operation or family,
-// with the same name as in ggml-like/ref; it ends in its records.
+// What the operations of the CPU backend share: the device and the stream as they see them. There is one file per
+// operation or family, with the same name as in ggml-like/ref; its records are at its end.
 #pragma once
 
 #include <vector>
@@ -22,7 +22,7 @@ class CpuStream : public HostStream {
   virtual ThreadPool& pool() = 0;
   virtual const KernelTable& kernels() const = 0;
   virtual MatmulKernel matmul_kernel(DataType weight, int64_t n_tokens) = 0;  // see KernelChoice::matmul()
-  // The weight of the next matmul of this run; null where that is not known.
+  // The weight of the next matmul of this run; null when unknown.
   virtual const TensorRef* next_weight() const = 0;
 };
 inline CpuStream& cpu(Stream& stream) { return static_cast<CpuStream&>(stream); }
@@ -38,7 +38,7 @@ void parallel_ranges(CpuStream& stream, int64_t n, int64_t least, const Body& bo
 inline bool supports_any(const OpDesc&, const Device&) { return true; }
 inline std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
 
-// The operations of each file; cpu_device.cpp lists the files.
+// The operations of each file, for cpu_device.cpp.
 std::span<const OpRecord> attention_ops();
 std::span<const OpRecord> elementwise_ops();
 std::span<const OpRecord> matmul_ops();

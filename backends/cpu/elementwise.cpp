@@ -14,7 +14,7 @@ void for_each_row(const HostLaunch& launch, Stream& stream, const F& f) {
   });
 }
 
-// The second operand has the first one's shape, or is one row for all, or one value per row.
+// The second operand has the shape of the first, or is one row for all rows, or one value per row.
 template <typename F>
 void binary(const HostLaunch& launch, Stream& stream, const F& rows_of,
             void (*scaled)(const float*, float, float*, int64_t)) {

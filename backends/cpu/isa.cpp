@@ -22,7 +22,7 @@ namespace {
 std::vector<Level> find_levels() {
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  // AVX-VNNI has no name in this function before GCC 13: CPUID leaf 7, sub-leaf 1, EAX bit 4.
+  // __builtin_cpu_supports does not know AVX-VNNI before GCC 13: CPUID leaf 7, sub-leaf 1, EAX bit 4.
   unsigned a = 7, b = 0, c = 1, d = 0;
   unsigned highest = 0;
   __asm__("cpuid" : "=a"(highest), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
@@ -80,8 +80,8 @@ const KernelTable& choose_kernels(const std::string& name) {
     if (name.empty() || name == level.kernels->level) best = level.kernels;
   }
   if (!best) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat("[cpu] INFER_CPU: one of ", usable, " (levels this machine runs), found ", name));
+    throw Error(ErrorCode::kInvalidArgument, concat("[cpu] INFER_CPU: expected one of ", usable,
+                                                    " (the levels that run on this machine), found ", name));
   }
   return *best;
 }

@@ -1,4 +1,5 @@
-// Which instruction set levels this program has and this processor runs, and the one in use. INFER_CPU=NAME forces one.
+// The instruction set levels that are compiled in, those that this processor runs, and the one in use. INFER_CPU=NAME
+// forces one.
 #pragma once
 
 #include <string>
@@ -13,11 +14,11 @@ struct Level {
   bool runs_here;  // the processor and the operating system support it
 };
 
-// The levels compiled in, best last.
+// The levels that are compiled in, best last.
 const std::vector<Level>& levels();
 
-// The level that INFER_CPU names, else the best that runs here. Throws Error(kInvalidArgument) when the name is unknown
-// or does not run here, listing those that do.
+// The level named by INFER_CPU, else the best that runs here. Throws Error(kInvalidArgument), listing the levels that
+// run here, when the name is not one of them.
 const KernelTable& choose_kernels();
 // As above for a given name; "" chooses the best.
 const KernelTable& choose_kernels(const std::string& name);

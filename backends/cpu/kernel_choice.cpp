@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kRowLength = 4096;
 constexpr size_t kBytesPerThread = 4 << 20, kMaxBytes = 64 << 20;
 constexpr int kPasses = 4;
-constexpr double kWorthwhile = 0.97;  // of the default kernel's time: within the noise, keep the default
+constexpr double kWorthwhile = 0.97;  // as a fraction of the default kernel's time; a smaller gain is noise
 
 #if defined(__x86_64__)
 bool has_clflushopt() {
@@ -28,9 +28,9 @@ bool has_clflushopt() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_CLFLUSHOPT) != 0;
 }
 
-// Weights come from memory while generating, so nothing that is measured may be in a cache.
+// During generation weights are read from memory, so the measured ones must not be in a cache.
 void evict_from_caches(const std::byte* data, size_t bytes) {
-  static const bool unordered = has_clflushopt();  // many lines at a time instead of one after another
+  static const bool unordered = has_clflushopt();  // clflushopt evicts many lines at a time, clflush one after another
   for (size_t i = 0; i < bytes; i += 64) {
     if (unordered) asm volatile("clflushopt %0" ::"m"(data[i]) : "memory");
     else __builtin_ia32_clflush(data + i);
@@ -38,7 +38,7 @@ void evict_from_caches(const std::byte* data, size_t bytes) {
   __builtin_ia32_mfence();
 }
 #else
-void evict_from_caches(const std::byte*, size_t) {}  // no level here has two kernels for a type
+void evict_from_caches(const std::byte*, size_t) {}  // no level of this architecture has two kernels for a type
 #endif
 
 }  // namespace
@@ -69,9 +69,9 @@ MatmulKernel KernelChoice::measure_gemv(const MatmulKernels& kernels) const {
                        kMatmulRows * n_threads;
   const size_t bytes = static_cast<size_t>(rows * bytes_per_row);
   const std::unique_ptr<Buffer> weights = allocate_host(bytes);
-  std::memset(weights->host(), 0x11, bytes);  // a small positive scale, and pages that are really there
+  std::memset(weights->host(), 0x11, bytes);  // a small positive scale; also makes the system allocate the pages
 
-  // One token, whose quantized values are all zero: the work does not depend on them.
+  // One token with values of zero: the time does not depend on them.
   const size_t blocks = static_cast<size_t>(kRowLength / 32 * padded_tokens(1));
   const std::unique_ptr<Buffer> activations = allocate_host(blocks * sizeof(Activation32));
   static_assert(8 * sizeof(Activation32) >= sizeof(Activation256));

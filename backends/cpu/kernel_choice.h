@@ -1,4 +1,4 @@
-// Some types have two GEMV kernels on a level: equal to the bit, but which one is faster depends on the processor's
+// Some types have two GEMV kernels on a level. They are bit-identical; which one is faster depends on the processor's
 // prefetchers. A KernelChoice measures both on this machine, once, and only for types that are used.
 #pragma once
 
@@ -13,11 +13,11 @@ namespace infer::cpu {
 
 class KernelChoice {
  public:
-  // `table` must outlive the object. Threads of `options` read memory together, as they do while generating.
+  // `table` must outlive the object. The measurement uses as many threads as generation does (`options`).
   KernelChoice(const KernelTable& table, const CpuOptions& options);
 
-  // The kernel for a weight type and a number of tokens, nullptr where no matmul takes the type. The first call
-  // for one token of a type with two GEMVs takes about ten milliseconds and 4 MiB per thread. Any thread. Throws
+  // The kernel for a weight type and a number of tokens; nullptr if no matmul supports the type. The first call for
+  // one token of a type with two GEMVs takes about 10 ms and 4 MiB per thread. May be called on any thread. Throws
   // Error(kOutOfMemory).
   MatmulKernel matmul(DataType type, int64_t n_tokens);
 

@@ -1,6 +1,6 @@
-// What one instruction set level offers: plain functions over memory, filled in by kernels_<isa>.cpp. Everything in a
-// table of one level gives the same bits as in every other; the operations' files (matmul.cpp, ...) split the work over
-// threads and call these.
+// The kernels of one instruction set level: plain functions over memory, filled in by kernels_<isa>.cpp. A kernel
+// computes the same bits on every level. The operations' files (matmul.cpp, ...) split the work among threads and call
+// these.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,11 @@
 
 namespace infer::cpu {
 
-// Rows [row_begin, row_end) of a weight matrix times the activations of n_tokens tokens: out[t][row].
-// Quantized types: `x` is Activation256 x[k / 256][x_stride] or Activation32 x[k / 32][x_stride], as the type wants,
-// with x_stride the number of tokens rounded up to kTokenPadding; beyond a single token, blocks of padding tokens have
-// values too. Float types: `x` is const float* const*, a row of k values per token. `scratch` has
-// matmul_scratch_bytes(n_tokens, k), 64-byte aligned. Weights are prefetched in order up to `stream_end`, where this
-// thread's part ends, and from `next` on.
+// Rows [row_begin, row_end) of a weight matrix times the activations of n_tokens tokens: out[t][row]. Quantized types:
+// `x` is Activation256 x[k / 256][x_stride] or Activation32 x[k / 32][x_stride], depending on the type. x_stride is the
+// number of tokens rounded up to kTokenPadding; unless there is one token, padding tokens hold values too. Float types:
+// `x` is const float* const*, a row of k values per token. `scratch` has matmul_scratch_bytes(n_tokens, k), 64-byte
+// aligned. Weights are prefetched in order up to `stream_end`, where this thread's part ends, and then from `next` on.
 struct MatmulArgs {
   DataType type;
   const uint8_t* weight;
@@ -33,21 +32,21 @@ struct MatmulArgs {
 };
 using MatmulKernel = void (*)(const MatmulArgs&);
 
-// Whether a level's GEMV reads the weights of Q8_0 in their order.
+// Whether a level's GEMV for Q8_0 reads the weights in memory order.
 enum class InOrder { kNever, kPossible, kDefault };
 
 inline constexpr int kTokenPadding = 4;
-inline constexpr int kMatmulRows = 48;  // rows to give to a thread are a multiple of this where there are enough
+inline constexpr int kMatmulRows = 48;  // a thread gets a multiple of so many rows, if there are enough
 inline int64_t padded_tokens(int64_t n) { return (n + kTokenPadding - 1) / kTokenPadding * kTokenPadding; }
-inline constexpr int kMostInOrderTokens = 4;  // most that gemm_in_order.h takes
-inline constexpr int kLaneTokens = 8;         // most that gemm_token_lanes.h takes
-// A GEMM with float weights: blocks of so many rows, tokens and k, and the scratch memory that one of them takes.
+inline constexpr int kMostInOrderTokens = 4;  // the limit of gemm_in_order.h
+inline constexpr int kLaneTokens = 8;         // the limit of gemm_token_lanes.h
+// A GEMM with float weights: its blocks in rows, tokens and k, and the scratch memory of one block.
 inline constexpr int kFloatBlockRows = 24, kFloatBlockTokens = 96, kFloatChunk = 1024;
 inline constexpr int64_t kFloatScratchBytes =
     kFloatBlockRows * (kFloatChunk + kFloatBlockTokens * 16) * int64_t{sizeof(float)};
-inline constexpr int kFloatGemmTokens = 12;  // fewer tokens read float weights as one stream
-// Scratch memory of a thread for n_tokens or fewer: experts and steps that do not fill their bucket have fewer tokens
-// than a matmul was prepared for.
+inline constexpr int kFloatGemmTokens = 12;  // with fewer tokens, float weights are read as one stream
+// Scratch memory of a thread for up to n_tokens: a matmul may run with fewer tokens than it was prepared for, for an
+// expert or in a step that does not fill its bucket.
 inline size_t matmul_scratch_bytes(int64_t n_tokens, int64_t k) {
   const int64_t panels = padded_tokens(n_tokens) * kMatmulRows * static_cast<int64_t>(sizeof(float)) + 16 * 512;
   // StreamInputs: of each block, at most 8 vectors of pairs, 16 values and 256 codes.
@@ -80,7 +79,7 @@ struct AttentionArgs {
   float* scratch;  // attention_scratch_floats()
 };
 inline constexpr int kMaxQueryTile = 8;
-inline constexpr int kMaxAttentionRows = 64;  // (query, head) pairs that pass over keys and values together
+inline constexpr int kMaxAttentionRows = 64;  // (query, head) pairs that read keys and values together
 inline size_t attention_scratch_floats(int key_dim, int value_dim) {
   const size_t padded_dim = static_cast<size_t>((value_dim + 15) / 16 * 16);
   return kMaxQueryTile * (kAttentionSplit + padded_dim) +
@@ -94,7 +93,7 @@ struct MatmulKernels {
     MatmulKernel kernel;
   };
   DataType type;
-  Range ranges[5];                    // ascending, the first that fits serves; the last is for kAny tokens
+  Range ranges[5];                    // ascending; the first that fits is used, and the last fits kAny tokens
   MatmulKernel other_gemv = nullptr;  // for one token; faster than the first range on some processors (KernelChoice)
 
   MatmulKernel for_tokens(int64_t n) const {
@@ -105,12 +104,12 @@ struct MatmulKernels {
 };
 inline constexpr int64_t kAny = INT64_MAX;  // tokens
 
-// Serves quantized types without kernels on a level: the scalar dot of the type's table, row by row. Any level.
+// For quantized types without kernels on a level: the scalar dot of the type's table, row by row.
 void gemm_by_dots(const MatmulArgs& args);
 
 struct KernelTable {
   const char* level;             // "avx512vnni"
-  const MatmulKernels* matmuls;  // one row per weight type; gemm_by_dots() serves the others
+  const MatmulKernels* matmuls;  // one row per weight type; gemm_by_dots() is used for the others
   int n_matmuls;
   void (*quantize256)(const float* x, Activation256* out, int64_t out_stride, int64_t n_blocks);
   void (*quantize32)(const float* x, Activation32* out, int64_t out_stride, int64_t n_blocks);
@@ -129,14 +128,14 @@ struct KernelTable {
   void (*weighted_add)(const float* x, float weight, float* y, int64_t n);  // y = fma(x, weight, y)
   void (*to_f16)(const float* x, uint16_t* y, int64_t n);
   void (*attention)(const AttentionArgs&);
-  // What this level can do at best (kernels/probes.h). Reads n bytes, a multiple of 256, and returns some function of
-  // them; runs `turns` turns of dot products of bytes or of F32 multiply-adds and returns the operations done.
+  // Peak throughput (kernels/probes.h). probe_read reads n bytes, a multiple of 256, and returns some function of them.
+  // The others run `turns` turns of byte dot products or of F32 multiply-adds and return the number of operations.
   int32_t (*probe_read)(const uint8_t* p, int64_t n);
   int64_t (*probe_dot)(int64_t turns);
   int64_t (*probe_fma)(int64_t turns);
 };
 
-// Of the level every processor runs; isa.cpp names the others.
+// The table of the level that every processor runs; isa.cpp lists the others.
 extern const KernelTable kScalarKernels;
 
 }  // namespace infer::cpu

@@ -1,4 +1,5 @@
-// CPU kernels in plain code: the definition of the CPU backend's bits. Matmuls are the scalar dots of the type table.
+// CPU kernels in plain code, which define the bits that the CPU backend computes. Matmuls are the scalar dots of the
+// type table.
 #include <vector>
 
 #include "backends/cpu/kernel_table.h"
@@ -10,7 +11,7 @@ namespace {
 
 #define INFER_LAMBDA __attribute__((always_inline))
 
-// Each needs what stands before it; the empty lines keep the formatter from sorting them.
+// Each needs those before it; the empty lines keep the formatter from sorting them.
 #include "backends/cpu/kernels/weight_stream.h"
 
 #include "backends/cpu/kernels/gemm_float.h"
@@ -21,7 +22,8 @@ namespace {
 
 #include "backends/cpu/kernels/probes.h"
 
-// Activations lie with the tokens of one block together; the scalar dot wants the blocks of one token in a row.
+// Activations are stored block by block, with all tokens of a block together; the scalar dot needs the blocks of a
+// token in a row.
 template <typename Block>
 void blocks_of_token(const MatmulArgs& a, int64_t token, int64_t count, std::vector<Block>& blocks) {
   const auto* x = static_cast<const Block*>(a.x);

@@ -1,4 +1,4 @@
-// matmul and matmul_experts: activations are quantized once (all threads), then threads take ranges of weight rows.
+// matmul and matmul_experts: all threads quantize the activations once, then each takes ranges of weight rows.
 #include <algorithm>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace {
 
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Bytes of the quantized activations of n tokens (zero for float weights).
+// The size of the quantized activations of n tokens in bytes (zero for float weights).
 size_t activation_bytes(DataType type, int64_t k, int64_t n_tokens) {
   const ActivationFormat format = traits(type).activation;
   if (format == ActivationFormat::kF32) return 0;
@@ -21,15 +21,15 @@ size_t activation_bytes(DataType type, int64_t k, int64_t n_tokens) {
 
 int threads_of(Device& device) { return static_cast<CpuDevice&>(device).n_threads(); }
 
-// The layout of the scratch memory: activations, then one kernel scratch per thread.
+// The layout of the scratch memory: activations, then the scratch memory of the kernel for each thread.
 struct ScratchLayout {
   size_t activations, per_thread;
   ScratchLayout(DataType type, int64_t k, int64_t n_tokens)
       : activations(activation_bytes(type, k, n_tokens)), per_thread(aligned(matmul_scratch_bytes(n_tokens, k))) {}
 };
 
-// How the rows of a matrix are dealt out: few, large pieces of whole row groups; enough of them that a slow thread does
-// not hold up the rest.
+// How the rows of a matrix are split among threads: few large pieces of whole row groups, but enough that a slow thread
+// does not hold up the others.
 struct RowPieces {
   int64_t n, groups, pieces;
   RowPieces(int64_t n_rows, const ThreadPool& pool)
@@ -39,7 +39,7 @@ struct RowPieces {
   int64_t first_row(int64_t piece) const { return std::min(n, groups * piece / pieces * kMatmulRows); }
 };
 
-// One weight matrix times some tokens, given by pointers to their inputs and outputs.
+// One matmul of a weight matrix with some tokens, given by pointers to their inputs and outputs.
 struct Matmul {
   DataType type;
   const uint8_t* weight;
@@ -53,10 +53,10 @@ struct Matmul {
 void quantize(CpuStream& stream, const Matmul& p) {
   const int64_t tokens = static_cast<int64_t>(p.inputs.size()), padded = padded_tokens(tokens);
   const KernelTable& kernels = stream.kernels();
-  // Nothing reads beyond a single token; one is not worth waking other threads for either.
+  // Kernels read no padding after a single token, and quantizing one is not worth waking other threads.
   parallel_ranges(stream, tokens == 1 ? 1 : padded, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
-      // Padding tokens repeat the last one: their results are computed and dropped.
+      // Padding tokens repeat the last one: their results are computed and discarded.
       const float* x = p.inputs[std::min(t, tokens - 1)];
       if (traits(p.type).activation == ActivationFormat::kInt8Per256) {
         kernels.quantize256(x, reinterpret_cast<Activation256*>(p.scratch) + t, padded, p.k / 256);
@@ -67,7 +67,7 @@ void quantize(CpuStream& stream, const Matmul& p) {
   });
 }
 
-// Where a thread begins to read a weight.
+// The address at which a thread begins to read a weight.
 const uint8_t* beginning(const TensorRef& weight, const ThreadPool& pool, int thread) {
   const TensorDesc& desc = *weight.desc;
   const RowPieces rows(desc.shape[0], pool);
@@ -97,7 +97,8 @@ void multiply(CpuStream& stream, const Matmul& p) {
     a.out = p.outputs.data();
     a.row_begin = rows.first_row(i);
     a.row_end = rows.first_row(i + 1);
-    const int64_t end = pool.first_piece(rows.pieces, thread + 1);  // of this thread's part; others' pieces stand alone
+    // A piece taken from another thread is a part of its own.
+    const int64_t end = pool.first_piece(rows.pieces, thread + 1);
     const bool own = i >= pool.first_piece(rows.pieces, thread) && i < end;
     a.stream_end = p.weight + rows.first_row(own ? end : i + 1) * a.row_bytes;
     a.next = next ? beginning(*next, pool, thread) : a.stream_end;
@@ -118,7 +119,8 @@ bool supports_matmul(const OpDesc& op, const Device&) {
 }
 
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
-  static_cast<CpuDevice&>(device).matmul_kernel(op.inputs[1]->type, 1);  // measured now rather than while generating
+  // A type with two GEMV kernels is measured now instead of during generation.
+  static_cast<CpuDevice&>(device).matmul_kernel(op.inputs[1]->type, 1);
   auto prepared = std::make_unique<Prepared>();
   const ScratchLayout layout(op.inputs[1]->type, op.inputs[1]->shape.last(), op.inputs[0]->shape[0]);
   prepared->scratch_bytes = layout.activations + layout.per_thread * threads_of(device);
@@ -141,13 +143,13 @@ void matmul(const Prepared&, const HostLaunch& launch, Stream& stream) {
 
 std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
-  const int64_t pairs = op.inputs[0]->shape[0] * op.inputs[2]->shape[1];  // all of them may want one expert
+  const int64_t pairs = op.inputs[0]->shape[0] * op.inputs[2]->shape[1];  // all may select the same expert
   const ScratchLayout layout(op.inputs[1]->type, op.inputs[1]->shape.last(), pairs);
   prepared->scratch_bytes = layout.activations + layout.per_thread * threads_of(device);
   return prepared;
 }
 
-// Experts one after the other, each with the (token, rank) pairs that chose it.
+// Runs one expert after the other, each with the (token, rank) pairs that selected it.
 void matmul_experts(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
   const TensorRef& out = launch.outputs[0];

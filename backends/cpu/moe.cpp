@@ -8,7 +8,7 @@
 namespace infer::cpu {
 namespace {
 
-// Indices of the `count` largest scores, best first, ties to the lower index. NaN counts as the smallest.
+// Indices of the `count` largest scores, best first; among equals the lower index first. NaN counts as the smallest.
 void largest(std::span<const float> scores, int count, std::vector<int>& order) {
   order.resize(scores.size());
   for (size_t i = 0; i < scores.size(); ++i) order[i] = static_cast<int>(i);
@@ -18,7 +18,7 @@ void largest(std::span<const float> scores, int count, std::vector<int>& order) 
   order.resize(count);
 }
 
-// Experts outside the best groups can not be selected; a group counts as much as its two best experts.
+// Experts outside the best groups cannot be selected. The score of a group is the sum of its two best experts.
 void keep_best_groups(std::vector<float>& scores, int n_groups, int groups_used) {
   if (n_groups <= 1 || groups_used >= n_groups) return;
   const size_t size = scores.size() / n_groups;

@@ -44,7 +44,7 @@ void top_k(const Prepared&, const HostLaunch& launch, Stream& stream) {
     std::vector<int32_t> order(static_cast<size_t>(n));
     for (int64_t r = begin; r < end; ++r) {
       const float* row = x.data<float>() + r * x.desc->row_stride;
-      // NaN sorts last, so that the order is one whatever the logits are.
+      // NaN sorts last, so that the order is total for any logits.
       const auto better = [&](int32_t a, int32_t b) {
         const bool nan_a = std::isnan(row[a]), nan_b = std::isnan(row[b]);
         if (nan_a || nan_b) return nan_a == nan_b ? a < b : nan_b;
@@ -58,7 +58,7 @@ void top_k(const Prepared&, const HostLaunch& launch, Stream& stream) {
       }
       float maximum = 0, sum = 0;
       cpu(stream).kernels().max_and_sum(row, n, &maximum, &sum);
-      // No finite sum: a logit is NaN or +infinity, or all are -infinity.
+      // The sum is not finite: a logit is NaN or +infinity, or all are -infinity.
       launch.outputs[2].data<float>()[r] = sum > 0 ? static_cast<float>(maximum + portable_log(sum)) : NAN;
     }
   });

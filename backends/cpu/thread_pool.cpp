@@ -24,7 +24,7 @@ void stay_on(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(processor, &set);
-  sched_setaffinity(0, sizeof(set), &set);  // the thread that calls; one that may not be moved stays where it is
+  sched_setaffinity(0, sizeof(set), &set);  // pid 0 is the calling thread; a failure leaves it unpinned
 }
 
 ThreadPool::ThreadPool(int n_threads, const std::vector<int>& processors)
@@ -128,7 +128,7 @@ void ThreadPool::dispatch(int64_t n_pieces, const void* body, Call call) {
     wake_.notify_all();
   }
   take_pieces(0);
-  // Others may be descheduled on a busy machine: spin first, then let them have the processor.
+  // Other threads may have been descheduled on a busy machine: spin first, then yield the processor to them.
   for (int i = 0; busy_.load(std::memory_order_acquire) != 0; ++i) {
     if (i < kSpins) pause();
     else std::this_thread::yield();

@@ -1,6 +1,6 @@
-// Everything a level consists of, in order. Included by kernels_<isa>.cpp inside its anonymous namespace, after a SIMD
-// header: all of it is internal to that unit, so the linker can never take a copy compiled for one processor into the
-// code of another. Each needs what stands before it; the empty lines keep the formatter from sorting them.
+// All headers of a level, in order. Included by kernels_<isa>.cpp inside its anonymous namespace, after a SIMD header:
+// everything is internal to that unit, so the linker can never use a copy compiled for one processor in the code of
+// another. Each header needs those before it; the empty lines keep the formatter from sorting them.
 
 #include "backends/cpu/kernels/formats.h"
 

@@ -1,11 +1,11 @@
 // Attention over a paged cache. A block holds for each KV head the keys as [key_dim][32 tokens] and the values as
 // [32 tokens][value_dim], so that the lanes of scores are tokens and the lanes of outputs are dimensions. Quantized
-// keys: for every 32 dimensions the scales as F16 [32 tokens], then byte i of the tokens' blocks as [bytes][32 tokens],
-// so that a token has bytes of its own; quantized values: blocks as they are. Both are used at their exact value, scale
-// times code, in the same order of additions as floats. The context is cut every 256 absolute positions; every cut has
-// its own softmax and they are merged in ascending order. Rows of a tile are the (token, head) pairs that share a KV
-// head; no result depends on which rows share a tile. Included inside an anonymous namespace after floats.h and
-// gemm_float.h.
+// keys have for every 32 dimensions the scales as F16 [32 tokens], then byte i of the tokens' blocks as
+// [bytes][32 tokens], so that no byte is shared by two tokens; quantized values are plain blocks. Both are used at
+// their exact value, scale times code, with the same order of additions as floats. The context is cut every 256
+// absolute positions; every cut has its own softmax, and cuts are merged in ascending order. Rows of a tile are the
+// (token, head) pairs that share a KV head; no result depends on which rows share a tile. Included inside an anonymous
+// namespace after floats.h and gemm_float.h.
 
 struct AttentionRow {
   float* out;
@@ -19,7 +19,7 @@ INFER_SIMD const uint8_t* cache_at(const AttentionArgs& a, int position, int64_t
   return a.cache + a.table[position / kBlockTokens] * a.block_bytes + offset;
 }
 
-// Memory to prefetch little by little: `step` bytes at each of many steps. None: step is zero.
+// Memory to prefetch gradually: `step` bytes at each of many steps; 0 prefetches nothing.
 struct Ahead {
   const uint8_t* at;
   int64_t step;
@@ -36,7 +36,7 @@ INFER_SIMD I load_bytes(const T* p) {
   return i_load(lanes);
 }
 
-// Codes of 16 lanes. Q8_0: a byte each. Q4_0: a nibble, the low ones being those of a block's first 16 dimensions.
+// Codes of 16 lanes. Q8_0: a byte each. Q4_0: a nibble each; low nibbles are the first 16 dimensions of a block.
 struct CodesQ8 {
   static constexpr int kBytes = 32;  // of a block, after its scale
   static INFER_SIMD F load(const uint8_t* p) { return f_from_int(load_bytes(reinterpret_cast<const int8_t*>(p))); }
@@ -61,7 +61,7 @@ struct CodesQ4 {
   }
 };
 
-// Keys of one head and block: dimensions [first, first + 32), those of 32 tokens each.
+// The keys of 32 tokens in one head and block, dimensions [first, first + 32).
 template <typename L>
 struct FloatKeys {
   const typename L::Element* keys;
@@ -89,7 +89,7 @@ INFER_SIMD F lane_numbers() {
   return f_load(lanes);
 }
 
-// Scales and masks sums of R rows with the tokens from lane `first_lane` of the block at `position` on.
+// Scales and masks the dot products of R rows with the tokens from lane `first_lane` of the block at `position` on.
 template <int R>
 INFER_SIMD void finish_scores(const AttentionArgs& a, const AttentionRow* rows, int position, int first_lane,
                               const F (*sums)[kTileVectors], float* scores) {
@@ -115,8 +115,8 @@ INFER_SIMD void finish_scores(const AttentionArgs& a, const AttentionRow* rows, 
   }
 }
 
-// Scores of R rows with the 32 tokens from `position` on, masked, to their place in scores[r][256]; `queries` is
-// [key_dim][R]. `ahead` is fetched from in as many steps as keys have dimensions.
+// Writes the masked scores of R rows with the 32 tokens from `position` on to their place in scores[r][256]. `queries`
+// is [key_dim][R]. `ahead` is prefetched in as many steps as keys have dimensions.
 template <typename K, int R>
 INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,
                                 float* scores, Ahead ahead) {
@@ -149,7 +149,8 @@ INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows
   }
 }
 
-// A token's values: C vectors of dimensions from `dim` on, a multiple of 16 * C. Where C is 1, `count` of them exist.
+// Loads C vectors of a token's value from dimension `dim` on, a multiple of 16 * C. If C is 1, `count` dimensions
+// exist.
 template <typename L>
 struct FloatValues {
   static INFER_SIMD int64_t row_bytes(int n) { return static_cast<int64_t>(sizeof(typename L::Element)) * n; }
@@ -186,7 +187,7 @@ struct QuantizedValues {
 };
 
 // o[r] += sum over positions [from, to) of weight[r][p] * value[p], for C vectors of 16 dimensions from `dim` on. With
-// `fetch`, a part of the next cut's keys is prefetched as large as that of the dimensions.
+// `fetch`, prefetches the share of the next cut's keys that corresponds to these dimensions.
 template <typename V, int R, int C>
 INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int from, int to, int dim, int count, float* o,
                            int o_stride, bool fetch) {
@@ -203,7 +204,7 @@ INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int fro
     const int stop = (p / kBlockTokens + 1) * kBlockTokens < to ? (p / kBlockTokens + 1) * kBlockTokens : to;
     Ahead ahead = {nullptr, 0};
     if (fetch && p + kAttentionSplit < a.sequence_length) {
-      const int64_t part = key_step * kBlockTokens / (16 * C) * dim;  // what the dimensions before have fetched
+      const int64_t part = key_step * kBlockTokens / (16 * C) * dim;  // prefetched with the dimensions before
       ahead = {cache_at(a, p + kAttentionSplit, a.head_key_offset + part), key_step};
     }
     for (; p < stop; ++p) {
@@ -261,7 +262,7 @@ INFER_SIMD void merge_cut(AttentionRow& row, float m, float l, const float* o, f
   }
 }
 
-// The parts that depend on the type of keys or values.
+// The functions that depend on the type of keys or values.
 using ScoresFunction = void (*)(const AttentionArgs&, const AttentionRow*, const float* queries, int position,
                                 float* scores, Ahead ahead);
 using ValuesFunction = void (*)(const AttentionArgs&, const float* weights, int from, int to, float* o, int o_stride,
@@ -283,7 +284,7 @@ ValuesFunction values_function(DataType type) {
                                    : add_all_values<FloatValues<LoadF32>, R>;
 }
 
-// The memory of a group of rows: what is merged so far and the queries of each, and the work space of one tile.
+// The scratch memory of a group of rows: merged outputs and queries of each row, and the work space of one tile.
 struct AttentionScratch {
   int padded_dim;
   float *weights, *cut;  // of a tile: [R][256], [R][padded_dim]
@@ -318,8 +319,8 @@ INFER_OUTLINE void attend_cut(const AttentionArgs& a, const AttentionScratch& sc
     end = rows[r].end > end ? rows[r].end : end;
   }
   const int stop = start + kAttentionSplit < end ? start + kAttentionSplit : end;
-  // The first rows to come here fetch for all: the values of the cut during its scores, the keys of the next cut while
-  // values are added. Nobody has fetched the keys of the first cut.
+  // The first rows prefetch for all: the values of the cut while computing its scores, and the keys of the next cut
+  // while adding values. The keys of the first cut are not prefetched.
   const bool fetch = first == 0;
   const int from_block = begin > start ? begin / kBlockTokens * kBlockTokens : start;
   for (int p = from_block; p < stop; p += kBlockTokens) {
@@ -330,7 +331,7 @@ INFER_OUTLINE void attend_cut(const AttentionArgs& a, const AttentionScratch& sc
     scores(a, rows, queries, p, weights, ahead);
   }
 
-  // The positions all rows see, and the ones only some do, on both sides.
+  // The positions that all rows see, and on both sides those that only some rows see.
   int common_from = start, common_to = stop;
   int from[R], to[R];
   float m[R], l[R];
@@ -341,7 +342,7 @@ INFER_OUTLINE void attend_cut(const AttentionArgs& a, const AttentionScratch& sc
     common_from = from[r] > common_from ? from[r] : common_from;
     common_to = to[r] < common_to ? to[r] : common_to;
     float* w = weights + r * kAttentionSplit;
-    const int low = from[r] % kAttentionSplit / 16 * 16;  // lanes count from a multiple of 16
+    const int low = from[r] % kAttentionSplit / 16 * 16;  // vectors begin at multiples of 16
     const int high = (to[r] - start + 15) / 16 * 16;
     if (to[r] > from[r]) {
       m[r] = max_value(w + low, high - low);
@@ -413,7 +414,7 @@ void attention(const AttentionArgs& a) {
         for (int d = 0; d < a.key_dim; ++d) queries[d * R + r] = q[d];
       }
     });
-    // All rows pass over a cut while its keys and values are in the cache.
+    // All rows process a cut while its keys and values are in the CPU's cache.
     for (int start = begin / kAttentionSplit * kAttentionSplit; start < end; start += kAttentionSplit) {
       for_tiles(count, [&]<int R>(int tile) { attend_cut<R>(a, scratch, rows, tile, start); });
     }

@@ -16,7 +16,7 @@ INFER_SIMD F exp_lanes(F x) {
   p = f_fma(p, r, f_set1(0.5f));
   p = f_fma(p, r, f_set1(1.0f));
   p = f_fma(p, r, f_set1(1.0f));
-  // Two factors, so that results between the smallest normal and the smallest denormal, and the largest, come out.
+  // Two factors: 2^n alone would overflow or be flushed for the largest results and for denormals.
   const I half = i_sar<1>(n), rest = i_sub(n, half);
   const auto power = [](I k) INFER_LAMBDA { return f_from_bits(i_shl<23>(i_add(k, i_set1(127)))); };
   return f_mul(f_mul(p, power(half)), power(rest));
@@ -85,7 +85,7 @@ INFER_SIMD F activate_lanes(F x) {
   if constexpr (K == UnaryKind::kTanh) return tanh_lanes(x);
 }
 
-// y[i] = f(lanes from i on), the last lanes partly.
+// y[i] = f(16 lanes from i on); the last vector may be partial.
 template <typename G>
 INFER_SIMD void for_lanes(float* y, int64_t n, const G& g) {
   int64_t i = 0;
@@ -252,7 +252,7 @@ INFER_SIMD float quantize_block(const float* x, int8_t* q, int16_t* sums) {
     return bits == 0 ? 0.0f : __builtin_nanf("");
   }
   const float inverse = 127.0f / a;
-  const F factor = f_set1(inverse <= 0x1.fffffep+127f ? inverse : 0.0f);  // a denormal: all codes zero
+  const F factor = f_set1(inverse <= 0x1.fffffep+127f ? inverse : 0.0f);  // of a denormal: all codes are zero
   for (int v = 0; v < kVectors; ++v) {
     const I rounded = f_round_to_int(f_mul(f_load(x + 16 * v), factor));
     i_store_s8(q + 16 * v, rounded);

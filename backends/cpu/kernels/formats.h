@@ -1,15 +1,15 @@
-// How each quantized format is taken apart, for 16 rows at once: lane = row, 4 codes of a row in the 4 bytes of a lane.
+// Unpacks each quantized format for 16 rows at once: lane = row, 4 codes of a row in the 4 bytes of a lane.
 // Layouts are those of ggml-like/quant/blocks.h, formulas those of ggml-like/quant/dot.h. Included inside an anonymous
 // namespace after a SIMD header.
 //
 // A super-block format has
 //   kBytes, kBits (of a code), kSub (values per sub-block), kMin
-//   kOffset: taken off unsigned codes; kSignedOffset for signed ones
+//   kOffset: subtracted from unsigned codes; kSignedOffset for signed ones
 //   Head: head.d, head.dmin, head.scale(s) as int32 lanes, head.mins(p): minima of sub-blocks 2p, 2p + 1 as int16 pairs
 //   unpack(p, stride, sink): calls sink(s, w) for every sub-block s, w[kSub / 4]
-//   kNarrow: sums of a sub-block fit 16 bits once the offset is off, so that one 16-bit multiply-add scales them; the
-//     upper halves of scale(s) are zero, since those of a negative sum are not
-// A format of 32 has
+//   kNarrow: sums of a sub-block fit in 16 bits once the offset is subtracted, so that one 16-bit multiply-add scales
+//     them. The upper halves of scale(s) are zero, because the upper half of a negative sum is not
+// A format with blocks of 32 has
 //   kBytes, kOffset, kBits (of a code), kMin; block(p, stride, w[8], d, m)
 
 // The 16-bit word at p + row * stride of every row, zero-extended.
@@ -33,13 +33,13 @@ INFER_SIMD I gather8(const uint8_t* p, size_t stride) {
   return i_load(t);
 }
 INFER_SIMD I byte_mask(int x) { return i_set1(x * 0x01010101); }
-// (a >> N) with the bits that crossed bytes masked away.
+// a >> N per byte, with `mask` clearing the bits that crossed bytes.
 template <int N>
 INFER_SIMD I shift_mask(I a, I mask) {
   return i_and(i_shr<N>(a), mask);
 }
 
-// Scales and minima of Q4_K and Q5_K out of the first 16 bytes of the block.
+// Scales and minima of Q4_K and Q5_K, from the first 16 bytes of the block.
 struct HeadQ4K {
   F d, dmin;
   I low, high, min_low, min_high;  // four bytes each: sub-blocks 0..3, 4..7
@@ -187,7 +187,7 @@ struct Q3K {
     }
     template <int S>
     INFER_SIMD I scale() const {
-      // Only the low 16 bits: the multiply-add takes the upper half as a second factor (see kNarrow).
+      // Only the low 16 bits: the multiply-add uses the upper half as a second factor (see kNarrow).
       return i_and(i_sub(i_and(i_shr<8 * (S % 4)>(scales[S / 4]), i_set1(63)), i_set1(32)), i_set1(0xffff));
     }
   };
@@ -296,14 +296,14 @@ struct IQ4XS {
   }
 };
 
-// Codes of Q4_0 and its relatives: 16 bytes, low nibbles first.
+// Codes of the formats with 4-bit blocks of 32: 16 bytes, low nibbles first.
 INFER_SIMD void nibbles(const uint8_t* p, size_t stride, I* w) {
   const I m4 = byte_mask(15);
   I o[4];
   i_transpose(p, stride, o);
   for (int i = 0; i < 4; ++i) w[i] = i_and(o[i], m4), w[i + 4] = shift_mask<4>(o[i], m4);
 }
-// Four bits of x from bit N on, one to bit 4 of each byte.
+// Moves four bits of x, from bit N on, to bit 4 of each byte.
 template <int N>
 INFER_SIMD I fifth_bits(I x) {
   const I b = i_shr<N>(x);

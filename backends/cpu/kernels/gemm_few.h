@@ -1,7 +1,8 @@
 // GEMV and GEMM with few tokens for quantized weights: the codes of 16 rows are unpacked in registers and used at once,
 // for all tokens. Included inside an anonymous namespace after quantized.h.
 
-// One super-block of 16 rows against T tokens, added to acc. As many bytes are prefetched from `ahead` on, unless null.
+// Multiplies one super-block of 16 rows by T tokens and adds to acc. Prefetches as many bytes from `ahead`, unless
+// null.
 template <typename W, int T>
 struct SuperSink {
   const Activation256* x;
@@ -22,7 +23,7 @@ struct SuperSink {
   }
 };
 
-// The offset of Q4_K's codes was taken off to keep sums narrow; its formula has unsigned codes, so it is added back.
+// The offset of Q4_K's codes was subtracted to keep sums narrow. Its formula has unsigned codes, so it is added back.
 template <typename W, typename Head, int P = 0>
 INFER_SIMD I restore_offset(const Head& head, const Activation256& x, I acc) {
   if constexpr (P == 4) {
@@ -49,7 +50,7 @@ INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* 
   for (int t = 0; t < T; ++t) acc[t] = finish_super<W>(head, x[t], sum[t], acc[t]);
 }
 
-// One block of 32 against T tokens.
+// Multiplies one block of 32 by T tokens and adds to acc.
 template <typename W, int T>
 INFER_SIMD void add_small(const uint8_t* p, size_t stride, const Activation32* x, const uint8_t* ahead, F* acc) {
   if (ahead) prefetch_part<0, 1, 16 * W::kBytes>(ahead);
@@ -67,7 +68,7 @@ INFER_SIMD void add_small(const uint8_t* p, size_t stride, const Activation32* x
   }
 }
 
-// What differs between the two ways to walk a row.
+// What differs between formats of 256 and formats of 32.
 template <typename W>
 struct SuperWalk {
   using Format = W;

@@ -1,6 +1,6 @@
-// GEMV and GEMM with F32, F16 and BF16 weights: lanes are 16 consecutive k, as the formula's 16 partial sums. A tile of
-// rows and tokens shares loads. Few tokens read the weights as one stream; more (a GEMM) go over blocks of rows, tokens
-// and k that fit a core's caches. Included inside an anonymous namespace after a SIMD header.
+// GEMV and GEMM with F32, F16 and BF16 weights: lanes are 16 consecutive k, the 16 partial sums of the formula. A tile
+// of rows and tokens shares loads. With few tokens the weights are read as one stream; with more, a GEMM works on
+// blocks of rows, tokens and k that fit in a core's caches. Included inside an anonymous namespace after a SIMD header.
 
 struct LoadF32 {
   using Element = float;
@@ -23,7 +23,7 @@ struct LoadBF16 {
   static INFER_SIMD float one(const uint16_t* p) { return __builtin_bit_cast(float, static_cast<uint32_t>(*p) << 16); }
 };
 
-// The last k % 16 values of a row, which only their own lanes add, and the sum of the lanes.
+// Adds the last k % 16 values of a row, each to its own lane, and returns the sum of the lanes.
 template <typename L>
 INFER_SIMD float finish_row(F acc, const typename L::Element* w, const float* x, int64_t whole, int64_t k) {
   if (whole < k) {
@@ -48,7 +48,7 @@ INFER_SIMD void float_tile(const MatmulArgs& a, int64_t row, int64_t token) {
     for (int t = 0; t < T; ++t) acc[r][t] = f_zero();
   }
   const int64_t whole = a.k / 16 * 16;
-  // The first tile of tokens fetches what follows these rows in the stream of weights, as much as it reads.
+  // The first tile of tokens prefetches the weights that follow these rows in the stream, as many bytes as it reads.
   constexpr int64_t kStep = 16 * R * sizeof(typename L::Element);
   const uint8_t* ahead = in_stream(a, a.weight + row * a.row_bytes + kPrefetchDistance);
   for (int64_t i = 0; i < whole; i += 16, ahead += kStep) {
@@ -85,8 +85,9 @@ void gemm_few_float(const MatmulArgs& a) {
 
 // ---- GEMM ----
 
-// Rows of weights, expanded to F32 in the order tiles read them, meet the tokens of a block chunk after chunk of k.
-// What they add up to so far waits in `sums`. Rows and tokens that do not exist repeat the last one and are not stored.
+// Rows of weights are expanded to F32 in the order in which tiles read them, and multiplied by the tokens of a block,
+// one chunk of k after the other. `sums` holds the partial sums. Missing rows and tokens repeat the last one and are
+// not stored.
 struct FloatBlock {
   static constexpr int64_t kRows = kFloatBlockRows, kTokens = kFloatBlockTokens, kChunk = kFloatChunk;
   static constexpr int64_t kTile = kFloatRows * kFloatTokens;
@@ -113,7 +114,7 @@ INFER_SIMD void fill_panel(const MatmulArgs& a, int64_t row, int64_t rows, int64
   }
 }
 
-// One tile over n values of k. Its sums start at zero with the first chunk.
+// One tile over n values of k. The first chunk starts its sums at zero.
 INFER_SIMD void float_block_tile(const float* panel, const float* const* x, int64_t n, bool first, float* sums) {
   constexpr int R = kFloatRows, T = kFloatTokens;
   F acc[R][T];
@@ -130,7 +131,7 @@ INFER_SIMD void float_block_tile(const float* panel, const float* const* x, int6
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       F b = f_load(x[t] + i);
-      keep_in_register(b);  // not read again for every row
+      keep_in_register(b);  // not loaded again for every row
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) acc[r][t] = f_fma(w[r], b, acc[r][t]);
     }
@@ -180,7 +181,7 @@ INFER_OUTLINE void float_block(const MatmulArgs& a, int64_t row, int64_t rows, i
 
 template <typename L>
 void gemm_float(const MatmulArgs& a) {
-  // The activations of a block of tokens stay in the cache while all rows pass by.
+  // The activations of a block of tokens stay in the cache while all rows are processed.
   for (int64_t t = 0; t < a.n_tokens; t += FloatBlock::kTokens) {
     const int64_t tokens = a.n_tokens - t < FloatBlock::kTokens ? a.n_tokens - t : FloatBlock::kTokens;
     for (int64_t row = a.row_begin; row < a.row_end; row += FloatBlock::kRows) {

@@ -1,15 +1,15 @@
-// GEMV and GEMM with up to 4 tokens for super-block weights, which memory limits: weights are read in the order they
-// lie in, block after block and row after row, so that the processor's own prefetcher follows. Lanes are 16 groups of
-// four consecutive values of a block; the sums of sixteen blocks turn into lanes that are blocks, and those of sixteen
-// rows into lanes that are rows. Same bits as gemm_few.h: integers are exact, and the blocks of a row are added in
-// ascending order. Included inside an anonymous namespace after quantized.h.
+// GEMV and GEMM with up to 4 tokens for super-block weights, where memory is the limit: weights are read in memory
+// order, block after block and row after row, which the hardware prefetcher can follow. Lanes are 16 groups of four
+// consecutive values of a block. The sums of sixteen blocks are transposed so that lanes are blocks, and those of
+// sixteen rows so that lanes are rows. Same bits as gemm_few.h: integers are exact, and the blocks of a row are added
+// in ascending order. Included inside an anonymous namespace after quantized.h.
 //
 // A format has
-//   kPairs: 16-bit pairs of sums of activations in a block, 8 or 4 (see offset_part)
-//   kOrder[i]: which 32 activations stand in the i-th place, so that they meet the codes of take()
-//   Scales(head): the scales of 16 blocks, at hand one by one
+//   kPairs: int16 pairs of sums of activations in a block, 8 or 4 (see offset_part)
+//   kOrder[i]: which 32 activations are stored in place i, to match the codes of take()
+//   Scales(head): the scales of 16 blocks, for access one by one
 //   take(p, codes): the codes of the block at p, 64 values each
-//   factors<H>(p, scales, i): what to multiply the sums of codes[2 H] and codes[2 H + 1] by, as i_pack16 lays them
+//   factors<H>(p, scales, i): the factors of the sums of codes[2 H] and codes[2 H + 1], in the order of i_pack16
 
 constexpr int64_t kStreamDistance = 16384;  // bytes prefetched ahead
 
@@ -27,7 +27,7 @@ struct OneQ4K : Q4K {
     const I m4 = byte_mask(15);
     for (int h = 0; h < 2; ++h) {
       I q = i_load(p + 16 + 64 * h);
-      keep_in_register(q);  // not read twice: it crosses cache lines
+      keep_in_register(q);  // not loaded twice: it crosses cache lines
       codes[2 * h] = i_and(q, m4), codes[2 * h + 1] = shift_mask<4>(q, m4);
     }
   }
@@ -42,8 +42,8 @@ struct OneQ5K : Q5K {
   static constexpr int kPairs = 4;
   static constexpr int kOrder[8] = {0, 2, 1, 3, 4, 6, 5, 7};
   static INFER_SIMD void take(const uint8_t* p, I* codes) {
-    // Bit s of byte i of the 32 is the fifth bit of value i of sub-block s; here 0 and 2 stand side by side, 1 and 3,
-    // ...
+    // Bit s of byte i of the 32 is the fifth bit of value i of sub-block s. Sub-blocks 0 and 2 are taken together, then
+    // 1 and 3, ...
     const I m4 = byte_mask(15), m1 = byte_mask(16), high = i_shr_second<2>(i_load_twice(p + 16));
     I a = i_load(p + 48), b = i_load(p + 112);
     keep_in_register(a), keep_in_register(b);
@@ -80,7 +80,7 @@ struct OneQ6K : Q6K {
   }
 };
 
-// The sums of the activations of 16 blocks, sum32, or sum16 where sub-blocks have 16 values: lane i of pairs[j] has
+// The sums of the activations of 16 blocks: sum32, or sum16 where sub-blocks have 16 values. Lane i of pairs[j] has
 // sums 2 j and 2 j + 1 of block i.
 INFER_SIMD void load_pairs(const Activation256* const* x, bool of16, I* pairs) {
   alignas(64) uint8_t bytes[16 * 32];
@@ -95,8 +95,8 @@ INFER_SIMD I offset_part(const HeadQ4K& head, const I* pairs) {
   return i_madd16(i_madd16(acc, head.mins<2>(), pairs[2]), head.mins<3>(), pairs[3]);
 }
 
-// 32 * sum over sub-blocks of scale * sum of activations. Scales stand in the upper bytes of 16-bit pairs: 256 times
-// the sum still fits 32 bits.
+// 32 * sum over sub-blocks of scale * sum of activations. The scales are in the upper bytes of int16 pairs, which makes
+// them 256 times as large; the sum still fits in 32 bits.
 INFER_SIMD I offset_part(const Q6K::Head& head, const I* pairs) {
   I acc = i_zero();
   for (int i = 0; i < 4; ++i) {
@@ -106,13 +106,13 @@ INFER_SIMD I offset_part(const Q6K::Head& head, const I* pairs) {
   return i_sar<3>(acc);
 }
 
-// The activations of T tokens in the order of take(), and what else 16 blocks need, in the scratch memory of a call.
-// Blocks are counted on from row to row in sixteens, which repeat after `phases` of them.
+// The activations of T tokens in the order of take(), and the other inputs of 16 blocks, in the scratch memory of a
+// call. Blocks are numbered across rows and taken sixteen at a time; the activations repeat after `phases` sixteens.
 template <typename W, int T>
 struct StreamInputs {
   int64_t blocks, phases;
   I* pairs;       // [phases][T][kPairs]
-  float* values;  // [T][16 blocks + 16]: block by block of 16 rows; fma(value, d of the activations, acc) adds it
+  float* values;  // [T][16 blocks + 16]: per block of 16 rows, to be multiplied by d of the activations and added
   int8_t* codes;  // [blocks][T][256]
 
   INFER_SIMD StreamInputs(const MatmulArgs& a, const Activation256* x) : blocks(a.k / 256), phases(blocks) {
@@ -137,8 +137,8 @@ struct StreamInputs {
   int64_t value_stride() const { return 16 * blocks + 16; }
 };
 
-// Sixteen blocks from p on, with as many prefetched from `ahead` on; the first meets the activations at `x`, which it
-// moves on.
+// Multiplies the sixteen blocks from p on by the activations from `x` on, which it advances, and prefetches as many
+// blocks from `ahead` on.
 template <typename W, int T>
 INFER_SIMD void stream_chunk(const uint8_t* p, const uint8_t* ahead, const StreamInputs<W, T>& in, const I* pairs,
                              const int8_t*& x, float* values) {
@@ -158,7 +158,7 @@ INFER_SIMD void stream_chunk(const uint8_t* p, const uint8_t* ahead, const Strea
       const I f0 = W::template factors<0>(block, scales, i), f1 = W::template factors<1>(block, scales, i);
 #pragma GCC unroll 4
       for (int t = 0; t < T; ++t, x += 256) {
-        // Sums of four products fit 16 bits, so that one multiply-add scales those of two vectors.
+        // Sums of four products fit in 16 bits, so one multiply-add scales those of two vectors.
         const I low = i_pack16(i_dot_u8(i_zero(), codes[0], i_load(x)), i_dot_u8(i_zero(), codes[1], i_load(x + 64)));
         const I high =
             i_pack16(i_dot_u8(i_zero(), codes[2], i_load(x + 128)), i_dot_u8(i_zero(), codes[3], i_load(x + 192)));
@@ -177,7 +177,7 @@ INFER_SIMD void stream_chunk(const uint8_t* p, const uint8_t* ahead, const Strea
   }
 }
 
-// What 16 rows come to: values[row][blocks] times the d of the activations x, blocks in ascending order.
+// The results of 16 rows: values[row][blocks] times d of the activations x, added in ascending order of the blocks.
 template <typename Activation>
 INFER_SIMD F sum_of_values(const float* values, int64_t blocks, const Activation* x, int64_t x_stride) {
   F acc = f_zero();
@@ -220,9 +220,9 @@ INFER_OUTLINE void gemm_in_order(const MatmulArgs& a) {
   }
 }
 
-// ---- Q8_0, one token: blocks of 32 in their order, two in a vector ----
+// ---- Q8_0, one token: blocks of 32 in memory order, two in a vector ----
 
-// The sums of the products of 16 blocks from p on with the codes at x.
+// The dot products of the 16 blocks from p on with the codes at x.
 INFER_SIMD I q80_chunk(const uint8_t* p, const int8_t* x) {
   constexpr int kBytes = Q80::kBytes;
   I fours[2];
@@ -245,7 +245,7 @@ INFER_OUTLINE void gemv_in_order_q80(const MatmulArgs& a) {
   constexpr int kBytes = W::kBytes;
   const auto* x = static_cast<const Activation32*>(a.x);
   const int64_t blocks = a.k / 32;
-  // Blocks are counted on from row to row in sixteens, so what belongs to them goes on after a row's end.
+  // Blocks are numbered across rows and taken sixteen at a time, so these arrays continue past the end of a row.
   auto* codes = reinterpret_cast<int8_t*>(a.scratch);                      // [blocks + 16][32]
   auto* offsets = reinterpret_cast<int32_t*>(codes + (blocks + 16) * 32);  // [blocks + 16]
   float* values = reinterpret_cast<float*>(offsets + blocks + 16);         // [16 blocks + 16]

@@ -1,11 +1,11 @@
-// GEMM of super-block weights with 5 to 8 tokens: lanes are 8 tokens by 2 groups of four consecutive values. Eight
-// bytes of a row, repeated, meet the same eight values of all tokens, so that codes are used as they lie, without the
-// transposing that lanes of rows need; only the integer sums of 16 rows are transposed, into lanes that are rows. Same
+// GEMM with super-block weights and 5 to 8 tokens: lanes are 8 tokens by 2 groups of four consecutive values. Eight
+// bytes of a row are repeated and multiplied by the same eight values of all tokens. So codes are used in memory order,
+// without the transposition that kernels with rows as lanes need; only the integer sums of 16 rows are transposed. Same
 // bits as gemm_few.h: integers are exact, and the blocks of a row are added in ascending order.
 // Included inside an anonymous namespace after gemm_in_order.h.
 //
-// A format has, beside what formats.h says,
-//   kStart: what the formula takes off codes; sums of half a sub-block fit 16 bits then
+// A format has, in addition to the members listed in formats.h,
+//   kStart: the offset that is subtracted from codes, so that sums of half a sub-block fit in 16 bits
 //   kBufferBytes, expand(p, buffer): the form of the block at p that codes() reads; 0: the block itself
 //   kShift, codes<J>(form, c, a, b): eight codes from 8 c on of sub-blocks 2 J and 2 J + 1, b times 2^(16 - kShift)
 //   scale_pair<J>(head): their scales as 16-bit pairs
@@ -25,7 +25,7 @@ struct LanesQ4K : Q4K {
   }
 };
 
-// Codes consist of two parts: those of a block are put together as gemm_in_order.h does it.
+// The two parts of a code are far apart in the block; expand() joins them as gemm_in_order.h does.
 struct LanesQ6K : OneQ6K {
   static constexpr int kStart = 32, kBufferBytes = 256, kShift = 16;
   static INFER_SIMD const uint8_t* expand(const uint8_t* p, uint8_t* buffer) {
@@ -45,7 +45,7 @@ struct LanesQ6K : OneQ6K {
   }
 };
 
-// The activations in their lanes, in the scratch memory of a call; the last token stands in for missing ones.
+// The activations arranged in lanes, in the scratch memory of a call. Missing tokens repeat the last one.
 template <typename W>
 struct LaneInputs {
   static constexpr int kSubs = 256 / W::kSub;
@@ -76,9 +76,8 @@ struct LaneInputs {
   int8_t* codes_of(int64_t block) const { return codes + block * 256 * kLaneTokens; }
 };
 
-// Four rows, of which `forms` are what codes() reads, against one block of activations at x: adds sub-blocks 2 J and
-// 2 J + 1, then those behind them. pairs[16 J + row] has their scales. As many bytes are prefetched from `ahead` on,
-// unless null.
+// Multiplies four rows by the block of activations at x and adds to `sums`, from sub-blocks 2 J and 2 J + 1 on. `forms`
+// is what codes() reads; pairs[16 J + row] has the scales. Prefetches as many bytes from `ahead` on, unless it is null.
 template <typename W, int J = 0>
 INFER_SIMD void lane_sums(const uint8_t* const* forms, const int8_t* x, const I* starts, const int32_t* pairs,
                           const uint8_t* ahead, I* sums) {
@@ -102,8 +101,8 @@ INFER_SIMD void lane_sums(const uint8_t* const* forms, const int8_t* x, const I*
         b[r] = i_dot_u8(b[r], wb, xb);
       }
     }
-    // Both sums fit 16 bits (that of b with what its codes were multiplied by: 32 - kShift), so that one multiply-add
-    // scales them.
+    // One multiply-add scales both sums: each fits in 16 bits, once b is rid of the factor 2^(16 - kShift) of its
+    // codes.
     for (int r = 0; r < 4; ++r) {
       sums[r] = i_madd16(sums[r], i_join16(a[r], i_shl<W::kShift>(b[r])), i_set1(pairs[16 * J + r]));
     }
@@ -118,7 +117,7 @@ INFER_SIMD void store_scale_pairs(const Head& head, int32_t (*pairs)[16]) {
   }
 }
 
-// One super-block of 16 rows against 8 tokens, added to acc, whose lanes are rows.
+// Multiplies one super-block of 16 rows by 8 tokens and adds to acc, whose lanes are rows.
 template <typename W>
 INFER_SIMD void add_lanes(const uint8_t* p, size_t stride, const int8_t* x, const I* starts,
                           const Activation256* const* tokens, const uint8_t* ahead, F* acc) {
@@ -135,8 +134,8 @@ INFER_SIMD void add_lanes(const uint8_t* p, size_t stride, const int8_t* x, cons
       forms[r] = W::expand(p + (first + r) * stride, buffer[r]);
       four[r] = i_zero();
     }
-    // Nothing of the activations is to be kept over this loop (there are more of them than registers), and expanded
-    // codes are to be read from memory, not taken out of the registers that they came from.
+    // Keeps the compiler from holding activations in registers across iterations (there are more of them than
+    // registers) and from extracting expanded codes from registers instead of reading them from memory.
     asm volatile("" : "+r"(x), "+r"(starts) : : "memory");
     lane_sums<W>(forms, x, starts, &pairs[0][first], ahead ? ahead + first * W::kBytes : nullptr, four);
     for (int r = 0; r < 4; ++r) sums[first + r] = four[r];

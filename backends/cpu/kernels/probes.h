@@ -1,4 +1,4 @@
-// What this level can do at best, for figures as fractions of the machine. Included inside an anonymous namespace after
+// The peak throughput of this level, of which benchmarks report fractions. Included inside an anonymous namespace after
 // a SIMD header.
 
 // Reads n bytes (a multiple of 256): four loads of 64 bytes per turn, each line prefetched 4 KiB ahead.

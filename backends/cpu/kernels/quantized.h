@@ -1,6 +1,6 @@
-// What the matmul kernels for quantized weights have in common. Lanes are 16 weight rows, so that each (row, token)
-// result is one lane that adds its super-blocks in ascending order, whatever the tile; kernels with other lanes keep
-// that order. Included inside an anonymous namespace after formats.h.
+// What the matmul kernels for quantized weights share. The lanes of a vector are 16 weight rows, so each (row, token)
+// result is one lane that adds its super-blocks in ascending order, whatever the tile; kernels that use lanes otherwise
+// keep that order. Included inside an anonymous namespace after formats.h.
 
 // Formats of 256 values have a head with the scales of their sub-blocks; those of 32 have one scale.
 template <typename W>
@@ -32,7 +32,7 @@ INFER_SIMD I dot4(I acc, I w, I x) {
   else return i_dot_u8(acc, w, x);
 }
 
-// The minima's part of a super-block: sum over s of m_s * (sum of activations of s).
+// What the minima contribute to a super-block: the sum over s of m_s * (sum of the activations of s).
 template <typename W, typename Head, int P = 0>
 INFER_SIMD I minima(const Head& head, const Activation256& x, I acc) {
   if constexpr (P == 128 / W::kSub) {
@@ -50,8 +50,8 @@ INFER_SIMD F finish_super(const Head& head, const Activation256& x, I isum, F ac
   return f_fma(v, f_set1(x.d), acc);
 }
 
-// The 16 rows from `row` on, of which `count` exist. A last group that is not full is copied block by block, its last
-// row standing in for the missing ones, so that kernels always see 16 rows.
+// The 16 rows from `row` on, of which `count` exist. A last group that is not full is copied block by block and its
+// last row is repeated, so that kernels always see 16 rows.
 struct RowGroup {
   const uint8_t* base;
   size_t stride;

@@ -11,7 +11,7 @@ struct F {
 struct I {
   __m256i v[2];
 };
-// The body of a function that returns, in register h of its vector, the expression.
+// The body of a function that computes the expression for each register h of its result.
 #define INFER_EACH(type, expression)      \
   type r;                                 \
   {                                       \
@@ -79,7 +79,7 @@ float f_reduce_add(F a) {
 INFER_SIMD I i_zero() { INFER_EACH(I, _mm256_setzero_si256()); }
 INFER_SIMD I i_set1(int32_t x) { INFER_EACH(I, _mm256_set1_epi32(x)); }
 INFER_SIMD I i_load(const void* p) { INFER_EACH(I, _mm256_loadu_si256(static_cast<const __m256i*>(p) + h)); }
-// 16 values of 16 bits.
+// 16 int16 values.
 INFER_SIMD I i_load_s16(const int16_t* p) {
   INFER_EACH(I, _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * h))));
 }
@@ -137,7 +137,7 @@ INFER_SIMD I i_bytes(I a) {
 }
 // The same 32 bytes in both halves.
 INFER_SIMD I i_load_twice(const void* p) { INFER_EACH(I, _mm256_loadu_si256(static_cast<const __m256i*>(p))); }
-// Lanes 8..15 shifted.
+// Shifts lanes 8..15 only.
 template <int N>
 INFER_SIMD I i_shr_second(I a) {
   return {{a.v[0], _mm256_srli_epi32(a.v[1], N)}};
@@ -148,9 +148,9 @@ INFER_SIMD void i_store_pairs(int32_t (*lanes)[2], I a, I b) {
   i_store(t[0], a), i_store(t[1], b);
   for (int i = 0; i < 16; ++i) lanes[i][0] = t[0][i], lanes[i][1] = t[1][i];
 }
-// Values of 16 bits, with saturation: of every quarter, the four lanes of a, then those of b.
+// Packs to int16 with saturation: each quarter gets the four lanes of a, then those of b.
 INFER_SIMD I i_pack16(I a, I b) { INFER_EACH(I, _mm256_packs_epi32(a.v[h], b.v[h])); }
-// The unsigned bytes of x as values of 16 bits, each in four: bytes 0, 1 in quarters 0 and 1, bytes 2, 3 in 2 and 3.
+// The unsigned bytes of x as int16, each repeated four times: bytes 0, 1 in quarters 0 and 1, bytes 2, 3 in 2 and 3.
 INFER_SIMD I i_spread_four(int32_t x) {
   const auto order = [](int byte) INFER_LAMBDA { return static_cast<int>(0xff00ff00u) + byte * 0x10001; };
   const auto pick = [&](int h) INFER_LAMBDA {
@@ -159,7 +159,7 @@ INFER_SIMD I i_spread_four(int32_t x) {
   };
   INFER_EACH(I, _mm256_shuffle_epi8(_mm256_set1_epi32(x), pick(h)));
 }
-// Eight signed bytes as values of 16 bits, each in four: bytes i and 4 + i in quarter i.
+// Eight signed bytes as int16, each repeated four times: bytes i and 4 + i in quarter i.
 INFER_SIMD I i_spread_eight(const uint8_t* p) {
   const auto order = [](int byte) INFER_LAMBDA { return 0x00ff00ff + byte * 0x1000100; };
   const auto pick = [&](int h) INFER_LAMBDA {
@@ -195,15 +195,15 @@ INFER_SIMD I i_sum_halves(I a, I b) {
   };
   return {{sum(a), sum(b)}};
 }
-// The same 8 bytes over and over.
+// The same 8 bytes repeated.
 INFER_SIMD I i_repeat8(const void* p) {
   int64_t bytes;
   __builtin_memcpy(&bytes, p, 8);
   INFER_EACH(I, _mm256_set1_epi64x(bytes));
 }
-// The low halves of lanes of a; b, whose low halves are zero.
+// The low 16 bits of each lane of a, or'ed with b, whose low 16 bits are zero.
 INFER_SIMD I i_join16(I a, I b) { INFER_EACH(I, _mm256_blend_epi16(a.v[h], b.v[h], 0xaa)); }
-// The upper bytes of 16-bit values, as signed 16-bit values.
+// The upper bytes of 16-bit values, as int16.
 INFER_SIMD I i_widen_upper(I a) { INFER_EACH(I, _mm256_srai_epi16(a.v[h], 8)); }
 // Eight vectors of eight 8-byte elements, transposed.
 INFER_SIMD void i_interleave(I* a) {
@@ -222,7 +222,7 @@ INFER_SIMD void i_interleave(I* a) {
   }
   for (int i = 0; i < 8; ++i) a[i] = b[i];
 }
-// a[i], i < 8, is of a[2 i] and a[2 i + 1] the sums of neighbouring lanes, in turns.
+// For i < 8, a[i] becomes the sums of neighbouring lanes of a[2 i] and a[2 i + 1], alternating.
 INFER_SIMD void i_sum_pairs(I* a) {
   for (int i = 0; i < 8; ++i) {
     for (int h = 0; h < 2; ++h) {
@@ -280,30 +280,30 @@ INFER_SIMD F f_from_f16_lanes(I a) {
   }
   return r;
 }
-// Up to how many tokens gemm_in_order.h is faster: of Q4_K and Q5_K, and of Q6_K.
+// The most tokens for which gemm_in_order.h is faster: for Q4_K and Q5_K, and for Q6_K.
 constexpr int kInOrderTokens = 1, kInOrderTokensQ6 = 1;
 constexpr InOrder kInOrderQ8 = InOrder::kDefault;
 #ifdef __AVXVNNI__
 constexpr bool kPairSums = false;
 constexpr bool kTokenLanes = false;
 #else
-// No product of bytes into 32 bits: two products of unsigned by signed bytes add up in 16.
+// There is no byte dot product into 32 bits; products of unsigned by signed bytes are added in pairs, in 16 bits.
 constexpr bool kPairSums = true;
 constexpr bool kTokenLanes = false;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { INFER_EACH(I, _mm256_maddubs_epi16(w.v[h], x.v[h])); }
 INFER_SIMD I i_add16(I a, I b) { INFER_EACH(I, _mm256_add_epi16(a.v[h], b.v[h])); }
-constexpr bool kNarrowPays = true;  // to scale sums as 16-bit values where they fit (kMayBeNarrow)
+constexpr bool kNarrowPays = true;  // scaling sums as int16 where they fit is faster (kMayBeNarrow)
 constexpr int kRowTile = 1;
 #ifdef __AVXVNNI__
 constexpr int kTokenTile = 4;
 #else
 constexpr int kTokenTile = 2;
 #endif
-constexpr int kFewTokens = 4;  // up to so many gemm_few.h is faster than gemm.h
+constexpr int kFewTokens = 4;  // the most tokens for which gemm_few.h is faster than gemm.h
 constexpr int kFloatRows = 2, kFloatTokens = 2, kFloatFewTokens = 2;
 constexpr int kQueryTile = 4;
-constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries has at once
+constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries computes at once
 constexpr int kProbeChains = 6;  // enough to cover the latency, few enough for the registers
 INFER_SIMD void keep_in_register(I& a) { asm volatile("" : "+x"(a.v[0]), "+x"(a.v[1])); }
 INFER_SIMD void keep_in_register(F& a) { asm volatile("" : "+x"(a.v[0]), "+x"(a.v[1])); }

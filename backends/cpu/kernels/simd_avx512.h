@@ -58,7 +58,7 @@ INFER_SIMD float f_reduce_add(F a) {
 INFER_SIMD I i_zero() { return {_mm512_setzero_si512()}; }
 INFER_SIMD I i_set1(int32_t x) { return {_mm512_set1_epi32(x)}; }
 INFER_SIMD I i_load(const void* p) { return {_mm512_loadu_si512(p)}; }
-// 16 values of 16 bits.
+// 16 int16 values.
 INFER_SIMD I i_load_s16(const int16_t* p) {
   return {_mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
 }
@@ -105,7 +105,7 @@ INFER_SIMD I i_bytes(I a) {
 INFER_SIMD I i_load_twice(const void* p) {
   return {_mm512_broadcast_i64x4(_mm256_loadu_si256(static_cast<const __m256i*>(p)))};
 }
-// Lanes 8..15 shifted.
+// Shifts lanes 8..15 only.
 template <int N>
 INFER_SIMD I i_shr_second(I a) {
   return {_mm512_srlv_epi32(a.v, _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi32(N), 1))};
@@ -116,9 +116,9 @@ INFER_SIMD void i_store_pairs(int32_t (*lanes)[2], I a, I b) {
   _mm512_storeu_si512(lanes, _mm512_permutex2var_epi32(a.v, first, b.v));
   _mm512_storeu_si512(lanes + 8, _mm512_permutex2var_epi32(a.v, _mm512_or_si512(first, _mm512_set1_epi32(8)), b.v));
 }
-// Values of 16 bits, with saturation: of every quarter, the four lanes of a, then those of b.
+// Packs to int16 with saturation: each quarter gets the four lanes of a, then those of b.
 INFER_SIMD I i_pack16(I a, I b) { return {_mm512_packs_epi32(a.v, b.v)}; }
-// The unsigned bytes of x as values of 16 bits, each in four: bytes 0, 1 in quarters 0 and 1, bytes 2, 3 in 2 and 3.
+// The unsigned bytes of x as int16, each repeated four times: bytes 0, 1 in quarters 0 and 1, bytes 2, 3 in 2 and 3.
 INFER_SIMD I i_spread_four(int32_t x) {
   const auto order = [](int byte) INFER_LAMBDA { return static_cast<int>(0xff00ff00u) + byte * 0x10001; };
   const __m512i pick =
@@ -126,7 +126,7 @@ INFER_SIMD I i_spread_four(int32_t x) {
                         order(2), order(3), order(3), order(2), order(2), order(3), order(3));
   return {_mm512_shuffle_epi8(_mm512_set1_epi32(x), pick)};
 }
-// Eight signed bytes as values of 16 bits, each in four: bytes i and 4 + i in quarter i.
+// Eight signed bytes as int16, each repeated four times: bytes i and 4 + i in quarter i.
 INFER_SIMD I i_spread_eight(const uint8_t* p) {
   const auto order = [](int byte) INFER_LAMBDA { return 0x00ff00ff + byte * 0x1000100; };
   const __m512i pick =
@@ -160,15 +160,15 @@ INFER_SIMD I i_load_two(const void* p, const void* q) {
 INFER_SIMD I i_sum_halves(I a, I b) {
   return {_mm512_add_epi32(_mm512_shuffle_i32x4(a.v, b.v, 0x88), _mm512_shuffle_i32x4(a.v, b.v, 0xdd))};
 }
-// The same 8 bytes over and over.
+// The same 8 bytes repeated.
 INFER_SIMD I i_repeat8(const void* p) {
   int64_t bytes;
   __builtin_memcpy(&bytes, p, 8);
   return {_mm512_set1_epi64(bytes)};
 }
-// The low halves of lanes of a; b, whose low halves are zero.
+// The low 16 bits of each lane of a, or'ed with b, whose low 16 bits are zero.
 INFER_SIMD I i_join16(I a, I b) { return {_mm512_ternarylogic_epi32(a.v, _mm512_set1_epi32(0xffff), b.v, 0xea)}; }
-// The upper bytes of 16-bit values, as signed 16-bit values.
+// The upper bytes of 16-bit values, as int16.
 INFER_SIMD I i_widen_upper(I a) { return {_mm512_srai_epi16(a.v, 8)}; }
 // Eight vectors of eight 8-byte elements, transposed.
 INFER_SIMD void i_interleave(I* a) {
@@ -185,7 +185,7 @@ INFER_SIMD void i_interleave(I* a) {
     a[2 + odd].v = _mm512_shuffle_i32x4(odd13, odd57, 0x88), a[6 + odd].v = _mm512_shuffle_i32x4(odd13, odd57, 0xdd);
   }
 }
-// a[i], i < 8, is of a[2 i] and a[2 i + 1] the sums of neighbouring lanes, in turns.
+// For i < 8, a[i] becomes the sums of neighbouring lanes of a[2 i] and a[2 i + 1], alternating.
 INFER_SIMD void i_sum_pairs(I* a) {
   for (int i = 0; i < 8; ++i) {
     const __m512i x = a[2 * i].v, y = a[2 * i + 1].v;
@@ -230,29 +230,29 @@ INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
   out[2] = {_mm512_unpacklo_epi64(h01, h23)};
   out[3] = {_mm512_unpackhi_epi64(h01, h23)};
 }
-// The low 16 bits of every lane as halves.
+// The low 16 bits of every lane, read as fp16.
 INFER_SIMD F f_from_f16_lanes(I a) { return {_mm512_cvtph_ps(_mm512_cvtepi32_epi16(a.v))}; }
-// Up to how many tokens gemm_in_order.h is faster: of Q4_K and Q5_K, and of Q6_K.
+// The most tokens for which gemm_in_order.h is faster: for Q4_K and Q5_K, and for Q6_K.
 constexpr int kInOrderTokens = 2, kInOrderTokensQ6 = 4;
 constexpr InOrder kInOrderQ8 = InOrder::kPossible;
 #ifdef __AVX512VNNI__
 constexpr bool kPairSums = false;
 constexpr bool kTokenLanes = true;
 #else
-// No product of bytes into 32 bits: two products of unsigned by signed bytes add up in 16.
+// There is no byte dot product into 32 bits; products of unsigned by signed bytes are added in pairs, in 16 bits.
 constexpr bool kPairSums = true;
 constexpr bool kTokenLanes = false;
 #endif
 INFER_SIMD I i_pair_sums(I w, I x) { return {_mm512_maddubs_epi16(w.v, x.v)}; }
 INFER_SIMD I i_add16(I a, I b) { return {_mm512_add_epi16(a.v, b.v)}; }
-constexpr bool kNarrowPays = true;               // to scale sums as 16-bit values where they fit (kMayBeNarrow)
-constexpr int kRowTile = 3;                      // panels of 16 rows in a matrix-matrix tile
+constexpr bool kNarrowPays = true;               // scaling sums as int16 where they fit is faster (kMayBeNarrow)
+constexpr int kRowTile = 3;                      // panels of 16 rows in a GEMM tile
 constexpr int kTokenTile = 4;                    // tokens in it
-constexpr int kFewTokens = 8;                    // up to so many gemm_few.h is faster than gemm.h
+constexpr int kFewTokens = 8;                    // the most tokens for which gemm_few.h is faster than gemm.h
 constexpr int kFloatRows = 4, kFloatTokens = 6;  // tile of a GEMM with float weights
-constexpr int kFloatFewTokens = 4;               // and of fewer tokens
+constexpr int kFloatFewTokens = 4;               // and with few tokens
 constexpr int kQueryTile = 8;                    // queries that share one pass over a block of keys
-constexpr int kTileVectors = 2;                  // of 16 scores or dimensions that a tile of queries has at once
+constexpr int kTileVectors = 2;                  // of 16 scores or dimensions that a tile of queries computes at once
 constexpr int kProbeChains = 12;                 // enough to cover the latency, few enough for the registers
 INFER_SIMD void keep_in_register(I& a) { asm volatile("" : "+v"(a.v)); }
 INFER_SIMD void keep_in_register(F& a) { asm volatile("" : "+v"(a.v)); }

@@ -11,7 +11,7 @@ struct F {
 struct I {
   int32x4_t v[4];
 };
-// The body of a function that returns, in register h of its vector, the expression.
+// The body of a function that computes the expression for each register h of its result.
 #define INFER_EACH(type, expression)               \
   type r;                                          \
   for (int h = 0; h < 4; ++h) r.v[h] = expression; \
@@ -67,7 +67,7 @@ float f_reduce_add(F a) {
 INFER_SIMD I i_zero() { INFER_EACH(I, vdupq_n_s32(0)); }
 INFER_SIMD I i_set1(int32_t x) { INFER_EACH(I, vdupq_n_s32(x)); }
 INFER_SIMD I i_load(const void* p) { INFER_EACH(I, vld1q_s32(static_cast<const int32_t*>(p) + 4 * h)); }
-// 16 values of 16 bits.
+// 16 int16 values.
 INFER_SIMD I i_load_s16(const int16_t* p) { INFER_EACH(I, vmovl_s16(vld1_s16(p + 4 * h))); }
 INFER_SIMD void i_store(void* p, I a) {
   for (int h = 0; h < 4; ++h) vst1q_s32(static_cast<int32_t*>(p) + 4 * h, a.v[h]);
@@ -147,7 +147,7 @@ INFER_SIMD I i_dot_u8(I acc, I w, I x) {
 }
 
 #else
-// Unsigned codes never pass 127 here, so they are signed as well.
+// Unsigned codes never exceed 127 here, so they can be read as signed.
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 #endif
 INFER_SIMD I i_prepare_s8(I w) { return w; }
@@ -174,7 +174,7 @@ INFER_SIMD F f_from_f16_lanes(I a) {
 INFER_SIMD I i_load_twice(const void* p) {
   INFER_EACH(I, vld1q_s32(reinterpret_cast<const int32_t*>(static_cast<const uint8_t*>(p) + 16 * (h % 2))));
 }
-// Lanes 8..15 shifted.
+// Shifts lanes 8..15 only.
 template <int N>
 INFER_SIMD I i_shr_second(I a) {
   for (int h = 2; h < 4; ++h) a.v[h] = vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(a.v[h]), N));
@@ -184,18 +184,18 @@ INFER_SIMD I i_shr_second(I a) {
 INFER_SIMD void i_store_pairs(int32_t (*lanes)[2], I a, I b) {
   for (int h = 0; h < 4; ++h) vst2q_s32(&lanes[4 * h][0], {{a.v[h], b.v[h]}});
 }
-// Values of 16 bits, with saturation: of every quarter, the four lanes of a, then those of b.
+// Packs to int16 with saturation: each quarter gets the four lanes of a, then those of b.
 INFER_SIMD I i_pack16(I a, I b) {
   INFER_EACH(I, vreinterpretq_s32_s16(vcombine_s16(vqmovn_s32(a.v[h]), vqmovn_s32(b.v[h]))));
 }
 INFER_SIMD int32x4_t four_and_four(int a, int b) {
   return vreinterpretq_s32_s16(vcombine_s16(vdup_n_s16(static_cast<int16_t>(a)), vdup_n_s16(static_cast<int16_t>(b))));
 }
-// The unsigned bytes of x as values of 16 bits, each in four: bytes 0, 1 in quarters 0 and 1, bytes 2, 3 in 2 and 3.
+// The unsigned bytes of x as int16, each repeated four times: bytes 0, 1 in quarters 0 and 1, bytes 2, 3 in 2 and 3.
 INFER_SIMD I i_spread_four(int32_t x) {
   INFER_EACH(I, four_and_four(x >> 16 * (h / 2) & 255, x >> (16 * (h / 2) + 8) & 255));
 }
-// Eight signed bytes as values of 16 bits, each in four: bytes i and 4 + i in quarter i.
+// Eight signed bytes as int16, each repeated four times: bytes i and 4 + i in quarter i.
 INFER_SIMD I i_spread_eight(const uint8_t* p) {
   INFER_EACH(I, four_and_four(static_cast<int8_t>(p[h]), static_cast<int8_t>(p[4 + h])));
 }
@@ -214,14 +214,14 @@ INFER_SIMD I i_load_two(const void* p, const void* q) {
 INFER_SIMD I i_sum_halves(I a, I b) {
   return {{vaddq_s32(a.v[0], a.v[1]), vaddq_s32(a.v[2], a.v[3]), vaddq_s32(b.v[0], b.v[1]), vaddq_s32(b.v[2], b.v[3])}};
 }
-// The same 8 bytes over and over.
+// The same 8 bytes repeated.
 INFER_SIMD I i_repeat8(const void* p) {
   INFER_EACH(I, vreinterpretq_s32_u8(
                     vcombine_u8(vld1_u8(static_cast<const uint8_t*>(p)), vld1_u8(static_cast<const uint8_t*>(p)))));
 }
-// The low halves of lanes of a; b, whose low halves are zero.
+// The low 16 bits of each lane of a, or'ed with b, whose low 16 bits are zero.
 INFER_SIMD I i_join16(I a, I b) { INFER_EACH(I, vbslq_s32(vdupq_n_u32(0xffff), a.v[h], b.v[h])); }
-// The upper bytes of 16-bit values, as signed 16-bit values.
+// The upper bytes of 16-bit values, as int16.
 INFER_SIMD I i_widen_upper(I a) { INFER_EACH(I, vreinterpretq_s32_s16(vshrq_n_s16(vreinterpretq_s16_s32(a.v[h]), 8))); }
 // Eight vectors of eight 8-byte elements, transposed.
 INFER_SIMD void i_interleave(I* a) {
@@ -235,7 +235,7 @@ INFER_SIMD void i_interleave(I* a) {
   }
   for (int i = 0; i < 8; ++i) a[i] = b[i];
 }
-// a[i], i < 8, is of a[2 i] and a[2 i + 1] the sums of neighbouring lanes, in turns.
+// For i < 8, a[i] becomes the sums of neighbouring lanes of a[2 i] and a[2 i + 1], alternating.
 INFER_SIMD void i_sum_pairs(I* a) {
   for (int i = 0; i < 8; ++i) {
     const I x = a[2 * i], y = a[2 * i + 1];
@@ -248,18 +248,18 @@ INFER_SIMD I i_sum_quarters(const I* a) {
 }
 #undef INFER_EACH
 
-// Up to how many tokens gemm_in_order.h is faster: of Q4_K and Q5_K, and of Q6_K.
+// The most tokens for which gemm_in_order.h is faster: for Q4_K and Q5_K, and for Q6_K.
 constexpr int kInOrderTokens = 1, kInOrderTokensQ6 = 1;
 constexpr InOrder kInOrderQ8 = InOrder::kNever;
 constexpr bool kTokenLanes = false;
 constexpr bool kPairSums = false;
-constexpr bool kNarrowPays = false;  // to scale sums as 16-bit values where they fit (kMayBeNarrow)
+constexpr bool kNarrowPays = false;  // scaling sums as int16 where they fit is faster (kMayBeNarrow)
 constexpr int kRowTile = 1;
 constexpr int kTokenTile = 4;
-constexpr int kFewTokens = 4;  // up to so many gemm_few.h is faster than gemm.h
+constexpr int kFewTokens = 4;  // the most tokens for which gemm_few.h is faster than gemm.h
 constexpr int kFloatRows = 2, kFloatTokens = 2, kFloatFewTokens = 2;
 constexpr int kQueryTile = 4;
-constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries has at once
+constexpr int kTileVectors = 1;  // of 16 scores or dimensions that a tile of queries computes at once
 constexpr int kProbeChains = 4;  // enough to cover the latency, few enough for the registers
 INFER_SIMD void keep_in_register(I& a) {
   for (int32x4_t& v : a.v) asm volatile("" : "+w"(v));

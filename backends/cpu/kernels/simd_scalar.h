@@ -9,7 +9,7 @@ struct F {
 struct I {
   int32_t v[16];
 };
-// The body of a function that returns, in lane i of its vector, the expression.
+// The body of a function that computes the expression for each lane i of its result.
 #define INFER_EACH(type, expression)                \
   type r;                                           \
   for (int i = 0; i < 16; ++i) r.v[i] = expression; \
@@ -126,7 +126,7 @@ INFER_SIMD I i_sum_four(const I* a) {
              a[i % 4].v[i / 4 * 4] + a[i % 4].v[i / 4 * 4 + 1] + a[i % 4].v[i / 4 * 4 + 2] + a[i % 4].v[i / 4 * 4 + 3]);
 }
 #undef INFER_EACH
-// Magnitudes of bytes; REQUIRES none of -128.
+// Absolute values of bytes; REQUIRES that none is -128.
 INFER_SIMD I i_abs8(I a) {
   I r = i_zero();
   for (int i = 0; i < 16; ++i) {
@@ -139,8 +139,8 @@ INFER_SIMD I i_abs8(I a) {
 }
 constexpr int kFloatRows = 1, kFloatTokens = 1, kFloatFewTokens = 1;
 constexpr int kQueryTile = 4;
-constexpr int kTileVectors = 2;  // of 16 scores or dimensions that a tile of queries has at once
-// Unsigned bytes of w times signed ones of x, four products into every lane.
+constexpr int kTileVectors = 2;  // of 16 scores or dimensions that a tile of queries computes at once
+// Adds the products of the unsigned bytes of w and the signed bytes of x, four to each lane.
 INFER_SIMD I i_dot_u8(I acc, I w, I x) {
   for (int i = 0; i < 16; ++i) {
     for (int b = 0; b < 4; ++b) acc.v[i] += (w.v[i] >> 8 * b & 255) * static_cast<int8_t>(x.v[i] >> 8 * b);
@@ -148,6 +148,6 @@ INFER_SIMD I i_dot_u8(I acc, I w, I x) {
   return acc;
 }
 constexpr int kProbeChains = 4;
-// Its value is unknown to the compiler from here on.
+// Makes the compiler keep the value in a register instead of loading it again.
 INFER_SIMD void keep_in_register(I& a) { asm volatile("" : "+m"(a.v)); }
 INFER_SIMD void keep_in_register(F& a) { asm volatile("" : "+m"(a.v)); }

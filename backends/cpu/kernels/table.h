@@ -1,6 +1,6 @@
-// Which kernel of this level multiplies how many tokens by which weight type: one row per type. A level's simd_*.h says
-// how far a kernel pays there: kInOrderTokens, kInOrderTokensQ6, kInOrderQ8, kTokenLanes, kFewTokens. Included inside
-// an anonymous namespace after everything else.
+// The matmul kernels of this level, by weight type and number of tokens: one row per type. A level's simd_*.h defines
+// up to how many tokens each is used: kInOrderTokens, kInOrderTokensQ6, kInOrderQ8, kTokenLanes, kFewTokens. Included
+// inside an anonymous namespace after everything else.
 
 // Tokens:                  1                   2, 3 and 4          5 to kFewTokens             more
 template <typename W>
@@ -8,7 +8,7 @@ constexpr MatmulKernels rows_in_lanes(DataType type) {
   return {type, {{1, gemm_few<W, 1>}, {4, gemm_few<W, 4>}, {kFewTokens, gemm_few<W, kFewTokens>}, {kAny, gemm<W>}}};
 }
 
-// Weights in their order for 1 token and, where it pays, for up to kInOrder; the rest as rows_in_lanes().
+// Reads weights in memory order for 1 token, and for up to kInOrder tokens where that is faster; else rows_in_lanes().
 template <typename W, int T, int kInOrder>
 constexpr MatmulKernel in_order_or_rows() {
   if constexpr (T <= kInOrder) return gemm_in_order<W, T>;
@@ -24,7 +24,7 @@ constexpr MatmulKernels in_order(DataType type) {
            {kAny, gemm<W>}}};
 }
 
-// As in_order(), and 5 to 8 tokens in lanes where the level is faster so.
+// As in_order(), with tokens in lanes for 5 to 8 tokens where that is faster on this level.
 template <typename W, typename Lanes, int kInOrder>
 constexpr MatmulKernels in_order_and_lanes(DataType type) {
   MatmulKernels kernels = in_order<W, kInOrder>(type);

@@ -1,5 +1,5 @@
-// Which instruction set runs: the best by default, the forced one when asked, and an error that lists the choices for a
-// name that is unknown or does not run here.
+// Which instruction set level is used: the best by default, the forced one if there is one, and for a name that is
+// unknown or does not run here an error that lists the choices.
 #include "backends/cpu/isa.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ using namespace infer;
 
 namespace {
 
-// INFER_CPU for the length of a scope.
+// Sets INFER_CPU for the duration of a scope.
 class ForcedLevel {
  public:
   explicit ForcedLevel(const char* value) {
@@ -49,7 +49,7 @@ std::string message_of(const std::string& level) {
 
 }  // namespace
 
-TEST_CASE("cpu levels: scalar always runs, names are unique, the table says its own name") {
+TEST_CASE("cpu levels: scalar always runs, names are unique, each table has its own name") {
   const std::vector<std::string> names = cpu_levels();
   REQUIRE(!names.empty());
   CHECK(names.front() == "scalar");
@@ -58,7 +58,7 @@ TEST_CASE("cpu levels: scalar always runs, names are unique, the table says its 
   for (const std::string& name : names) CHECK(cpu::choose_kernels(name).level == name);
 }
 
-TEST_CASE("cpu levels: the one INFER_CPU names is what a device runs") {
+TEST_CASE("cpu levels: a device uses the level named by INFER_CPU") {
   for (const std::string& name : cpu_levels()) {
     const ForcedLevel forced(name.c_str());
     CpuOptions options;
@@ -72,7 +72,7 @@ TEST_CASE("cpu levels: the one INFER_CPU names is what a device runs") {
   }
 }
 
-TEST_CASE("cpu levels: without INFER_CPU, or with an empty one, the best that runs") {
+TEST_CASE("cpu levels: the best level is used if INFER_CPU is unset or empty") {
   for (const char* value : {static_cast<const char*>(nullptr), ""}) {
     const ForcedLevel none(value);
     CHECK(cpu::choose_kernels().level == cpu_levels().back());
@@ -80,30 +80,30 @@ TEST_CASE("cpu levels: without INFER_CPU, or with an empty one, the best that ru
   }
 }
 
-TEST_CASE("cpu levels: an argument goes before the environment") {
+TEST_CASE("cpu levels: an argument takes precedence over the environment") {
   const ForcedLevel forced("no_such_level");
   CHECK_THROWS_AS(cpu::choose_kernels(), Error);
   const std::unique_ptr<Device> device = create_cpu_device({.n_threads = 1, .level = "scalar"});
   CHECK(static_cast<cpu::CpuDevice&>(*device).kernels().level == std::string("scalar"));
 }
 
-TEST_CASE("cpu levels: an unknown name is an error that lists what runs") {
+TEST_CASE("cpu levels: an unknown name is an error that lists the levels that run") {
   for (const std::string name : {"avx3", "AVX2", "scalar ", "best"}) {
     const std::string text = message_of(name);
-    CHECK(text.starts_with("[cpu] INFER_CPU: one of scalar"));
+    CHECK(text.starts_with("[cpu] INFER_CPU: expected one of scalar"));
     CHECK(text.ends_with("found " + name));
     for (const std::string& level : cpu_levels()) CHECK(text.find(level) != std::string::npos);
   }
 }
 
-TEST_CASE("cpu levels: one that does not run here is an error, not a crash") {
+TEST_CASE("cpu levels: a level that does not run here is an error, not a crash") {
   int missing = 0;
   for (const cpu::Level& level : cpu::levels()) {
     if (level.runs_here) continue;
     ++missing;
     CHECK(message_of(level.kernels->level).ends_with(std::string("found ") + level.kernels->level));
   }
-  // A name of the other family of processors runs nowhere here.
+  // Levels of the other processor architecture never run here.
 #if defined(__aarch64__)
   CHECK(message_of("avx2").ends_with("found avx2"));
 #else
@@ -112,7 +112,7 @@ TEST_CASE("cpu levels: one that does not run here is an error, not a crash") {
   MESSAGE("levels of this program that do not run here: " << missing);
 }
 
-TEST_CASE("cpu levels: every level but scalar has kernels of its own for every type that matmuls take") {
+TEST_CASE("cpu levels: every level except scalar has kernels for every type that matmuls support") {
   for (const cpu::Level& level : cpu::levels()) {
     if (std::string(level.kernels->level) == "scalar") continue;
     std::set<DataType> types;
@@ -139,7 +139,7 @@ TEST_CASE("cpu device: memory, cores and threads are plausible") {
   CHECK(reinterpret_cast<uintptr_t>(buffer->host()) % 64 == 0);
 }
 
-TEST_CASE("registry: cpu and ref are there, an unknown name is an error that lists them") {
+TEST_CASE("registry: cpu and ref exist, an unknown name is an error that lists them") {
   CHECK(open_device("ref")->name() == "ref");
   CHECK(open_device("cpu", {.n_threads = 1})->name() == "cpu");
   try {
