@@ -1,4 +1,4 @@
-// Activations in the form that a product wants: made once for all products in a row that read them.
+// Converts activations to the form that a matmul needs, once for all consecutive matmuls that read them.
 #include "backends/vulkan/vulkan_ops.h"
 
 namespace infer::vulkan {
@@ -8,7 +8,7 @@ struct ConvertPush {
   uint32_t k, count_at, fixed_rows, per_row, x_at, x_stride, out_at, out_stride;
 };
 
-// Words of 4 bytes of a row, as quantize.comp and to_half.comp have it.
+// The stride of a row in 4-byte words, as in quantize.comp and to_half.comp.
 int64_t row_words(ActivationForm form, int64_t k) {
   return form == ActivationForm::kHalves ? k / 2 + 4 : k / 4 + k / 8;
 }

@@ -9,7 +9,7 @@
 namespace infer::vulkan {
 namespace {
 
-// Types of keys and values in the order of glsl/cache.glsl: values and words that are stored together.
+// The types of keys and values in the order of glsl/cache.glsl, with the values and words of a storage unit.
 struct CacheType {
   DataType type;
   int values, words;
@@ -18,7 +18,7 @@ constexpr std::array kCacheTypes = {CacheType{DataType::kF32, 1, 1}, CacheType{D
                                     CacheType{DataType::kBF16, 2, 1}, CacheType{DataType::kQ8_0, 32, 9},
                                     CacheType{DataType::kQ4_0, 32, 5}};
 
-// Its place in the list, or -1.
+// The index in kCacheTypes, or -1.
 int cache_type(DataType type) {
   for (size_t i = 0; i < kCacheTypes.size(); ++i) {
     if (kCacheTypes[i].type == type) return static_cast<int>(i);
@@ -40,15 +40,15 @@ bool can_store(DataType type, int dim) {
   return cache_type(type) >= 0 && (!traits(type).quantized || dim % traits(type).block_size == 0);
 }
 
-// Shared memory of paged_attention.comp for so many rows, in bytes.
+// The shared memory of paged_attention.comp for `rows` rows, in bytes.
 uint32_t shared_bytes(int rows, int key_dim) { return 4u * static_cast<uint32_t>(rows) * (u32(key_dim) + 256 + 16); }
 
-// Room for a key in the shader; on a processor the same for most models, see fixed_type().
+// The largest key_dim of the pipeline. In software rendering most models share one pipeline, see fixed_type().
 int most_key_dim(const OpDesc& op, const Context& context) {
   return context.physical.is_software() ? std::max(256, op.cache->key_dim) : op.cache->key_dim;
 }
 
-// How queries are put together: heads that share keys, then tokens, in the rows of a shader made for so many.
+// The rows of a workgroup: heads that share keys, times tokens. The pipeline is compiled for `rows` rows.
 struct Tile {
   int heads, tokens, rows;
 };
@@ -57,17 +57,18 @@ Tile tile_of(const OpDesc& op, const Context& context) {
   const int64_t tokens = op.inputs[0]->shape[0];
   const int group = static_cast<int>(op.inputs[0]->shape[1]) / op.cache->n_kv_head;
   const uint32_t shared = context.max_shared();
-  int most = context.physical.is_software() ? 4 : 8;  // a processor compiles one pipeline, for 4
+  int most = context.physical.is_software() ? 4 : 8;  // software rendering uses one pipeline, for 4
   while (most > 1 && shared_bytes(most, most_key_dim(op, context)) > shared) most /= 2;
   Tile tile{std::min(group, most), 1, most};
-  // Small batches are mostly tokens of different sequences, which do not share keys.
+  // The tokens of a small batch mostly belong to different sequences, which do not share keys.
   if (tokens > 32) tile.tokens = std::max(1, most / tile.heads);
   const int wanted = tile.heads * tile.tokens;
   if (!context.physical.is_software()) tile.rows = wanted == 1 ? 1 : std::min(most, wanted <= 4 ? 4 : 8);
   return tile;
 }
 
-// Workgroups that share the context of one token: for few tokens, whose heads alone would leave most of a GPU idle.
+// The number of workgroups that share the context of one token. With few tokens, the heads alone would leave most of a
+// GPU idle.
 constexpr int kChunks = 16;  // as in attention_merge.comp
 int chunks_of(const OpDesc& op, const Context& context) {
   return context.options.deterministic || op.inputs[0]->shape[0] > 8 ? 1 : kChunks;
@@ -91,7 +92,7 @@ struct MergePush {
   uint32_t heads, parts_at, sinks_at, out_at, value_dim, has_sinks;
 };
 
-// Types as specialization constants; on a processor, where compiling takes longest, one pipeline does for all.
+// The specialization constant for a type. Software rendering, where compiling takes longest, uses one pipeline for all.
 uint32_t fixed_type(const Context& context, DataType type) {
   return context.physical.is_software() ? 255 : u32(cache_type(type));
 }

@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Puts together what the workgroups of paged_attention left of one query head, in their order; sinks come last.
+// Merges the results that the workgroups of paged_attention left for one query head, in their order; sinks come last.
 
 layout(local_size_x = 128) in;
 #include "glsl/common.glsl"

@@ -16,8 +16,8 @@ std::string_view wanted_kernels() {
   return text ? text : "";
 }
 
-// A GPU of 1 Tflop/s takes 17 ms for 17 Gflop; those that share the memory of a processor may be ten times as slow,
-// and shaders do not reach what a GPU can do at best.
+// A GPU with 1 Tflop/s needs 17 ms for 17 Gflop. Integrated GPUs may be ten times as slow, and shaders do not reach the
+// peak of a GPU.
 double work_of(const PhysicalDevice& physical) {
   const bool slow = physical.type != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU && !physical.is_software();
   return slow ? 4e9 : 17e9;
@@ -31,7 +31,7 @@ uint64_t environment_number(const char* name) {
   char* end = nullptr;
   const unsigned long long value = std::strtoull(text, &end, 10);
   if (*end || value == 0 || value > (uint64_t{1} << 40)) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[", name, "] a positive whole number, found ", text));
+    throw Error(ErrorCode::kInvalidArgument, concat("[", name, "] expected a positive integer, found ", text));
   }
   return value;
 }
@@ -56,7 +56,7 @@ Context::Context(const PhysicalDevice& p, const VulkanOptions& o)
   VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {};
   dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
   dot.shaderIntegerDotProduct = VK_TRUE;
-  // What became part of 1.3 need not be listed any more.
+  // A device need not list extensions that are part of 1.3.
   const auto enable = [&](const char* name) {
     if (physical.extensions.contains(name)) extensions.push_back(name);
   };
@@ -87,7 +87,7 @@ Context::Context(const PhysicalDevice& p, const VulkanOptions& o)
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
-  check(instance_functions.CreateDevice(physical.handle, &info, nullptr, &device), "opening the device");
+  check(instance_functions.CreateDevice(physical.handle, &info, nullptr, &device), "vkCreateDevice");
   f = load_device(instance_functions, device);
   f.GetDeviceQueue(device, physical.queue_family, 0, &queue_);
 }
@@ -101,7 +101,7 @@ Context::~Context() {
 void Context::submit(const VkSubmitInfo& info) {
   const std::lock_guard lock(queue_mutex_);
   submitted_ = true;
-  check(f.QueueSubmit(queue_, 1, &info, nullptr), "submitting work");
+  check(f.QueueSubmit(queue_, 1, &info, nullptr), "vkQueueSubmit");
 }
 
 void Context::settle() {
@@ -114,7 +114,7 @@ void Context::settle() {
   wait();
 }
 
-// Drivers without hardware, which only compile, cannot wait.
+// Drivers without hardware, which only compile shaders, cannot wait.
 void Context::wait() {
   if (submitted_) f.DeviceWaitIdle(device);
 }

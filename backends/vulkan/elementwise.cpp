@@ -10,7 +10,7 @@ struct BinaryPush {
   uint32_t n, count_at, fixed_rows, a_at, a_stride, b_at, b_stride, b_period, out_at;
 };
 
-// The second operand has the first one's shape, or is one row for all, or one value per row.
+// The second operand has the shape of the first, or is one row for all rows, or one value per row.
 void binary(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];

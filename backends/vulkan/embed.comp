@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// A row of the table for each token: x[d] of token t is row token_ids[t], dequantized. The table may be bound in ranges
-// of rows; tokens whose row lies elsewhere are left alone.
+// Writes a row of the table for each token: row t of the output is row token_ids[t], dequantized. The table may be
+// bound in ranges of rows; tokens whose row is in another range are skipped.
 
 layout(local_size_x = 64) in;
 #include "glsl/common.glsl"
@@ -20,7 +20,7 @@ void main() {
   const Group g = load_group(push.table_skip + (row - push.row_begin) * push.row_bytes, group, push.d);
   const uint left = min(16u, push.d - 16u * group), to = push.out_at + token * push.d + 16u * group;
   for (uint i = 0u; i < left; ++i) {
-    // The product is exact, so that adding the offset rounds once.
+    // The product is exact, so adding the offset rounds only once.
     precise const float x = fma(g.scale, g.code[i / 4u][i % 4u], g.offset);
     out_values[to + i] = x;
   }

@@ -1,5 +1,5 @@
-// The Vulkan instance of the process and the devices it has, each with the properties that this backend asks about.
-// Made on first use and kept to the end of the process; reading is safe from any thread.
+// The Vulkan instance of the process and its devices, with the properties that this backend uses. Created on first use
+// and kept until the process ends; reading is safe from any thread.
 #pragma once
 
 #include <set>
@@ -13,44 +13,44 @@ namespace infer::vulkan {
 
 struct PhysicalDevice {
   VkPhysicalDevice handle = nullptr;
-  std::string name;  // "vulkan0", by which the user asks for it
+  std::string name;  // "vulkan0", as the user selects it
   std::string model, driver;
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   VkPhysicalDeviceProperties properties = {};
   VkPhysicalDeviceMemoryProperties memory = {};
-  std::vector<uint8_t> cache_uuid;  // of compiled pipelines
+  std::vector<uint8_t> cache_uuid;  // identifies the form of compiled pipelines
   uint32_t queue_family = 0;
-  uint64_t max_allocation = 0, max_buffer = 0;  // bytes of one allocation, of one buffer
-  std::set<std::string> extensions;             // that the driver lists
+  uint64_t max_allocation = 0, max_buffer = 0;  // in bytes
+  std::set<std::string> extensions;             // as listed by the driver
   uint32_t subgroup_size = 1;
   bool subgroup_arithmetic = false;  // reductions over a subgroup in compute shaders
-  // Between which sizes the driver chooses for each shader (Intel 8 to 32, AMD 32 or 64); equal: there is one size.
-  // 0: unknown.
+  // The range from which the driver chooses the size of subgroups for each shader (Intel 8 to 32, AMD 32 or 64). Equal
+  // if there is only one size; 0 if unknown.
   uint32_t subgroup_least = 0, subgroup_most = 0;
-  // A compute shader may ask for one of them, all lanes of its subgroups in use (VK_EXT_subgroup_size_control), with up
-  // to so many subgroups in a workgroup. 0: it may not.
+  // If not 0, a compute shader may require a size of full subgroups (VK_EXT_subgroup_size_control), with at most so
+  // many subgroups in a workgroup.
   uint32_t subgroup_control = 0;
-  bool keeps_inf_nan = false;  // shaders may ask that infinities and NaNs of 32 bits are what they should be
+  bool keeps_inf_nan = false;  // shaders may require correct handling of infinities and NaNs in F32
   bool memory_budget = false;  // VK_EXT_memory_budget
-  // Dot products of four int8 packed in a word: present (VK_KHR_shader_integer_dot_product), and in one instruction.
+  // Dot products of four int8 in a word: supported (VK_KHR_shader_integer_dot_product), and accelerated.
   bool integer_dot = false, integer_dot_fast = false;
 
-  bool half_matrices = false;  // VK_NV_cooperative_matrix with what has_half_matrices() asks for, and what it needs
+  bool half_matrices = false;  // VK_NV_cooperative_matrix as matmul_matrix.comp needs it
 
-  // A processor that plays a GPU (lavapipe).
+  // A software renderer that runs on the CPU (lavapipe).
   bool is_software() const { return type == VK_PHYSICAL_DEVICE_TYPE_CPU; }
 };
 
-// Whether a subgroup can multiply 16 x 16 x 16 halves with F32 sums.
+// Whether a subgroup can multiply 16 x 16 x 16 fp16 matrices with F32 sums.
 bool has_half_matrices(std::span<const VkCooperativeMatrixPropertiesNV> kinds);
 
 struct Instance {
   InstanceFunctions functions;
   VkInstance handle = nullptr;
-  std::vector<PhysicalDevice> devices;  // real GPUs first: discrete, integrated, virtual, then software
+  std::vector<PhysicalDevice> devices;  // discrete, integrated and virtual GPUs, then software renderers
 };
 
-// Without a loader, or with one too old, an instance without devices.
+// Without a loader, or with one that is too old, the instance has no devices.
 const Instance& instance();
 
 }  // namespace infer::vulkan

@@ -11,31 +11,31 @@ namespace {
 
 void require(bool present, const PhysicalDevice& device, const char* what) {
   if (present) return;
-  throw Error(ErrorCode::kUnsupported,
-              concat("[INFER_VULKAN_KERNELS] a device with ", what, ", found ", device.name, " (", device.model, ")"));
+  throw Error(ErrorCode::kUnsupported, concat("[INFER_VULKAN_KERNELS] expected a device with ", what, ", found ",
+                                              device.name, " (", device.model, ")"));
 }
 
-// A format whose scales are halves: of the others the values may be beyond what a half can be.
+// Formats whose scales are fp16; the values of other formats may exceed the range of fp16.
 bool fits_halves(const TypeTraits& weight) {
   return weight.activation != ActivationFormat::kF32 && weight.type != DataType::kMXFP4;
 }
 
 constexpr uint32_t kMatrixSubgroup = 32, kMatrixLanes = 128;  // of matmul_matrix.comp
-constexpr uint32_t kMostReductionLanes = 256;                 // of a workgroup that reduces
+constexpr uint32_t kMostReductionLanes = 256;                 // of a workgroup with a reduction
 
 bool has_one_size(const PhysicalDevice& device, const VulkanOptions& options) {
   return device.subgroup_least != 0 && device.subgroup_least == device.subgroup_most && !options.subgroups_vary;
 }
 
-// What the shaders share, in bytes: the matrices of weights and activations, lists, and what is stored from them.
+// Shared memory of the shaders in bytes: the matrices of weights and activations, lists, and the results to store.
 constexpr uint32_t kTiledShared = 17664, kMatrixShared = 27908;
 
-// Whether a workgroup of up to `lanes` may ask for subgroups of `size`.
+// Whether a workgroup of up to `lanes` lanes may require subgroups of `size`.
 bool can_ask_for(const PhysicalDevice& device, uint32_t size, uint32_t lanes) {
   return size >= device.subgroup_least && size <= device.subgroup_most && lanes / size <= device.subgroup_control;
 }
 
-// Of what the driver chooses from: 16 on Intel, where 32 need more registers than there are, 32 on AMD.
+// Among the sizes that the driver chooses from: 16 on Intel, where 32 would need too many registers, and 32 on AMD.
 uint32_t asked_size(const PhysicalDevice& device) {
   const uint32_t size = std::min(std::max(16u, device.subgroup_least), device.subgroup_most);
   return size != 0 && can_ask_for(device, size, kMostReductionLanes) ? size : 0;
@@ -50,14 +50,14 @@ bool can_have_matrices(const PhysicalDevice& device, const VulkanOptions& option
 }  // namespace
 
 void check_limits(const PhysicalDevice& device) {
-  constexpr uint32_t kLanes = 256, kBindings = 6;  // of the shaders that have most
+  constexpr uint32_t kLanes = 256, kBindings = 6;  // the most that a shader needs
   const VkPhysicalDeviceLimits& limits = device.properties.limits;
   const uint32_t lanes = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
   const uint32_t bindings = std::min(
       {limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers, limits.maxPerStageResources});
   if (lanes >= kLanes && bindings >= kBindings) return;
   throw Error(ErrorCode::kUnsupported,
-              concat("[", device.name, "] workgroups of ", kLanes, " lanes and ", kBindings,
+              concat("[", device.name, "] expected workgroups of ", kLanes, " lanes and ", kBindings,
                      " storage buffers for a shader, found ", lanes, " and ", bindings, " (", device.model, ")"));
 }
 
@@ -100,14 +100,14 @@ ProductFeatures product_features(const PhysicalDevice& device, const VulkanOptio
       require(can_dot, device, "integer dot products and reductions over subgroups");
       features.dot = true;
     } else if (name == "matrix") {
-      require(can_matrices, device, "VK_NV_cooperative_matrix, 16 x 16 x 16 halves, and subgroups of 32");
+      require(can_matrices, device, "VK_NV_cooperative_matrix (16 x 16 x 16, fp16) and subgroups of 32");
       features.matrices = true;
     } else if (name == "matrix-emulated") {
-      require(most_shared(device, options) >= kMatrixShared, device, "28 KiB of memory for a workgroup");
+      require(most_shared(device, options) >= kMatrixShared, device, "28 KiB of shared memory");
       features.emulated_matrices = true;
     } else {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("[INFER_VULKAN_KERNELS] plain, dot, matrix or matrix-emulated, found ", name));
+                  concat("[INFER_VULKAN_KERNELS] expected plain, dot, matrix or matrix-emulated, found ", name));
     }
   }
   return features;

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Keys and values of the step's tokens into their slots (ggml-like/quant/cache_row.h is the definition). A lane stores
-// the values that share a word or a scale.
+// Stores the keys and values of the step's tokens in their slots (defined by ggml-like/quant/cache_row.h). Each lane
+// stores the values that share a word or a scale.
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kFixedKeyType = 0;
@@ -15,14 +15,14 @@ layout(set = 0, binding = 3, std430) writeonly buffer Cache { uint cache_words[]
 layout(push_constant) uniform Push {
   uint heads, key_dim, value_dim, k_at, k_stride, v_at, v_stride, cache_at;
   uint positions_at, sequences_at, table_at, table_stride;
-  uint types;  // of keys, and of values times 256
+  uint types;  // of keys; from bit 8, of values
 } push;
 uint key_type() { return kFixedKeyType == kAnyType ? push.types & 255u : kFixedKeyType; }
 uint value_type() { return kFixedValueType == kAnyType ? push.types >> 8 : kFixedValueType; }
 
 float value_of(bool key, uint at) { return key ? k_values[at] : v_values[at]; }
 
-// The scale as it is kept; `largest` is divided by a power of two or by 127.
+// The scale as it is stored: `largest` divided by a power of two or by 127.
 float kept_scale(float largest, float by) {
   const float d = divide(largest, by);
   return half_to_float(float_to_half(d > 65504.0 ? 65504.0 : d < -65504.0 ? -65504.0 : d));
@@ -33,7 +33,7 @@ int code(float x, float inverse, float lowest, float highest) {
   return int(roundEven(y < highest ? y : highest));
 }
 
-// `to` + stride * i is word i.
+// Word i is stored at `to` + stride * i.
 void store(bool key, uint type, uint from, uint left, uint to, uint stride) {
   if (type == kF32) {
     cache_words[to] = floatBitsToUint(value_of(key, from));

@@ -7,11 +7,12 @@
 namespace infer::vulkan {
 namespace {
 
-// `get` is vkGetInstanceProcAddr or vkGetDeviceProcAddr, `of` what it asks.
+// `get` is vkGetInstanceProcAddr or vkGetDeviceProcAddr, `of` the instance or device to query.
 template <typename Get, typename Of, typename Function>
 void load(Get get, Of of, Function& function, const char* name) {
   function = reinterpret_cast<Function>(get(of, name));
-  if (!function) throw Error(ErrorCode::kUnsupported, concat("[vulkan] a driver with ", name, ", found one without"));
+  if (!function)
+    throw Error(ErrorCode::kUnsupported, concat("[vulkan] expected a driver with ", name, ", found one without it"));
 }
 
 const char* result_name(VkResult result) {
@@ -119,9 +120,8 @@ void check_result(VkResult result, const char* who, const char* what) {
   if (result == VK_SUCCESS) return;
   const bool memory = result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
                       result == VK_ERROR_TOO_MANY_OBJECTS || result == VK_ERROR_OUT_OF_POOL_MEMORY;
-  throw Error(
-      memory ? ErrorCode::kOutOfMemory : ErrorCode::kIo,
-      concat("[", who, "] ", what, " to succeed, found: ", result_name(result), " (", static_cast<int>(result), ")"));
+  throw Error(memory ? ErrorCode::kOutOfMemory : ErrorCode::kIo,
+              concat("[", who, "] ", what, " failed: ", result_name(result), " (", static_cast<int>(result), ")"));
 }
 
 }  // namespace infer::vulkan

@@ -1,5 +1,5 @@
-// The Vulkan loader, opened at run time, and the functions that come from it. Nothing here is linked: on a machine
-// without libvulkan.so.1 `open_loader` returns null. Tables are plain values; any thread.
+// The Vulkan loader, opened at run time, and the functions it provides. Nothing is linked: on a machine without
+// libvulkan.so.1 `open_loader` returns null. The tables are plain values that any thread may read.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -69,14 +69,15 @@ struct DeviceFunctions {
   PFN_vkGetSemaphoreCounterValue GetSemaphoreCounterValue = nullptr;
 };
 
-// Opens libvulkan.so.1 and returns its vkGetInstanceProcAddr; null where there is none. The library stays open.
+// Opens libvulkan.so.1 and returns its vkGetInstanceProcAddr, or null if there is none. The library stays open.
 PFN_vkGetInstanceProcAddr open_loader();
-// The functions that need no instance, then those that do.
+// Loads the functions that need no instance, and those that do.
 void load_global(InstanceFunctions& f);
 void load_instance(InstanceFunctions& f, VkInstance instance);
 DeviceFunctions load_device(const InstanceFunctions& f, VkDevice device);
 
-// Throws Error for every result but VK_SUCCESS: kOutOfMemory when memory was short, else kIo. `who`: the device's name.
+// Throws Error unless the result is VK_SUCCESS: kOutOfMemory if memory was short, else kIo. `who` is the name of the
+// device, `what` that of the function that failed.
 void check_result(VkResult result, const char* who, const char* what);
 
 }  // namespace infer::vulkan

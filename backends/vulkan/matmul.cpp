@@ -1,6 +1,6 @@
-// matmul and matmul_experts. Few tokens go through matmul_vector or its form for quantized activations, matmul_dot, a
-// prompt through matmul_tiled or matmul_matrix; with `deterministic` everything goes through the former, whose sums do
-// not depend on the number of tokens. kernels.h chooses.
+// matmul and matmul_experts. Small batches use matmul_vector, or matmul_dot, its variant for quantized activations;
+// prompts use matmul_tiled or matmul_matrix. With `deterministic` all use the former, whose sums do not depend on the
+// number of tokens. kernels.h chooses.
 #include <algorithm>
 #include <optional>
 
@@ -11,9 +11,9 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr int kVectorTokens = 8;   // most that one workgroup of matmul_vector takes; from 9 on tiles are faster
-constexpr int kVectorPairs = 32;   // of token and expert, likewise
-constexpr int kRows = 2;           // of the weight in a workgroup of matmul_vector
+constexpr int kVectorTokens = 8;   // the most in a workgroup of matmul_vector; from 9 on tiles are faster
+constexpr int kVectorPairs = 32;   // the same for pairs of token and expert
+constexpr int kRows = 2;           // rows of the weight in a workgroup of matmul_vector
 constexpr int kTile = 64;          // rows and tokens of a tile
 constexpr int kMaxExperts = 1024;  // of moe_group.comp
 
@@ -42,7 +42,7 @@ std::string shader_of(const Context& context, ProductKernel kernel, DataType typ
   return "";
 }
 
-// What it wants activations as; nothing for F32 as they are.
+// The form in which the shader reads activations; none for plain F32.
 std::optional<ActivationForm> form_of(ProductKernel kernel, DataType type) {
   if (kernel == ProductKernel::kMatrix) return ActivationForm::kHalves;
   if (kernel != ProductKernel::kDot) return std::nullopt;
@@ -59,7 +59,7 @@ ProductKernel kernel_of(const OpDesc& op, const Context& context) {
                         experts ? kVectorPairs : kVectorTokens);
 }
 
-// Bytes of scratch memory for converted activations, a multiple of 64.
+// The scratch memory for converted activations in bytes, a multiple of 64.
 size_t activation_bytes(const OpDesc& op, ProductKernel kernel) {
   const std::optional<ActivationForm> form = form_of(kernel, op.inputs[1]->type);
   return form ? (converted_bytes(*form, *op.inputs[0]) + 63) / 64 * 64 : 0;
@@ -71,8 +71,8 @@ bool has_shaders(const OpDesc& op, const Device& device) {
          weight.shape.last() % traits(weight.type).block_size == 0;
 }
 
-// Tokens that a workgroup of matmul_vector takes for a bucket of `rows`. Each number is a pipeline, which a processor
-// takes long to compile.
+// The tokens per workgroup of matmul_vector for a bucket of `rows`. Each number needs a pipeline of its own, which a
+// software renderer compiles slowly.
 uint32_t vector_tokens(const Context& context, int64_t rows) {
   return rows == 1 ? 1 : rows <= 4 || context.physical.is_software() ? 4 : 8;
 }
@@ -83,15 +83,15 @@ uint32_t flags_of(const TensorRef& bias, const Operand& x, int64_t stride, int64
   return (bias ? 1 : 0) | (aligned ? 2 : 0);
 }
 
-// What both operations share: the shader, its operands and the range of rows, for every range of the weight.
+// What both operations share: the shader, its operands, and a dispatch for every range of rows of the weight.
 struct Product {
   VulkanStream& stream;
   const Launch& launch;
   const TensorRef &weight, &x, &bias;
   MatMulPush push;
-  Operand step, in, added, list, out;  // list: ids or tiles of experts
+  Operand step, in, added, list, out;  // list: expert ids, or tiles of experts
 
-  // Rows of the weight in a dispatch: what its groups and the work in a submission allow, in whole tiles.
+  // The most rows of the weight in a dispatch, in whole tiles: limited by its workgroups and the work in a submission.
   int64_t most_rows(ProductKernel kernel, double tokens) const {
     const Context& context = stream.context();
     const int64_t groups = context.physical.properties.limits.maxComputeWorkGroupCount[0];
@@ -100,7 +100,7 @@ struct Product {
     return std::max(std::min(counted, static_cast<int64_t>(worked)) / kTile * kTile, int64_t{kTile});
   }
 
-  // Of `tokens` rows of x each row of the weight meets, up to `most_tokens` where experts are not chosen evenly.
+  // Each row of the weight is multiplied by `tokens` rows of x; up to `most_tokens` if experts are not selected evenly.
   template <typename Shape>
   void run(ProductKernel kernel, const std::vector<uint32_t>& constants, int64_t rows, double tokens,
            double most_tokens, const Shape& grid_of) {
@@ -111,7 +111,7 @@ struct Product {
       push.x_at = in.at;
       push.x_stride = converted.stride;
     }
-    // All tokens may choose one expert: then a dispatch may take eight times what it should.
+    // If all tokens select one expert, a dispatch may take up to eight times as long as it should.
     const double bound = std::max(tokens, most_tokens / 8);
     for (const WeightRange& range : weight_ranges(stream, weight, rows, push.k, most_rows(kernel, bound))) {
       MatMulPush p = push;
@@ -170,10 +170,10 @@ bool supports_matmul_experts(const OpDesc& op, const Device& device) {
   return has_shaders(op, device) && op.inputs[1]->shape[0] <= kMaxExperts;
 }
 
-// Tiles that `pairs` pairs can make at most.
+// The most tiles that `pairs` pairs can need.
 int64_t most_tiles(int64_t pairs, int64_t experts) { return pairs / kTile + std::min(pairs, experts); }
 
-// Of what moe_group.comp writes, behind the activations.
+// The size of the output of moe_group.comp, which follows the activations.
 size_t list_bytes(const OpDesc& op) {
   const int64_t pairs = op.inputs[2]->shape.elements();
   return sizeof(int32_t) * static_cast<size_t>(1 + 3 * most_tiles(pairs, op.inputs[1]->shape[0]) + pairs);

@@ -7,9 +7,9 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #endif
-// As matmul_tiled, by cooperative matrices: a workgroup of four subgroups of 32 multiplies 64 rows of the weight with 64
-// rows of x, a subgroup 32 with 32. Both are halves in shared memory, sums are F32. Rows of x come from to_half.comp, each
-// scaled by a power of two that is taken off at the end.
+// As matmul_tiled, with cooperative matrices: a workgroup of four subgroups of 32 lanes multiplies 64 rows of the
+// weight by 64 rows of x, each subgroup 32 by 32. Both are fp16 in shared memory; sums are F32. Rows of x come from
+// to_half.comp, each scaled by a power of two that is divided out at the end.
 
 layout(local_size_x = 128) in;
 #include "glsl/common.glsl"
@@ -20,14 +20,14 @@ layout(set = 0, binding = 2, std430) readonly buffer Factors { float x_factors[]
 #include "glsl/tile.glsl"
 #include "glsl/weights.glsl"
 
-const uint kRow = 5u;               // of 32 halves in words of 16 bytes, padded: columns spread over the banks
+const uint kRow = 5u;               // 32 fp16 values in words of 16 bytes, padded to avoid bank conflicts
 const uint kOutRow = kTile + 4u;
 shared uvec4 w_tile[kTile * kRow];  // [row][32 values]
 shared uvec4 x_tile[kTile * kRow];  // [row of x][32 values]
 shared float out_tile[kTile * kOutRow];  // [row of x][row]
 
-// Weights that may be beyond halves stay out of the tile of their step. Where there are any, which real models do not
-// have, a tile of those alone follows, times 2^-14: with halves as scales and codes of 8 bits none is beyond 2^29.
+// Weights that may exceed the range of fp16 are left out of the tile of their step. If there are any (real models have
+// none), a tile of only those follows, times 2^-14: with fp16 scales and codes of 8 bits no weight exceeds 2^29.
 const float kLargest = 65504.0, kLargeFactor = 0.00006103515625;
 shared uint any_large;
 bool is_large(Group g) { return fma(abs(g.scale), 128.0, abs(g.offset)) > kLargest; }
@@ -55,11 +55,11 @@ void main() {
   if (lane == 0u) any_large = 0u;
   barrier();
 
-  // Loading: a lane takes one group of 16 values of one row of each side.
+  // Loading: each lane takes a group of 16 values of one row of each operand.
   const uint load_row = lane >> 1, load_half = lane & 1u, load_to = load_row * kRow + 2u * load_half;
   const uint row_at = weight_at(tile, tile.first_row + load_row), x_row = x_rows[load_row];
   const uint x_at = (push.x_at + x_row_of(x_row) * push.x_stride) / 4u;
-  // Multiplying: which rows of the tiles.
+  // Multiplying: the rows of the tiles.
   const uint w_first = 32u * (subgroup_index() & 1u), x_first = 32u * (subgroup_index() >> 1);
 
   Sums sums[4];  // [16 rows][16 rows of x]

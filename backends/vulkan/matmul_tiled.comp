@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-// Products of many tokens: a workgroup of 128 multiplies 64 rows of the weight with 64 rows of x. In steps of 32 values
-// both are unpacked into shared memory; every lane keeps 8 x 4 sums.
+// GEMM with many tokens: a workgroup of 128 lanes multiplies 64 rows of the weight by 64 rows of x. Both are unpacked
+// to shared memory in steps of 32 values; each lane keeps 8 x 4 sums.
 
 layout(local_size_x = 128) in;
 #include "glsl/common.glsl"
@@ -13,7 +13,7 @@ layout(set = 0, binding = 2, std430) readonly buffer X4 { vec4 x_vectors[]; };
 #include "glsl/tile.glsl"
 #include "glsl/weights.glsl"
 
-const uint kStep = 32u, kRow = kTile + 4u;  // padded: lanes write columns
+const uint kStep = 32u, kRow = kTile + 4u;  // padded, because lanes write columns
 shared float w_tile[kStep * kRow];  // [value][row]
 shared float x_tile[kStep * kRow];  // [value][row of x]
 
@@ -23,11 +23,11 @@ void main() {
   if (tile.empty) return;
   barrier();
 
-  // Loading: a lane takes one group of 16 values of one row of each side.
+  // Loading: each lane takes a group of 16 values of one row of each operand.
   const uint load_row = lane >> 1, load_half = lane & 1u;
   const uint row_at = weight_at(tile, tile.first_row + load_row), x_row = x_rows[load_row];
   const uint x_at = push.x_at + x_row_of(x_row) * push.x_stride;
-  // Multiplying: 8 rows of the weight with 4 of x.
+  // Multiplying: 8 rows of the weight by 4 of x.
   const uint w_first = 8u * (lane & 7u), x_first = 4u * (lane >> 3);
   const bool idle = x_rows[x_first] == kFixedRows;
 

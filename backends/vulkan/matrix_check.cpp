@@ -1,6 +1,6 @@
-// Drivers get cooperative matrices wrong now and then: before a device uses them, it multiplies small whole numbers,
-// which halves hold and F32 sums exactly. They are multiplied by powers of two that make halves denormal or are beyond
-// them, as the smallest and the largest scales of weights do.
+// Some drivers compute cooperative matrices incorrectly, so a device checks them before it uses them. It multiplies
+// small integers, for which fp16 products with F32 sums are exact. They are scaled by powers of two that make fp16
+// values denormal or exceed their range, as the smallest and largest scales of weights do.
 #include <cmath>
 
 #include "backends/vulkan/vulkan_ops.h"
@@ -9,13 +9,13 @@
 namespace infer::vulkan {
 namespace {
 
-// More than one tile of 64 each way, and neither full.
+// More than one tile of 64 in each direction, the last one partial.
 constexpr int64_t kRows = 83, kTokens = 70, kColumns = 96;
 
 int code_at(int64_t row, int64_t i) { return static_cast<int>((row * 5 + i * 3 + row * i) % 15) - 7; }
 int activation_at(int64_t token, int64_t i) { return static_cast<int>((token * 7 + i * 11 + token * i) % 9) - 4; }
 
-// The power of two of a block of 32 weights: those of a row are the same, but in every fourth row they alternate.
+// The power of two of a block of 32 weights: the same for all blocks of a row, but alternating in every fourth row.
 int power_at(int64_t row, int64_t block) {
   constexpr int kPowers[] = {0, -24, 15};
   return row % 4 < 3 ? kPowers[row % 4] : block % 2 == 0 ? 0 : 10;

@@ -17,7 +17,7 @@ constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
                                 kMappable = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
                                 kVisible = kMappable | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
                                 kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-// What needs a feature of its own, or is slow.
+// Types that need a device feature, or are slow.
 constexpr VkMemoryPropertyFlags kSpecial = VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |
                                            VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD |
                                            VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD |
@@ -27,7 +27,7 @@ uint64_t heap_of(const VkPhysicalDeviceMemoryProperties& memory, uint32_t type) 
   return type == kNoMemoryType ? 0 : memory.memoryHeaps[memory.memoryTypes[type].heapIndex].size;
 }
 
-// Of the types with all of `wanted` and none of `unwanted` the first one in the largest heap.
+// Among the types with all of `wanted` and none of `unwanted`, the first in the largest heap.
 uint32_t find_type(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed, VkMemoryPropertyFlags wanted,
                    VkMemoryPropertyFlags unwanted) {
   uint32_t found = kNoMemoryType;
@@ -46,14 +46,14 @@ DeviceMemoryType device_memory_type(const VkPhysicalDeviceMemoryProperties& memo
   uint32_t own = find_type(memory, ~0u, kLocal, kMappable);
   if (own == kNoMemoryType) own = find_type(memory, ~0u, kLocal, 0);
   if (integrated) {
-    // Firmware may set aside a little as the GPU's own; it reaches the rest as well. Uncached: what is cached by the
-    // host is slower for some.
+    // Firmware may reserve a little memory for the GPU, which can access the rest as well. Uncached, because memory
+    // that the host caches is slower on some GPUs.
     const uint32_t rest = find_type(memory, ~0u, kVisible, kCached), local = find_type(memory, ~0u, kLocal, 0);
     const uint64_t most = std::max(heap_of(memory, both), heap_of(memory, local));
     if (heap_of(memory, rest) / 2 > most) return {rest, false};
     if (heap_of(memory, local) / 2 > heap_of(memory, both)) return {local, false};
   }
-  // Uncached memory is not worth it: the host would read results from it at a crawl.
+  // Not uncached memory, from which the host would read results very slowly.
   return both != kNoMemoryType ? DeviceMemoryType{both, true} : DeviceMemoryType{own, false};
 }
 
@@ -80,7 +80,8 @@ Memory::Memory(Context& context)
   device_type_ = type.index;
   unified_ = type.unified;
   if (device_type_ == kNoMemoryType) {
-    throw Error(ErrorCode::kUnsupported, concat("[", context.name(), "] memory of the device, found none"));
+    throw Error(ErrorCode::kUnsupported,
+                concat("[", context.name(), "] expected a memory type for tensors, found none"));
   }
 }
 
@@ -113,7 +114,7 @@ DeviceMemory Memory::state() const {
     const uint64_t left = now.heapBudget[heap] > now.heapUsage[heap] ? now.heapBudget[heap] - now.heapUsage[heap] : 0;
     free = std::min(free, left);
   }
-  // What a processor calls its device's memory is the host's.
+  // The device memory of a software renderer is the host's.
   if (context_.physical.is_software()) free = std::min(free, host_memory().free);
   return {total, free};
 }
@@ -140,9 +141,9 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
   const DeviceFunctions& f = context_.f;
   const auto fail = [&](const std::string& why) {
     return Error(ErrorCode::kOutOfMemory,
-                 concat("[", context_.name(), "] ", bytes_text(bytes), " of memory, found ", why));
+                 concat("[", context_.name(), "] expected ", bytes_text(bytes), " of memory, found ", why));
   };
-  if (++calls_ == fail_at_) throw fail("a failure that was asked for");
+  if (++calls_ == fail_at_) throw fail("a simulated failure");
   if (use == Use::kDevice && budget_ && used_ + bytes > budget_) {
     throw fail(concat(bytes_text(budget_ - std::min(budget_, used_)), " left of ", bytes_text(budget_)));
   }
@@ -152,7 +153,7 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   info.size = bytes;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  context_.check(f.CreateBuffer(context_.device, &info, nullptr, &piece.buffer), "creating a buffer");
+  context_.check(f.CreateBuffer(context_.device, &info, nullptr, &piece.buffer), "vkCreateBuffer");
   VkMemoryRequirements needs = {};
   f.GetBufferMemoryRequirements(context_.device, piece.buffer, &needs);
   VkMemoryAllocateInfo allocation = {};
@@ -172,7 +173,7 @@ Piece Memory::allocate_alone(uint64_t bytes, Use use) {
   if (result != VK_SUCCESS) {
     f.DestroyBuffer(context_.device, piece.buffer, nullptr);
     if (piece.memory) f.FreeMemory(context_.device, piece.memory, nullptr);
-    throw fail(concat("too little: ", bytes_text(state().free), " free of ", bytes_text(state().total)));
+    throw fail(concat(bytes_text(state().free), " free of ", bytes_text(state().total)));
   }
   piece.counted = use == Use::kDevice;
   const VkMemoryPropertyFlags flags = context_.physical.memory.memoryTypes[allocation.memoryTypeIndex].propertyFlags;
@@ -213,7 +214,7 @@ Piece Memory::allocate(uint64_t bytes, Use use) {
   for (Chunk& chunk : chunks_) {
     if (take_small(chunk, bytes, piece)) return piece;
   }
-  // Where memory is short, what was planned fits and a chunk might not.
+  // When memory is short, a buffer that was planned for fits, but a whole chunk might not.
   if (state().free < 16 * kChunk) return allocate_alone(bytes, use);
   Chunk chunk{allocate_alone(kChunk, use), {{0, kChunk}}};
   take_small(chunk, bytes, piece);
@@ -264,7 +265,7 @@ VulkanBuffer::VulkanBuffer(Memory& memory, size_t bytes, bool staging) : memory_
 }
 
 VulkanBuffer::~VulkanBuffer() {
-  memory_.context().settle();  // work under way may use it
+  memory_.context().settle();  // work in progress may use it
   for (const Piece& piece : pieces_) memory_.free(piece);
 }
 

@@ -1,8 +1,8 @@
-// Memory of one Vulkan device: which heap, how much of it, and buffers in it. One thread at a time.
+// The memory of one Vulkan device: its heap, how much of it is used, and its buffers. One thread at a time.
 //
-// A buffer that is larger than the driver's largest allocation is laid in several pieces which overlap by kOverlap
-// bytes, so that every row of a weight lies in one piece; such a buffer is only ever written by uploads. Small buffers
-// share an allocation, of which drivers give a limited number.
+// A buffer that is larger than the driver's largest allocation consists of several pieces that overlap by kOverlap
+// bytes, so that every row of a weight is in one piece; such a buffer is written only by uploads. Small buffers share
+// an allocation, because drivers limit the number of allocations.
 #pragma once
 
 #include <list>
@@ -22,34 +22,34 @@ struct Piece {
   VkBuffer buffer = nullptr;
   VkDeviceMemory memory = nullptr;
   uint64_t offset = 0, bytes = 0;
-  std::byte* mapped = nullptr;  // of `offset`; null where the host does not address it
-  bool counted = false;         // as the device's memory; staging buffers are not
-  bool coherent = true;         // else the host sees what the device wrote after Memory::see_readback()
+  std::byte* mapped = nullptr;  // the address of `offset`; null if the host cannot access it
+  bool counted = false;         // as used memory of the device, unlike staging buffers
+  bool coherent = true;         // if false, the host sees the device's writes after see_readback()
 };
 
-// Which of the memory types a device lists are taken, by their index; kNoMemoryType where there is none.
+// The memory types to use, by their index in the device's list; kNoMemoryType if there is none.
 inline constexpr uint32_t kNoMemoryType = UINT32_MAX;
 struct DeviceMemoryType {
   uint32_t index = kNoMemoryType;
-  bool unified = false;  // the host addresses it, through its caches
+  bool unified = false;  // the host can access it, through its caches
 };
-// For tensors. `integrated`: the device shares the host's memory; `unified`: it may be addressed by the host.
+// For tensors. `integrated`: the device shares the host's memory; `unified`: the host may access it directly.
 DeviceMemoryType device_memory_type(const VkPhysicalDeviceMemoryProperties& memory, bool integrated, bool unified);
-// For staging buffers, of those in the mask `allowed`.
+// For staging buffers, among the types in the mask `allowed`.
 uint32_t upload_memory_type(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed);
 uint32_t readback_memory_type(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed);
 
 class VulkanBuffer final : public Buffer {
  public:
-  // Of the device's own memory, or staging memory: Memory::Use::kReadback.
+  // In the device's memory, or in staging memory (Memory::Use::kReadback).
   VulkanBuffer(Memory& memory, size_t bytes, bool staging = false);
   ~VulkanBuffer() override;
   size_t size() const override { return bytes_; }
   std::byte* host() const override { return pieces_.size() == 1 ? pieces_[0].mapped : nullptr; }
 
   const std::vector<Piece>& pieces() const { return pieces_; }
-  uint64_t step() const { return step_; }  // bytes from the start of a piece to that of the next
-  // The piece in which rows that start at `offset` are looked for.
+  uint64_t step() const { return step_; }  // bytes from the start of a piece to the start of the next
+  // The piece that holds rows that start at `offset`.
   size_t piece_at(uint64_t offset) const;
 
  private:
@@ -72,7 +72,7 @@ class Memory {
   // Throws Error(kOutOfMemory).
   Piece allocate(uint64_t bytes, Use use);
   void free(const Piece& piece);
-  // Makes what the device wrote to staging memory visible to the host.
+  // Makes the device's writes to staging memory visible to the host.
   void see_readback() const;
   DeviceMemory state() const;
   bool unified() const { return unified_; }
@@ -94,13 +94,13 @@ class Memory {
   uint64_t budget() const;
 
   Context& context_;
-  const uint64_t budget_;  // pretended, 0: none
+  const uint64_t budget_;  // a limit for tests; 0: none
   int fail_at_, calls_ = 0, live_ = 0;
   uint32_t device_type_ = 0;  // index of the memory type of kDevice
-  bool unified_ = false;      // the host addresses that memory
+  bool unified_ = false;      // the host can access that memory
   uint64_t used_ = 0;         // bytes allocated from the device's heap
   std::list<Chunk> chunks_;
-  std::vector<VkDeviceMemory> readback_;  // of kReadback, what is not coherent
+  std::vector<VkDeviceMemory> readback_;  // allocations of kReadback that are not coherent
 };
 
 }  // namespace infer::vulkan

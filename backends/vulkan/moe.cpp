@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kMaxExperts = 1024;  // of moe_route.comp
 
-// Room for the experts of a model in the shader, a power of two; and what the lanes share then, in bytes.
+// The shader's capacity for experts, a power of two, and its shared memory in bytes.
 uint32_t room_for(const TensorDesc& logits) { return std::bit_ceil(std::max(u32(logits.shape[1]), 64u)); }
 uint32_t shared_bytes(uint32_t experts) { return 20 * experts + 512; }
 

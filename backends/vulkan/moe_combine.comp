@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Sum of the experts' outputs by their weights, in router rank.
+// The weighted sum of the experts' outputs, in router rank.
 
 layout(local_size_x = 64) in;
 #include "glsl/common.glsl"

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Sorts the (token, rank) pairs of a step by the expert they chose and cuts them into tiles of 64, for matmul_tiled:
-//   tiles[0]: how many; then (expert, where its pairs are, how many of them) of each; then the pairs.
-// One workgroup. Pairs of an expert stay in the order of the tokens.
+// Sorts the (token, rank) pairs of a step by the selected expert and splits them into tiles of 64, for matmul_tiled:
+//   tiles[0]: the number of tiles; then for each (expert, offset of its pairs, number of pairs); then the pairs.
+// One workgroup. The pairs of an expert stay in the order of the tokens.
 
 layout(local_size_x = 256) in;
 #include "glsl/common.glsl"

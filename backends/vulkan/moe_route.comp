@@ -1,13 +1,13 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// The experts of a token and their weights; one workgroup per token. Ties go to the lower expert, NaN counts as the
-// smallest score.
+// Selects the experts of a token and their weights; one workgroup per token. Among equal scores the lower expert comes
+// first; NaN counts as the smallest score.
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kGating = 0;  // Gating of ggml-like/op.h: softmax, sigmoid, softmax of the selected
 layout(constant_id = 1) const bool kHasBias = false;
 layout(constant_id = 2) const bool kNormalize = false;
-layout(constant_id = 3) const uint kMostExperts = 1024;  // that there is room for
+layout(constant_id = 3) const uint kMostExperts = 1024;  // the capacity
 #include "glsl/common.glsl"
 #include "glsl/math.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Logits { float logits[]; };
@@ -28,7 +28,7 @@ shared float best_value[kLanes];
 shared uint best_index[kLanes];
 shared float chosen_weight[kMostExperts];
 
-// The largest of `score` that is not taken, the first among equals; on all lanes.
+// The index of the largest score that is not taken, the first among equals; the same in all lanes.
 uint best_left() {
   const uint lane = gl_LocalInvocationID.x;
   float value = -infinity();
@@ -59,7 +59,7 @@ uint best_left() {
   return best_index[0];
 }
 
-// Of the groups' scores the same; groups are few.
+// The same for the scores of groups, of which there are few.
 void keep_best_groups() {
   const uint lane = gl_LocalInvocationID.x, size = push.experts / push.groups;
   for (uint g = lane; g < push.groups; g += kLanes) {

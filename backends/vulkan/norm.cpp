@@ -21,7 +21,7 @@ void norm(const Launch& launch, Stream& s, const char* shader, const TensorRef& 
                          in.at,      u32(x.desc->row_stride),
                          factors.at, shift.at,
                          to.at,      launch.param<NormParams>().eps};
-  // Short vectors, as heads are, want few lanes.
+  // Short vectors, such as heads, need few lanes.
   const uint32_t lanes = reduction_lanes(stream.context(), d > 512 ? 256 : 32);
   stream.dispatch(reduction_shader(stream.context(), shader), {lanes, weight ? 1u : 0u, bias ? 1u : 0u},
                   {step, in, factors, shift, to}, push, {u32(per_row), rows_of(x)});

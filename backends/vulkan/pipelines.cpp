@@ -15,7 +15,7 @@
 namespace infer::vulkan {
 namespace {
 
-// Before the driver's data stand a mark, the length and a sum: drivers trust what they are given.
+// The driver's data follow a magic number, their length and a checksum, because drivers trust the data.
 struct CacheHeader {
   char mark[8] = {'i', 'n', 'f', 'e', 'r', 'V', 'K', '1'};
   uint64_t bytes = 0, sum = 0;
@@ -28,7 +28,7 @@ uint64_t sum_of(const std::vector<char>& data) {
   return hash;
 }
 
-constexpr uint64_t kLargestCache = 256 << 20;  // bytes; a longer file is not ours
+constexpr uint64_t kLargestCache = 256 << 20;  // bytes; a larger file was not written by this program
 
 std::vector<char> read_cache_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -40,7 +40,7 @@ std::vector<char> read_cache_file(const std::string& path) {
   return data;
 }
 
-// The size of subgroups that the shader must ask for, or 0.
+// The size of subgroups that the shader must require, or 0.
 uint32_t subgroup_of(const Shader& shader, const Context& context) {
   if (has_capability(shader.code, kCooperativeMatrixNV)) return matrix_subgroup(context.physical);
   return has_capability(shader.code, kGroupNonUniform) ? reduction_subgroup(context.physical, context.options) : 0;
@@ -70,7 +70,7 @@ Pipelines::~Pipelines() {
   if (cache_) f.DestroyPipelineCache(context_.device, cache_, nullptr);
 }
 
-// "" where there is no place for it.
+// "" if there is no folder for it.
 std::string Pipelines::cache_file() const {
   const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
   std::string folder = cache && *cache == '/' ? cache : "";
@@ -97,10 +97,10 @@ void Pipelines::read_cache() {
   info.pInitialData = data.data();
   if (context_.f.CreatePipelineCache(context_.device, &info, nullptr, &cache_) == VK_SUCCESS) return;
   info.initialDataSize = 0;
-  context_.check(context_.f.CreatePipelineCache(context_.device, &info, nullptr, &cache_), "making a pipeline cache");
+  context_.check(context_.f.CreatePipelineCache(context_.device, &info, nullptr, &cache_), "vkCreatePipelineCache");
 }
 
-// Best effort: without the file the shaders are compiled again.
+// Best effort: without the file, shaders are compiled again.
 void Pipelines::write_cache() const {
   const std::string path = cache_file();
   if (path.empty() || !cache_) return;
@@ -142,7 +142,8 @@ const Pipelines::Layout& Pipelines::layout(int n_bindings) {
   set.bindingCount = static_cast<uint32_t>(n_bindings);
   set.pBindings = bindings.data();
   if (!made.set) {
-    context_.check(f.CreateDescriptorSetLayout(context_.device, &set, nullptr, &made.set), "making a set layout");
+    context_.check(f.CreateDescriptorSetLayout(context_.device, &set, nullptr, &made.set),
+                   "vkCreateDescriptorSetLayout");
   }
   const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
   VkPipelineLayoutCreateInfo info = {};
@@ -151,7 +152,7 @@ const Pipelines::Layout& Pipelines::layout(int n_bindings) {
   info.pSetLayouts = &made.set;
   info.pushConstantRangeCount = 1;
   info.pPushConstantRanges = &push;
-  context_.check(f.CreatePipelineLayout(context_.device, &info, nullptr, &made.pipeline), "making a pipeline layout");
+  context_.check(f.CreatePipelineLayout(context_.device, &info, nullptr, &made.pipeline), "vkCreatePipelineLayout");
   return made;
 }
 
@@ -172,7 +173,7 @@ const Pipeline& Pipelines::get(const std::string& name, const std::vector<uint32
   module_info.codeSize = code.size_bytes();
   module_info.pCode = code.data();
   VkShaderModule module = nullptr;
-  context_.check(f.CreateShaderModule(context_.device, &module_info, nullptr, &module), "loading a shader");
+  context_.check(f.CreateShaderModule(context_.device, &module_info, nullptr, &module), "vkCreateShaderModule");
 
   std::vector<VkSpecializationMapEntry> entries;
   for (uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, 4 * i, 4});
@@ -196,7 +197,7 @@ const Pipeline& Pipelines::get(const std::string& name, const std::vector<uint32
   }
   const VkResult result = f.CreateComputePipelines(context_.device, cache_, 1, &info, nullptr, &made.handle);
   f.DestroyShaderModule(context_.device, module, nullptr);
-  context_.check(result, concat("compiling the shader ", name).c_str());
+  context_.check(result, concat("vkCreateComputePipelines for the shader ", name).c_str());
   changed_ = true;
   return pipelines_.emplace(std::pair{name, constants}, made).first->second;
 }

@@ -1,7 +1,7 @@
-// Compiled shaders of one device: made on first use, kept in memory by shader and constants, and on disk in the
-// driver's own form under $XDG_CACHE_HOME/infer (or ~/.cache/infer). One thread at a time.
+// The compiled shaders of one device. They are compiled on first use and kept in memory, by shader and constants, and
+// on disk in the driver's own format under $XDG_CACHE_HOME/infer (or ~/.cache/infer). One thread at a time.
 //
-// All shaders have the same form: storage buffers at the bindings 0, 1, ... of set 0, up to 128 bytes of push
+// All shaders have the same interface: storage buffers at the bindings 0, 1, ... of set 0, up to 128 bytes of push
 // constants, and specialization constants 0, 1, ...
 #pragma once
 
@@ -21,11 +21,11 @@ struct Pipeline {
   VkPipelineLayout layout = nullptr;
   VkDescriptorSetLayout set_layout = nullptr;
   int n_bindings = 0;
-  uint32_t subgroup_size = 0;  // that was asked for; 0: whichever the driver takes
+  uint32_t subgroup_size = 0;  // required by the shader; 0: chosen by the driver
 };
 
-// Whether a driver's data begin as Vulkan says those of this device do: vendor, device and the driver's identifier.
-// Drivers have crashed on others'.
+// Whether the data begin with the header that Vulkan defines for this device: vendor, device and the driver's
+// identifier. Drivers have crashed on the data of others.
 bool is_cache_of(const std::vector<char>& data, const PhysicalDevice& device);
 
 class Pipelines {
@@ -51,8 +51,8 @@ class Pipelines {
   VkPipelineCache cache_ = nullptr;
   std::map<int, Layout> layouts_;
   std::map<std::pair<std::string, std::vector<uint32_t>>, Pipeline> pipelines_;
-  size_t read_bytes_ = 0;  // that the file had
-  bool changed_ = false;   // something was compiled, or taken from the file
+  size_t read_bytes_ = 0;  // read from the file
+  bool changed_ = false;   // a pipeline was compiled, or loaded from the file
 };
 
 }  // namespace infer::vulkan

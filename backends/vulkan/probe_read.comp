@@ -1,5 +1,6 @@
 #version 450
-// Reads a buffer once, 16 bytes per lane and turn: the device's read bandwidth. The sum keeps the reads alive.
+// Reads a buffer once, 16 bytes per lane and turn, to measure the read bandwidth of the device. The sum keeps the
+// compiler from removing the reads.
 
 layout(local_size_x = 256) in;
 layout(set = 0, binding = 0, std430) readonly buffer Data { uvec4 data[]; };

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Rows of activations as int8, by the rule of ggml-like/quant/activation.h: each kBlock values (32 or 256) share the
-// scale d = largest magnitude / 127. A row becomes k / 4 words of codes, then for each 16 values d and d * (the sum of
-// their codes), as matmul_vector wants them: see glsl/product_int8.glsl. A workgroup takes 256 values of one row.
+// Quantizes rows of activations to int8 as defined by ggml-like/quant/activation.h: each kBlock values (32 or 256)
+// share the scale d = largest magnitude / 127. A row becomes k / 4 words of codes, then for each 16 values d and d *
+// (the sum of their codes), the form that glsl/product_int8.glsl reads. A workgroup takes 256 values of one row.
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kBlock = 32;
@@ -15,7 +15,7 @@ layout(push_constant) uniform Push {
 } push;
 #include "glsl/math.glsl"
 
-shared uint largest[64];  // as bits: magnitudes order as they do, infinity and NaN on top
+shared uint largest[64];  // as bits, which order as magnitudes do; infinity and NaN are the largest
 shared int sums[64];
 
 void main() {
@@ -30,13 +30,13 @@ void main() {
   const uvec4 bits = floatBitsToUint(x) & 0x7fffffffu;
   largest[lane] = max(max(bits.x, bits.y), max(bits.z, bits.w));
   barrier();
-  const uint lanes = kBlock / 4u;  // that share a scale
+  const uint lanes = kBlock / 4u;  // the lanes that share a scale
   for (uint stride = lanes / 2u; stride > 0u; stride >>= 1) {
     if (lane % lanes < stride) largest[lane] = max(largest[lane], largest[lane + stride]);
     barrier();
   }
   const uint most = largest[lane / lanes * lanes];
-  // A block with a NaN or an infinity becomes NaN, one whose 127 / largest is no float becomes zero.
+  // A block with NaN or infinity becomes NaN; a block for which 127 / largest overflows becomes zero.
   const bool finite = most < 0x7f800000u, vanishes = most <= 0x027e0000u;  // 127 * 2^-128
   const float d = finite ? divide(uintBitsToFloat(most), 127.0) : uintBitsToFloat(0x7fc00000u);
   ivec4 code = ivec4(0);

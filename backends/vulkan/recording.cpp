@@ -98,14 +98,14 @@ void Recording::allocate_sets(std::span<const Dispatch> dispatches, std::vector<
   pool.maxSets = static_cast<uint32_t>(dispatches.size());
   pool.poolSizeCount = 1;
   pool.pPoolSizes = &size;
-  context_.check(f.CreateDescriptorPool(context_.device, &pool, nullptr, &descriptors_), "making a descriptor pool");
+  context_.check(f.CreateDescriptorPool(context_.device, &pool, nullptr, &descriptors_), "vkCreateDescriptorPool");
   sets.resize(dispatches.size());
   VkDescriptorSetAllocateInfo allocation = {};
   allocation.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
   allocation.descriptorPool = descriptors_;
   allocation.descriptorSetCount = static_cast<uint32_t>(sets.size());
   allocation.pSetLayouts = layouts.data();
-  context_.check(f.AllocateDescriptorSets(context_.device, &allocation, sets.data()), "allocating descriptor sets");
+  context_.check(f.AllocateDescriptorSets(context_.device, &allocation, sets.data()), "vkAllocateDescriptorSets");
   std::vector<VkWriteDescriptorSet> writes;
   size_t next = 0;
   for (size_t i = 0; i < dispatches.size(); ++i) {
@@ -129,18 +129,18 @@ void Recording::begin() {
   allocation.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   allocation.commandBufferCount = 1;
   VkCommandBuffer commands = nullptr;
-  context_.check(f.AllocateCommandBuffers(context_.device, &allocation, &commands), "allocating a command buffer");
+  context_.check(f.AllocateCommandBuffers(context_.device, &allocation, &commands), "vkAllocateCommandBuffers");
   commands_.push_back(commands);
   VkCommandBufferBeginInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   info.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // the next step may be queued before this one is done
-  context_.check(f.BeginCommandBuffer(commands, &info), "recording commands");
+  context_.check(f.BeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
   full_barrier(f, commands);
 }
 
 void Recording::end() {
   full_barrier(context_.f, commands_.back());
-  context_.check(context_.f.EndCommandBuffer(commands_.back()), "recording commands");
+  context_.check(context_.f.EndCommandBuffer(commands_.back()), "vkEndCommandBuffer");
 }
 
 }  // namespace infer::vulkan

@@ -1,5 +1,6 @@
-// The dispatches of one segment as command buffers that are submitted again and again. Between two dispatches stands a
-// barrier where the second touches what the first has written, or writes what it read.
+// The dispatches of one segment, recorded in command buffers that are submitted in every step. There is a barrier
+// between two dispatches if the second reads or writes data that the first has written, or writes data that the first
+// has read.
 #pragma once
 
 #include <array>
@@ -12,8 +13,8 @@
 
 namespace infer::vulkan {
 
-// A storage buffer of a dispatch. Bindings begin at the alignment the device wants; `at` is how many 4-byte words the
-// data begins behind that, `skip` how many bytes on top.
+// A storage buffer of a dispatch. A binding begins at the alignment that the device requires; the data begins `at`
+// 4-byte words and `skip` bytes after that.
 struct Operand {
   VkBuffer handle = nullptr;
   uint64_t offset = 0, range = 0;
@@ -35,16 +36,16 @@ struct Dispatch {
   std::array<std::byte, kPushBytes> push;
   uint32_t push_bytes = 0;
   Grid grid;
-  double work = 0;  // multiplications and additions, roughly
+  double work = 0;  // approximate number of multiplications and additions
 };
 
-// What was touched since the last barrier.
+// The operands used since the last barrier.
 class Hazards {
  public:
-  // Whether this needs a barrier first; notes it either way.
+  // Adds the operand; true if it needs a barrier first.
   bool touch(const Operand& operand);
   void clear() { ranges_.clear(); }
-  // As touch() for several operands that belong together.
+  // As touch(), for the operands of one dispatch.
   bool touch(std::span<const Operand> operands);
 
  private:
@@ -57,7 +58,7 @@ class Hazards {
   std::vector<Range> ranges_;
 };
 
-// Everything before is visible to everything behind, the host included.
+// A barrier that makes all earlier writes visible to all later commands, and to the host.
 void full_barrier(const DeviceFunctions& f, VkCommandBuffer commands);
 
 class Recording {
@@ -67,7 +68,7 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // To be submitted in this order, one by one: each holds a bounded amount of work.
+  // To be submitted in this order, one by one: each has a bounded amount of work.
   std::span<const VkCommandBuffer> commands() const { return commands_; }
 
  private:

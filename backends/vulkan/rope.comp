@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Rotates pairs of dimensions of each head by the angles of the table; the rest of the head passes unchanged.
+// Rotates pairs of dimensions of each head by the angles of the table; the rest of the head is copied.
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const bool kInterleaved = false;

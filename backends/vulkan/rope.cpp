@@ -1,5 +1,5 @@
-// rope_table and rope. The steps of the angles are computed here, in double precision, and given to the shader in
-// turns.
+// rope_table and rope. The angle per position of each pair is computed here in double precision and passed to the
+// shader in turns.
 #include <cstring>
 #include <numbers>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr int kLanes = 64;  // of the shaders
 
 struct PreparedTable final : Prepared {
-  std::unique_ptr<Buffer> steps;  // [pairs, 2]: step in turns as the sum of two floats
+  std::unique_ptr<Buffer> steps;  // [pairs, 2]: turns per position, as the sum of two floats
   float magnitude = 1;
 };
 
@@ -26,7 +26,8 @@ struct RopePush {
 
 std::unique_ptr<Prepared> prepare_rope_table(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<PreparedTable>();
-  const RopeAngles angles = rope_angles(op.param<RopeTableParams>(), {});  // factors divide in the shader
+  const RopeAngles angles =
+      rope_angles(op.param<RopeTableParams>(), {});  // the shader divides by the frequency factors
   prepared->magnitude = angles.magnitude;
   std::vector<float> steps;
   for (const double step : angles.step) {

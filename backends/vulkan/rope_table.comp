@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Magnitude times cosine and sine of position * step for each pair of dimensions. Angles are counted in turns as 64-bit
-// fractions: the product with a position drops whole turns exactly, however far the position. Steps come as two floats
-// (high + low, in turns), so that dividing by a frequency factor keeps 46 bits.
+// Writes magnitude times cosine and sine of position * step for each pair of dimensions. Angles are 64-bit fractions of
+// a turn, so that the product with any position drops whole turns exactly. A step is the sum of two floats (high + low,
+// in turns), so that dividing it by a frequency factor keeps 46 bits.
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const bool kHasFactors = false;
@@ -13,8 +13,7 @@ layout(set = 0, binding = 2, std430) readonly buffer Factors { float factors[]; 
 layout(set = 0, binding = 3, std430) writeonly buffer Out { float out_values[]; };
 layout(push_constant) uniform Push { uint pairs, positions_at, steps_at, factors_at, out_at; float magnitude; } push;
 
-// x as a fraction of 64 bits (high, low), whole turns dropped; exact for |x| >= 2^-64 times the smallest bit of a float
-// mantissa, else rounded down.
+// x as a 64-bit fraction (high, low) without whole turns. Rounded down if x has bits below 2^-64.
 uvec2 fraction64(float x) {
   const uint bits = floatBitsToUint(x);
   const int exponent = int(bits >> 23 & 0xffu);
@@ -51,9 +50,9 @@ void main() {
   const uint position = uint(step_words[push.positions_at + token]);
   uint product_high, product_low;
   umulExtended(step_low, position, product_high, product_low);
-  const uint turn = step_high * position + product_high;  // in units of 2^-32 turns; what is below is dropped
+  const uint turn = step_high * position + product_high;  // in units of 2^-32 turns, rounded down
 
-  // Quarter turns, and the rest as an angle in [-pi/4, pi/4].
+  // The number of quarter turns, and the remaining angle in [-pi/4, pi/4].
   const uint quarter = (turn + 0x20000000u) >> 30;
   const float r = float(int(turn - (quarter << 30))) * 1.4629180792671596e-9;  // 2 pi / 2^32
   const float z = r * r;

@@ -6,7 +6,7 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr int kLanes = 64;  // of the shaders, 16 values each in embed
+constexpr int kLanes = 64;  // of the shaders; in embed each lane writes 16 values
 
 std::string embed_shader(DataType type) { return concat("embed.", traits(type).name); }
 

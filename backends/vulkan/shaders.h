@@ -1,4 +1,4 @@
-// The compute shaders of this backend as SPIR-V, compiled by glslc when the program was built.
+// The compute shaders of this backend in SPIR-V, compiled by glslc when the program is built.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Shader {
 };
 
 std::span<const Shader> all_shaders();
-// Null when there is none of that name.
+// Null if there is none of that name.
 const Shader* find_shader(std::string_view name);
 
 }  // namespace infer::vulkan

@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kHeaderWords = 5;
 constexpr uint32_t kOpCapability = 17, kOpDecorate = 71, kDecorationBinding = 33;
 
-// visit(opcode, the instruction's words) for each instruction.
+// Calls visit(opcode, words) for each instruction.
 template <typename Visit>
 void for_each_instruction(std::span<const uint32_t> code, const Visit& visit) {
   for (size_t at = kHeaderWords; at < code.size();) {

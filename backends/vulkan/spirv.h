@@ -1,4 +1,4 @@
-// What SPIR-V modules ask for, read from their words. Plain functions; any thread.
+// Properties of SPIR-V modules, read from their words. Plain functions that any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace infer::vulkan {
 
-// Numbers of capabilities.
+// Numbers of capabilities in SPIR-V.
 inline constexpr uint32_t kGroupNonUniform = 61, kCooperativeMatrixNV = 5357, kDotProduct = 6019;
 
-// Whether the module declares it.
+// Whether the module declares the capability.
 bool has_capability(std::span<const uint32_t> code, uint32_t capability);
-// The module without what it declares about infinities and NaNs, for devices that cannot promise it.
+// The module without its declaration about infinities and NaNs, for devices that do not support it.
 std::vector<uint32_t> without_inf_nan_preserve(std::span<const uint32_t> code);
-// One more than its highest binding.
+// The highest binding of the module, plus one.
 int count_bindings(std::span<const uint32_t> code);
 
 }  // namespace infer::vulkan

@@ -28,11 +28,11 @@ class VulkanSegment final : public Segment {
     try {
       stream_.wait_for(last_use);
     } catch (const Error&) {
-      // A device that is lost has no use for the commands either.
+      // A lost device does not use the commands any more.
     }
   }
   std::span<const VkCommandBuffer> commands() const { return recording_.commands(); }
-  uint64_t last_use = 0;  // the stream's counter when it was last submitted
+  uint64_t last_use = 0;  // the number of its last submission
 
  private:
   const VulkanStream& stream_;
@@ -50,14 +50,14 @@ VulkanStream::VulkanStream(Memory& memory, Pipelines& pipelines)
   VkSemaphoreCreateInfo semaphore = {};
   semaphore.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
   semaphore.pNext = &type;
-  context_.check(f.CreateSemaphore(context_.device, &semaphore, nullptr, &timeline_), "making a semaphore");
+  context_.check(f.CreateSemaphore(context_.device, &semaphore, nullptr, &timeline_), "vkCreateSemaphore");
   VkCommandPoolCreateInfo pool = {};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool.queueFamilyIndex = context_.physical.queue_family;
   const VkResult result = f.CreateCommandPool(context_.device, &pool, nullptr, &pool_);
   if (result != VK_SUCCESS) f.DestroySemaphore(context_.device, timeline_, nullptr);
-  context_.check(result, "making a command pool");
+  context_.check(result, "vkCreateCommandPool");
   context_.add(this);
 }
 
@@ -77,7 +77,7 @@ void VulkanStream::wait_for(uint64_t value) const {
   info.semaphoreCount = 1;
   info.pSemaphores = &timeline_;
   info.pValues = &value;
-  context_.check(context_.f.WaitSemaphores(context_.device, &info, UINT64_MAX), "waiting for the device");
+  context_.check(context_.f.WaitSemaphores(context_.device, &info, UINT64_MAX), "vkWaitSemaphores");
   memory_.see_readback();
 }
 
@@ -90,7 +90,7 @@ bool VulkanStream::idle() {
   info.pValues = &submitted_;
   const VkResult result = context_.f.WaitSemaphores(context_.device, &info, 0);
   if (result == VK_TIMEOUT) return false;
-  context_.check(result, "waiting for the device");
+  context_.check(result, "vkWaitSemaphores");
   return true;
 }
 
@@ -123,7 +123,7 @@ std::unique_ptr<Event> VulkanStream::record() {
   return std::make_unique<VulkanEvent>(*this, submitted_);
 }
 
-// All streams of a device share its queue, and every submission begins with a barrier: order needs nothing more.
+// All streams of a device share its queue, and every submission begins with a barrier, so they need no other order.
 void VulkanStream::wait(const Event& event) {
   const auto* other = dynamic_cast<const VulkanEvent*>(&event);
   if (!other || &other->stream.context() != &context_) event.wait();
@@ -148,8 +148,8 @@ Operand VulkanStream::range(const Buffer& b, uint64_t offset, uint64_t bytes, bo
   const uint64_t length = (start - begin + std::max<uint64_t>(bytes, 4) + 3) / 4 * 4;
   if (length > context_.max_binding()) {
     throw Error(ErrorCode::kUnsupported,
-                concat("[", context_.name(), "] tensors of at most ", bytes_text(context_.max_binding()),
-                       " besides weights, found ", bytes_text(bytes), "; a smaller batch or context may help"));
+                concat("[", context_.name(), "] expected tensors of at most ", bytes_text(context_.max_binding()),
+                       " other than weights, found ", bytes_text(bytes), "; a smaller batch or context may help"));
   }
   return {piece.buffer,
           begin,
@@ -173,8 +173,8 @@ void VulkanStream::dispatch_bytes(const std::string& shader, const std::vector<u
   const auto& most = context_.physical.properties.limits.maxComputeWorkGroupCount;
   if (grid.x > most[0] || grid.y > most[1] || grid.z > most[2]) {
     throw Error(ErrorCode::kUnsupported,
-                concat("[", context_.name(), "] at most ", most[0], " x ", most[1], " x ", most[2], " workgroups, ",
-                       shader, " needs ", grid.x, " x ", grid.y, " x ", grid.z));
+                concat("[", context_.name(), "] expected at most ", most[0], " x ", most[1], " x ", most[2],
+                       " workgroups for ", shader, ", found ", grid.x, " x ", grid.y, " x ", grid.z));
   }
   for (const Operand& o : operands) {
     if (o.written && (overlap(o, derived_.source) || overlap(o, derived_.copy))) derived_ = {};
@@ -209,7 +209,7 @@ std::unique_ptr<Segment> VulkanStream::compile(std::span<const BoundNode> nodes)
   return made;
 }
 
-// Copies that were not submitted yet go with the first commands.
+// Copies that have not been submitted yet are submitted with the first commands.
 void VulkanStream::run(Segment& s) {
   auto& segment = static_cast<VulkanSegment&>(s);
   for (const VkCommandBuffer commands : segment.commands()) {

@@ -1,6 +1,6 @@
-// A queue of work on a Vulkan device. Transfers and segments are submitted in order on the device's one queue; a
-// counter (a timeline semaphore) says how far it is. Memory that the host addresses is copied directly while the stream
-// is idle, everything else goes through staging buffers without waiting. A segment is recorded once, when it is
+// A stream of work on a Vulkan device. Transfers and segments are submitted in order to the device's one queue; a
+// timeline semaphore counts the submissions that are done. Memory that the host can access is copied directly while the
+// stream is idle; everything else goes through staging buffers without waiting. A segment is recorded once, when it is
 // compiled, and submitted in every step.
 #pragma once
 
@@ -29,15 +29,15 @@ class VulkanStream final : public Stream, public Submitter {
   std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) override;
   void run(Segment& segment) override;
   void flush() override;
-  // The host waits until so many submissions of this stream are done.
+  // Waits on the host until so many submissions of this stream are done.
   void wait_for(uint64_t submissions) const;
 
   // ---- For the launch functions of operations, while a segment is recorded ----
 
   Operand read(const TensorRef& tensor) { return operand(tensor, false); }
   Operand write(const TensorRef& tensor) { return operand(tensor, true); }
-  // `bytes` from `offset` of a buffer in one piece. Throws Error(kUnsupported) when a shader cannot see so much at
-  // once.
+  // `bytes` bytes of a buffer from `offset` on, in one piece. Throws Error(kUnsupported) if that exceeds what a shader
+  // can bind.
   Operand range(const Buffer& buffer, uint64_t offset, uint64_t bytes, bool written);
   // The step's inputs: binding 0 of every shader.
   Operand step(const Launch& launch) { return range(*launch.step_buffer, 0, launch.step_buffer->size(), false); }
@@ -48,24 +48,24 @@ class VulkanStream final : public Stream, public Submitter {
     dispatch_bytes(shader, constants, std::move(operands), &push, sizeof push, grid, work);
   }
   Context& context() const { return context_; }
-  // What a launch keeps in the scratch memory for launches behind it: `copy` is made of `source`, in the form that the
-  // numbers say. Forgotten when one of the two is written, and with the segment.
+  // A result that a launch leaves in scratch memory for later launches: `copy` is `source` converted to `form`. It is
+  // valid until one of the two is written, or the segment ends.
   struct Derived {
     Operand source, copy;
     std::vector<uint32_t> form;
   };
   void keep(Derived derived) { derived_ = std::move(derived); }
   bool has(const Derived& derived) const;
-  // Seconds that the dispatches of `launch` take, alone on the device.
+  // The time in seconds that the dispatches of `launch` take on an otherwise idle device.
   double time(const std::function<void()>& launch);
 
  private:
-  // A staging buffer with its fill and the submission that uses it last.
+  // A staging buffer, the bytes used in it, and the last submission that uses it.
   struct Staging {
     Piece piece;
     uint64_t used = 0, last_use = 0;
   };
-  // Bytes to be copied out of a staging buffer once the work is done.
+  // Bytes to copy out of a staging buffer once the work is done.
   struct Delivery {
     void* to;
     const std::byte* from;
@@ -82,7 +82,7 @@ class VulkanStream final : public Stream, public Submitter {
   void start_recording();
   void copy_range(const Operand& from, const Operand& to);
   VkCommandBuffer open_transfer();
-  // Ends the transfer, to be part of the next submission; null where none is open.
+  // Ends the open transfer, which belongs to the next submission; null if none is open.
   VkCommandBuffer close_transfer();
   void submit(std::span<const VkCommandBuffer> commands);
   bool idle();
@@ -97,12 +97,12 @@ class VulkanStream final : public Stream, public Submitter {
   VkSemaphore timeline_ = nullptr;
   uint64_t submitted_ = 0;
   std::deque<Transfer> transfers_;
-  Transfer* open_ = nullptr;  // holds copies that were not submitted yet
+  Transfer* open_ = nullptr;  // has copies that have not been submitted yet
   Hazards open_hazards_;
   std::deque<Staging> uploads_, downloads_;
   std::vector<Delivery> deliveries_;
   std::vector<Dispatch> pending_;  // of the segment that is being recorded
-  Derived derived_;                // likewise; without a handle: none
+  Derived derived_;                // also of that segment; none if `copy` has no handle
 };
 
 inline VulkanStream& vulkan(Stream& stream) { return static_cast<VulkanStream&>(stream); }

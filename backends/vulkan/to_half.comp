@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Rows of activations as halves, each row times a power of two that brings its largest magnitude to 2^14 and above, so
-// that no row overflows or vanishes. A row becomes k / 2 words, then the inverse of that power and three words of padding.
-// A workgroup per row.
+// Converts rows of activations to fp16, each row times a power of two that makes its largest magnitude at least 2^14,
+// so that no row overflows or vanishes. A row becomes k / 2 words, then the inverse of that power and three words of
+// padding. One workgroup per row.
 
 layout(local_size_x = 128) in;
 #include "glsl/common.glsl"
@@ -26,7 +26,7 @@ void main() {
     if (lane < stride) largest[lane] = max(largest[lane], largest[lane + stride]);
     barrier();
   }
-  // Of a row with a NaN or an infinity, or of zeros, the values stay; what is too small for a float of this size too.
+  // A row is not scaled if it has a NaN or an infinity, or only zeros and denormals.
   const uint exponent = largest[0] >> 23;
   const uint power = exponent == 0u || exponent == 255u ? 127u : min(268u - exponent, 253u);
   const float factor = uintBitsToFloat(power << 23);

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// The k best logits of a row, best first, and the log of the sum of all exponentials, from what top_k_parts found in
-// the parts of the row; one workgroup per row.
+// The k largest logits of a row in descending order, and the log of the sum of all exponentials, from the results of
+// top_k_parts for the parts of the row; one workgroup per row.
 
 layout(local_size_x = 256) in;
 #include "glsl/common.glsl"
@@ -25,7 +25,7 @@ void put(uint place, float value, uint index) {
   values[push.values_at + row * push.k + place] = value;
 }
 
-// log(x) for x >= 1: the logarithm of the hardware as a start, one step of Newton's method on exp.
+// log(x) for x >= 1: the hardware's logarithm, improved by one step of Newton's method on exp.
 float log_of(float x) {
   const float y = log(x);
   return y + (x * exp_of(-y) - 1.0);

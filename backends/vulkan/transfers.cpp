@@ -1,4 +1,4 @@
-// Copies of a stream: between the host, the device's memory and staging buffers.
+// The copies of a stream: between the host, the device's memory and staging buffers.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -10,9 +10,9 @@ namespace infer::vulkan {
 namespace {
 
 constexpr uint64_t kStaging = 4 << 20;  // bytes of a staging buffer
-// Staging buffers of each direction, at most. Downloads are waited for anyway.
+// The most staging buffers of each direction; downloads are waited for anyway.
 constexpr size_t kUploads = 8, kDownloads = 3;
-constexpr uint64_t kNotSubmitted = UINT64_MAX;  // Staging::last_use while its copies are held back
+constexpr uint64_t kNotSubmitted = UINT64_MAX;  // Staging::last_use until its copies are submitted
 
 }  // namespace
 
@@ -31,14 +31,14 @@ VkCommandBuffer VulkanStream::open_transfer() {
     allocation.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     allocation.commandBufferCount = 1;
     Transfer made;
-    context_.check(f.AllocateCommandBuffers(context_.device, &allocation, &made.commands), "allocating commands");
+    context_.check(f.AllocateCommandBuffers(context_.device, &allocation, &made.commands), "vkAllocateCommandBuffers");
     transfers_.push_back(made);
     free = &transfers_.back();
   }
   VkCommandBufferBeginInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  context_.check(f.BeginCommandBuffer(free->commands, &info), "recording a transfer");
+  context_.check(f.BeginCommandBuffer(free->commands, &info), "vkBeginCommandBuffer");
   full_barrier(f, free->commands);
   open_hazards_.clear();
   open_ = free;
@@ -49,7 +49,7 @@ VkCommandBuffer VulkanStream::close_transfer() {
   if (!open_) return nullptr;
   Transfer* transfer = std::exchange(open_, nullptr);
   full_barrier(context_.f, transfer->commands);
-  context_.check(context_.f.EndCommandBuffer(transfer->commands), "recording a transfer");
+  context_.check(context_.f.EndCommandBuffer(transfer->commands), "vkEndCommandBuffer");
   transfer->last_use = submitted_ + 1;
   for (std::deque<Staging>* ring : {&uploads_, &downloads_}) {
     for (Staging& staging : *ring) {
@@ -71,8 +71,8 @@ void VulkanStream::copy_range(const Operand& from, const Operand& to) {
   context_.f.CmdCopyBuffer(commands, from.handle, to.handle, 1, &region);
 }
 
-// The staging buffer at the front with room in it: the one in use, one whose copies are done, or a new one. Only when
-// there are too many of them is one waited for.
+// Returns the front staging buffer, which has room: the one in use, one whose copies are done, or a new one. Waits for
+// one only if there are too many.
 VulkanStream::Staging& VulkanStream::staging_with_room(std::deque<Staging>& ring, Memory::Use use) {
   if (!ring.empty() && ring.front().used < ring.front().piece.bytes) return ring.front();
   flush();
@@ -83,7 +83,7 @@ VulkanStream::Staging& VulkanStream::staging_with_room(std::deque<Staging>& ring
     return ring.front();
   }
   std::rotate(ring.begin(), ring.end() - 1, ring.end());
-  if (downloads) synchronize();  // what lies there must be delivered first
+  if (downloads) synchronize();  // its contents must be delivered first
   else wait_for(ring.front().last_use);
   ring.front().used = 0;
   return ring.front();
@@ -94,7 +94,7 @@ void VulkanStream::upload(Buffer& to, size_t offset, const void* from, size_t by
   CHECK_INTERNAL(offset + bytes <= buffer.size());
   const auto* source = static_cast<const std::byte*>(from);
   for (size_t i = 0; i < buffer.pieces().size(); ++i) {
-    // Pieces overlap: what lies in two goes to both.
+    // Pieces overlap: bytes that are in two pieces are copied to both.
     const Piece& piece = buffer.pieces()[i];
     const uint64_t start = i * buffer.step(), end = std::min<uint64_t>(start + piece.bytes, buffer.size());
     uint64_t at = std::max<uint64_t>(offset, start);

@@ -25,8 +25,8 @@ class DeviceImpl final : public VulkanDevice {
     ProductFeatures& products = context_.products;
     if ((products.matrices || products.emulated_matrices) && !options.deterministic && !matrices_are_right(*this)) {
       if (products.asked_for) {
-        throw Error(ErrorCode::kIo, concat("[INFER_VULKAN_KERNELS] matrices that multiply right, found ", physical.name,
-                                           " (", physical.model, ")"));
+        throw Error(ErrorCode::kIo, concat("[INFER_VULKAN_KERNELS] expected matrices that multiply right, found ",
+                                           physical.name, " (", physical.model, ")"));
       }
       products.matrices = products.emulated_matrices = false;
       products.wrong_matrices = true;
@@ -39,8 +39,8 @@ class DeviceImpl final : public VulkanDevice {
     std::string text = concat(p.model, ", ", p.driver, ", subgroups of ", context_.subgroup_size());
     if (!context_.subgroups()) text += " (not used)";
     if (context_.products.dot) text += ", int8 dot products";
-    if (context_.products.matrices) text += ", matrices of halves";
-    if (context_.products.wrong_matrices) text += ", matrices of halves that multiply wrong (not used)";
+    if (context_.products.matrices) text += ", fp16 matrices";
+    if (context_.products.wrong_matrices) text += ", fp16 matrices that multiply wrong (not used)";
     if (memory_.unified()) text += ", unified memory";
     return text;
   }
@@ -54,7 +54,7 @@ class DeviceImpl final : public VulkanDevice {
   std::span<const OpRecord> operations() const override { return records(); }
   size_t cache_block_bytes(const CacheDesc& cache) const override {
     const size_t bytes = vulkan::cache_block_bytes(cache);
-    return bytes > 0 ? bytes : Device::cache_block_bytes(cache);  // of a type that is refused later
+    return bytes > 0 ? bytes : Device::cache_block_bytes(cache);  // for a type that is refused later
   }
   double read_bandwidth() override;
   Context& context() const override { return context_; }
@@ -66,7 +66,7 @@ class DeviceImpl final : public VulkanDevice {
   Pipelines pipelines_;
 };
 
-// The best of five passes over up to 256 MiB; unknown where a model has left too little memory.
+// The best of five passes over up to 256 MiB; unknown if a model has left too little memory.
 double DeviceImpl::read_bandwidth() try {
   const uint64_t most = std::min({uint64_t{256} << 20, context_.max_binding(), memory_.max_piece(), memory().free / 4});
   const uint64_t bytes = most / 4096 * 4096;
@@ -106,7 +106,7 @@ std::unique_ptr<Device> create_vulkan_device(const std::string& name, const Vulk
   for (const vulkan::PhysicalDevice& device : vulkan::instance().devices) {
     if (device.name == name) return std::make_unique<vulkan::DeviceImpl>(device, options);
   }
-  throw Error(ErrorCode::kInvalidArgument, concat("[device] a Vulkan device of this machine, found ", name));
+  throw Error(ErrorCode::kInvalidArgument, concat("[device] expected a Vulkan device of this machine, found ", name));
 }
 
 }  // namespace infer

@@ -18,8 +18,9 @@ std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& we
     const uint64_t end = std::min<uint64_t>(piece * buffer.step() + buffer.pieces()[piece].bytes, buffer.size());
     const int64_t fit = static_cast<int64_t>(std::min(most, end - offset) / row);
     if (fit == 0) {
-      throw Error(ErrorCode::kUnsupported, concat("[", stream.context().name(), "] weights with rows of at most ",
-                                                  std::min(most, Memory::kOverlap), " bytes, found ", row));
+      throw Error(ErrorCode::kUnsupported,
+                  concat("[", stream.context().name(), "] expected weights with rows of at most ",
+                         std::min(most, Memory::kOverlap), " bytes, found ", row));
     }
     const int64_t count = std::min({rows - first, fit, most_rows});
     ranges.push_back({stream.range(buffer, offset, static_cast<uint64_t>(count) * row, false), u32(first),
@@ -37,7 +38,7 @@ uint32_t reduction_lanes(const Context& context, uint32_t least) {
   const uint32_t pretended = context.options.subgroup_size;
   const uint32_t size = pretended ? pretended : context.subgroups() ? context.subgroup_size() : 32;
   const uint32_t lanes = std::max(least, std::clamp(size, 8u, 64u));
-  uint32_t power = 1;  // trees need one
+  uint32_t power = 1;  // tree reductions need one
   while (power < lanes) power *= 2;
   return power;
 }

@@ -1,8 +1,8 @@
-// What the operations of the Vulkan backend share. One file per operation or family, with the same name as in
-// ggml-like/ref, which ends in its records; the shaders have the operations' names.
+// What the operations of the Vulkan backend share. There is one file per operation or family, with the same name as in
+// ggml-like/ref and its records at the end; shaders are named after the operations.
 //
-// A launch runs once per segment, while it is recorded. It must not look at the step's counts, only at its capacity:
-// what changes between steps is read by the shaders from the step's inputs.
+// A launch function runs once per segment, while the segment is recorded. It must not use the step's counts, only its
+// capacity: shaders read what changes between steps from the step's inputs.
 #pragma once
 
 #include "backends/vulkan/stream.h"
@@ -18,7 +18,7 @@ class VulkanDevice : public Device {
 };
 inline Context& context_of(const Device& device) { return static_cast<const VulkanDevice&>(device).context(); }
 
-// Which rows of a tensor hold data: an index into the counts of the step's inputs, or kFixedRows and the number.
+// How many rows of a tensor hold data: an index into the counts of the step's inputs, or kFixedRows and the number.
 struct RowCount {
   uint32_t count_at, fixed_rows;
 };
@@ -42,17 +42,17 @@ inline uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
 inline uint32_t groups(int64_t items, int64_t per_group) { return u32((items + per_group - 1) / per_group); }
 inline uint32_t rows_of(const TensorRef& tensor) { return u32(tensor.desc->shape[0]); }
 
-// A range of rows of a weight that a shader can see at once. Offsets in shaders have 32 bits.
+// A range of rows of a weight that fits in one binding. Offsets in shaders have 32 bits.
 struct WeightRange {
   Operand operand;
   uint32_t row_begin, row_end, row_bytes;
 };
-// Cuts `rows` rows, the expert dimension counted in, into ranges of at most `most_rows`.
+// Splits `rows` rows, counted through all experts, into ranges of at most `most_rows`.
 std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& weight, int64_t rows, int64_t row_values,
                                        int64_t most_rows = INT64_MAX);
 
-// Rows of activations as quantize.comp or to_half.comp writes them, `stride` in words of 4 bytes, at the start of the
-// launch's scratch memory, of which prepare() has asked for converted_bytes().
+// Rows of activations as written by quantize.comp or to_half.comp, at the start of the launch's scratch memory, for
+// which prepare() requests converted_bytes(). `stride` is in words of 4 bytes.
 enum class ActivationForm { kInt8Per32, kInt8Per256, kHalves };
 struct ConvertedRows {
   Operand operand;
@@ -61,12 +61,12 @@ struct ConvertedRows {
 size_t converted_bytes(ActivationForm form, const TensorDesc& x);
 ConvertedRows convert(VulkanStream& stream, const Launch& launch, const TensorRef& x, ActivationForm form);
 
-// Whether products by cooperative matrices come out right. REQUIRES a device that would use them.
+// Whether matmuls with cooperative matrices give correct results. REQUIRES a device that would use them.
 bool matrices_are_right(VulkanDevice& device);
 
-// The name of a reduction's shader for this device, with or without operations on subgroups.
+// The name of a reduction's shader for this device, with or without subgroup operations.
 std::string reduction_shader(const Context& context, const char* name);
-// Lanes that reduce together: those of a subgroup, at least `least`.
+// The number of lanes of a reduction: the size of a subgroup, but at least `least`.
 uint32_t reduction_lanes(const Context& context, uint32_t least);
 
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc& op, Device& device);
@@ -74,7 +74,7 @@ bool supports_any(const OpDesc& op, const Device& device);
 
 size_t cache_block_bytes(const CacheDesc& cache);  // Device::cache_block_bytes()
 
-// The operations of each file; vulkan_device.cpp lists the files.
+// The operations of each file, for vulkan_device.cpp.
 std::span<const OpRecord> attention_ops();
 std::span<const OpRecord> elementwise_ops();
 std::span<const OpRecord> matmul_ops();

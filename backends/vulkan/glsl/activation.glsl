@@ -1,4 +1,4 @@
-// The functions of UnaryKind (ggml-like/op.h), by its number.
+// The functions of UnaryKind (ggml-like/op.h), by number.
 
 layout(constant_id = 0) const uint kKind = 0;
 

@@ -1,10 +1,10 @@
-// out[row][i] = f(a[row][i], b at the matching place). The includer defines f.
+// out[row][i] = f(a[row][i], the matching element of b). The including file defines f.
 
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 1, std430) readonly buffer A { float a_values[]; };
 layout(set = 0, binding = 2, std430) readonly buffer B { float b_values[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer Out { float out_values[]; };
-// b of element i of a row: b_at + row * b_row_stride + i % b_period.
+// Element i of a row is combined with the element of b at b_at + row * b_row_stride + i % b_period.
 layout(push_constant) uniform Push {
   uint n, count_at, fixed_rows, a_at, a_stride, b_at, b_stride, b_period, out_at;
 } push;

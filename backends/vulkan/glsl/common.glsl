@@ -1,15 +1,16 @@
-// What all shaders share: the inputs of the step at binding 0, and how many rows of a tensor hold data. Lengths, offsets
-// and strides count elements of 4 bytes.
+// What all shaders share: the step's inputs at binding 0, and the number of rows of a tensor that hold data. Lengths,
+// offsets and strides are in elements of 4 bytes.
 
-// SignedZeroInfNanPreserve for 32 bits: else compilers may take it that there are no infinities and NaNs, which masks of
-// attention, orders of logits and broken inputs are told by. Removed when loaded where a device cannot promise it.
+// SignedZeroInfNanPreserve for 32 bits: else compilers may assume that there are no infinities and NaNs, on which
+// attention masks, the order of logits and the detection of broken inputs rely. Removed at load time if the device
+// lacks it.
 #extension GL_EXT_spirv_intrinsics : require
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
 
 layout(set = 0, binding = 0, std430) readonly buffer Step { int step_words[]; };
 
 const uint kFixedRows = 0xffffffffu;
-// `count_at`: which of the counts at the start of the step's inputs, or kFixedRows.
+// `count_at` is an index into the counts at the start of the step's inputs, or kFixedRows.
 uint row_count(uint count_at, uint fixed_rows) {
   return count_at == kFixedRows ? fixed_rows : uint(step_words[count_at]);
 }
@@ -17,7 +18,7 @@ uint n_tokens() { return uint(step_words[0]); }
 
 float infinity() { return uintBitsToFloat(0x7f800000u); }
 
-// ---- Halves, in integer arithmetic where rounding or denormals matter: what drivers do there is their own choice ----
+// ---- fp16, in integer arithmetic where rounding or denormals matter, which Vulkan leaves to drivers ----
 
 float half_to_float(uint h) {
   const uint magnitude = h & 0x7fffu;

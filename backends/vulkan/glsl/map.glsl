@@ -1,4 +1,4 @@
-// out[row][i] = f(x[row][i]). The includer defines f.
+// out[row][i] = f(x[row][i]). The including file defines f.
 
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 1, std430) readonly buffer X { float x_values[]; };

@@ -1,13 +1,13 @@
-// exp, tanh, erf and division with known errors, the same on every device: Vulkan allows its own functions to be off by
-// more than the results may be. The polynomials are those of the CPU backend.
+// exp, tanh, erf and division with known errors, the same on every device; Vulkan allows larger errors in its own
+// functions than are acceptable in results. The polynomials are those of the CPU backend.
 
 const uint kSignBit = 0x80000000u;
 
-// x = n ln 2 + r, a polynomial of degree 6 in r; relative error below 2e-7. 0 below -87.3 (no denormals), infinity above
-// 88.73; NaN stays NaN.
+// x = n ln 2 + r, a polynomial of degree 6 in r; relative error below 2e-7. 0 below -87.3 (no denormals), infinity
+// above 88.73; NaN stays NaN.
 float exp_of(float x) {
   const float c = isnan(x) ? x : clamp(x, -88.0, 89.0);
-  // In two steps, of which the first is exact; `precise` keeps compilers from putting them together.
+  // In two steps, the first of which is exact; `precise` keeps compilers from merging them.
   precise const float n = roundEven(c * 1.44269502), high = c - n * 0.693145752, r = high - n * 1.42860677e-06;
   precise float p = fma(0.00139262504, r, 0.00836323295);
   p = fma(p, r, 0.0416665524);
@@ -18,20 +18,20 @@ float exp_of(float x) {
   if (isnan(x)) return x;
   if (x < -87.3) return 0.0;
   if (x > 88.73) return infinity();
-  const int k = int(n), half_k = k >> 1;  // two factors: 2^128 is no float
+  const int k = int(n), half_k = k >> 1;  // two factors, because 2^128 is not a float
   return p * uintBitsToFloat(uint(half_k + 127) << 23) * uintBitsToFloat(uint(k - half_k + 127) << 23);
 }
 
 // a * b as the sum of two floats, without relying on a fused multiply-add, which Vulkan does not promise (Dekker).
 vec2 exact_product(float a, float b) {
   precise const float p = a * b;
-  precise const float sa = a * 4097.0, sb = b * 4097.0;  // 2^12 + 1 splits 24 bits in halves
+  precise const float sa = a * 4097.0, sb = b * 4097.0;  // 2^12 + 1 splits 24 bits in half
   precise const float ah = sa - (sa - a), bh = sb - (sb - b), al = a - ah, bl = b - bh;
   precise const float rest = ((ah * bh - p) + ah * bl + al * bh) + al * bl;
   return vec2(p, rest);
 }
 
-// a / b, rounded correctly but for the rarest cases: Vulkan's own division may be off by 2.5 units.
+// a / b, correctly rounded except in rare cases; Vulkan's own division may be off by 2.5 units in the last place.
 float divide(float a, float b) {
   const float q = a / b;
   const vec2 product = exact_product(q, b);

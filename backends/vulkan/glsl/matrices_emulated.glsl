@@ -1,5 +1,5 @@
-// Of matmul_matrix: what matrices_nv.glsl does, spelled out, for tests on devices without such matrices. 32 lanes share a
-// matrix: lane l has row l % 16 and the columns from 8 * (l / 16) on.
+// For matmul_matrix: the functions of matrices_nv.glsl in plain code, for tests on devices without cooperative
+// matrices. 32 lanes share a matrix: lane l has row l % 16 and the columns from 8 * (l / 16) on.
 struct Sums {
   float column[8];
 };

@@ -1,5 +1,5 @@
-// Of matmul_matrix: the cooperative matrices of VK_NV_cooperative_matrix, 16 x 16 x 16, which glslc 2023.2 knows; those of
-// VK_KHR_cooperative_matrix it does not.
+// For matmul_matrix: the 16 x 16 x 16 cooperative matrices of VK_NV_cooperative_matrix. glslc 2023.2 does not support
+// those of VK_KHR_cooperative_matrix.
 #define Sums fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
 #define Halves fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
 
@@ -19,5 +19,5 @@ void multiply_add(inout Sums sums[4], uint w_at, uint x_at) {
   }
 }
 
-// To out_tile as [row of x][row].
+// Stores to out_tile as [row of x][row].
 void put_sums(Sums sums, uint at) { coopMatStoreNV(sums, out_tile, at, kOutRow, true); }

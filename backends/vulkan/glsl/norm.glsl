@@ -1,4 +1,4 @@
-// What rms_norm and layer_norm share: one workgroup per vector of d values.
+// What rms_norm and layer_norm share. One workgroup per vector of d values.
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint kLanes = 64;

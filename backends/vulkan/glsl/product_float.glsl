@@ -1,4 +1,4 @@
-// Of matmul_vector: a group of 16 weights times one of F32 activations.
+// For matmul_vector: the product of 16 weights and 16 F32 activations.
 layout(set = 0, binding = 2, std430) readonly buffer X { float x_values[]; };
 layout(set = 0, binding = 2, std430) readonly buffer X4 { vec4 x_vectors[]; };
 #define Weights Group

@@ -1,5 +1,6 @@
-// Of matmul_vector: a group of 16 codes of a quantized weight times one of activations that quantize.comp has left:
-// a row is k / 4 words of codes, then d and d * (the sum of the codes) for each 16. The sum of products is exact.
+// For matmul_vector: the product of 16 codes of a quantized weight and 16 activations quantized by quantize.comp. A row
+// of activations is k / 4 words of codes, then d and d * (the sum of the codes) for each 16. The sum of products is
+// exact.
 layout(set = 0, binding = 2, std430) readonly buffer X { uvec4 x_codes[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Scales { vec2 x_scales[]; };
 #define Weights Codes

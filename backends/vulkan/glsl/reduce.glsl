@@ -1,6 +1,6 @@
-// Sums over the lanes of a workgroup, the same on all lanes afterwards. The order of the additions is fixed for a device.
-// Needs `layout(local_size_x_id = 0)` and kLanes as specialization constant 0; with -DSUBGROUPS reductions over a
-// subgroup of any size do most of it.
+// Sums over the lanes of a workgroup; all lanes get the result. The order of the additions is fixed for a device. Needs
+// `layout(local_size_x_id = 0)` and kLanes as specialization constant 0. With -DSUBGROUPS most of the work is done by
+// subgroup operations, for any size of subgroups.
 
 shared float reduce_lanes[kLanes];
 

@@ -1,14 +1,14 @@
-// Of products of many tokens: the 64 rows of the weight and up to 64 rows of x that a workgroup multiplies. With experts
-// the rows of x come from a list that moe_group has made: tiles of (token, rank) pairs that chose the same expert.
+// For GEMM with many tokens: the 64 rows of the weight and up to 64 rows of x that a workgroup multiplies. With experts
+// the rows of x come from the list of moe_group: tiles of (token, rank) pairs that selected the same expert.
 layout(set = 0, binding = 4, std430) readonly buffer Tiles { int tiles[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer Out { float out_values[]; };
 layout(set = 0, binding = 3, std430) readonly buffer Bias { float bias_values[]; };
 
 const uint kTile = 64u;
-shared uint x_rows[kTile];  // which rows of the output, from the front; kFixedRows where there is none
+shared uint x_rows[kTile];  // rows of the output; after the last one kFixedRows
 
 struct Tile {
-  uint first_row, last_row;  // of the weight, through all experts
+  uint first_row, last_row;  // of the weight, counted through all experts
   uint out_shift;            // the row of the weight that is column 0 of the output
   bool empty;
 };
@@ -19,7 +19,7 @@ Tile find_tile(uint lane) {
   t.empty = true;
   if (has_experts()) {
     if (gl_WorkGroupID.y >= uint(tiles[push.tiles_at])) return t;
-    // Of a tile: its expert, its first pair in the list, how many; behind all tiles the list.
+    // Per tile: its expert, its first pair in the list, the number of pairs. The list follows the last tile.
     const uint at = push.tiles_at + 1u + 3u * gl_WorkGroupID.y;
     t.out_shift = uint(tiles[at]) * push.n;
     t.first_row = t.out_shift + gl_WorkGroupID.x * kTile;
@@ -37,11 +37,11 @@ Tile find_tile(uint lane) {
   return t;
 }
 
-// Where row `row` of the weight, or of those of the tile the nearest, begins, in bytes.
+// The offset in bytes of row `row` of the weight, or of the nearest row of the tile.
 uint weight_at(Tile t, uint row) {
   return push.weight_skip + (clamp(row, push.row_begin, t.last_row - 1u) - push.row_begin) * push.row_bytes;
 }
-// The row of x that makes row `x_row` of the output.
+// The row of x from which row `x_row` of the output is computed.
 uint x_row_of(uint x_row) { return has_experts() && push.x_per_expert == 0u ? x_row / push.used : x_row; }
 
 void store(Tile t, uint row, uint x_row, float y) {

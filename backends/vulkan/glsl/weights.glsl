@@ -1,14 +1,14 @@
-// Rows of weights as they lie in the file (layouts and formulas: ggml-like/quant/blocks.h), 16 values at a time:
+// Unpacks rows of weights in the file's own formats (see ggml-like/quant/blocks.h), 16 values at a time:
 //   x[i] = scale * code[i] + offset
-// load_group has the codes as floats. Of quantized types they are bytes, which load_codes has four to a word.
-// Compiled once per type, chosen by -DTYPE_...; offsets in bytes. A unit test compares the sizes here with blocks.h.
-// The includer declares `uint weight_words[]`.
+// load_group returns the codes as floats. In quantized types they are bytes, and load_codes returns four in a word.
+// Compiled once per type, selected by -DTYPE_...; offsets are in bytes. A unit test compares the sizes here with
+// blocks.h. The including file declares `uint weight_words[]`.
 
 uint load32(uint at) {
   const uint word = at >> 2, shift = (at & 3u) * 8u;
   return shift == 0u ? weight_words[word] : weight_words[word] >> shift | weight_words[word + 1] << (32u - shift);
 }
-uint load16(uint at) {  // never beyond the word that holds the second byte
+uint load16(uint at) {  // reads no word after the one with the second byte
   const uint low = weight_words[at >> 2] >> ((at & 3u) * 8u);
   return (at & 3u) == 3u ? (low | weight_words[(at >> 2) + 1] << 8) & 0xffffu : low & 0xffffu;
 }
@@ -16,7 +16,8 @@ uint load8(uint at) { return weight_words[at >> 2] >> ((at & 3u) * 8u) & 0xffu; 
 
 vec4 bytes4(uint w) { return vec4(w & 0xffu, w >> 8 & 0xffu, w >> 16 & 0xffu, w >> 24); }
 vec4 signed4(uint w) { return vec4(int(w << 24) >> 24, int(w << 16) >> 24, int(w << 8) >> 24, int(w) >> 24); }
-// Four bytes below 128 less those of `less`, signed: bit 7 keeps what is borrowed from other bytes away.
+// Subtracts the four bytes of `less` from four bytes below 128, as signed bytes; bit 7 keeps borrows from crossing
+// bytes.
 uint minus4(uint w, uint less) { return (w | 0x80808080u) - less ^ 0x80808080u; }
 // One bit of each of four bytes, moved to bit 4.
 uint bit_of_bytes(uint w, uint bit) { return (w >> bit & 0x01010101u) << 4; }
@@ -33,7 +34,7 @@ struct Codes {
   uint word[4];  // signed bytes
   float scale, offset;
 #ifdef TYPE_MXFP4
-  float unit;  // of the codes: the scale in two factors of which none is denormal
+  float unit;  // the value is code * unit * scale, since one factor alone could be denormal
 #endif
 };
 
@@ -55,7 +56,7 @@ float value_at(uint at, uint i) { return uintBitsToFloat(load16(at + 2u * i) << 
 #endif
 
 #ifdef HAS_TAIL
-// The last group of a row may be short: what is missing is zero.
+// The last group of a row may be short: missing values are zero.
 Group load_group(uint row_at, uint group, uint row_values) {
   Group g;
   g.scale = 1.0;
@@ -94,7 +95,7 @@ Group load_group(uint row_at, uint group, uint row_values) {
 }
 #endif
 
-// ---- Blocks of 32: codes 0..15 in the low nibbles, 16..31 in the high ones ----
+// ---- Blocks of 32: codes 0..15 in the low nibbles, 16..31 in the high nibbles ----
 
 #if defined(TYPE_Q4_0)
 #define Q4_0_BLOCK 32
@@ -296,7 +297,7 @@ Codes load_codes(uint row_at, uint group) {
 #define IQ4_XS_BYTES 136
 Codes load_codes(uint row_at, uint group) {
   const uint block = row_at + (group >> 4) * IQ4_XS_BYTES, s = group >> 1 & 7u;
-  const uint head = weight_words[block >> 2];  // the scale, then two high bits of each sub-block's
+  const uint head = weight_words[block >> 2];  // d, then the two high bits of each sub-block's scale
   const uint low = weight_words[(block >> 2) + 1] >> (4u * s) & 15u, high = head >> (16u + 2u * s) & 3u;
   Codes c;
   c.scale = low_half(head) * (float(low | high << 4) - 32.0);
@@ -320,7 +321,7 @@ Codes load_codes(uint row_at, uint group) {
 }
 #endif
 
-// Types with an offset have codes from zero on, the others signed ones.
+// Types with an offset have unsigned codes, the others signed codes.
 #ifndef HAS_TAIL
 Group load_group(uint row_at, uint group, uint row_values) {
   const Codes c = load_codes(row_at, group);
