@@ -11,7 +11,7 @@
 namespace infer::test {
 namespace {
 
-// Rows of the tokens of a step, then padding.
+// The rows of a step's tokens, then padding.
 Leaf token_leaf(const AttentionStep& step, int bucket, const std::vector<std::vector<float>>& from, int row,
                 const Shape& shape) {
   Leaf leaf{make_desc(DataType::kF32, shape, RowKind::kTokens), {}};
@@ -26,7 +26,7 @@ Leaf token_leaf(const AttentionStep& step, int bucket, const std::vector<std::ve
   return leaf;
 }
 
-// The three leaves side by side in one tensor.
+// The three leaves as columns of one tensor.
 Leaf fuse(const std::vector<Leaf>& parts, int bucket) {
   int64_t width = 0;
   for (const Leaf& p : parts) width += p.desc.shape.row_elements();
@@ -46,7 +46,7 @@ StepInputs step_of(const AttentionStep& part, const AttentionData& d, int bucket
   for (const auto& table : d.tables) longest = std::max(longest, table.size());
   StepInputs step({bucket, 0, static_cast<int>(part.runs.size()), 1, static_cast<int>(longest) + 1});
   for (const Run& run : part.runs) {
-    // Blocks behind the window are released, as a cache of windows does: nobody may look at their entries.
+    // Blocks behind the window are released, as in a cache with a window: their entries must not be read.
     std::vector<int32_t> table = d.tables[run.sequence];
     const int first_seen = d.a.params.window > 0 ? std::max(0, run.first - d.a.params.window + 1) / kBlockTokens : 0;
     std::fill_n(table.begin(), first_seen, -1);

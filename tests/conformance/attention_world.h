@@ -1,5 +1,5 @@
-// What the cases of kv_store and paged_attention share: their data, and computing them on a device in several
-// compositions (all at once, token by token, chunks of sequences mixed).
+// What the cases of kv_store and paged_attention share: their data, and running them on a device in several
+// compositions (all at once, token by token, in mixed chunks of several sequences).
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct AttentionCase {
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   AttentionParams params = {};
   bool sinks = false, fused = false;                // fused: q, k and v are columns of one tensor
-  std::vector<std::pair<int, int>> sequences = {};  // length, and how many of its last tokens have queries
+  std::vector<std::pair<int, int>> sequences = {};  // length, and the number of last tokens that have queries
 };
 
 std::string describe(const AttentionCase& a);
@@ -26,7 +26,7 @@ struct Run {
 };
 struct AttentionStep {
   std::vector<Run> runs;
-  bool queries = true;  // false: keys and values are stored only
+  bool queries = true;  // false: only keys and values are stored
 };
 using Composition = std::vector<AttentionStep>;
 
@@ -34,7 +34,7 @@ struct AttentionData {
   AttentionCase a;
   CacheDesc cache;
   int64_t n_blocks = 0;
-  std::vector<std::vector<int32_t>> tables;  // of each sequence
+  std::vector<std::vector<int32_t>> tables;  // per sequence
   std::vector<std::vector<float>> q, k, v;   // [sequence][position * row]
   std::vector<float> sinks;
 
@@ -48,7 +48,7 @@ AttentionData make_data(const AttentionCase& a, Random& random);
 
 // All prefixes in one step, then all queries in one step.
 Composition at_once(const AttentionCase& a);
-// Prefixes in chunks of `store_chunk`, then queries in chunks of `chunk`, sequences taking turns in reverse order.
+// Prefixes in chunks of `store_chunk`, then queries in chunks of `chunk`; sequences alternate, in reverse order.
 Composition in_chunks(const AttentionCase& a, int store_chunk, int chunk, bool mixed);
 
 struct Attended {
@@ -60,18 +60,18 @@ struct Attended {
 
 Attended attend(TestDevice& device, const AttentionData& d, const Composition& composition, std::byte fill = kSentinel);
 
-// Values as they come back from a cache of this type.
+// Values after being stored in a cache of this type.
 std::vector<float> stored(DataType type, const std::vector<float>& x);
 
 double norm(const float* x, int n);
 
-// One bound for every output of a case. A score less the maximum is off by key_dim + 6 roundings of |q| |k| and by what
-// softcap (tanh, 4e-7) and ALiBi add; a weight by twice that relatively, by exp's 2e-7 and by the roundings of the sums
-// over the visible positions and of the merges; all weights are positive, so that outputs are off by that part of the
-// largest |v|.
+// One error bound for every output of a case. The difference of a score and the maximum is off by key_dim + 6 roundings
+// of |q| |k|, plus the errors of softcap (tanh, 4e-7) and ALiBi. The relative error of a weight is twice that, plus
+// 2e-7 for exp and the roundings of the sums over the visible positions and of the merges. All weights are positive, so
+// outputs are off by that fraction of the largest |v|.
 double attention_bound(const AttentionData& d);
 
-// Says where they differ first, if they do.
+// Describes the first difference; "" if there is none.
 bool same_bits(const std::vector<std::vector<float>>& x, const std::vector<std::vector<float>>& y, std::string& where);
 
 }  // namespace infer::test

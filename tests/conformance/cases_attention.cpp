@@ -1,5 +1,5 @@
-// Cases of kv_store and paged_attention: keys and values go into shuffled blocks of a cache full of NaN, queries of the
-// last tokens of every sequence come out. Each case is computed in several compositions; on the CPU all give the same
+// Cases of kv_store and paged_attention: keys and values are stored in shuffled blocks of a cache full of NaN, and the
+// last tokens of every sequence attend to them. Each case runs in several compositions; on the CPU all give the same
 // bits.
 #include <doctest/doctest.h>
 
@@ -68,9 +68,9 @@ void add(std::vector<Entry>& list, AttentionCase a, bool quick) {
       {Op::kPagedAttention, name, quick, [=](const Devices& devices) { return check_attention(a, name, devices); }});
 }
 
-// kv_store alone. With a window of one position the softmax is exactly one weight of 1, so attention reads the stored
-// values back as they are. Keys are read through scores: attention over two positions, whose bound is far below the
-// difference that a wrong key makes. What is not a token's slot keeps its sentinel, on every block.
+// kv_store alone. With a window of one position the softmax has exactly one weight, 1, so attention returns the stored
+// values unchanged. Keys are checked through scores: by attention over two positions, whose error bound is far below
+// the difference that a wrong key makes. Everything outside the tokens' slots keeps its sentinel, in every block.
 Verdict check_store(AttentionCase a, const std::string& name, const Devices& devices) {
   Random random = random_for(name);
   a.params.window = 1;
@@ -111,7 +111,7 @@ Verdict check_store(AttentionCase a, const std::string& name, const Devices& dev
     for (const auto& table : d.tables) {
       for (const int32_t id : table) in_use[static_cast<size_t>(id)] = true;
     }
-    // Bytes that keep two different contents were written in neither run.
+    // A byte was not written if it keeps two different initial values in two runs.
     const Attended second = attend(*device, d, in_chunks(a, 7, 5, true), std::byte{0x5a});
     size_t untouched = 0;
     for (size_t i = 0; i < result.cache.size(); ++i) {
@@ -140,7 +140,7 @@ void add_store(std::vector<Entry>& list, AttentionCase a, bool quick) {
 constexpr DataType kFloatTypes[] = {DataType::kF32, DataType::kF16, DataType::kBF16};
 AttentionParams with(AttentionParams p) { return p; }
 
-// Every type of keys with every type of values.
+// Every key type with every value type.
 void add_types(std::vector<Entry>& list) {
   for (const DataType k : kFloatTypes) {
     for (const DataType v : kFloatTypes) {
@@ -184,13 +184,13 @@ void add_types(std::vector<Entry>& list) {
 }
 
 void add_lengths_and_windows(std::vector<Entry>& list) {
-  // Round the borders of the splits and of blocks, with many queries and with one.
+  // Lengths around the borders of splits and of blocks, with many queries and with one.
   for (const int length : {1, 31, 32, 33, 255, 256, 257, 300, 511, 512, 513, 800}) {
     add(list, {.heads = 4, .kv_heads = 2, .sequences = {{length, 1}}}, length == 257);
     add(list, {.heads = 4, .kv_heads = 2, .sequences = {{length, std::min(length, 11)}, {20, 4}}},
         length == 256 || length == 513);
   }
-  // Windows whose edge lies inside, at and past borders.
+  // Windows whose edge is before, at and after borders.
   for (const int window : {1, 2, 17, 32, 100, 255, 256, 257, 600}) {
     add(list, {.heads = 2, .kv_heads = 1, .params = with({.window = window}), .sequences = {{530, 20}}},
         window == 17 || window == 257);

@@ -12,8 +12,9 @@ namespace {
 constexpr UnaryKind kKinds[] = {UnaryKind::kSilu,        UnaryKind::kGeluTanh, UnaryKind::kGeluErf, UnaryKind::kRelu,
                                 UnaryKind::kReluSquared, UnaryKind::kSigmoid,  UnaryKind::kTanh};
 
-// How far f(x) may be from the exact value y. The recorded errors of exp, tanh and erf (2e-7, relative) go through each
-// formula; where a result underflows to zero, the exact one is below 3e-37. The reference rounds once as well.
+// The error bound of f(x), whose exact value is y: the recorded relative errors of exp, tanh and erf (2e-7), carried
+// through each formula. Where a result underflows to zero, the exact value is below 3e-37. The reference also rounds
+// once.
 double activation_bound(UnaryKind kind, double x, double y) {
   switch (kind) {
     case UnaryKind::kSilu:
@@ -22,10 +23,10 @@ double activation_bound(UnaryKind kind, double x, double y) {
     case UnaryKind::kTanh:
       return std::abs(y) * (2e-7 + kEps) + kTiny;
     case UnaryKind::kGeluTanh:
-      // The argument of tanh has five roundings, and t (1 - tanh(t)^2) < 0.45. Then 1 + tanh, a product.
+      // The argument of tanh has five roundings, and t (1 - tanh(t)^2) < 0.45. Then come 1 + tanh and a product.
       return 0.5 * std::abs(x) * (2e-7 + 0.45 * 5 * kEps) + 4 * kEps * std::abs(y) + kTiny;
     case UnaryKind::kGeluErf:
-      // The argument of erf has two, and t erf'(t) < 0.49.
+      // The argument of erf has two roundings, and t erf'(t) < 0.49.
       return 0.5 * std::abs(x) * (2e-7 + 0.49 * 2 * kEps) + 4 * kEps * std::abs(y) + kTiny;
     case UnaryKind::kRelu:
       return 0;
@@ -50,7 +51,7 @@ std::string describe(const Flat& s) {
   return text;
 }
 
-// Two operands in one leaf of 2 d + 5 columns when `view`, else in their own.
+// Two operands: columns of one leaf of 2 d + 5 columns if `view`, else a leaf each.
 ValueId operand(Graph& g, const std::vector<Weight>& w, const Flat& s, int index) {
   ValueId x = s.view ? g.view_columns(g.weight(w[0]), index == 0 ? 1 : s.d + 3, s.d) : g.weight(w[index]);
   if (s.three) x = g.reshape(x, {g.value(x).desc.shape[0], 2, s.d / 2});

@@ -11,7 +11,7 @@
 namespace infer::test {
 namespace {
 
-// The product of one weight row and one row of activations as quant/dot.h has it.
+// The product of a weight row and a row of activations as defined by quant/dot.h.
 class DotFormula {
  public:
   DotFormula(DataType type, const float* x, int64_t k) : type_(type), k_(k), x_(x) {
@@ -39,9 +39,9 @@ class DotFormula {
   std::vector<Activation32> small_;
 };
 
-// How far the formula may be from the exact product. Float weights: k / 16 + 5 roundings. Quantized: every activation
-// is off by up to half a step (largest magnitude of its block / 127), and each term passes 18 roundings in an
-// activation block and one per block of the row.
+// The error bound of the formula, relative to the exact product. Float weights: k / 16 + 5 roundings. Quantized
+// weights: every activation is off by up to half a step (largest magnitude of its block / 127), and each term has 18
+// roundings in an activation block and one per block of the row.
 double product_bound(DataType type, const WeightTerms& w, const float* x, int64_t k) {
   double bound = 0;
   if (traits(type).activation == ActivationFormat::kF32) {
@@ -53,7 +53,7 @@ double product_bound(DataType type, const WeightTerms& w, const float* x, int64_
   for (int64_t start = 0; start < k; start += block) {
     double largest = 0;
     for (int64_t i = start; i < start + block; ++i) largest = std::max(largest, std::abs(static_cast<double>(x[i])));
-    // A block whose scale has no finite inverse becomes zero; a denormal scale is off by up to 2^-150.
+    // A block whose scale has no finite inverse becomes zero; a denormal scale has an error of up to 2^-150.
     const bool vanishes = largest < 127 / 0x1.fffffep127;
     const double half_step = vanishes ? largest : 0.501 * largest / 127 + 127 * 0x1p-150;
     for (int64_t i = start; i < start + block; ++i) {
@@ -67,8 +67,9 @@ struct MatMulShape {
   int n, k, t;
   WeightData data = WeightData::kFloats;
   bool bias = false, view = false;
-  // Activations: "" normal, "zero", "spiky", "denormal", "nan", "level" (every third token all of one magnitude, the
-  // others with codes that add up to 1023 over 16 values and have one sign: the most that 6 bits of code leave in 16).
+  // Activations: "" normal, "zero", "spiky", "denormal", "nan", or "level": in every third token all have the same
+  // magnitude; in the others the codes have one sign and add up to 1023 over 16 values, the most for which sums with
+  // 6-bit codes fit in 16 bits.
   std::string x = "";
 };
 
@@ -166,7 +167,7 @@ void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const Ex
     const auto input = [=](int t, int u) {
       return leaves[0].as<float>() + (s.per_expert ? int64_t{t} * s.used + u : t) * s.k;
     };
-    // f(index of the output, activations, expert, row of the expert)
+    // Calls f(index of the output, activations, expert, row of the expert).
     const auto each = [=](const auto& f) {
       for (int t = 0; t < s.t; ++t) {
         for (int u = 0; u < s.used; ++u) {
@@ -200,7 +201,7 @@ void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const Ex
 
 void add_subset(std::vector<Entry>& list, const TypeTraits& t) {
   const bool super = t.block_size == 256, floats = !t.quantized;
-  // The subset: one and many tokens, remainders of 16 and 48 rows, every kind of data, strides, a bias.
+  // The fixed subset: one token and many, remainders of 16 and 48 rows, every kind of data, strides, a bias.
   add_matmul(list, t, {.n = 49, .k = 512, .t = 5}, true);
   add_matmul(list, t, {.n = 70, .k = 256, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
   add_matmul(list, t, {.n = 15, .k = 256, .t = 9, .bias = true, .view = true}, true);
@@ -224,7 +225,7 @@ void add_subset(std::vector<Entry>& list, const TypeTraits& t) {
   }
   if (floats) {
     for (const int k : {1, 7, 15, 17, 31, 33, 100}) add_matmul(list, t, {.n = 7, .k = k, .t = 3}, k < 18);
-    // The blocks of a GEMM: more than one of rows, tokens and k, each with a remainder.
+    // More than one GEMM block of rows, of tokens and of k, each with a remainder.
     add_matmul(list, t, {.n = 29, .k = 17, .t = 13}, true);
     add_matmul(list, t, {.n = 53, .k = 1035, .t = 17, .view = true}, true);
     add_matmul(list, t, {.n = 26, .k = 96, .t = 103, .bias = true}, true);
@@ -233,7 +234,7 @@ void add_subset(std::vector<Entry>& list, const TypeTraits& t) {
 }
 
 void add_all(std::vector<Entry>& list, const TypeTraits& t) {
-  // All: every number of rows to 70, every number of tokens that takes another path, long rows, all data.
+  // All cases: every number of rows up to 70, every number of tokens that selects another kernel, long rows, all data.
   for (int n = 1; n <= 70; ++n) {
     for (const int tokens : {1, 3, 5})
       add_matmul(list, t, {.n = n, .k = 256, .t = tokens, .data = WeightData::kFloats, .view = true}, false);

@@ -37,9 +37,9 @@ void add_route(std::vector<Entry>& list, const RouteShape& s, bool quick) {
       const Graph::Route route = g.moe_route(g.weight(w[0]), params, s.bias ? &w[1] : nullptr);
       return std::vector{route.ids, route.weights};
     };
-    // Probabilities: exp 2e-7 in numerator and sum, the sum's additions, a reciprocal, a product; normalization adds
-    // as much again. The chosen experts must be the same: the data leave gaps far above these errors, or exact ties.
-    // The difference from the maximum is rounded, to at most one part in 2^24 of 24.
+    // Probabilities: 2e-7 of exp in numerator and sum, the additions of the sum, a reciprocal and a product;
+    // normalization adds as much again. The selected experts must be the same: gaps in the data are far larger than
+    // these errors, or are exact ties. The difference from the maximum is at most 24 and rounded once.
     c.bounds = [=](const std::vector<Output>& ref) {
       const double relative = 2 * (4e-7 + (s.experts / 16 + 10 + 24) * kEps) + (s.used + 4) * kEps;
       std::vector<double> bound;
@@ -64,7 +64,7 @@ void add_combine(std::vector<Entry>& list, int used, int d, int t, bool quick) {
         f(leaves[0].as<float>()[(row * used + u) * d + i], leaves[1].as<float>()[row * used + u]);
       }
     };
-    // In router rank: a product, then fused additions.
+    // In router rank: a product, then fused multiply-adds.
     c.formula = [=] {
       std::vector<float> y;
       for (int64_t row = 0; row < t; ++row) {

@@ -45,7 +45,7 @@ void fill(Case& c, const NormShape& s, bool layer, Random& random) {
     return std::vector{layer ? g.layer_norm(in, weight, bias, kNormEps) : g.rms_norm(in, weight, kNormEps)};
   };
   const std::vector<Leaf> leaves = c.leaves;
-  // Sums over d values are off by (d / 16 + 5) roundings of the sum of magnitudes.
+  // A sum over d values is off by d / 16 + 5 roundings of the sum of magnitudes.
   c.bounds = [=](const std::vector<Output>& ref) {
     const double sums = (s.d / 16 + 6) * kEps;
     std::vector<double> bound;
@@ -54,15 +54,15 @@ void fill(Case& c, const NormShape& s, bool layer, Random& random) {
       const float* v = leaves[0].as<float>() + row * width + (s.view ? 4 : 0) + head * s.d;
       const double y = std::abs(ref[0].floats()[i]);
       if (!layer) {
-        // A sum of squares only: half its relative error, two roundings in the factor, two products.
+        // Only a sum of squares: half its relative error, two roundings of the factor, two products.
         bound.push_back(y * (0.5 * (sums + 3 * kEps) + 5 * kEps) + kTiny);
         continue;
       }
       double mean = 0, magnitude = 0, variance = 0;
       for (int k = 0; k < s.d; ++k) mean += v[k] / static_cast<double>(s.d), magnitude += std::abs(v[k]) / s.d;
       for (int k = 0; k < s.d; ++k) variance += (v[k] - mean) * (v[k] - mean) / s.d;
-      // The mean's error moves every difference; its square adds to the variance. The result and the reference's
-      // are rounded once each.
+      // The error of the mean affects every difference, and its square the variance. The result and the reference are
+      // rounded once each.
       const double mean_error = sums * magnitude + kEps * std::abs(mean);
       const double factor = 1 / std::sqrt(variance + kNormEps);
       const double distance = std::abs(v[i % s.d] - mean);

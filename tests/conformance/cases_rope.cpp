@@ -43,8 +43,8 @@ void add_table(std::vector<Entry>& list, const std::string& kind, int n_dims, in
              c.build = [=](Graph& g, const std::vector<Weight>& w) {
                return std::vector{g.rope_table(params, factors ? &w[0] : nullptr)};
              };
-             // Angles are double everywhere; accelerators may take them in any way that gives these floats to two
-             // units in the last place of 1.
+             // Angles are computed in double; accelerators may compute them in any way that gives these floats to
+             // within two units in the last place of 1.
              c.bounds = [=](const std::vector<Output>& ref) {
                return Bounds{std::vector<double>(static_cast<size_t>(ref[0].elements()), 4 * kEps)};
              };
@@ -74,7 +74,7 @@ void add_rope(std::vector<Entry>& list, int heads, int head_dim, int n_dims, int
       return std::vector{g.rope(x, g.weight(w[1]), interleaved)};
     };
     const std::vector<Leaf> leaves = c.leaves;
-    // Two products of which one is rounded, and one rounding of the sum; |cos| and |sin| are at most 1.
+    // Two products, one of which is rounded, and a rounding of the sum; |cos| and |sin| are at most 1.
     c.bounds = [=](const std::vector<Output>& ref) {
       std::vector<double> bound;
       for (int64_t i = 0; i < ref[0].elements(); ++i) {

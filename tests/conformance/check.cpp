@@ -1,4 +1,4 @@
-// Runs a case on the reference and on every device, and compares.
+// Runs a case on the reference and on every device, and compares the results.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -27,7 +27,7 @@ RunResult run_case(TestDevice& device, const Case& c) {
   return run_graph(device, Graph(c.token_bucket, c.output_bucket), c.build, c.leaves, make_step(c));
 }
 
-// The case with row `row` of every tensor that has a row per token or per output, and nothing else in the step.
+// The case reduced to one row: row `row` of every tensor that has a row per token or per output.
 Case alone(const Case& c, int row) {
   Case one = c;
   one.tokens = one.token_bucket = 1;

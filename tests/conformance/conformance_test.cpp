@@ -1,7 +1,8 @@
-// Every operation on every device against its definition. INFER_TEST_FULL=1 runs all cases, else a fixed subset;
-// INFER_DEVICES="vulkan" runs them on the devices whose names begin so (several with commas between), else on all;
-// INFER_CASE="matmul Q4_K n=49 k=512 t=5 floats" runs that case alone, with a device's name behind it on that device
-// alone; the name is what a failure prints.
+// Checks every operation on every device against its definition.
+//   INFER_TEST_FULL=1 runs all cases instead of a fixed subset.
+//   INFER_DEVICES="vulkan,cpu" runs them on the devices whose names begin with one of these, instead of on all.
+//   INFER_CASE="matmul Q4_K n=49 k=512 t=5 floats" runs only that case; a failure prints the name. With the name of a
+//   device after it, it runs only on that device.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-// Whether INFER_DEVICES lets devices run whose names begin with `name`, which may itself be longer than what it says.
+// Whether INFER_DEVICES selects the device `name`, by a prefix of it.
 bool is_listed(const std::string& name) {
   static const std::string listed = environment("INFER_DEVICES");
   if (listed.empty()) return true;
@@ -37,7 +38,7 @@ bool is_listed(const std::string& name) {
   return false;
 }
 
-// The devices a case runs on: all, or the one that INFER_CASE names behind the case. Empty: the case is not asked for.
+// The devices a case runs on: all, or the one named in INFER_CASE. Empty if the case is not selected.
 Devices wanted_devices(const Entry& entry) {
   static const std::string filter = environment("INFER_CASE");
   static const bool full = environment("INFER_TEST_FULL") == "1";
@@ -51,8 +52,9 @@ Devices wanted_devices(const Entry& entry) {
   return devices;
 }
 
-// "embed 0123456789abcdef" for each operation: what the CPU computes for the subset, on every machine. Exact integers
-// and correctly rounded floats leave no room; a change here is a change of every model's results.
+// The line of an operation in fingerprints.txt, such as "embed 0123456789abcdef": a hash of what the CPU computes for
+// the subset, on every machine. Integers are exact and floats correctly rounded, so a change of the hash is a change of
+// every model's results.
 std::string recorded_fingerprint(std::string_view op) {
   std::ifstream file(std::string(INFER_SOURCE_DIR) + "/tests/conformance/fingerprints.txt");
   for (std::string name, hash; file >> name >> hash;) {
@@ -94,7 +96,7 @@ void infer::test::run_cases(Op op) {
               cases, all, runs, unsupported);
 }
 
-TEST_CASE("every operation has cases, in the subset too, and a name is used once") {
+TEST_CASE("every operation has cases, also in the subset, and names are unique") {
   std::set<std::string> names;
   std::set<Op> ops, quick;
   for (const Entry& entry : all_cases()) {
@@ -114,11 +116,11 @@ TEST_CASE("every operation has cases, in the subset too, and a name is used once
   CHECK_MESSAGE(found, "INFER_CASE names no case of the list: " << filter);
 }
 
-TEST_CASE("OpenBLAS is there") {
+TEST_CASE("OpenBLAS is available") {
   if (is_listed("blas") && blas_description().empty()) test::skip("conformance with OpenBLAS", "no such library");
 }
 
-TEST_CASE("accelerators that INFER_REQUIRE names are there") {
+TEST_CASE("accelerators named by INFER_REQUIRE are available") {
   const std::string required = concat(",", environment("INFER_REQUIRE"), ",");
   for (const std::string kind : {"cuda", "vulkan"}) {
     if (!is_listed(kind)) continue;

@@ -1,6 +1,6 @@
-// Runs small graphs on a device with sentinels round everything: inputs end at an unreadable page, outputs are filled
-// with NaN before, and every byte that the operation must not write is looked at afterwards. Inputs are leaves of the
-// graph, as weights are, so a case decides type, stride and row kind of each.
+// Runs small graphs on a device with sentinels around all data: inputs end at an unreadable page, outputs are filled
+// with NaN before the run, and every byte that the operation must not write is checked afterwards. Inputs are leaves of
+// the graph, like weights, so that a case decides the type, stride and row kind of each.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace infer::test {
 // A device under test with its stream.
 struct TestDevice {
   std::string name;   // "ref", "cpu:avx2/3" (level and threads), "cuda0"
-  std::string level;  // of the CPU, "" for others
+  std::string level;  // of the CPU; "" for others
   int threads = 1;
   std::unique_ptr<Device> device;
   std::unique_ptr<Stream> stream;
@@ -25,12 +25,11 @@ struct TestDevice {
   bool is_cpu() const { return !level.empty(); }
 };
 
-// ref first, then the CPU at every level that runs here with one and with three threads, then the CPU with OpenBLAS,
-// then accelerators.
+// ref, the CPU on every level that runs here with one thread and with three, the CPU with OpenBLAS, and accelerators.
 std::vector<TestDevice>& test_devices();
 
-// Memory whose last byte is the last of its page, followed by a page that cannot be touched; what lies before it on its
-// own pages is a sentinel. `alignment` is a power of two: the end is rounded down to it.
+// Memory that ends at the end of a page, followed by a page that cannot be accessed. The bytes before it on its own
+// pages are sentinels. The end is rounded down to a multiple of `alignment`, a power of two.
 class GuardedMemory {
  public:
   GuardedMemory(size_t bytes, size_t alignment);
@@ -49,10 +48,10 @@ class GuardedMemory {
 
 inline constexpr std::byte kSentinel{0xff};  // floats become NaN, indices -1
 
-// Padding rows of float inputs: a NaN other than the sentinel, so that a result computed from it shows in an output.
+// Padding rows of float inputs: a NaN other than the sentinel, so that results computed from padding are noticed.
 inline constexpr uint32_t kPaddingBits = 0x7fc12345u;
 
-// An input of a case. Rows of a kTokens or kOutputs leaf beyond those with data hold kPaddingBits.
+// An input of a case. The padding rows of a kTokens or kOutputs leaf hold kPaddingBits.
 struct Leaf {
   TensorDesc desc;
   std::vector<std::byte> data;  // [desc.bytes()]

@@ -1,4 +1,4 @@
-// Weights of a case in any type: quantized floats, random legal bits with sane scales, and the extremes.
+// The weights of a case in any type: quantized floats, random legal bits with reasonable scales, and extremes.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace infer::test {
 
-enum class WeightData { kFloats, kBits, kZero, kLargest, kDenormal, kLevel };  // kLevel: 16 by 16 all 1 or all -1
+enum class WeightData { kFloats, kBits, kZero, kLargest, kDenormal, kLevel };  // kLevel: each 16 values all 1 or all -1
 
 std::string_view name_of(WeightData data);
-// Those that the type has: float types have no scales.
+// The kinds that apply to the type: float types have no scales.
 std::vector<WeightData> all_weight_data(DataType type);
 Leaf make_weights(DataType type, const Shape& shape, WeightData data, Random& random);
 
-// Of each value of a row: what it decodes to, and the sum of the magnitudes of the terms it is made of.
+// For each value of a row: its decoded value, and the sum of the magnitudes of its terms.
 struct WeightTerms {
   std::vector<double> value, magnitude;
 };

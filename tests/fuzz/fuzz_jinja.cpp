@@ -1,7 +1,7 @@
-// Fuzz target of the template language: any text as a template, rendered with a conversation that has something of
-// every kind; and the rendered text as a template once more.
+// Fuzz target of the template language: any text as a template, rendered with a conversation that has values of every
+// kind; then the rendered text as a template.
 //
-// Input: the template. Limits are small, so that an input costs milliseconds.
+// Input: the template. Limits are small, so that an input takes milliseconds.
 #include <cstddef>
 #include <cstdint>
 #include <string>

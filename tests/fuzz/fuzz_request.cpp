@@ -1,4 +1,4 @@
-// Fuzz target of what reads requests: any bytes as the head of an HTTP request and as the body of every route.
+// Fuzz target of the request parsers: any bytes as the head of an HTTP request and as the body of every route.
 //
 // Input: the first byte chooses the parser, the rest is the text.
 #include <cmath>
@@ -20,7 +20,7 @@ void require(bool condition) {
   if (!condition) __builtin_trap();
 }
 
-// An error is one line that a terminal may show, and a body that is JSON.
+// An error is one line that is safe to print to a terminal, and a body that is JSON.
 void check_error(const ApiError& error) {
   const std::string text = error.what();
   require(error.status() >= 400 && error.status() < 600);
@@ -65,7 +65,7 @@ void read_body(uint8_t which, const std::string& text) {
 
 void read_head(const std::string& text) {
   const HttpHead head = parse_http_head(text, {});
-  // What the library is given reads the same.
+  // The head that is passed to the library parses to the same.
   const HttpHead again = parse_http_head(head_text(head), {});
   require(again.method == head.method && again.target == head.target && again.chunked == head.chunked);
   require(again.content_length == head.content_length && again.headers.size() <= head.headers.size());

@@ -1,7 +1,7 @@
-// Fuzz target of the tokenizers: any text through small vocabularies of every algorithm and every pre-tokenizer rule,
-// and vocabularies that are themselves made of the input.
+// Fuzz target of the tokenizers: any text with small vocabularies of every algorithm and every pre-tokenizer rule, and
+// with vocabularies that are made from the input.
 //
-// Input: one byte of flags, one that chooses a vocabulary or rule, then the data.
+// Input: a byte of flags, a byte that selects a vocabulary or rule, then the data.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -128,7 +128,7 @@ void fuzz_rule(uint8_t choice, std::string_view text) {
   require(done == text.size());
 }
 
-// Takes numbers and strings off the front of the input.
+// Reads numbers and strings from the front of the input.
 struct Reader {
   std::string_view rest;
 
@@ -182,7 +182,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     else if (data[0] & 128) fuzz_rule(data[1], rest);
     else fuzz_text(data[0], data[1], rest);
   } catch (const Error&) {
-    // Refusing is fine; anything else is not.
+    // An error is fine; anything else is not.
   }
   return 0;
 }

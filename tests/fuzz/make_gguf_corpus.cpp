@@ -1,5 +1,5 @@
-// Writes the seed files of the GGUF fuzz target into a folder: usage: make_gguf_corpus FOLDER
-// Small on purpose: mutations of a small file reach the parser's branches sooner.
+// Writes the seed files of the GGUF fuzz target to a folder. Usage: make_gguf_corpus FOLDER
+// The files are small because mutations of a small file reach the branches of the parser sooner.
 #include <cstdio>
 #include <filesystem>
 #include <string>

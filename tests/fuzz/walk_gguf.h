@@ -1,5 +1,5 @@
-// Looks at everything of a parsed GGUF file through its public interface, as the fuzz target and the regression test
-// do: whatever the bytes were, this must neither crash nor read outside them.
+// Reads everything of a parsed GGUF file through its public interface, for the fuzz target and the regression test:
+// whatever the bytes were, this must neither crash nor read outside them.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace infer::test {
 
-// A number that depends on all that was read, so that no read is optimized away.
+// A number that depends on everything that was read, so that no read is optimized away.
 inline uint64_t walk_gguf(std::span<const std::byte> bytes) {
   uint64_t sum = 0;
   const auto attempt = [&](auto look_up) {

@@ -13,14 +13,14 @@ namespace {
 
 using State = std::shared_ptr<IslandState>;
 
-// Jobs in order, which run when somebody needs them done.
+// Jobs in order. They run when somebody waits for them.
 class Queue {
  public:
   using Job = std::function<void()>;
   void push(Job job) { jobs_.push_back(std::move(job)); }
   int64_t end() const { return n_done_ + static_cast<int64_t>(jobs_.size()); }  // jobs so far
   int64_t n_done() const { return n_done_; }
-  // Throws what a job throws, which counts as done.
+  // Rethrows the exception of a job, which counts as done.
   void run_until(int64_t n) {
     while (n_done_ < n) {
       const Job job = std::move(jobs_.front());
@@ -33,7 +33,7 @@ class Queue {
     try {
       run_until(end());
     } catch (const Error&) {
-      // It shows in the results.
+      // The results show it.
     }
   }
 
@@ -131,7 +131,7 @@ class IslandEvent final : public Event {
   int64_t position_;
 };
 
-// Nodes bound to the memory behind the island's buffers.
+// Nodes bound to the host memory of the island's buffers.
 class IslandSegment final : public Segment {
  public:
   IslandSegment(std::span<const BoundNode> nodes, Device& inner, HostStream& stream, std::shared_ptr<Queue> queue)
@@ -158,12 +158,12 @@ class IslandSegment final : public Segment {
     if (last_use > queue_->n_done()) queue_->settle();
   }
 
-  // The counts are those that have arrived in the device's memory.
+  // Reads the counts from the device's memory, where they were uploaded.
   void run() {
     stream_.set_step({*layout_, reinterpret_cast<const int32_t*>(step_->host())});
     stream_.run(*inner_segment_);
   }
-  int64_t last_use = 0;  // the queue's end after it was last queued
+  int64_t last_use = 0;  // the end of the queue when it was last queued
 
  private:
   const StepLayout* layout_;
@@ -256,7 +256,7 @@ bool inner_supports(const OpDesc& op, const Device& d) {
 std::unique_ptr<Prepared> inner_prepare(const OpDesc& op, Device& device) {
   return inner_record(op, device)->prepare(op, static_cast<IslandDevice&>(device).inner());
 }
-// The segment has the inner device's records.
+// The segment uses the records of the inner device.
 void never(const Prepared&, const Launch&, Stream&) { CHECK_INTERNAL(false); }
 
 IslandDevice::IslandDevice(std::string name, std::unique_ptr<Device> inner, State state)

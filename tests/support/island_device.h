@@ -1,6 +1,6 @@
-// A device for tests: computes with the kernels of a host device in memory that the host cannot address. Queued work
-// runs only when the host waits for it, so a missing wait or event gives wrong results. It counts what it is asked to
-// do, its memory is bounded, and it can be told to fail and to lack kernels.
+// A device for tests that uses the kernels of a host device, in memory that the host cannot access. Queued work runs
+// only when the host waits for it, so a missing wait or event gives wrong results. It counts its calls and has limited
+// memory, and it can be made to fail or to lack kernels.
 #pragma once
 
 #include <functional>
@@ -12,28 +12,28 @@
 
 namespace infer::test {
 
-// What the test sets and sees. Shared by the device, its buffers and its streams.
+// The settings and counters of a test, shared by the device, its buffers and its streams.
 struct IslandState {
   // Set before the device is used.
   uint64_t budget = uint64_t{1} << 40;            // bytes
-  bool tells_budget = true;                       // memory() is the budget; else as much as anybody could want
-  int64_t fail_at = -1;                           // the allocation, counted from 0, that finds no memory
-  bool fails_ever_after = false;                  // and all further ones
+  bool tells_budget = true;                       // memory() reports the budget; else a size that is always enough
+  int64_t fail_at = -1;                           // the allocation, counted from 0, that fails
+  bool fails_ever_after = false;                  // and so do all later ones
   std::set<Op> lacks;                             // operations without a kernel
-  std::function<bool(const OpDesc& op)> refuses;  // of the others, what it does not support; null: nothing
-  bool has_peers = false;                         // copies from other islands without the host
+  std::function<bool(const OpDesc& op)> refuses;  // other operations that it does not support; null: none
+  bool has_peers = false;                         // can copy from other islands without the host
 
-  // Seen.
+  // Counters.
   int64_t n_allocations = 0, live_buffers = 0;
   uint64_t used = 0, most_used = 0;
   int64_t n_compiles = 0;
-  int64_t n_waits = 0;  // of the host, for work that was not done yet
+  int64_t n_waits = 0;  // of the host, for work that was not done
   int64_t n_uploads = 0, n_downloads = 0;
   int64_t n_copies_to_staging = 0, n_copies_within = 0, n_copies_from_peers = 0;  // calls of copy()
-  int64_t n_values_to_staging = 0, bytes_to_staging = 0;                          // ranges of the former
+  int64_t n_values_to_staging = 0, bytes_to_staging = 0;                          // ranges in n_copies_to_staging
 };
 
-// `inner` computes; it is a host device.
+// REQUIRES that `inner`, whose kernels are used, is a host device.
 std::unique_ptr<Device> make_island(std::string name, std::unique_ptr<Device> inner,
                                     std::shared_ptr<IslandState> state);
 

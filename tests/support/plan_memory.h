@@ -1,4 +1,4 @@
-// Memory for a plan that a test runs without an engine.
+// The memory of a plan that a test runs without an engine.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class PlanMemory {
   std::vector<PlanBinding> bindings_;
 };
 
-// The rows of an F32 output that hold data, after a run; without what lies between the rows of a view.
+// The rows of an F32 output that hold data, after a run, without the gaps between the rows of a view.
 std::vector<float> output_values(const Plan& plan, ValueId value, const StepView& step);
 
 }  // namespace infer::test

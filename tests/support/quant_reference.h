@@ -1,6 +1,6 @@
-// What the tests know of each quantized format: a record of facts from elsewhere, and a decoder that takes blocks apart
-// bit by bit, from the byte offsets of the format definitions and without the structs, tables or conversions of the
-// library. The library's decoders, encoders and dots are checked against both.
+// What the tests know about each quantized format: a record of facts from other sources, and a decoder that reads
+// blocks bit by bit. The decoder uses the byte offsets of the format definitions, and none of the library's structs,
+// tables and conversions. The library's decoders, encoders and dots are checked against both.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ class Random {
     return z ^ (z >> 31);
   }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-  // Nearly normal, mean 0 and variance 1, without a library function: the sum of 12 uniforms.
+  // Approximately normal with mean 0 and variance 1, without a library function: the sum of 12 uniform numbers.
   float normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += uniform();
@@ -47,7 +47,7 @@ inline double half_value(uint32_t bits) {
   return sign * std::ldexp(1024 + mantissa, exponent - 25);
 }
 
-// What one block says. 32 values: x = d * code + m. 256 values: x = d * scale[i / sub] * code - m * min[i / sub].
+// The contents of one block. 32 values: x = d * code + m. 256 values: x = d * scale[i / sub] * code - m * min[i / sub].
 struct Fields {
   int n = 32;
   int sub = 32;
@@ -236,14 +236,14 @@ inline Fields take_apart_q8_k(const BlockBits& bits) {
 struct QuantRecord {
   std::string_view name;
   Fields (*take_apart)(const BlockBits& bits);
-  size_t bytes;  // of 256 values, by the bits per weight that the format is known for
-  int d, m;      // bytes in the block where its F16 scale and its F16 minimum lie; -1: it has none
+  size_t bytes;  // of 256 values, from the documented bits per weight
+  int d, m;      // byte offsets of the F16 scale and the F16 minimum in the block; -1: none
   // FNV-1a over the bits of 16384 values (NaN as 0x7fc00000) decoded from the bits of Random(12), computed once by the
   // decoders of llama.cpp (release v0.5.0, reference code of libggml-base).
   uint64_t decoded;
-  double rmse;  // of a normal distribution with variance 1, as it was when recorded
+  double rmse;  // for a normal distribution with variance 1, when it was recorded
   // Relative errors of llama.cpp's encoders (ggml_quantize_chunk of release v0.5.0) on make_rows() of each
-  // distribution, and the same with make_importance(), weighted by it. Zeros: the format has no encoder that searches.
+  // distribution, and the weighted errors with make_importance(). Zeros: the format has no encoder that searches.
   double plain[5], weighted[5];
 
   bool has_encoder() const { return plain[0] > 0; }

@@ -1,4 +1,4 @@
-// Test data that may be missing, and the count of what was skipped for it.
+// Skips tests whose data is missing, and counts them.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace infer::test {
 void skip(const std::string& name, const std::string& reason);
 int skipped_count();
 
-// The folder of reference data beside the project ($INFER_SHARED or ../shared), or nullopt after counting a skip.
+// The folder of reference data ($INFER_SHARED or ../shared), or nullopt after counting a skip.
 std::optional<std::filesystem::path> shared_dir(const std::string& test_name);
 
 }  // namespace infer::test

@@ -1,12 +1,12 @@
-// A Vulkan layer for tests, between the program and the driver: drivers that fail, and a lavapipe that says it is a
-// GPU. Loaded by VK_LAYER_PATH=FOLDER VK_INSTANCE_LAYERS=VK_LAYER_INFER_faults, told by the environment:
+// A Vulkan layer for tests, between the program and the driver: it simulates failing drivers, and makes lavapipe report
+// that it is a GPU. Loaded by VK_LAYER_PATH=FOLDER VK_INSTANCE_LAYERS=VK_LAYER_INFER_faults; controlled by the
+// environment:
 //
 //   INFER_FAULTS_TYPE=discrete|integrated|software   the type that devices report
-//   INFER_FAULTS_MEMORY=N    the N-th call that a driver may answer so finds no memory (VK_ERROR_OUT_OF_DEVICE_MEMORY)
-//   INFER_FAULTS_LOST=N      the device is lost with the N-th submission: that call and all later ones on the queue
-//   fail
+//   INFER_FAULTS_MEMORY=N    the N-th call that can run out of memory does (VK_ERROR_OUT_OF_DEVICE_MEMORY)
+//   INFER_FAULTS_LOST=N      the device is lost at the N-th submission: it and all later calls on the queue fail
 //
-// What was done is said on standard error. One instance and one kind of device per process, and one thread that
+// Prints what it did to standard error. Supports one instance and one kind of device per process, and one thread that
 // submits.
 #include <vulkan/vk_layer.h>
 
@@ -31,7 +31,7 @@ PFN_vkGetDeviceProcAddr next_device_function = nullptr;
 PFN_vkGetPhysicalDeviceProperties2 next_properties = nullptr;
 VkInstance instance = nullptr;
 
-// What a call on the device is answered before the driver sees it; VK_SUCCESS: nothing.
+// The result to return from a call instead of passing it to the driver; VK_SUCCESS: pass it on.
 enum class Kind { kMemory, kSubmission, kWaiting };
 
 VkResult verdict(Kind kind, const char* name) {
@@ -89,7 +89,7 @@ std::array<Watched, 18> watched = {
     row<17, PFN_vkWaitSemaphores>("vkWaitSemaphores", Kind::kWaiting),
 };
 
-// The element of the create info's chain by which the loader says what comes next.
+// The element of the create info's chain in which the loader passes the next layer.
 template <typename Link>
 Link* find_link(const void* chain, VkStructureType type) {
   auto* link = static_cast<Link*>(const_cast<void*>(chain));
@@ -109,7 +109,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* info,
   const VkResult result = create(info, memory, made);
   if (result != VK_SUCCESS) return result;
   instance = *made;
-  // Asked for later, this would be the first of the chain.
+  // Queried later, this would be the first function of the chain.
   next_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(
       next_instance_function(instance, "vkGetPhysicalDeviceProperties2"));
   return result;

@@ -1,5 +1,5 @@
-// The float kernels of every level against double, over the whole range of floats: errors are recorded here, infinities
-// and NaN have their meaning, and the levels agree to the bit.
+// The float kernels of every level against double, over the whole range of floats: errors stay below recorded limits,
+// infinities and NaN are handled, and all levels give the same bits.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::vector<const KernelTable*> tables() {
   return all;
 }
 
-// Every `step`-th float of each sign, denormals included, and the neighbourhoods of 0, 1 and the ends of exp's range.
+// Every `step`-th float of each sign, including denormals, and the floats around 0, 1 and the ends of exp's range.
 std::vector<float> sweep(uint32_t step) {
   std::vector<float> x;
   for (uint64_t bits = 0; bits < 0x7f800000u; bits += step) {
@@ -66,11 +66,11 @@ double ulp(double x) {
 }
 
 struct Errors {
-  double ulps = 0, absolute = 0;  // the largest of each
+  double ulps = 0, absolute = 0;  // the largest errors
   float at_ulps = 0, at_absolute = 0;
 };
 
-// Over the x in [low, high].
+// For all x in [low, high].
 Errors errors_of(UnaryKind kind, double low, double high, const std::function<double(double)>& exact) {
   static const std::vector<float> x = sweep(40009);
   const std::vector<float> y = apply(choose_kernels("scalar"), kind, x);
@@ -87,7 +87,7 @@ Errors errors_of(UnaryKind kind, double low, double high, const std::function<do
 
 }  // namespace
 
-TEST_CASE("float kernels: all levels give the bits of the scalar one, for every kind, over all floats") {
+TEST_CASE("float kernels: all levels give the bits of the scalar level, for every kind, over all floats") {
   std::vector<float> x = sweep(100003);
   for (const float special : {0.0f, -0.0f, kInf, -kInf, kNan, -kNan}) x.push_back(special);
   for (int kind = 0; kind <= static_cast<int>(UnaryKind::kTanh); ++kind) {
@@ -121,14 +121,14 @@ TEST_CASE("float kernels: recorded errors against double") {
     CHECK(e.ulps <= ulps);
     CHECK(e.absolute <= absolute);
   };
-  // sigmoid(x) for x far below zero is exp(x) through one division: it shows the error of exp.
+  // For x far below zero sigmoid(x) is exp(x) after one division, so it shows the error of exp.
   check("sigmoid, -87 .. 90", errors_of(UnaryKind::kSigmoid, -87, 90, sigmoid), 2.5, 1e-7);
   check("silu, -80 .. 3e38", errors_of(UnaryKind::kSilu, -80, 3e38, silu), 2.5, 1e31);
   check("tanh", errors_of(UnaryKind::kTanh, -4e38, 4e38, [](double x) { return std::tanh(x); }), 1.5, 7e-8);
   check("gelu_tanh, 0 .. 1e19", errors_of(UnaryKind::kGeluTanh, 0, 1e19, gelu_tanh), 2.5, 6e11);
   check("gelu_erf, 0 .. 1e19", errors_of(UnaryKind::kGeluErf, 0, 1e19, gelu_erf), 2.5, 6e11);
-  // Where the results run into zero, and in the formulas of gelu below zero, where 1 + tanh and 1 + erf cancel, only
-  // the absolute error is small.
+  // Only the absolute error is small where results approach zero, and in gelu below zero, where 1 + tanh and 1 + erf
+  // cancel.
   const double any = std::numeric_limits<double>::infinity();
   check("sigmoid below -88", errors_of(UnaryKind::kSigmoid, -4e38, -88, sigmoid), any, 4e-39);
   check("silu below -80", errors_of(UnaryKind::kSilu, -4e38, -80, silu), any, 3e-37);
@@ -175,7 +175,7 @@ TEST_CASE("float kernels: infinities and NaN") {
   }
 }
 
-TEST_CASE("float kernels: softmax is a distribution, and the log-sum-exp is that of double") {
+TEST_CASE("float kernels: softmax adds up to 1, and log-sum-exp is close to double") {
   test::Random random(1);
   for (const KernelTable* k : tables()) {
     for (const int n : {1, 2, 15, 16, 17, 100, 1000}) {
@@ -202,7 +202,7 @@ TEST_CASE("float kernels: softmax is a distribution, and the log-sum-exp is that
   }
 }
 
-TEST_CASE("float kernels: activations are quantized as the definition does, to the byte") {
+TEST_CASE("float kernels: quantized activations equal the definition byte for byte") {
   test::Random random(2);
   for (int repeat = 0; repeat < 400; ++repeat) {
     std::vector<float> x = random.normals(512);
@@ -212,7 +212,7 @@ TEST_CASE("float kernels: activations are quantized as the definition does, to t
       if (what == 2) x[i] *= 1e-38f;
       if (what == 3) x[i] *= 0x1p-141f;
       if (what == 4) x[i] = i < 256 ? 0.0f : x[i];
-      if (what == 5) x[i] = std::round(x[i] * 4) / 8;  // halves: ties in rounding
+      if (what == 5) x[i] = std::round(x[i] * 4) / 8;  // multiples of 1/8 that give ties in rounding
       if (what == 6) x[i] = std::bit_cast<float>(static_cast<uint32_t>(random.next()));
       if (what == 7) x[i] = i == 300 ? kInf : x[i];
       if (what == 8) x[i] = i == 17 ? -kNan : x[i];
@@ -225,7 +225,7 @@ TEST_CASE("float kernels: activations are quantized as the definition does, to t
     for (const KernelTable* k : tables()) {
       CAPTURE(k->level);
       CAPTURE(what);
-      // Into zeroed blocks: kernels leave the padding alone.
+      // Into zeroed blocks, because kernels do not write the padding.
       std::memset(static_cast<void*>(large.data()), 0, large.size() * sizeof large[0]);
       std::memset(static_cast<void*>(small.data()), 0, small.size() * sizeof small[0]);
       k->quantize256(x.data(), large.data(), 1, 2);
@@ -236,7 +236,7 @@ TEST_CASE("float kernels: activations are quantized as the definition does, to t
   }
 }
 
-TEST_CASE("float kernels: halves are those of half.h") {
+TEST_CASE("float kernels: conversions to fp16 equal half.h") {
   std::vector<float> x = sweep(200003);
   for (const float special : {65504.0f, 65519.9f, 65520.0f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, kInf, -kInf})
     x.push_back(special);

@@ -18,7 +18,7 @@ void fast(const MatmulArgs&) {}
 void many(const MatmulArgs&) {}
 void slow(const MatmulArgs&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
-// A level of one type with two kernels, and one with a single kernel.
+// A level with two kernels for one type, and one kernel for another.
 struct FakeLevel {
   MatmulKernels kernels[2];
   KernelTable table = {};
@@ -60,7 +60,7 @@ TEST_CASE("kernel choice: types with one kernel, with none on this level, and wi
   }
 }
 
-TEST_CASE("kernel choice: what is measured on this machine is one of the level's kernels") {
+TEST_CASE("kernel choice: measuring on this machine selects one of the level's kernels") {
   for (const cpu::Level& level : levels()) {
     if (!level.runs_here) continue;
     KernelChoice choice(*level.kernels, with(Kernels::kFaster));
@@ -74,7 +74,7 @@ TEST_CASE("kernel choice: what is measured on this machine is one of the level's
   }
 }
 
-TEST_CASE("kernel choice: only one token has two kernels to choose from") {
+TEST_CASE("kernel choice: there is a choice for one token only") {
   const FakeLevel level(slow, fast);
   for (const Kernels kernels : {Kernels::kFaster, Kernels::kDefault, Kernels::kOther}) {
     KernelChoice choice(level.table, with(kernels));

@@ -32,12 +32,12 @@ TEST_CASE("thread pool: every piece runs exactly once, on a thread of the pool")
   }
 }
 
-TEST_CASE("thread pool: a negative number of pieces is none") {
+TEST_CASE("thread pool: a negative number of pieces runs none") {
   ThreadPool pool(2);
   pool.run(-3, [](int64_t, int) { FAIL("called"); });
 }
 
-TEST_CASE("thread pool: no two pieces run on one thread number at once") {
+TEST_CASE("thread pool: no two pieces run with the same thread number at once") {
   ThreadPool pool(4);
   std::vector<std::atomic<int>> inside(4);
   std::atomic<int> clashes{0};
@@ -50,7 +50,7 @@ TEST_CASE("thread pool: no two pieces run on one thread number at once") {
   CHECK(clashes == 0);
 }
 
-TEST_CASE("thread pool: what the pieces wrote is there when run returns") {
+TEST_CASE("thread pool: writes of the pieces are visible when run returns") {
   ThreadPool pool(3);
   std::vector<int64_t> values(100);
   for (int64_t round = 1; round <= 300; ++round) {
@@ -71,7 +71,7 @@ TEST_CASE("thread pool: many short loops, with pauses in which the workers fall 
   CHECK(total == 3000 / 5 * (1 + 2 + 3 + 4 + 5));
 }
 
-TEST_CASE("thread pool: an exception comes out of run, and the pool goes on working") {
+TEST_CASE("thread pool: run rethrows an exception, and the pool still works") {
   for (const int threads : {1, 2, 4}) {
     ThreadPool pool(threads);
     for (const int64_t bad : {0, 5, 99}) {
@@ -91,7 +91,7 @@ TEST_CASE("thread pool: an exception comes out of run, and the pool goes on work
   }
 }
 
-TEST_CASE("thread pool: when every piece throws, one exception comes out") {
+TEST_CASE("thread pool: when every piece throws, one exception is rethrown") {
   ThreadPool pool(4);
   for (int round = 0; round < 50; ++round) {
     CHECK_THROWS_AS(pool.run(20, [](int64_t, int) { throw std::logic_error("each"); }), std::logic_error);
@@ -101,7 +101,7 @@ TEST_CASE("thread pool: when every piece throws, one exception comes out") {
   CHECK(after == 7);
 }
 
-TEST_CASE("thread pool: pools end at once, used or not, awake or asleep") {
+TEST_CASE("thread pool: pools end at once, whether used or not, awake or asleep") {
   for (int round = 0; round < 50; ++round) {
     ThreadPool pool(1 + round % 4);
     if (round % 3 == 0) pool.run(3, [](int64_t, int) {});
@@ -119,7 +119,7 @@ TEST_CASE("thread pool: pools inside pieces of another pool") {
   CHECK(total == 10 * (1 + 2 + 3 + 4 + 5 + 6));
 }
 
-TEST_CASE("thread pool: loops use as many threads as they may, whatever the loops before used") {
+TEST_CASE("thread pool: loops use the current number of threads, whatever earlier loops used") {
   ThreadPool pool(4);
   for (int round = 0; round < 400; ++round) {
     const int threads = 1 + round * 7 % 4;
@@ -134,7 +134,7 @@ TEST_CASE("thread pool: loops use as many threads as they may, whatever the loop
   }
 }
 
-TEST_CASE("thread pool: its threads stay where they are told to") {
+TEST_CASE("thread pool: threads are pinned as requested") {
   const int here = sched_getcpu();
   ThreadPool pool(3, {here});
   std::atomic<int> elsewhere{0};
@@ -146,7 +146,7 @@ TEST_CASE("thread pool: its threads stay where they are told to") {
   CHECK(elsewhere == 0);
 }
 
-TEST_CASE("thread pool: a thread takes its own part in order, and others' pieces from the end") {
+TEST_CASE("thread pool: a thread takes its own pieces in order, and those of others from the end") {
   ThreadPool pool(3);
   for (int round = 0; round < 200; ++round) {
     std::vector<std::vector<int64_t>> taken(3);
@@ -168,12 +168,12 @@ TEST_CASE("thread pool: a thread takes its own part in order, and others' pieces
   }
 }
 
-// Whichever thread begins first is held up until the other has done the rest, however the system schedules them.
+// The thread that begins first is held up until the other has done the rest, however the system schedules them.
 TEST_CASE("thread pool: a thread that is held up keeps only the piece it has") {
   ThreadPool pool(2);
   std::atomic<int> done{0}, held{-1};
   std::array<std::atomic<int>, 2> taken{};
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(5);  // of a pool that does not steal
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(5);  // if the pool never steals
   pool.run(32, [&](int64_t, int thread) {
     ++taken[static_cast<size_t>(thread)];
     int nobody = -1;

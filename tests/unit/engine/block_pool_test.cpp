@@ -1,4 +1,4 @@
-// Properties of the block pool, each by name, and a random driver against a naive model.
+// Properties of the block pool, each named by a test, and a random driver against a naive pool.
 #include "src/engine/block_pool.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ std::vector<BlockId> allocate(BlockPool& pool, int n) {
   return blocks;
 }
 
-// The definition: states in a list, least recently used first by searching.
+// The definition: a list of states, in which the least recently used block is found by a search.
 struct NaivePool {
   struct Block {
     int references = 0;
@@ -95,8 +95,8 @@ TEST_CASE("prefix_cache_reuse_after_free") {
   CHECK(pool.find_prefix(keys) == blocks);
   pool.retain(blocks[0]);
   CHECK(pool.stats().used == 1);
-  CHECK_FALSE(pool.writable(blocks[0]));  // published content is not written
-  CHECK(pool.find(key(1)) == blocks[0]);  // and is shared while in use
+  CHECK_FALSE(pool.writable(blocks[0]));  // published content must not be written
+  CHECK(pool.find(key(1)) == blocks[0]);  // but is shared while in use
 }
 
 TEST_CASE("prefix_stops_at_the_first_missing_block") {
@@ -166,7 +166,7 @@ TEST_CASE("make_writable_withdraws_the_content") {
 
 namespace {
 
-// Does the same to a pool and a naive pool, and compares.
+// Performs the same random actions on a pool and a naive pool, and compares them.
 struct RandomDriver {
   static constexpr int n = 12;
   std::mt19937 random{1};

@@ -1,6 +1,6 @@
-// What a step costs where a model is split over devices: decode steps of a model over the CPU and islands
+// The cost of a step of a model that is split among devices: decode steps on the CPU and islands
 // (tests/support/island_device.h), whose work runs only when the host waits for it. Every split must give the CPU's
-// bits, and may wait, copy and compile no more than said here.
+// bits, and must not wait, copy or compile more often than stated here.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -166,7 +166,7 @@ void check_split(const std::string& model, const std::string& name, const Split&
     const Cost& cost = found.costs[i];
     CHECK((i == 0 || cost.compiles == 0));
     CHECK(cost.waits == expected.waits);
-    // One transfer for each border that is waited for, one for the outputs, and nothing besides.
+    // One transfer for each border that is waited for, one for the outputs, and no other.
     CHECK(cost.to_staging == expected.borders_from_islands - expected.from_peers + found.output_on_island);
     CHECK(cost.from_peers == expected.from_peers);
     CHECK(cost.downloads == 0);
@@ -197,7 +197,7 @@ TEST_CASE("experts on the CPU cost one wait per layer") {
   check_split(kMoe, "experts on the CPU", {[](int) { return 1; }, true}, {n + 1, 0, n, n});
 }
 
-TEST_CASE("between two devices there is one wait, and none where they copy from each other") {
+TEST_CASE("there is one wait between two devices, and none if they copy from each other") {
   for (const std::string& model : {kLlama, kMoe, kDemo}) {
     const int n = open_model(model)->n_layer();
     const auto halves = [n](int layer) { return layer >= n / 2 ? 2 : 1; };

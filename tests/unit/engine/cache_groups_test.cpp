@@ -14,7 +14,7 @@
 namespace infer {
 namespace {
 
-// Llama whose layers take turns in two groups.
+// Llama with layers alternating between two cache groups.
 class TwoGroups final : public Architecture {
  public:
   ModelConfig read_config(ConfigReader& reader) override { return llama_->read_config(reader); }
@@ -63,7 +63,7 @@ struct Text {
   std::vector<std::vector<BlockId>> tables;  // one per group
 };
 
-// Computes what the text lacks; the logits of its last token.
+// Computes the rest of the text and returns the logits of its last token.
 std::vector<float> compute(ModelRunner& runner, Text& text) {
   StepInputs step({kLongest, 1, 1, static_cast<int>(text.tables.size()), static_cast<int>(blocks_for(kLongest)), 1});
   std::vector<std::span<const int32_t>> tables(text.tables.begin(), text.tables.end());
@@ -78,7 +78,7 @@ std::vector<float> compute(ModelRunner& runner, Text& text) {
   return {logits.begin(), logits.end()};
 }
 
-// Texts that begin, go on, fork and end at random. Blocks of the two groups are handed out in different orders.
+// Texts that begin, continue, fork and end at random. Blocks of the two groups are allocated in different orders.
 class Driver {
  public:
   explicit Driver(uint32_t seed) : random_(seed), free_(2) {
@@ -154,13 +154,13 @@ class Driver {
   int n_forks_ = 0;
 };
 
-TEST_CASE("a block copied in one cache group leaves the blocks of the other as they are") {
+TEST_CASE("a block copied in one cache group does not change the blocks of the other") {
   Driver driver(3);
   for (int i = 0; i < 400; ++i) driver.act();
   CHECK(driver.n_forks() > 40);
 }
 
-TEST_CASE("a model with two full cache groups answers as it does with one") {
+TEST_CASE("a model with two full cache groups gives the results of one") {
   const auto answers = [](int n_groups) {
     EngineOptions options;
     options.context = 256;

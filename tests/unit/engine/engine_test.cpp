@@ -1,5 +1,5 @@
-// The engine on a tiny model with random K-quantized weights: what it computes for one sequence depends on nothing
-// else.
+// The engine on a tiny model with random K-quantized weights: what it computes for a sequence depends on that sequence
+// only.
 #include "src/engine/engine.h"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ TEST_CASE("a text is the same alone and among others that come and go") {
   }
 }
 
-TEST_CASE("a prefix from the cache gives the bits of one that is computed") {
+TEST_CASE("a prefix from the cache gives the same bits as a computed one") {
   EngineOptions options = small_options();
   options.max_sequences = 2;
   Engine engine(open_model("Q4_K_M"), options);
@@ -60,7 +60,7 @@ TEST_CASE("a prefix from the cache gives the bits of one that is computed") {
   CHECK(engine.scheduler().stats().prefix_hit_tokens == 128);
 }
 
-TEST_CASE("a turn of a conversation computes its new tokens only, and gives the bits of the whole computed anew") {
+TEST_CASE("a turn of a conversation computes only its new tokens, and gives the bits of computing everything") {
   Engine engine(open_model("Q4_K_M"), small_options());
   Request turn = make_request(1, 50, 21);
   turn.conversation = 7;
@@ -69,7 +69,7 @@ TEST_CASE("a turn of a conversation computes its new tokens only, and gives the 
   text.insert(text.end(), first.begin(), first.end());
   for (RequestId id = 2; id <= 4; ++id) {
     CAPTURE(id);
-    // Of what was said, the last token is not computed yet; the third turn also takes two tokens back.
+    // The last token of a turn has not been computed yet; the third turn also removes two tokens.
     if (id == 3) text.resize(text.size() - 2);
     const int64_t computed = static_cast<int64_t>(text.size()) - (id == 3 ? 0 : 1);
     const Request next = make_request(id, 9, 12);
@@ -87,7 +87,7 @@ TEST_CASE("a turn of a conversation computes its new tokens only, and gives the 
   CHECK(engine.scheduler().cache().pool(0).stats().used == 0);
 }
 
-TEST_CASE("each choice of a request is the text of a request of its own, also where choices wait or are preempted") {
+TEST_CASE("each choice of a request has the text of a separate request, even if choices wait or are preempted") {
   Request request = make_request(1, 75, 40);
   request.sampling.seed = 5;
   request.choices = {11, 12, 13};
@@ -144,7 +144,7 @@ std::vector<float> pooled_by(Engine& engine, const Request& request) {
   return pooled;
 }
 
-TEST_CASE("pooled hidden states are those of the positions asked for, whatever the chunks, neighbours and cache") {
+TEST_CASE("pooled hidden states are those of the requested positions, whatever the chunks, neighbours and cache") {
   Request request = make_request(1, 100, 0);
   const auto rows = hidden_states(request);
   REQUIRE(rows.size() == 100);
@@ -167,7 +167,7 @@ TEST_CASE("pooled hidden states are those of the positions asked for, whatever t
       options.step_tokens = step_tokens;
       Engine engine(open_model("Q4_K_M"), options);
       CHECK(pooled_by(engine, request) == expected);
-      // Again beside a text that is being written, with the prompt in the cache.
+      // Again beside a text that is being generated, with the prompt in the cache.
       REQUIRE(engine.submit(make_request(2, 20, 30, 5)));
       engine.step();
       CHECK(pooled_by(engine, request) == expected);
@@ -183,10 +183,10 @@ TEST_CASE("pooled hidden states are those of the positions asked for, whatever t
   CHECK_THROWS_AS(static_cast<void>(embedder.submit(request)), Error);
 }
 
-TEST_CASE("a bound on the time of steps shortens the chunks beside a text being written, and changes no bit") {
+TEST_CASE("a bound on step time shortens chunks beside a text being generated, and changes no bit") {
   EngineOptions options = small_options();
   options.max_sequences = 2;
-  options.max_itl_ms = 1e-6;  // less than any step takes
+  options.max_itl_ms = 1e-6;  // shorter than any step
   Engine engine(open_model("Q4_K_M"), options);
   const Request writer = make_request(1, 20, 60), reader = make_request(2, 50, 5);
   REQUIRE(engine.submit(writer));
@@ -199,10 +199,10 @@ TEST_CASE("a bound on the time of steps shortens the chunks beside a text being 
     all.tokens.insert(all.tokens.begin(), run_alone("Q4_K_M", make_request(1, 20, 1), small_options()).tokens[0]);
     return all;
   }());
-  CHECK(engine.stats().prompt_steps == 51);  // one of 20 tokens, 50 of one
+  CHECK(engine.stats().prompt_steps == 51);  // one of 20 tokens, then 50 of one
 }
 
-TEST_CASE("an error of one sequence ends it and its choices, and no other") {
+TEST_CASE("an error in one sequence ends it and its choices, and no other") {
   Request hopeless = make_request(2, 30, 5);
   for (TokenId t = 0; t < 512; ++t) hopeless.sampling.logit_bias.emplace_back(t, -INFINITY);
   hopeless.choices = {21, 22};
@@ -233,7 +233,7 @@ TEST_CASE("an error of one sequence ends it and its choices, and no other") {
   REQUIRE(engine.submit(make_request(21, 5, 1)));  // the ids are free again
 }
 
-TEST_CASE("what an engine tells of its steps") {
+TEST_CASE("what an engine reports about its steps") {
   EngineOptions options = small_options();
   options.max_sequences = 2;
   Engine engine(open_model("Q8_0"), options);
@@ -255,7 +255,7 @@ TEST_CASE("what an engine tells of its steps") {
   CHECK(engine.scheduler().stats().admissions == 2);
 }
 
-TEST_CASE("DRY breakers are built once per list, and not by submit() where the request brings them") {
+TEST_CASE("DRY breakers are built once per list, and not by submit() if the request contains them") {
   Engine engine(open_model("Q8_0"), small_options());
   std::vector<Answer> answers;
   for (RequestId id = 1; id <= 4; ++id) {
@@ -269,7 +269,7 @@ TEST_CASE("DRY breakers are built once per list, and not by submit() where the r
   CHECK(engine.dry_breakers().builds() == 1);
 }
 
-TEST_CASE("many sequences and choices draw the same tokens on one thread and on several") {
+TEST_CASE("many sequences and choices sample the same tokens on one thread and on several") {
   const auto answers = [](int n_threads) {
     EngineOptions options = small_options();
     options.n_threads = n_threads;
@@ -294,7 +294,7 @@ TEST_CASE("many sequences and choices draw the same tokens on one thread and on 
   CHECK(answers(4) == alone);
 }
 
-TEST_CASE("a prompt's logits are computed in as many rows as their memory allows, and are the same bits") {
+TEST_CASE("the logits of a prompt are computed in as many rows as memory allows, with the same bits") {
   Request request = make_request(1, 200, 4);
   request.logits_from = 0;
   EngineOptions options = small_options();

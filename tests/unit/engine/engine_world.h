@@ -1,4 +1,4 @@
-// Engines on a tiny model with random K-quantized weights, and the texts they give.
+// Engines on a tiny model with random K-quantized weights, and the texts they generate.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
-// A model for scheduler tests. Its "keys and values" of a position are a hash of all tokens up to it, stored in
-// simulated cache blocks; its recurrent state is the same hash, updated token by token in a slot. Computing a token
-// reads the cache through the block table and checks all that the token may see: a block that is shared, copied,
-// released or reused wrongly is noticed at once. The right text of a request is known without any cache.
+// A model for scheduler tests. The "keys and values" of a position are a hash of all tokens up to it, stored in
+// simulated cache blocks; the recurrent state is the same hash, updated token by token in a slot. Computing a token
+// reads the cache through the block table and checks everything that the token may see, so a block that is wrongly
+// shared, copied, released or reused is noticed at once. The correct text of a request can be computed without a cache.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ class FakeModel {
     for (const CacheGroup& g : groups_) cache_.emplace_back(static_cast<size_t>(g.n_blocks) * values_per_block(g), 0);
   }
 
-  // What `seed` samples after a text of this hash: end of generation once in 64 times.
+  // The token that `seed` samples after a text with this hash; the end of generation once in 64 times.
   TokenId draw(uint64_t seed, uint64_t text_hash) const {
     const uint64_t r = mix(seed, text_hash);
     return r % 64 == 0 ? kEog : static_cast<TokenId>(1 + (r >> 8) % (n_vocab_ - 1));
@@ -82,10 +82,10 @@ class FakeModel {
     return choices;
   }
 
-  // All that the query at `position` may see before it, in the groups that have entries per position.
+  // Checks what the query at `position` may see, in the groups that have entries per position.
   void check_visible(const Sequence& s, int64_t position) { check_visible(s, hashes_of(s.tokens()), position); }
 
-  // The text that a request must get: prompt and answer.
+  // The correct text of a request: prompt and answer.
   std::vector<TokenId> expected(std::vector<TokenId> text, int32_t max_new, bool ignore_eog, int64_t max_known,
                                 uint64_t seed) const {
     const size_t n_prompt = text.size();
@@ -125,7 +125,7 @@ class FakeModel {
     if (groups_[g].kind == CacheKind::kState) {
       REQUIRE(s.cache().table(g).size() == 1);
       uint64_t& slot = cache_[g][s.cache().table(g)[0]];
-      if (position == 0) slot = 0;  // whatever it held
+      if (position == 0) slot = 0;  // whatever it contained
       REQUIRE(slot == hashes[position]);
       slot = mix(slot, token);
       return;

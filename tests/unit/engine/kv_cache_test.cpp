@@ -1,4 +1,4 @@
-// What each kind of cache group promises, on small hand-made cases.
+// The guarantees of each kind of cache group, on small hand-made cases.
 #include "src/engine/kv_cache.h"
 
 #include <doctest/doctest.h>
@@ -88,7 +88,7 @@ TEST_CASE("chunks_of_prompts_end_at_borders_where_the_state_is_checkpointed") {
   CHECK(w.scheduler.cache().pool(1).stats().cached == 2);
   w.drain();
   std::vector<TokenId> longer = text(150);
-  longer.insert(longer.begin() + 100, 7);  // both have 100 tokens in common; the full group alone could serve 96
+  longer.insert(longer.begin() + 100, 7);  // they share 100 tokens, of which the full group alone could reuse 96
   CHECK(cached_tokens(w, 2, longer) == 64);
   CHECK(cached_tokens(w, 3, text(150)) == 128);
   CHECK(cached_tokens(w, 4, text(128)) == 64);  // one token is left to compute

@@ -1,5 +1,5 @@
-// Models on several devices: the CPU beside islands (tests/support/island_device.h) that compute with the CPU's kernels
-// in memory of their own. Where the parts of a model are must not change a bit.
+// Models on several devices: the CPU and islands (tests/support/island_device.h), which use the CPU's kernels in memory
+// of their own. The placement of a model's parts must not change a bit.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -51,7 +51,7 @@ TensorRule rule(const std::string& part, const std::string& device) {
           device};
 }
 
-// Logits of two answers, computed side by side, the second with two choices so that a KV block is copied.
+// The logits of two answers that are computed side by side, the second with two choices so that a KV block is copied.
 std::vector<float> logits_of(Engine& engine) {
   std::vector<float> logits;
   engine.on_logits(
@@ -90,7 +90,7 @@ constexpr const char* kModels[] = {"llama-gqa", "qwen2-tied", "qwen3moe", "quant
 
 }  // namespace
 
-TEST_CASE("every number of layers on a device of its own memory gives the same bits") {
+TEST_CASE("any number of layers on a device with its own memory gives the same bits") {
   for (const std::string model : kModels) {
     const std::vector<float> expected = on_cpu(model);
     const int most = placeable_parts(open_model(model)->n_layer());
@@ -118,7 +118,7 @@ TEST_CASE("several devices, by shares and by free memory") {
       CHECK(same(logits_of(model, options), expected));
     }
   }
-  // The CPU may be among them, here between two others.
+  // The CPU may be one of them, here between two others.
   Islands islands(2);
   islands.open();
   islands.devices->of_layers = {1, 0, 2};
@@ -135,7 +135,7 @@ TEST_CASE("several devices, by shares and by free memory") {
   CHECK_THROWS_AS(plan_memory(open_model(model), options), Error);
 }
 
-TEST_CASE("experts stay on the CPU with little copying, and where they are changes no bit") {
+TEST_CASE("experts on the CPU need little copying, and their placement changes no bit") {
   const std::string model = "qwen3moe";
   const std::vector<float> expected = on_cpu(model);
   int64_t steps = 0;
@@ -162,8 +162,8 @@ TEST_CASE("experts stay on the CPU with little copying, and where they are chang
   CHECK(one.guest_weights == experts);
   CHECK(all.guest_weights == 2 * experts);
   CHECK(all.weights == 2 * experts);
-  // Per layer and step three values leave the device: the input, the experts' numbers, their weights. In the last layer
-  // there is something to do in steps with outputs only.
+  // Per layer and step three values leave the device: the input, the ids of the experts and their weights. The last
+  // layer has work only in steps with outputs.
   CHECK(copies_one - copies_none == 3 * steps);
   CHECK(copies_all - copies_one < 3 * steps);
   CHECK((copies_all - copies_one) % 3 == 0);
@@ -194,7 +194,7 @@ TEST_CASE("single tensors go to a device while the layers stay on the CPU, biase
   CHECK_THROWS_WITH_AS(plan_memory(open_model("llama-gqa"), options), doctest::Contains("matrix"), Error);
 }
 
-TEST_CASE("what is planned is what is allocated") {
+TEST_CASE("allocated memory equals planned memory") {
   for (const std::string model : kModels) {
     for (int n = 0; n <= placeable_parts(open_model(model)->n_layer()); ++n) {
       CAPTURE(model);
@@ -208,12 +208,12 @@ TEST_CASE("what is planned is what is allocated") {
       CHECK(plan_memory(open_model(model), options)[1].needed() == use.needed());
       CHECK(islands.states[0]->used == use.needed());
       logits_of(engine);
-      CHECK(islands.states[0]->used == use.needed());  // nothing grows in steps
+      CHECK(islands.states[0]->used == use.needed());  // steps allocate nothing
     }
   }
 }
 
-TEST_CASE("logits come back through staging memory of the host, which is planned for") {
+TEST_CASE("logits are downloaded through staging memory of the host, which is planned") {
   const std::string model = "llama-gqa";
   const auto vocabulary = static_cast<uint64_t>(open_model(model)->n_vocab());
   const auto staging = [&](uint64_t rows, int n_gpu_layers) {
@@ -229,7 +229,7 @@ TEST_CASE("logits come back through staging memory of the host, which is planned
 
 TEST_CASE("auto places what fits, less a margin, and leaves room for others") {
   const std::string model = "llama-gqa";
-  std::vector<uint64_t> needed;  // by number of parts
+  std::vector<uint64_t> needed;  // by number of layers placed
   for (int n = 0; n <= 4; ++n) {
     Islands islands;
     needed.push_back(plan_memory(open_model(model), options_on(islands.open(), n))[1].needed());
@@ -259,7 +259,7 @@ TEST_CASE("auto places what fits, less a margin, and leaves room for others") {
   }
 }
 
-TEST_CASE("too little memory at load: fewer layers in one line, the same answers, nothing leaked") {
+TEST_CASE("too little memory at load: fewer layers, reported in one line; same answers, no leaks") {
   const std::string model = "llama-gqa";
   const std::vector<float> expected = on_cpu(model);
   int64_t n_allocations = 0;
@@ -295,7 +295,7 @@ TEST_CASE("too little memory at load: fewer layers in one line, the same answers
   }
 }
 
-TEST_CASE("the most layers that a device holds, when it tells more than it has") {
+TEST_CASE("the most layers that fit a device that reports more memory than it has") {
   const std::string model = "llama-gqa";
   std::vector<uint64_t> needed;
   for (int n = 0; n <= 4; ++n) {
@@ -359,13 +359,13 @@ TEST_CASE("a profile has the operations of all devices and the copies at the bor
   CHECK(same(logits_of(engine), on_cpu(model)));
   const ProfileCopies& copies = engine.profile()->copies();
   const int64_t steps = engine.scheduler().stats().steps;
-  // The sum of the residuals and the table of rotations cross; 64 and 16 floats per token.
+  // The residual and the rope table cross: 64 and 16 floats per token.
   CHECK(copies.calls == 2 * steps);
   CHECK(copies.bytes % (4 * (64 + 16)) == 0);
   CHECK(copies.bytes > 0);
 }
 
-TEST_CASE("the host is two pieces of a prompt ahead of the device, and no more") {
+TEST_CASE("the host is at most two chunks of a prompt ahead of the device") {
   const std::string model = "llama-gqa";
   const std::vector<float> expected = on_cpu(model);
   Islands islands;
@@ -386,7 +386,7 @@ TEST_CASE("the host is two pieces of a prompt ahead of the device, and no more")
   CHECK(same(logits_of(engine), expected));
 }
 
-TEST_CASE("a block that is written while it is shared is copied on the device") {
+TEST_CASE("a shared block is copied on the device before it is written") {
   const std::string model = "llama-gqa";
   const std::vector<float> expected = on_cpu(model);
   Islands islands;

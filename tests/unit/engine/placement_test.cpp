@@ -1,4 +1,4 @@
-// Which part of a model goes where: counting alone.
+// The placement of a model's parts: counting only, without devices.
 #include "src/engine/placement.h"
 
 #include <doctest/doctest.h>
@@ -47,7 +47,7 @@ TEST_CASE("several devices take consecutive layers in proportion to their shares
   CHECK(text(place_parts(7, 9, {2, 0, 1}, {1, 2, 1})) == "2 2200001 1");
 }
 
-TEST_CASE("every number of parts and any shares: ascending, whole, nothing beyond the devices") {
+TEST_CASE("any number of parts and any shares: ascending, complete, no device out of range") {
   for (int n_layer : {1, 2, 5, 24}) {
     for (int parts = 0; parts <= placeable_parts(n_layer); ++parts) {
       for (int seed = 0; seed < 20; ++seed) {
@@ -68,7 +68,7 @@ TEST_CASE("every number of parts and any shares: ascending, whole, nothing beyon
   }
 }
 
-TEST_CASE("a rule comes before the experts' flag, and that before the layer; vectors follow their layer") {
+TEST_CASE("a rule takes precedence over the flag for experts, and that over the layer; vectors follow their layer") {
   const Placement placement = place_parts(4, 6, {1}, {1});
   PlacementOptions options;
   options.n_cpu_moe = 2;
@@ -94,7 +94,7 @@ TEST_CASE("a rule comes before the experts' flag, and that before the layer; vec
   CHECK(device(weight("token_embd.weight", WeightRole::kEmbedding, {8, 8}), kInputLayer) == 1);
 }
 
-TEST_CASE("devices are opened once and found by their names") {
+TEST_CASE("devices are opened once and looked up by name") {
   const auto set = open_devices({"ref", "cpu"}, {.n_threads = 1});
   CHECK(set->names() == "cpu, ref");
   CHECK(set->of_layers == std::vector<int>{1, 0});
@@ -106,7 +106,7 @@ TEST_CASE("devices are opened once and found by their names") {
   }
 }
 
-TEST_CASE("where no device is named: the GPU, and the CPU alone where there is none that can be opened") {
+TEST_CASE("the default device is the GPU, or the CPU alone if no GPU can be opened") {
   std::string note;
   const auto keep = [&](const std::string& line) { note += line; };
   CHECK(open_default_devices("", {.n_threads = 1}, keep)->names() == "cpu");

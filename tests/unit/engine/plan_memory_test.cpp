@@ -1,4 +1,4 @@
-// Memory that is planned and not taken.
+// Planned memory, without allocating it.
 #include <doctest/doctest.h>
 
 #include "src/engine/engine.h"
@@ -18,7 +18,7 @@ EngineOptions on_reference_device(int n_gpu_layers) {
 
 }  // namespace
 
-TEST_CASE("as many layers as fit beside what is reserved") {
+TEST_CASE("as many layers as fit beside the reserve") {
   EngineOptions options = on_reference_device(kAllLayers);
   options.context = kBlockTokens;
   const DeviceUse all = plan_memory(small_model(), options).back();
@@ -39,13 +39,13 @@ TEST_CASE("as many layers as fit beside what is reserved") {
   CHECK(layers(UINT64_MAX) == 0);
 }
 
-TEST_CASE("a device without layers or ends holds nothing of the model") {
+TEST_CASE("a device without layers, embedding and output holds nothing of the model") {
   const std::vector<DeviceUse> uses = plan_memory(small_model(), on_reference_device(0));
   CHECK((uses[0].has_input && uses[0].has_output && uses[0].n_layers == 2));
   CHECK((!uses[1].has_input && !uses[1].has_output && uses[1].weights == 0 && uses[1].cache == 0));
 }
 
-TEST_CASE("a cache type for keys alone leaves that of values as it is, and the other way round") {
+TEST_CASE("setting the cache type of keys does not change that of values, and vice versa") {
   const auto bytes_per_token = [](std::optional<DataType> key, std::optional<DataType> value) {
     EngineOptions options = on_reference_device(kAllLayers);
     options.key_type = key;
@@ -59,7 +59,7 @@ TEST_CASE("a cache type for keys alone leaves that of values as it is, and the o
   CHECK(bytes_per_token(DataType::kF16, DataType::kF16) == both / 2);
 }
 
-TEST_CASE("the bytes of a step's inputs are those of its buffer") {
+TEST_CASE("the planned bytes of a step's inputs are those of its buffer") {
   for (const StepCapacity& capacity : {StepCapacity{7, 3, 2, 1, 5}, StepCapacity{1, 0, 1, 4, 0}}) {
     CHECK(StepLayout(capacity).bytes() == StepInputs(capacity).raw().size_bytes());
   }

@@ -1,4 +1,4 @@
-// SipHash compared with the authors' test vectors, and what the keys of blocks depend on.
+// SipHash against the authors' test vectors, and what the keys of blocks depend on.
 #include "src/engine/prefix_hash.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ TEST_CASE("a key depends on the salt, every token and all blocks before") {
   CHECK(hasher.next(root, block) == hasher.next(root, block));
   CHECK(hasher.next(root, block) != hasher.next(root, other));
   CHECK(hasher.next(root, block) != hasher.next(hasher.next(root, block), block));
-  CHECK(hasher.next({1, 2}, block) != hasher.next({1, 3}, block));  // both halves of the key before count
+  CHECK(hasher.next({1, 2}, block) != hasher.next({1, 3}, block));  // both halves of the previous key matter
   CHECK(hasher.next({1, 2}, block) != hasher.next({0, 2}, block));
   CHECK(hasher.next(root, block) != PrefixHasher({1, 3}).next(PrefixHasher({1, 3}).root(""), block));
   CHECK(PrefixHasher().root("") != PrefixHasher().root(""));

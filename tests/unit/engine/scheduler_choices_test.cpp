@@ -1,4 +1,4 @@
-// Several continuations of one prompt.
+// Several choices of one prompt.
 #include <doctest/doctest.h>
 
 #include "ggml-like/error.h"

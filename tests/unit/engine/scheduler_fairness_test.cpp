@@ -1,4 +1,4 @@
-// Who waits for whom, in steps: short prompts do not wait for long ones, and nobody waits for ever.
+// How many steps requests wait: short prompts do not wait for long ones, and no request waits forever.
 #include <doctest/doctest.h>
 
 #include "tests/unit/engine/scheduler_world.h"
@@ -16,7 +16,7 @@ SchedulerConfig wide_config(int32_t max_sequences = 8) {
 
 constexpr int32_t kBudget = 64;  // tokens of a step, as small_config() has them
 
-// Steps until a sequence has drawn its first token. `before_step` comes before each.
+// The number of steps until a sequence has sampled its first token. Calls `before_step` before each.
 template <typename F>
 int steps_to_first_token(World& w, RequestId id, F before_step) {
   for (int steps = 0;; ++steps) {
@@ -62,7 +62,7 @@ TEST_CASE("a_long_prompt_gets_a_quarter_of_every_step_however_many_short_ones_co
     for (; w.scheduler.waiting().size() < 4; ++next) w.add(request(next, text(30, static_cast<int>(next)), 1));
   });
   CHECK(steps <= 3000 / (kBudget / 4) + 1);
-  CHECK(next > 2 * 100);  // and the short ones went on
+  CHECK(next > 2 * 100);  // and the short ones advanced
 }
 
 TEST_CASE("prompts_get_through_beside_decodes_with_a_budget_of_one_token") {
@@ -101,7 +101,7 @@ TEST_CASE("prompts_of_like_length_wait_for_what_an_earlier_one_computes_for_them
   CHECK(w.scheduler.stats().computed_tokens < 1000 + 6 * (kBlockTokens + 12 + 4));
 }
 
-TEST_CASE("a_stream_of_higher_priority_holds_nobody_up_for_ever") {
+TEST_CASE("a_stream_of_higher_priority_does_not_delay_others_forever") {
   for (const int32_t places : {1, 4}) {
     CAPTURE(places);
     World w(1000, wide_config(places));
@@ -118,8 +118,8 @@ TEST_CASE("a_stream_of_higher_priority_holds_nobody_up_for_ever") {
     const int64_t before = w.scheduler.stats().computed_tokens;
     steps_to_first_token(w, 1, keep_six_waiting);
     const int64_t work = w.scheduler.stats().computed_tokens - before;
-    CHECK(work > 9 * Scheduler::kTokensPerPriority);  // it counts
-    // What arrived until then may still have to be served: the queue, and the places.
+    CHECK(work > 9 * Scheduler::kTokensPerPriority);  // the priority has an effect
+    // Requests that arrived before may still have to be served: those in the queue and those running.
     CHECK(work < 10 * Scheduler::kTokensPerPriority + (7 + places) * 50);
     CHECK(w.sequence(1).preemptions() == 0);
   }

@@ -1,6 +1,7 @@
 // A random driver: requests with shared prefixes, several choices, priorities, drafts, forks, conversations,
-// cancellations and too few blocks, on every mix of cache groups. After every step the books must balance in each
-// group, every token sees the right cache (FakeModel), and every text must be what the model says without any cache.
+// cancellations and too few blocks, on every mix of cache groups. After every step the references must add up in each
+// group, every token must see the right cache (FakeModel), and every text must be the one that the model gives without
+// a cache.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -24,7 +25,7 @@ struct Setting {
   int traits = 0;
 };
 constexpr int kPreempts = 1;     // blocks run out while texts are generated
-constexpr int kFewPlaces = 2;    // too few for choices that wait
+constexpr int kFewPlaces = 2;    // too few sequences at once, so that choices wait
 constexpr int kNoSpareSlot = 4;  // one sequence at a time, no checkpoints, no drafts
 
 class Driver {
@@ -40,7 +41,7 @@ class Driver {
   }
 
   void act() {
-    const bool quiet = n_steps_++ % 4000 >= 3000;  // now and then the queue empties, and conversations retain blocks
+    const bool quiet = n_steps_++ % 4000 >= 3000;  // sometimes the queue becomes empty, and conversations retain blocks
     if (chance(quiet ? 3 : 25)) add_request();
     for (const Sequence* s : scheduler_->running()) {
       if (chance(30)) propose(*s);
@@ -55,7 +56,7 @@ class Driver {
   void drain() {
     for (int i = 0; !scheduler_->idle(); ++i) {
       REQUIRE(i < 20000);
-      REQUIRE(step());  // whoever waits or runs, something is computed
+      REQUIRE(step());  // something is computed if any sequence waits or runs
     }
     for (uint64_t conversation = 1; conversation <= kConversations; ++conversation) scheduler_->forget(conversation);
     CHECK(scheduler_->cache().retained().empty());
@@ -77,13 +78,13 @@ class Driver {
   int64_t n_choices_waited() const { return n_choices_waited_; }
   int64_t n_cancelled_in_prompt() const { return n_cancelled_in_prompt_; }
   int64_t n_overtaken() const { return n_overtaken_; }
-  int64_t longest_wait() const { return longest_wait_; }  // of any sequence for its next token, in steps
+  int64_t longest_wait() const { return longest_wait_; }  // in steps, of any sequence for its next token
 
  private:
   static constexpr size_t kVocab = 50;
   static constexpr uint64_t kConversations = 3;
 
-  // Of one sequence that is alone. A window needs as many blocks as it can touch wherever it begins.
+  // The blocks of a sequence that is alone. A window needs as many as it can touch wherever it begins.
   static int64_t most_tokens(const CacheGroup& group) {
     const int64_t all = group.n_blocks * kBlockTokens;
     if (group.kind == CacheKind::kState) return INT64_MAX;
@@ -97,7 +98,7 @@ class Driver {
   bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
   int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
 
-  // What must happen with a request, kept beside the scheduler.
+  // The expected state of a request, tracked independently of the scheduler.
   struct Expectation {
     std::vector<TokenId> text;  // prompt and answer
     bool cancelled = false;
@@ -119,13 +120,13 @@ class Driver {
     Request r;
     r.id = next_id_++;
     const int64_t length = 1 + below(chance(20) ? max_known_ - 1 : std::min<int64_t>(max_known_ - 1, 100));
-    const uint64_t family = random_() % 4;  // prompts of one family begin alike
+    const uint64_t family = random_() % 4;  // prompts of one family have a common beginning
     const int64_t shared = below(length + 1);
     for (int64_t i = 0; i < length; ++i) {
       r.prompt.push_back(static_cast<TokenId>((i < shared ? mix(family, i) : random_()) % kVocab));
     }
     if (chance(40)) {
-      // Continues a text that some request of the conversation ended with, or its beginning.
+      // Continues the text with which a request of the conversation ended, or the beginning of it.
       r.conversation = 1 + random_() % kConversations;
       const auto& text = texts_[r.conversation];
       const int64_t kept =
@@ -149,7 +150,7 @@ class Driver {
   }
 
   void propose(const Sequence& s) {
-    // The right continuation as far as it is known, sometimes spoiled.
+    // The correct continuation as far as it is known, sometimes with an error.
     const auto& text = expected_.at(s.id()).text;
     std::vector<TokenId> drafts;
     for (int64_t i = s.known(); i < static_cast<int64_t>(text.size()) && drafts.size() < 8; ++i)
@@ -164,7 +165,7 @@ class Driver {
   void fork(RequestId parent_id) {
     const Sequence& parent = *scheduler_->find(parent_id);
     if (!parent.wants_tokens() || scheduler_->waiting().size() > 20) return;
-    // Right after its prompt, or somewhere later in what it wrote.
+    // Right after its prompt, or later in its answer.
     const int64_t n_shared = chance(50) ? parent.prompt_length()
                                         : parent.prompt_length() + below(parent.known() - parent.prompt_length() + 1);
     if (n_shared >= static_cast<int64_t>(expected_.at(parent_id).text.size())) return;
@@ -174,7 +175,7 @@ class Driver {
     std::vector<TokenId> begin(parent.tokens().begin(), parent.tokens().begin() + n_shared);
     const TokenId next = model_->draw(r.id, hash_of(begin));
     scheduler_->fork(parent_id, r.id, parent.sampler().for_choice(1), n_shared, next);
-    // The answer counts from the prompt; what is shared is already part of it.
+    // The answer begins after the prompt; the shared part of it counts.
     Expectation e;
     const int32_t left =
         r.max_new_tokens < 0 ? -1 : r.max_new_tokens - static_cast<int32_t>(n_shared - parent.prompt_length());
@@ -264,7 +265,7 @@ class Driver {
       tokens += entry.n_tokens;
       if (std::find(decodes.begin(), decodes.end(), s.id()) != decodes.end()) decode_tokens += entry.n_tokens;
       outputs += entry.n_tokens - entry.first_output;
-      // Each token is computed once per start: where the last step ended, or at a border of cached blocks.
+      // Each token is computed once per start: from where the last step ended, or from the end of cached blocks.
       Expectation& e = expected_.at(s.id());
       if (!e.started || e.preemptions != s.preemptions()) {
         if (entry.first_position % kBlockTokens != 0) {
@@ -279,7 +280,7 @@ class Driver {
       }
       REQUIRE(entry.first_position == s.computed());
     }
-    // In rank, and no two of one rank.
+    // In ascending rank, and no rank twice.
     const auto running = scheduler_->running();
     for (size_t i = 1; i < running.size(); ++i) {
       REQUIRE(running[i - 1]->before(*running[i]));
@@ -305,7 +306,7 @@ class Driver {
     }
   }
 
-  // Every block in use is in the tables of running sequences and conversations, as often as it has references.
+  // Every block in use occurs in the tables of running sequences and conversations as often as it has references.
   void check_books() {
     for (size_t g = 0; g < groups_.size(); ++g) {
       std::map<BlockId, int> held;
@@ -337,7 +338,7 @@ class Driver {
     }
   }
 
-  // A table covers what is computed, and holds no block that is no longer needed.
+  // A table covers the computed tokens, and has no block that is no longer needed.
   void check_table(const Sequence& s, size_t g) {
     const auto table = s.cache().table(g);
     if (groups_[g].kind == CacheKind::kState) {
@@ -384,12 +385,12 @@ class Driver {
   std::map<RequestId, Expectation> expected_;
   std::map<RequestId, Request> future_choices_;  // with the request they belong to
   std::vector<RequestId> forks_;
-  std::map<uint64_t, std::vector<TokenId>> texts_;  // how the conversations ended last
+  std::map<uint64_t, std::vector<TokenId>> texts_;  // the last texts of the conversations
   RequestId next_id_ = 1;
   int64_t n_steps_ = 0, n_added_ = 0, n_taken_ = 0, n_forked_ = 0, n_copies_ = 0, n_continued_ = 0;
   int64_t n_choices_ = 0, n_choices_waited_ = 0, n_cancelled_in_prompt_ = 0, n_overtaken_ = 0;
   int64_t n_hits_ = 0, n_window_hits_ = 0;  // starts from published blocks, and those without the first block
-  int64_t n_replayed_ = 0;                  // steps whose drafts were rejected and left tokens to compute again
+  int64_t n_replayed_ = 0;                  // steps with rejected drafts after which tokens had to be computed again
   int64_t longest_wait_ = 0;
 };
 
@@ -419,14 +420,14 @@ bool has(const Setting& setting, CacheKind kind) {
   return std::any_of(setting.groups.begin(), setting.groups.end(), [&](auto& group) { return group.kind == kind; });
 }
 
-// What the driver must have seen for its checks to mean anything.
+// The events that must have occurred for the checks to be meaningful.
 void check_coverage(const Setting& setting, const Driver& driver) {
   const SchedulerStats& stats = driver.stats();
   CHECK(driver.n_taken() > 1000);
   CHECK(driver.n_forked() > 50);
   CHECK(driver.n_choices() > 100);
   CHECK(driver.n_cancelled_in_prompt() > 2);
-  CHECK(driver.longest_wait() < 4000);  // nobody starves, though there is always more to do than a step holds
+  CHECK(driver.longest_wait() < 4000);  // no starvation, although there is always more work than a step can do
   if (setting.traits & kNoSpareSlot) return;
   CHECK(driver.n_copies() > 10);
   CHECK(driver.n_continued() > 5);
@@ -443,7 +444,7 @@ void check_coverage(const Setting& setting, const Driver& driver) {
 
 }  // namespace
 
-TEST_CASE("random_driver_keeps_every_promise") {
+TEST_CASE("random_driver_upholds_every_guarantee") {
   for (const Setting& setting : kSettings) {
     CAPTURE(std::string(setting.name));
     Driver driver(setting, 11);

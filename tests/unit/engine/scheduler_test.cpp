@@ -1,4 +1,4 @@
-// The scheduler's promises, each by name, on small hand-made cases.
+// The guarantees of the scheduler, each named by a test, on small hand-made cases.
 #include "src/engine/scheduler.h"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ const ScheduledSequence* entry_of(const StepPlan& plan, RequestId id) {
   return nullptr;
 }
 
-// What the error of a call says.
+// The error message of a call.
 template <typename F>
 std::string error_of(ErrorCode code, F f) {
   try {
@@ -221,7 +221,7 @@ TEST_CASE("admission_leaves_each_running_sequence_one_more_block") {
   w.add(request(1, text(40), 30));  // 2 blocks, 3 at the end
   w.add(request(2, text(40, 50), 30));
   w.step();
-  CHECK(w.scheduler.running().size() == 1);  // 2 blocks are free, but 2 + 1 are asked for
+  CHECK(w.scheduler.running().size() == 1);  // 2 blocks are free, but 2 + 1 are required
   w.drain();
   CHECK(w.scheduler.stats().preemptions == 0);
 }
@@ -247,7 +247,7 @@ TEST_CASE("accepted_drafts_advance_and_rejected_ones_are_rolled_back") {
   w.add(request(1, text(30), 40));
   w.step();
   const auto expected = w.model.expected(text(30), 40, true, 512, 1);
-  // Two right ones, then a wrong one, then others.
+  // Two correct drafts, then a wrong one, then others.
   std::vector<TokenId> drafts(expected.begin() + 31, expected.begin() + 33);
   drafts.push_back(expected[33] == 5 ? 6 : 5);
   drafts.insert(drafts.end(), {1, 2, 3});
@@ -274,7 +274,7 @@ TEST_CASE("drafts_take_only_what_is_left") {
   w.add(request(1, text(30), 40));
   w.step();
   w.scheduler.propose(1, text(100));
-  CHECK(w.sequence(1).drafts().size() == 38);  // 70 tokens at most, 31 known, one is drawn
+  CHECK(w.sequence(1).drafts().size() == 38);  // at most 70 tokens, 31 known, one is sampled
   StepPlan plan = w.scheduler.schedule();
   CHECK(plan.n_tokens == 16);  // max_outputs
   w.scheduler.finish(1, FinishReason::kCancelled);
@@ -299,7 +299,7 @@ TEST_CASE("drafts_take_only_what_is_left") {
 
   tight.scheduler.propose(2, std::vector<TokenId>{1, -1, 3});  // an impossible token ends the drafts
   CHECK(tight.sequence(2).drafts().size() == 1);
-  tight.scheduler.propose(99, text(2));  // nobody
+  tight.scheduler.propose(99, text(2));  // an unknown id
 }
 
 TEST_CASE("prompt_chunks_go_before_drafts") {
@@ -356,7 +356,7 @@ TEST_CASE("end_of_generation_can_be_ignored") {
   CHECK(w.sequence(2).generated().size() == 20);
 }
 
-TEST_CASE("logits_from_asks_for_every_row_from_there_on") {
+TEST_CASE("logits_from_requests_every_row_from_there_on") {
   World w;
   Request r = request(1, text(40), 0);
   r.logits_from = 20;
@@ -366,7 +366,7 @@ TEST_CASE("logits_from_asks_for_every_row_from_there_on") {
   CHECK(w.step().n_outputs == 8);
 }
 
-TEST_CASE("all_logits_are_asked_for_within_the_output_limit") {
+TEST_CASE("all_logits_are_requested_within_the_output_limit") {
   World w;
   Request r = request(1, text(40), 0);
   r.logits_from = 0;
@@ -448,7 +448,7 @@ TEST_CASE("cancellation_releases_everything_in_any_state") {
   CHECK(finish_reason_name(w.sequence(2).finish_reason()) == "stop string");
 }
 
-TEST_CASE("a_reset_leaves_nothing_whatever_was_under_way") {
+TEST_CASE("a_reset_leaves_nothing_whatever_was_in_progress") {
   World w;
   w.add(request(1, text(150), 8));
   w.step();

@@ -1,4 +1,4 @@
-// A scheduler with a fake model behind it, stepped by hand. A sequence samples with its id as the seed.
+// A scheduler with a fake model, stepped by the test. A sequence samples with its id as the seed.
 #pragma once
 
 #include <vector>

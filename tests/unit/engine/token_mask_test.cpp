@@ -1,4 +1,4 @@
-// A mask on the tokens of a request: the masked text is the same with drafts, as a choice and after preemption.
+// Token masks: the masked text is the same with drafts, as a choice, and after preemption.
 #include "src/text/token_mask.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ using namespace infer::test;
 
 constexpr TokenId kLast = 77;
 
-// Even tokens, n of them, then kLast only.
+// Allows n even tokens, then only kLast.
 class EvenTokens final : public TokenMask {
  public:
   explicit EvenTokens(size_t n) : n_(n) {}
@@ -54,7 +54,7 @@ TEST_CASE("drafts do not change a masked text, and those that the mask forbids a
   const Request request = masked_request(40, 24);
   const std::vector<TokenId> plain = run_alone("Q4_K_M", request, small_options()).tokens;
   check_masked(plain, 24);
-  for (const TokenId wrong : {-1, 6, 7}) {  // right drafts, or an allowed or a forbidden one among them
+  for (const TokenId wrong : {-1, 6, 7}) {  // correct drafts, or one wrong draft that is allowed or forbidden
     CAPTURE(wrong);
     EngineOptions options = small_options();
     options.draft_rows = 4;
@@ -78,7 +78,7 @@ TEST_CASE("drafts do not change a masked text, and those that the mask forbids a
   }
 }
 
-TEST_CASE("each choice has a mask of its own, also where choices are preempted") {
+TEST_CASE("each choice has a mask of its own, even if choices are preempted") {
   Request request = masked_request(75, 40);
   request.sampling.seed = 5;
   request.choices = {11, 12, 13};

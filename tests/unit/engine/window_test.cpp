@@ -1,5 +1,5 @@
-// A model whose odd layers see a window of positions only: with their blocks released behind the window, and with
-// prefix hits of the window's blocks alone, it computes the bits that it computes with everything kept.
+// A model whose odd layers see only a window of positions. Releasing blocks behind the window, and prefix hits that
+// need only the window's blocks, give the same bits as keeping everything.
 #include <doctest/doctest.h>
 
 #include "ggml-like/error.h"
@@ -74,7 +74,7 @@ std::shared_ptr<Model> windowed_model(CacheKind kind) {
 std::map<RequestId, Answer> answers(Engine& engine) {
   std::vector<std::pair<int, Request>> requests;
   for (int i = 0; i < 6; ++i) {
-    Request request = make_request(10 + 10 * i, 170, 40, i / 2);  // each two have the same prompt
+    Request request = make_request(10 + 10 * i, 170, 40, i / 2);  // two requests each have the same prompt
     if (i % 3 == 0) request.choices = {request.id + 1, request.id + 2};
     requests.emplace_back(25 * i, request);
   }
@@ -104,7 +104,7 @@ TEST_CASE("a window group gives the bits of a full group, with fewer blocks") {
   }
 }
 
-TEST_CASE("kinds that no operation computes are refused") {
+TEST_CASE("kinds of cache groups that no operation implements are refused") {
   for (const CacheKind kind : {CacheKind::kLatent, CacheKind::kState}) {
     CHECK_THROWS_WITH_AS(Engine(windowed_model(kind), small_options()),
                          doctest::Contains("[model] cache group 1: expected kind full or window"), Error);

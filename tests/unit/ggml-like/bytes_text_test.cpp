@@ -4,7 +4,7 @@
 
 using infer::bytes_text;
 
-TEST_CASE("sizes are in the largest unit of which there is at least one") {
+TEST_CASE("sizes are printed in the largest unit that is not above them") {
   CHECK(bytes_text(0) == "0 B");
   CHECK(bytes_text(1023) == "1023 B");
   CHECK(bytes_text(1024) == "1.00 KiB");

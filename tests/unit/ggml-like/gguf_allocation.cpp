@@ -1,4 +1,4 @@
-// Replaces operator new for this test program so that tests can say how much memory a piece of code asked for.
+// Replaces operator new in this test program, so that tests can tell how much memory a piece of code requested.
 #include <cstdlib>
 #include <new>
 

@@ -63,7 +63,7 @@ TEST_CASE("gguf files: a written copy of a trained model is the same model") {
   }
 }
 
-TEST_CASE("gguf files: the fuzz corpus and the files of tests/regress are read without harm") {
+TEST_CASE("gguf files: reading the fuzz corpus and the files of tests/regress does no harm") {
   size_t n_files = 0;
   for (const char* name : {"tests/fuzz/corpus/gguf", "tests/regress/gguf"}) {
     const std::filesystem::path folder = std::filesystem::path(INFER_SOURCE_DIR) / name;

@@ -167,7 +167,7 @@ TEST_CASE("gguf hostile: types and rows") {
         "[gguf] tensor t: rows of 128 values, Q4_K needs a multiple of 256 (test.gguf)");
 }
 
-TEST_CASE("gguf hostile: places of data") {
+TEST_CASE("gguf hostile: offsets of data") {
   CHECK(parse_error(one_tensor({8}, 0, 0, 32)) == "");
   CHECK(parse_error(one_tensor({8}, 0, 0, 31)) == "[gguf] tensor t: data ends at byte 96, file has 95 (test.gguf)");
   CHECK(parse_error(one_tensor({uint64_t{1} << 50}, 0, 0, 32)) ==
@@ -196,7 +196,7 @@ TEST_CASE("gguf hostile: cut short at every byte") {
   }
 }
 
-TEST_CASE("gguf hostile: no changed byte crashes or makes it allocate much") {
+TEST_CASE("gguf hostile: no changed byte causes a crash or a large allocation") {
   const std::string whole = small_valid_file();
   size_t refused = 0;
   for (size_t at = 0; at < whole.size(); ++at) {
@@ -216,7 +216,7 @@ TEST_CASE("gguf hostile: no changed byte crashes or makes it allocate much") {
   CHECK(refused > 10000);
 }
 
-TEST_CASE("gguf hostile: a tiny file that announces much allocates little") {
+TEST_CASE("gguf hostile: a tiny file that announces large counts allocates little") {
   const std::string files[] = {
       Raw().header(0, kHuge).data(64).bytes,
       Raw().header(kHuge, 0).data(64).bytes,
@@ -245,7 +245,7 @@ TEST_CASE("gguf hostile: arrays beyond the limit, in a file that is large enough
   CHECK(allocation_count().total < 32768);
 }
 
-TEST_CASE("gguf hostile: what is no regular file") {
+TEST_CASE("gguf hostile: not a regular file") {
   const TemporaryFolder folder;
   const auto open_error = [](const std::filesystem::path& path) { return message_of([&] { GgufFile::open(path); }); };
   CHECK(open_error(folder.path) == "[gguf] " + folder.path.string() + ": expected a file, found a directory");
@@ -257,7 +257,7 @@ TEST_CASE("gguf hostile: what is no regular file") {
   CHECK(open_error(pipe) == "[gguf] " + pipe.string() + ": expected a regular file, found a device or pipe");
 }
 
-TEST_CASE("gguf hostile: damage is found without a mapping too") {
+TEST_CASE("gguf hostile: damage is also found without a mapping") {
   const TemporaryFolder folder;
   const std::string whole = small_valid_file();
   for (size_t n = 0; n < whole.size(); n += 7) {

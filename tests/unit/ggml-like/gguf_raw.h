@@ -1,5 +1,5 @@
-// GGUF files written byte by byte, so that tests can state damaged ones; knows nothing of the reader or writer. Also
-// the folder and message helpers of the GGUF tests.
+// GGUF files written byte by byte, so that tests can create damaged ones; independent of the reader and the writer.
+// Also helpers of the GGUF tests for folders and messages.
 #pragma once
 
 #include <unistd.h>
@@ -56,7 +56,7 @@ struct Raw {
   }
 };
 
-// A file with metadata of several types and two tensors, whole in every byte.
+// A valid file with metadata of several types and two tensors.
 inline std::string small_valid_file() {
   Raw raw;
   raw.header(2, 5);
@@ -77,7 +77,7 @@ inline std::shared_ptr<const GgufFile> parse(const std::string& bytes) {
   return GgufFile::parse(as_bytes(bytes), "test.gguf");
 }
 
-// What `action` throws, "" when it throws no infer::Error. Other exceptions pass and fail the test.
+// The message of the infer::Error that `action` throws, or "". Other exceptions are passed on and fail the test.
 template <typename Action>
 std::string message_of(Action action) {
   try {
@@ -91,7 +91,7 @@ inline std::string parse_error(const std::string& bytes) {
   return message_of([&] { parse(bytes); });
 }
 
-// A fresh folder, removed with all in it at the end of the scope.
+// A new folder, removed with its contents at the end of the scope.
 struct TemporaryFolder {
   std::filesystem::path path;
   TemporaryFolder() {
@@ -114,7 +114,7 @@ struct TemporaryFolder {
   }
 };
 
-// Heap memory asked for by this thread through operator new, counted in gguf_allocation.cpp.
+// The heap memory that this thread requested through operator new, counted in gguf_allocation.cpp.
 struct AllocationCount {
   size_t total = 0, largest = 0;
 };

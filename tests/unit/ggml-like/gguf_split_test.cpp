@@ -9,7 +9,7 @@ using namespace infer::test;
 
 namespace {
 
-// Part `number` (from zero) of `count`, with the tensors named.
+// Part `number` (from zero) of `count`, with the named tensors.
 std::string part_of(uint16_t number, uint16_t count, const std::vector<std::string>& tensors, int32_t total = 3) {
   Raw raw;
   raw.header(tensors.size(), number == 0 ? 4 : 3);
@@ -58,7 +58,7 @@ TEST_CASE("gguf split: all parts open as one model from any part") {
   }
 }
 
-TEST_CASE("gguf split: one part alone opens when asked for") {
+TEST_CASE("gguf split: one part alone can be opened on request") {
   const SplitModel model;
   const auto file = GgufFile::open(model.part(2), {.follow_splits = false});
   CHECK(file->parts() == std::vector{model.part(2)});
@@ -88,7 +88,7 @@ TEST_CASE("gguf split: the keys must agree with the names") {
   CHECK(model.open_error() == model.where(1) + "key split.count: expected 3 as in the name, found 9");
 }
 
-TEST_CASE("gguf split: the number of tensors must be the announced one") {
+TEST_CASE("gguf split: the number of tensors must be the one announced") {
   const SplitModel model;
   model.write("m-00003-of-00003.gguf", part_of(2, 3, {"c", "d"}));
   CHECK(model.open_error() == model.where(1) + "key split.tensors.count: expected 3 tensors in 3 parts, found 4");
@@ -106,7 +106,7 @@ TEST_CASE("gguf split: damage in a part names the part") {
   CHECK(model.open_error().ends_with(", file has 150 (m-00003-of-00003.gguf)"));
 }
 
-TEST_CASE("gguf split: a renamed part says how it must be named") {
+TEST_CASE("gguf split: the error for a renamed part gives the right name") {
   const TemporaryFolder folder;
   const auto path = folder.write("model.gguf", part_of(0, 3, {}));
   CHECK(message_of([&] { GgufFile::open(path); }) ==

@@ -56,7 +56,7 @@ TEST_CASE("gguf: every scalar type is read as stored") {
   CHECK(file->get_string("str") == std::string("a"));
 }
 
-TEST_CASE("gguf: typed look-up converts integers, names key and types otherwise") {
+TEST_CASE("gguf: typed look-up converts integers; other mismatches are errors that name key and types") {
   const auto file = parse(every_scalar_type());
   CHECK(file->get_int("absent") == std::nullopt);
   CHECK(file->get_string_array("absent") == std::nullopt);
@@ -111,7 +111,7 @@ TEST_CASE("gguf: arrays of every element type") {
         "[gguf] key f32: expected an array of strings, found array of 1 float32");
 }
 
-TEST_CASE("gguf: tensors have the shape reversed, the type's bytes and their place") {
+TEST_CASE("gguf: tensors have the reversed shape, the size of their type and their offset") {
   const std::string bytes = small_valid_file();
   const auto file = parse(bytes);
   REQUIRE(file->tensors().size() == 2);
@@ -161,7 +161,7 @@ TEST_CASE("gguf: tensors may lie in any order and leave gaps") {
   CHECK(parse(raw.bytes)->find_tensor("late")->file_offset > parse(raw.bytes)->find_tensor("early")->file_offset);
 }
 
-TEST_CASE("gguf: mapped, read and metadata only agree") {
+TEST_CASE("gguf: mapping, reading and reading metadata only agree") {
   const TemporaryFolder folder;
   const std::string bytes = small_valid_file();
   const auto path = folder.write("model.gguf", bytes);
@@ -190,8 +190,8 @@ TEST_CASE("gguf: a large file is read by several threads") {
   raw.header(1, 0).tensor("t", {kElements}, 0, 0).pad(32);
   const uint64_t start = raw.bytes.size();
   const auto path = folder.write("large.gguf", raw.bytes);
-  std::filesystem::resize_file(path, start + kTensor);  // zeros that take no disk
-  std::vector<uint64_t> marks;                          // places that are not zero
+  std::filesystem::resize_file(path, start + kTensor);  // zeros that occupy no disk space
+  std::vector<uint64_t> marks;                          // offsets of bytes that are not zero
   std::fstream out(path, std::ios::in | std::ios::out | std::ios::binary);
   for (uint64_t at = 0; at < kTensor; at += 1'048'573) marks.push_back(at);
   marks.push_back(kTensor - 1);

@@ -117,7 +117,7 @@ TEST_CASE("gguf writer: what is written reads back equal") {
   }
 }
 
-TEST_CASE("gguf writer: the bytes are those of the format") {
+TEST_CASE("gguf writer: the bytes follow the format") {
   const TemporaryFolder folder;
   const auto path = folder.path / "m.gguf";
   GgufWriter writer(path, {{"k", GgufValue::of_uint32(7)}}, {{"t", DataType::kI8, {2, 3}}});
@@ -131,14 +131,14 @@ TEST_CASE("gguf writer: the bytes are those of the format") {
   CHECK(bytes == expected.pad(32).bytes);
 }
 
-TEST_CASE("gguf writer: a stated alignment follows the writer's") {
+TEST_CASE("gguf writer: the alignment in the metadata is the writer's") {
   const TemporaryFolder folder;
   GgufWriter writer(folder.path / "m.gguf", {{"general.alignment", GgufValue::of_uint32(64)}}, {}, 32);
   writer.finish();
   CHECK(GgufFile::open(folder.path / "m.gguf")->get_int("general.alignment") == 32);
 }
 
-TEST_CASE("gguf writer: nothing is left of a file that was not finished") {
+TEST_CASE("gguf writer: an unfinished file leaves nothing behind") {
   const TemporaryFolder folder;
   folder.write("m.gguf", "old");
   {
@@ -197,7 +197,7 @@ TEST_CASE("gguf writer: wrong arguments are refused before a file exists") {
         "[gguf] tensor t: rows of 33 values, Q8_0 needs a multiple of 32");
 }
 
-TEST_CASE("gguf writer: data passes through, however large") {
+TEST_CASE("gguf writer: data of any size is written") {
   const TemporaryFolder folder;
   GgufWriter writer(folder.path / "m.gguf", {}, {{"t", DataType::kI8, {16 << 20}}});
   const std::string chunk(100000, 'x');
@@ -210,7 +210,7 @@ TEST_CASE("gguf writer: data passes through, however large") {
   CHECK(GgufFile::open(folder.path / "m.gguf")->find_tensor("t")->data[(16 << 20) - 1] == std::byte{'x'});
 }
 
-TEST_CASE("gguf writer: what is left empty reads as zeros") {
+TEST_CASE("gguf writer: skipped data reads as zeros") {
   const TemporaryFolder folder;
   GgufWriter writer(folder.path / "m.gguf", {}, {{"t", DataType::kI8, {5}}, {"big", DataType::kI8, {64 << 20}}});
   writer.write(as_bytes("ab"));
@@ -225,17 +225,17 @@ TEST_CASE("gguf writer: what is left empty reads as zeros") {
   CHECK(info.st_blocks * 512 < 1 << 20);
 }
 
-TEST_CASE("gguf writer: a folder that is not there") {
+TEST_CASE("gguf writer: a folder that does not exist") {
   const TemporaryFolder folder;
   const auto path = folder.path / "no" / "m.gguf";
   CHECK(message_of([&] { GgufWriter(path, {}, {}); }) ==
         "[gguf] " + path.string() + ": cannot create: No such file or directory");
 }
 
-TEST_CASE("gguf writer: a write the system refuses is reported and leaves nothing") {
+TEST_CASE("gguf writer: a failing write is reported and leaves nothing behind") {
   const TemporaryFolder folder;
   const auto path = folder.path / "m.gguf";
-  // A limit on the size of files stands in for a full disk: both fail a write() half way.
+  // A limit on file sizes simulates a full disk: both make a write() fail part way.
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);

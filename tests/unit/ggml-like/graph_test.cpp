@@ -1,4 +1,5 @@
-// Every builder: the descriptor it returns for a right call, and an error naming the operation for each wrong one.
+// Every builder: the descriptor that it returns for a correct call, and an error that names the operation for each
+// incorrect one.
 #include "ggml-like/graph.h"
 
 #include <doctest/doctest.h>
@@ -20,7 +21,7 @@ class Bench {
     weights_.push_back({concat("w", weights_.size()), make_desc(type, shape, rows)});
     return weights_.back();
   }
-  // A value of the shape; its rows count tokens.
+  // A value of the shape, whose rows are tokens.
   ValueId x(const Shape& shape, DataType type = DataType::kF32, RowKind rows = RowKind::kTokens) {
     return g.weight(weight(shape, type, rows));
   }
@@ -30,7 +31,7 @@ class Bench {
   std::deque<Weight> weights_;
 };
 
-// The call throws an error about a file, whose text starts with the operation's name and ends with what was found.
+// Whether the call throws an error about a file that begins with the operation's name and ends with what was found.
 template <typename F>
 void refused(std::string_view op, const F& call) {
   CAPTURE(op);
@@ -48,7 +49,7 @@ void refused(std::string_view op, const F& call) {
 
 }  // namespace
 
-TEST_CASE("graph: products") {
+TEST_CASE("graph: matmuls") {
   Bench b;
   b.g.set_layer(7);
   const ValueId x = b.x({4, 256});
@@ -190,7 +191,7 @@ TEST_CASE("graph: experts") {
   refused("moe_combine", [&] { b.g.moe_combine(b.x({4, 3, 10}), route.ids); });
 }
 
-TEST_CASE("graph: views keep the distance of their parent's rows") {
+TEST_CASE("graph: views keep the row stride of their parent") {
   Bench b;
   const ValueId x = b.g.scale(b.x({4, 20}), 1), part = b.g.view_columns(x, 3, 12);
   CHECK(b.desc(part).row_stride == 20);

@@ -23,7 +23,7 @@ TEST_CASE("operations: the table is in order, names are unique file names") {
   CHECK(all_ops().size() == static_cast<size_t>(Op::kTopK) + 1);
 }
 
-TEST_CASE("operations: the reference implements every one, once") {
+TEST_CASE("operations: the reference implements each operation once") {
   const std::unique_ptr<Device> ref = create_ref_device();
   CHECK(ref->operations().size() == all_ops().size());
   for (const OpInfo& info : all_ops()) {

@@ -1,5 +1,5 @@
-// Plans over devices whose work runs only when the host waits for it (tests/support/island_device.h): what crosses a
-// border and when, and when segments are compiled.
+// Plans on devices whose work runs only when the host waits for it (tests/support/island_device.h): which values cross
+// a border and when, and when segments are compiled.
 #include <doctest/doctest.h>
 
 #include "tests/support/plan_memory.h"
@@ -8,7 +8,7 @@
 using namespace infer;
 using namespace infer::test;
 
-TEST_CASE("plan: what a device copies from another is not overwritten before it is copied") {
+TEST_CASE("plan: a value is not overwritten before another device has copied it") {
   Weights weights;
   RandomGraph r = random_graph(1, weights, 0);
   Graph& g = r.graph;
@@ -17,7 +17,7 @@ TEST_CASE("plan: what a device copies from another is not overwritten before it 
     for (int i = 0; i < 5; ++i) x = g.scale(x, 1 + 0.25f * static_cast<float>(layer));
     return x;
   };
-  // The last chain takes the memory of the first one's result, on the device that is waited for first.
+  // The last chain reuses the memory of the first one's result, on the device that is waited for first.
   const ValueId crosses = chain(r.values[0], 1), second = chain(crosses, 2), third = chain(r.values[0], 3);
   PlanOptions options;
   options.layer_device = [](int layer) { return layer == 2 ? 2 : layer > 0 ? 1 : 0; };

@@ -44,7 +44,7 @@ TEST_CASE("plan: a chain needs the memory of two values") {
   CHECK(run(machine, r.graph, {x}).arena_bytes[0] == 2 * ((kBucket * kWidth * 4 + 63) / 64 * 64));
 }
 
-TEST_CASE("plan: two host devices give what one gives, and a value crosses once") {
+TEST_CASE("plan: two host devices give the results of one, and a value crosses once") {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     Weights weights;
     const RandomGraph r = random_graph(seed, weights, 30);
@@ -67,7 +67,7 @@ TEST_CASE("plan: two host devices give what one gives, and a value crosses once"
   }
 }
 
-TEST_CASE("plan: a device with its own memory, kernels that it lacks run on the host") {
+TEST_CASE("plan: kernels that a device with its own memory lacks run on the host") {
   int copies = 0, fallbacks = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     Weights weights;
@@ -98,7 +98,7 @@ TEST_CASE("plan: a device with its own memory, kernels that it lacks run on the 
   CHECK(fallbacks > 40);
 }
 
-TEST_CASE("plan: a missing kernel is an error when offload is strict, and always where the cache is") {
+TEST_CASE("plan: a missing kernel is an error when offload is strict, and always for operations on the cache") {
   Weights weights;
   RandomGraph r = random_graph(1, weights, 0);
   r.graph.set_layer(4);
@@ -133,7 +133,7 @@ TEST_CASE("plan: a missing kernel is an error when offload is strict, and always
         "[plan] operation kv_store of F32 in layer 4: expected a kernel on device fake0, found none");
 }
 
-TEST_CASE("plan: observers see the rows with data of every value of their name, views and devices included") {
+TEST_CASE("plan: observers see the rows with data of every value of their name, also of views and on devices") {
   Weights weights;
   test::Random random(3);
   for (const bool on_fake : {false, true}) {

@@ -29,7 +29,7 @@ TEST_CASE("printable: terminal controls beyond ASCII and direction marks become 
   CHECK(printable("\xE2\x81\xA6") == "\\u{2066}");
 }
 
-TEST_CASE("printable: bytes that are no UTF-8 become escapes") {
+TEST_CASE("printable: bytes that are not UTF-8 become escapes") {
   CHECK(printable("\xFF") == "\\xFF");
   CHECK(printable("a\x80") == "a\\x80");
   CHECK(printable("\xC0\x80") == "\\xC0\\x80");                    // overlong

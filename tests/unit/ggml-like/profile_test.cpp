@@ -1,4 +1,4 @@
-// What a profile counts as work, checked against sums by hand.
+// The work counted by a profile, checked against sums made by hand.
 #include "ggml-like/profile.h"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ ProfileLine only_line(const Profile& profile, Op op) {
 
 }  // namespace
 
-TEST_CASE("a product counts its weight once and two operations per value and token") {
+TEST_CASE("a matmul counts its weight once and two operations per value and token") {
   Graph graph(8, 1);
   const Weight table{"table", make_desc(DataType::kF32, {16, 64}), nullptr};
   const Weight weight{"weight", make_desc(DataType::kQ8_0, {96, 64}), nullptr};

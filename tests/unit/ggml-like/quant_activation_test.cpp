@@ -73,7 +73,7 @@ TEST_CASE("activations: zero, extremes, denormals") {
   check_row(x.data());
   std::fill(x.begin(), x.end(), std::numeric_limits<float>::denorm_min());
   check_row(x.data());
-  // Either side of the magnitude where 127 / a overflows.
+  // Both sides of the magnitude at which 127 / a overflows.
   for (float a : {0x1.fbfffep-122f, 0x1.fcp-122f, 0x1.fc0002p-122f, 0x1p-121f}) {
     std::fill(x.begin(), x.end(), a);
     check_row(x.data());
@@ -92,7 +92,7 @@ TEST_CASE("activations round ties to even") {
   for (int i = 0; i < 7; ++i) CHECK(block.q[1 + i] == expected[i]);
 }
 
-TEST_CASE("activations: one NaN or infinity anywhere spoils its block only") {
+TEST_CASE("activations: a NaN or infinity affects only its block") {
   test::Random random(3);
   const std::vector<float> good = random.normals(512);
   for (float bad : {NAN, -NAN, INFINITY, -INFINITY}) {

@@ -24,7 +24,7 @@ std::vector<float> stored(DataType type, const std::vector<float>& x) {
 
 }  // namespace
 
-TEST_CASE("cached values are off by half a step of their 32 at most, and every 32 stand alone") {
+TEST_CASE("cached values are off by at most half a step, and each 32 are quantized separately") {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   for (const DataType type : {DataType::kQ8_0, DataType::kQ4_0}) {
@@ -35,7 +35,7 @@ TEST_CASE("cached values are off by half a step of their 32 at most, and every 3
     for (size_t start = 0; start < x.size(); start += 32) {
       float largest = 0;
       for (size_t i = start; i < start + 32; ++i) largest = std::max(largest, std::abs(x[i]));
-      // Q4_0 has no code 8: values opposite to the largest one may be off by a whole step. F16 rounds the scale.
+      // Q4_0 has no code 8: values of the opposite sign may be off by a whole step. F16 rounds the scale.
       const float step = type == DataType::kQ8_0 ? largest / 127 : largest / 8;
       const float bound = (type == DataType::kQ8_0 ? 0.5f : 1.0f) * step * 1.002f + largest * 0x1p-10f;
       for (size_t i = start; i < start + 32; ++i) CHECK(std::abs(back[i] - x[i]) <= bound);

@@ -1,5 +1,5 @@
-// The scalar dots against two things: the formulas of quant/dot.h, evaluated here from blocks taken apart bit by bit
-// (equal to the last bit), and the exact product in double (within a bound derived from the number of roundings).
+// The scalar dots against the formulas of quant/dot.h, evaluated here from blocks that are decoded bit by bit (equal to
+// the last bit), and against the exact product in double (within a bound derived from the number of roundings).
 #include "ggml-like/quant/dot.h"
 
 #include <doctest/doctest.h>
@@ -92,8 +92,8 @@ Expected expected_dot(const TypeTraits& t, const std::vector<uint64_t>& blocks, 
   return e;
 }
 
-// Each term passes at most 18 roundings inside an activation block (conversion, product, 16 fused additions) and one
-// per block of the row.
+// Each term has at most 18 roundings in an activation block (conversion, product, 16 fused multiply-adds) and one per
+// block of the row.
 double tolerance(const Expected& e, int64_t n, int64_t block) {
   return 1.01 * static_cast<double>(18 + n / block) * 0x1p-24 * e.magnitude + 0x1p-149 * static_cast<double>(n);
 }
@@ -114,7 +114,7 @@ TEST_CASE("dot of quantized weights: the formula to the bit, the exact product w
       CAPTURE(n);
       const std::vector<float> w = random.normals(n);
       std::vector<float> x = random.normals(n);
-      for (float& v : x) v += 0.5f;  // sums away from zero make the minima count
+      for (float& v : x) v += 0.5f;  // sums that are not near zero make the minima matter
       std::vector<uint64_t> blocks = block_buffer(t, n);
       t.from_float(w.data(), blocks.data(), n);
       const Row row = quantize(t, x);

@@ -1,4 +1,4 @@
-// What encoding costs: the error on rows as models have them, with and without importance.
+// The error of encoding, on rows like those of models, with and without importance.
 #include "ggml-like/quant/encode.h"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ double error_of(DataType type, const std::vector<float>& x, const std::vector<fl
 
 }  // namespace
 
-TEST_CASE("less error than llama.cpp leaves, for every type and distribution") {
+TEST_CASE("the error is smaller than llama.cpp's, for every type and distribution") {
   const std::vector<float> importance = test::make_importance();
   double plain = 0, weighted = 0;
   int n = 0;
@@ -54,13 +54,13 @@ TEST_CASE("less error than llama.cpp leaves, for every type and distribution") {
       ++n;
     }
   }
-  // As measured when written: just below these.
+  // The measured values were just below these.
   CHECK(plain / n < 0.948);
   CHECK(weighted / n < 0.951);
 }
 
-TEST_CASE("what codes stand for is hardly smaller than the data") {
-  // Least squares alone would leave <x, y> at 1 - error^2 of <x, x>; half of that is given back, of two bits all.
+TEST_CASE("decoded values are hardly smaller than the data") {
+  // Least squares alone would make <x, y> (1 - error^2) <x, x>. Half of the loss is restored, with two bits all of it.
   const std::vector<float> importance = test::make_importance();
   for (const std::string_view distribution : test::kDistributions) {
     CAPTURE(std::string(distribution));
@@ -80,7 +80,7 @@ TEST_CASE("what codes stand for is hardly smaller than the data") {
           xy += w * x[i] * y[i];
         }
         const double error = test::relative_error(x, y, weights);
-        if (error < 0.05) continue;  // rounding of the F16 scales is as large
+        if (error < 0.05) continue;  // the rounding of the F16 scales is as large
         const double lost = (1 - xy / xx) / (error * error);
         CHECK(std::abs(lost - (type == DataType::kQ2_K ? 0 : 0.5)) < 0.1);
       }
@@ -102,7 +102,7 @@ TEST_CASE("every type that chooses scales is encoded with importance") {
     t.from_float(x.data(), same.data(), static_cast<int64_t>(x.size()));
     CHECK(plain == same);
     CHECK(encode_rows(t.type, x, &importance) != plain);
-    // Only the proportions count, and one that is 0 everywhere says nothing.
+    // Only ratios of importance matter; an importance of 0 everywhere has no effect.
     std::vector<float> doubled = importance, zero(importance.size(), 0.0f);
     for (float& w : doubled) w *= 8;
     CHECK(encode_rows(t.type, x, &doubled) == encode_rows(t.type, x, &importance));
@@ -129,12 +129,12 @@ TEST_CASE("importance from the smallest to the largest float") {
   }
 }
 
-TEST_CASE("values of the largest importance come out best") {
+TEST_CASE("values with the largest importance have the smallest error") {
   const std::vector<float> x = test::make_rows("Gaussian");
   std::vector<float> importance(test::kRowValues, 1.0f);
   for (size_t i = 0; i < importance.size(); i += 8) importance[i] = 1000;
   for (const test::QuantRecord& reference : test::kQuantRecords) {
-    if (!reference.has_encoder() || reference.name == "MXFP4") continue;  // MXFP4 has two scales to choose from
+    if (!reference.has_encoder() || reference.name == "MXFP4") continue;  // MXFP4 can choose only between two scales
     CAPTURE(reference.name);
     const DataType type = find_type(reference.name)->type;
     std::vector<float> only(test::kRowValues, 0.0f);
@@ -149,7 +149,7 @@ TEST_CASE("values of the largest importance come out best") {
   }
 }
 
-TEST_CASE("types without scales are encoded as ever") {
+TEST_CASE("importance has no effect on types without scales") {
   const std::vector<float> x = test::make_rows("Gaussian");
   for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_K}) {
     const size_t bytes = row_bytes(type, static_cast<int64_t>(x.size()));

@@ -49,7 +49,7 @@ bool same_value(float a, double exact) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-// Number of values on which the library and the slow decoder differ.
+// The number of values for which the library and the slow decoder differ.
 int64_t count_differences(const TypeTraits& t, const void* blocks, int64_t n) {
   std::vector<float> values(static_cast<size_t>(n));
   t.to_float(blocks, values.data(), n);
@@ -73,7 +73,7 @@ bool all_finite(const std::vector<float>& x) {
 
 }  // namespace
 
-TEST_CASE("random legal bits decode as the slow decoder says") {
+TEST_CASE("random legal bits decode as by the slow decoder") {
   test::Random random(10);
   for (const TypeTraits* t : quantized_types()) {
     CAPTURE(t->name);
@@ -84,7 +84,7 @@ TEST_CASE("random legal bits decode as the slow decoder says") {
   }
 }
 
-TEST_CASE("every extreme of the scales decodes as the slow decoder says") {
+TEST_CASE("every extreme of the scales decodes as by the slow decoder") {
   const uint16_t extremes[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x3c00,
                                0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x7c01};
   test::Random random(11);
@@ -160,7 +160,7 @@ TEST_CASE("the error scales with the data, over the range of F16 scales") {
   }
 }
 
-TEST_CASE("zero stays zero, constants stay near") {
+TEST_CASE("zero stays zero, constants stay close") {
   for (const TypeTraits* t : quantized_types()) {
     CAPTURE(t->name);
     for (float v : encode_decode(*t, std::vector<float>(512, 0.0f))) REQUIRE(v == 0.0f);
@@ -173,7 +173,7 @@ TEST_CASE("zero stays zero, constants stay near") {
   }
 }
 
-TEST_CASE("odd data: finite in, finite out") {
+TEST_CASE("unusual data: finite values decode to finite values") {
   test::Random random(15);
   std::vector<std::vector<float>> rows;
   const auto row = [&](const std::function<float(int)>& value) {
@@ -224,7 +224,7 @@ TEST_CASE("a single outlier survives and does not take the sign of others") {
   }
 }
 
-TEST_CASE("a NaN or an infinity spoils its block, visibly, and no other") {
+TEST_CASE("a NaN or an infinity visibly affects its block, and no other") {
   test::Random random(16);
   const std::vector<float> good = random.normals(768);
   for (const TypeTraits* t : quantized_types()) {
@@ -246,7 +246,7 @@ TEST_CASE("a NaN or an infinity spoils its block, visibly, and no other") {
   }
 }
 
-TEST_CASE("encoding is a function of the block alone and leaves nothing unwritten") {
+TEST_CASE("encoding depends on the block alone and writes all of it") {
   test::Random random(17);
   const std::vector<float> x = random.normals(1024);
   for (const TypeTraits* t : quantized_types()) {
@@ -259,13 +259,13 @@ TEST_CASE("encoding is a function of the block alone and leaves nothing unwritte
       t->from_float(x.data() + start, block, t->block_size);
     }
     CHECK(std::memcmp(whole.data(), parts.data(), bytes) == 0);
-    // Nothing beyond the row.
+    // Nothing is written past the row.
     const auto* tail = reinterpret_cast<const uint8_t*>(whole.data()) + bytes;
     CHECK(std::all_of(tail, tail + 8, [](uint8_t b) { return b == 0; }));
   }
 }
 
-TEST_CASE("decoded values encode to themselves, nearly") {
+TEST_CASE("decoded values encode to almost themselves") {
   test::Random random(18);
   const std::vector<float> x = random.normals(4096);
   for (const TypeTraits* t : quantized_types()) {
@@ -275,8 +275,8 @@ TEST_CASE("decoded values encode to themselves, nearly") {
   }
 }
 
-TEST_CASE("model files of every type hold sane values") {
-  const auto folder = test::shared_dir("model files of every type hold sane values");
+TEST_CASE("model files of every type hold plausible values") {
+  const auto folder = test::shared_dir("model files of every type hold plausible values");
   if (!folder) return;
   std::vector<std::string> names = {"F16", "BF16"};
   for (const test::QuantRecord& record : test::kQuantRecords) {
@@ -305,7 +305,7 @@ TEST_CASE("model files of every type hold sane values") {
         largest = std::max(largest, std::abs(static_cast<double>(v)));
       }
       const double mean = sum / static_cast<double>(n), deviation = std::sqrt(squares / static_cast<double>(n));
-      // Random weights around zero: no wrong offset, no wrong scale.
+      // Random weights around zero reveal a wrong offset or scale.
       CHECK(std::abs(mean) < 0.1 * deviation);
       CHECK(deviation > 0.01);
       CHECK(deviation < 2);

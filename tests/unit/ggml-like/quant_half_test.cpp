@@ -12,8 +12,9 @@ using namespace infer;
 
 namespace {
 
-// Rounding by comparison, in double: of two neighbours the nearer, of two equally near the one with the even number.
-// `value(n)` is the n-th magnitude of the format, n up to `infinity`, whose value counts as the next power of two.
+// Rounding by comparison, in double: the nearer of two neighbours, and of two equally near ones the one with the even
+// number. `value(n)` is the n-th magnitude of the format, for n up to `infinity`, which counts as the next power of
+// two.
 template <typename Value>
 uint32_t nearest(double magnitude, uint32_t infinity, Value value) {
   uint32_t low = 0, high = infinity;

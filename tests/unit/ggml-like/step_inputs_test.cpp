@@ -67,7 +67,7 @@ TEST_CASE("step inputs: what is added is read back") {
   more.clear();
   CHECK(more.view().row_count(RowKind::kLogits, 99) == 0);
 
-  // A table of the step before leaves nothing behind.
+  // Nothing is left of the tables of the step before.
   step.clear();
   CHECK(step.n_tokens() == 0);
   CHECK(step.n_outputs() == 0);
@@ -75,7 +75,7 @@ TEST_CASE("step inputs: what is added is read back") {
   CHECK(list(step.view().block_table(1, 0)) == std::vector<int32_t>{5, -1, -1});
 }
 
-TEST_CASE("step inputs: more than a capacity is an error and changes nothing") {
+TEST_CASE("step inputs: exceeding a capacity is an error and changes nothing") {
   StepInputs step({.tokens = 2, .outputs = 1, .sequences = 1, .groups = 1, .blocks_per_sequence = 2});
   const std::vector<int32_t> two{1, 2}, three{1, 2, 3};
   CHECK(error_of([&] { step.add_sequence(Tables{three}, 1); }) == "[step] at most 2 blocks per sequence, table has 3");
@@ -92,7 +92,7 @@ TEST_CASE("step inputs: more than a capacity is an error and changes nothing") {
   CHECK(step.n_outputs() == 1);
 }
 
-TEST_CASE("buckets: the sequence, each its own bucket, never below the number") {
+TEST_CASE("buckets: the sequence of sizes, each its own bucket, never below the number") {
   const std::vector<int> expected{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 1536};
   std::vector<int> found;
   for (int n = 0; n <= 1536; ++n) {

@@ -1,5 +1,5 @@
-// The fixtures of ../shared/goldens/arch on the ref device against what llama.cpp computed; and what must hold for any
-// model, on models of the project.
+// The models of ../shared/goldens/arch on the ref device, against what llama.cpp computed for them; and properties of
+// all models, checked on models of the project.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using infer::test::RunResult;
 
 namespace {
 
-constexpr double kTolerance = 1e-3;  // a right implementation lands near 1e-5
+constexpr double kTolerance = 1e-3;  // a correct implementation is near 1e-5
 
 struct Golden {
   std::unique_ptr<Model> model;
@@ -76,7 +76,7 @@ std::map<std::string, std::vector<std::string>> float_models(const std::filesyst
   return models;
 }
 
-// What the GGUF naming scheme says a tensor is for. The first part of a name that is listed counts.
+// The role of a tensor by the naming scheme of GGUF: that of the first listed part of the name.
 WeightRole role_by_name(const std::string& name) {
   constexpr std::pair<std::string_view, WeightRole> kParts[] = {
       {"norm", WeightRole::kNorm},           {"_shexp", WeightRole::kSharedExpert},  {"_exps", WeightRole::kExpert},
@@ -113,8 +113,8 @@ TEST_CASE("every architecture agrees with the reference") {
   }
 }
 
-TEST_CASE("every weight has the role its name says") {
-  const auto shared = test::shared_dir("every weight has the role its name says");
+TEST_CASE("every weight has the role given by its name") {
+  const auto shared = test::shared_dir("every weight has the role given by its name");
   if (!shared) return;
   static const auto models = float_models(*shared / "goldens/arch");
   for (const ArchitectureEntry& entry : all_architectures()) {
@@ -152,7 +152,7 @@ TEST_CASE("models of every type agree with their expansion to F32") {
   }
 }
 
-TEST_CASE("a prompt in chunks gives what it gives in one piece") {
+TEST_CASE("a prompt in chunks gives the results of one piece") {
   const auto device = create_ref_device();
   for (const char* name : {"tests/data/arch/llama-gqa", "tests/data/arch/qwen3moe", "models/infer-demo-draft-f16"}) {
     CAPTURE(name);
@@ -169,17 +169,17 @@ TEST_CASE("a prompt in chunks gives what it gives in one piece") {
   }
 }
 
-TEST_CASE("layers split between two devices give what they give on one") {
+TEST_CASE("layers split between two devices give the results of one") {
   const auto first = create_ref_device(), second = create_ref_device();
   for (const char* name : {"tests/data/arch/qwen2-tied", "tests/data/arch/qwen3moe", "models/infer-demo-draft-q8_0"}) {
     CAPTURE(name);
     const Golden golden = load_own(name);
     const RunResult one = run_model(*golden.model, golden.tokens, {{first.get()}});
     CHECK(one.n_copies == 0);
-    // The embedding stays behind; so does the second layer, which makes the values go back and forth.
+    // The embedding stays on the first device, and so does the second layer, so that values cross back and forth.
     const auto place = [](int layer) { return layer == kInputLayer || layer == 1 ? 0 : 1; };
     const RunResult split = run_model(*golden.model, golden.tokens, {{first.get(), second.get()}, place});
-    // Embedding and rope table over; where there is a second layer the residual back, and the last rows over.
+    // The embedding and the rope table cross; with a second layer also the residual, back, and the last rows.
     CHECK(split.n_copies >= (golden.model->n_layer() > 1 ? 4 : 2));
     CHECK(split.logits == one.logits);
     CHECK(split.hidden == one.hidden);

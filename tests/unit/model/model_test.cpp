@@ -1,4 +1,4 @@
-// What load_model accepts and refuses, and what a Model tells about itself.
+// What load_model accepts and refuses, and what a Model reports about itself.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -71,7 +71,7 @@ TinyModel tiny_mixtral() {
 
 }  // namespace
 
-TEST_CASE("a model tells what it is") {
+TEST_CASE("a model describes itself") {
   TinyModel tiny;
   tiny.set("tokenizer.chat_template", GgufValue::of_string("{{ messages }}"));
   const auto model = load(tiny);
@@ -295,7 +295,7 @@ TEST_CASE("tensors that do not fit are refused") {
       "found the old format with one tensor each; convert the model again");
 }
 
-// Every number of the file set to every absurd value: an Error or a model whose graph builds, nothing else.
+// Sets every number of the file to every absurd value: the result is an Error, or a model whose graph can be built.
 TEST_CASE("absurd metadata ends in an error or a model") {
   const std::vector<GgufValue> absurd = {number(0),
                                          number(1),
@@ -345,7 +345,7 @@ TEST_CASE("absurd metadata ends in an error or a model") {
   CHECK(refused > 400);
 }
 
-TEST_CASE("an array of equal numbers means what one number means") {
+TEST_CASE("an array of equal numbers means the same as one number") {
   TinyModel tiny;
   const std::vector<float> before = logits(tiny);
   tiny.set("llama.attention.head_count", GgufValue::of_ints(GgufType::kUint32, {4, 4}));
@@ -357,7 +357,7 @@ TEST_CASE("an array of equal numbers means what one number means") {
 TEST_CASE("layers may differ in heads and width") {
   TinyModel tiny;
   const std::vector<float> before = logits(tiny);
-  // The second layer gets more of both, which changes nothing because the outputs of what is new weigh zero.
+  // The second layer gets more of both, which changes no result because the output weights of the new parts are zero.
   const auto widen = [&](const std::string& name, std::vector<int64_t> shape) {
     const TinyModel::Tensor old = tiny.tensor(name);
     tiny.remove(name);
@@ -406,7 +406,7 @@ TEST_CASE("a head bias is added") {
   CHECK(largest_difference(logits(tiny), expected) <= 1e-5);
 }
 
-TEST_CASE("only the rows asked for come out, and they are the same rows") {
+TEST_CASE("only the requested rows are computed, with the same values") {
   const auto device = create_ref_device();
   for (const bool with_experts : {false, true}) {
     CAPTURE(with_experts);

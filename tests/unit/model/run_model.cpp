@@ -11,7 +11,7 @@
 namespace infer::test {
 namespace {
 
-// One sequence's paged caches of all layers. Block ids descend and leave gaps, so that a wrong table shows.
+// The paged caches of all layers for one sequence. Block ids descend and leave gaps, so that a wrong table is noticed.
 struct Caches {
   std::vector<std::unique_ptr<Buffer>> layers;
   std::vector<int32_t> table;

@@ -1,5 +1,5 @@
-// Runs a model through Graph, Plan and StepInputs without an engine: one sequence, with caches, arenas and a shuffled
-// block table made for the purpose.
+// Runs a model through Graph, Plan and StepInputs without an engine: one sequence, with its own caches, arenas and a
+// shuffled block table.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct RunResult {
   int n_copies = 0;           // between devices, of the last chunk
 };
 
-// Feeds `tokens` from position 0 in chunks of the given sizes, which add up to their number; none: one chunk.
+// Computes `tokens` from position 0 in chunks of the given sizes, which add up to their number; none: one chunk.
 RunResult run_model(const Model& model, std::span<const int32_t> tokens, const RunSetup& setup,
                     std::span<const int> chunks = {});
 

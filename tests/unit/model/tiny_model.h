@@ -25,7 +25,7 @@ struct TinyModel {
 
   void set(const std::string& key, GgufValue value);  // replaces or adds
   void erase(const std::string& key);
-  Tensor& tensor(const std::string& name);                        // REQUIRES that it is there
+  Tensor& tensor(const std::string& name);                        // REQUIRES that it exists
   void add(const std::string& name, std::vector<int64_t> shape);  // with values that depend on name and shape only
   void remove(const std::string& name);
 

@@ -44,7 +44,7 @@ TEST_CASE("access: the key of a header") {
   CHECK(!find_api_key({}, "Bearer "));
 }
 
-TEST_CASE("access: addresses of this machine alone") {
+TEST_CASE("access: addresses that only this machine can reach") {
   for (const char* own : {"localhost", "LocalHost", "127.0.0.1", "127.9.9.9", "::1"}) CHECK(is_loopback(own));
   for (const char* other : {"0.0.0.0", "::", "10.0.0.1", "example.org", "127.0.0.1.example.org", "128.0.0.1", ""}) {
     CAPTURE(other);

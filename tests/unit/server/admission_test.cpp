@@ -1,4 +1,4 @@
-// Who enters and who is sent away.
+// Which requests are admitted and which are refused.
 #include "src/server/admission.h"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ TEST_CASE("admission: places") {
   CHECK(admission.in_flight() == 0);
 }
 
-TEST_CASE("admission: a request of many answers leaves a place to others and gives its own back as they end") {
+TEST_CASE("admission: a request of many answers leaves a place to others and releases its own as they end") {
   Admission admission({4, 0, 1000, 0});
   const auto many = admission.enter(256, 1000);
   CHECK(many->places() == 3);
@@ -72,7 +72,7 @@ TEST_CASE("admission: tokens wait until their prompt starts") {
   CHECK(refusal(admission, 1, 71) == "queue_tokens_full");
   second.reset();
   CHECK(refusal(admission, 1, 71) == "");
-  const auto large = admission.enter(1, 1000);  // alone, any prompt may wait
+  const auto large = admission.enter(1, 1000);  // a prompt of any length may wait alone
   CHECK(refusal(admission, 1, 1) == "queue_tokens_full");
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("admission: requests of a key") {
   for (int i = 0; i < 100; ++i) many.push_back(unlimited.enter_key("a"));
 }
 
-TEST_CASE("admission: any order of coming and going ends where it began") {
+TEST_CASE("admission: any order of entering and leaving ends in the initial state") {
   std::mt19937 random(3);
   Admission admission({4, 8, 200, 0});
   struct Request {
@@ -118,7 +118,7 @@ TEST_CASE("admission: any order of coming and going ends where it began") {
   }
   inside.clear();
   CHECK(admission.in_flight() == 0);
-  // No token is left waiting: the largest allowed prompt enters beside another.
+  // No token is counted as waiting any more: the largest allowed prompt enters beside another.
   const auto small = admission.enter(1, 1);
   CHECK_NOTHROW(admission.enter(1, 199));
 }

@@ -16,7 +16,7 @@ struct Counted {
 thread_local Counted counted;
 
 std::atomic<bool> watching = false;
-// Of a thread: whether it first allocated while allocations were to fail. Other threads are not concerned.
+// Per thread: whether its first allocation was made while a FailingAllocation existed. Other threads are not affected.
 enum class Birth { kUnknown, kBefore, kWatched };
 thread_local Birth birth = Birth::kUnknown;
 
@@ -30,7 +30,7 @@ bool has_to_fail() {
   return n == fail_at || (fails_on && n > fail_at);
 }
 
-// Not inlined: the compiler would take the pair of them for new with free().
+// Not inlined, or the compiler would warn about new combined with free().
 [[gnu::noinline]] void* allocate(size_t size, size_t alignment) {
   if (has_to_fail()) return nullptr;
   void* const memory = alignment == 0 ? std::malloc(size == 0 ? 1 : size)

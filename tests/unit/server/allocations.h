@@ -1,12 +1,12 @@
-// Watches the allocations of C++ code, and lets chosen ones fail. For this to be possible, the test program has
-// operators new and delete of its own.
+// Counts the allocations of C++ code, and makes chosen ones fail. For this the test program replaces operators new and
+// delete.
 #pragma once
 
 #include <cstddef>
 
 namespace infer::test {
 
-// Counts what this thread allocates from now on. One at a time per thread.
+// Counts what this thread allocates during its lifetime. One at a time per thread.
 class Allocations {
  public:
   Allocations();
@@ -15,11 +15,11 @@ class Allocations {
   Allocations& operator=(const Allocations&) = delete;
 
   size_t count() const;
-  size_t peak() const;  // bytes that were allocated at a time and not yet freed
+  size_t peak() const;  // the most bytes that were allocated at the same time
 };
 
-// Lets the allocation number `n`, from 1 on, fail, alone or with all that follow. Concerned are threads that began
-// while there was a FailingAllocation, this one or one before. One at a time.
+// Makes the n-th allocation fail, counted from 1, alone or with all that follow. Affects threads that began while a
+// FailingAllocation existed, this one or an earlier one. One at a time.
 class FailingAllocation {
  public:
   enum Mode { kOne, kAllFrom };
@@ -28,7 +28,7 @@ class FailingAllocation {
   FailingAllocation(const FailingAllocation&) = delete;
   FailingAllocation& operator=(const FailingAllocation&) = delete;
 
-  bool failed() const;  // whether there were so many
+  bool failed() const;  // whether there were n allocations
 };
 
 }  // namespace infer::test

@@ -1,4 +1,4 @@
-// The routes without sockets: what is answered before a model is there, and by a model.
+// The routes without sockets: the answers before a model is loaded, and those with one.
 #include "src/server/api_service.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ class Service {
   }
   EngineThread& engine() { return *engine_; }
 
-  // Status and body of a request, streamed or not. A client that `leaves` is gone from the beginning.
+  // The status and body of a response, streamed or not. A client that `leaves` is gone from the beginning.
   std::pair<int, std::string> ask(const std::string& method, const std::string& path, const std::string& body = "",
                                   const std::string& headers = "", bool leaves = false) {
     std::string text = method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers;
@@ -48,7 +48,7 @@ class Service {
   EngineThread* engine_ = nullptr;
 };
 
-TEST_CASE("api: before the model is there") {
+TEST_CASE("api: before the model is loaded") {
   Service s;
   CHECK(s.ask("GET", "/health") == std::pair<int, std::string>(503, "{\"status\":\"loading\"}"));
   CHECK(s.ask("POST", "/v1/completions", "{}").first == 503);
@@ -60,7 +60,7 @@ TEST_CASE("api: before the model is there") {
   CHECK(s.ask("GET", "/v1/completions").first == 405);
 }
 
-TEST_CASE("api: keys are asked for on every route but /health") {
+TEST_CASE("api: every route except /health requires a key") {
   ApiOptions options;
   options.keys = {"secret"};
   Service s(options);
@@ -90,7 +90,7 @@ TEST_CASE("api: completions whole and streamed, embeddings, tokens") {
   CHECK(s.ask("POST", "/v1/completions", R"({"prompt": [5, 6, 7], "max_tokens": 0, "n": 3})").first == 200);
   const auto embedding = s.ask("POST", "/v1/embeddings", R"({"input": [[5], [6, 7]]})");
   CHECK(Json::parse(embedding.second)["data"].size() == 2);
-  // A model without a chat template speaks ChatML.
+  // A model without a chat template uses ChatML.
   const char* chat = R"({"messages": [{"role": "user", "content": "x"}], "max_tokens": 1})";
   CHECK(s.ask("POST", "/v1/chat/completions", chat).first == 200);
   CHECK(s.metrics_.gauges().cache().used == 0);
@@ -103,12 +103,12 @@ TEST_CASE("api: a client that leaves frees its blocks") {
   CHECK(s.ask("POST", "/v1/completions", std::string(body) + "false}", "", true).first == kClientGone);
   s.ask("POST", "/v1/completions", std::string(body) + "true}", "", true);
   CHECK(s.metrics_.cancelled == 2);
-  // The engine takes cancellations before its next step, and this request needs one.
+  // The engine handles cancellations before its next step, and this request causes one.
   CHECK(s.ask("POST", "/v1/completions", R"({"prompt": [5], "max_tokens": 1})").first == 200);
   CHECK(s.metrics_.gauges().cache().used == 0);
 }
 
-TEST_CASE("api: what is cancelled gives its blocks back within two steps") {
+TEST_CASE("api: a cancelled request releases its blocks within two steps") {
   Service s;
   s.load();
   for (int round = 0; round < 20; ++round) {
@@ -142,7 +142,7 @@ std::string prompts(int n) {
   return list.dump();
 }
 
-TEST_CASE("api: a request of many prompts or choices waits for itself, and leaves a place to others") {
+TEST_CASE("api: a request of many prompts or choices runs some at a time, and leaves a place to others") {
   ApiOptions options;
   options.admission = {4, 0, 1 << 20, 0};
   Service s(options);
@@ -175,7 +175,7 @@ TEST_CASE("api: a request of many prompts or choices waits for itself, and leave
   CHECK(admission.in_flight() == 0);
 }
 
-TEST_CASE("api: DRY breakers are built once, on the thread of whoever submits") {
+TEST_CASE("api: DRY breakers are built once, on the thread that submits") {
   Service s;
   s.load();
   for (int i = 0; i < 5; ++i) {
@@ -228,7 +228,7 @@ TEST_CASE("api: cached prefixes are kept apart by API key") {
     CHECK(cached(s, "a", "") == 96);
     CHECK(cached(s, "b", "") == (share ? 96 : 0));
     CHECK(cached(s, "b", "") == 96);
-    // No salt says what another key's scope does.
+    // No salt reaches the scope of another key.
     for (const char* salt : {"0:", "0", "a", ":", "1:"}) {
       CHECK(cached(s, "b", salt) == 0);
       CHECK(cached(s, "a", salt) == (share ? 96 : 0));
@@ -243,7 +243,7 @@ TEST_CASE("api: cached prefixes are kept apart by API key") {
   CHECK(cached(alone, "a", "") == 96);
 }
 
-TEST_CASE("api: a server that stops takes no more requests and ends what is under way") {
+TEST_CASE("api: a server that stops accepts no more requests and ends those in progress") {
   Service s;
   s.load();
   s.service_.api().drain();

@@ -1,4 +1,4 @@
-// Bytes that requests may hold together.
+// The limit on bytes that all requests hold together.
 #include "src/server/byte_budget.h"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST_CASE("byte budget: shares are taken and given back") {
+TEST_CASE("byte budget: shares are acquired and released") {
   ByteBudget budget(100);
   ByteBudget::Share a(budget), b(budget);
   CHECK(a.try_grow(60));
@@ -27,7 +27,7 @@ TEST_CASE("byte budget: shares are taken and given back") {
   CHECK(b.try_grow(100));
 }
 
-TEST_CASE("byte budget: whoever is alone may have more than there is") {
+TEST_CASE("byte budget: a single holder may exceed the budget") {
   ByteBudget budget(100);
   ByteBudget::Share a(budget), b(budget);
   CHECK(a.try_grow(500));
@@ -38,7 +38,7 @@ TEST_CASE("byte budget: whoever is alone may have more than there is") {
   CHECK(!a.try_grow(500));
 }
 
-TEST_CASE("byte budget: who waits gets what others give back") {
+TEST_CASE("byte budget: a waiter gets what others release") {
   ByteBudget budget(100);
   ByteBudget::Share a(budget);
   CHECK(a.try_grow(100));

@@ -1,4 +1,4 @@
-// Who gives way when all places are taken.
+// Which connection is closed when all places are taken.
 #include "src/server/connection_table.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Phase = ConnectionTable::Phase;
 
-// Connections are ends of socket pairs; the other end tells whether one was shut down.
+// Connections are ends of socket pairs; the other end shows whether one was shut down.
 class Table {
  public:
   explicit Table(size_t limit) : table(limit) {}
@@ -47,7 +47,7 @@ class Table {
   std::vector<uint64_t> ids_;
 };
 
-TEST_CASE("connections: the one that waits longest gives way") {
+TEST_CASE("connections: the one that has waited longest is closed") {
   Table t(3);
   const uint64_t a = t.add("x"), b = t.add("x"), c = t.add("x");
   t.table.set_phase(a, Phase::kIdle);  // has just been answered
@@ -64,7 +64,7 @@ TEST_CASE("connections: the one that waits longest gives way") {
   CHECK(!t.gave_way(d));
 }
 
-TEST_CASE("connections: requests under way never give way") {
+TEST_CASE("connections: requests in progress are never closed") {
   Table t(2);
   const uint64_t a = t.add("x"), b = t.add("y");
   t.table.set_phase(a, Phase::kRequest);
@@ -74,7 +74,7 @@ TEST_CASE("connections: requests under way never give way") {
   CHECK(t.add("z") != 0);
 }
 
-TEST_CASE("connections: one address alone may have all places, but with its half it takes none of others'") {
+TEST_CASE("connections: one address alone may have all places, but with half of them it takes none from others") {
   Table t(4);
   const uint64_t other = t.add("other");
   std::vector<uint64_t> flood;
@@ -90,13 +90,13 @@ TEST_CASE("connections: one address alone may have all places, but with its half
   CHECK(t.add("third") != 0);
   CHECK(!t.gave_way(other));
   CHECK(t.gave_way(flood[17]));
-  // And an address with its half whose own requests are all under way gets no further place.
+  // An address with half of the places whose requests are all in progress gets no further place.
   for (const int i : {18, 19}) t.table.set_phase(flood[static_cast<size_t>(i)], Phase::kRequest);
   CHECK(t.add("flood") == 0);
   CHECK(!t.gave_way(other));
 }
 
-TEST_CASE("connections: threads that were told to end are bounded too") {
+TEST_CASE("connections: threads that are ending are limited too") {
   Table t(2);
   int n = 0;
   while (t.add("x") != 0) ++n;

@@ -1,4 +1,4 @@
-// Conversations of chat requests: what is read of messages, and what each kind of template gets of them.
+// The conversations of chat requests: how messages are read, and what each kind of template gets.
 #include "src/server/conversation.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ ChatPromptRequest parsed(const std::string& messages, const std::string& more = 
   return parse_conversation(parse_json_object("{\"messages\": " + messages + more + "}", {.depth = 64}), context);
 }
 
-// The member that is wrong.
+// The name of the invalid member.
 std::string wrong(const std::string& messages, const std::string& more = "") {
   try {
     parsed(messages, more);
@@ -64,7 +64,7 @@ TEST_CASE("conversation: what clients leave out or send as null") {
   CHECK(messages[4] == Json::parse(R"({"role": "assistant", "content": "c"})"));
 }
 
-TEST_CASE("conversation: wrong messages are named") {
+TEST_CASE("conversation: invalid messages are named") {
   CHECK(wrong(R"([{"role": "user"}])") == "messages[0].content");
   CHECK(wrong(R"([{"role": "system", "content": null}])") == "messages[0].content");
   const auto wrong_call = [](const std::string& call) {
@@ -78,7 +78,7 @@ TEST_CASE("conversation: wrong messages are named") {
         "messages[0].tool_calls[1].function.arguments");
 }
 
-TEST_CASE("conversation: arguments become what the template takes") {
+TEST_CASE("conversation: arguments take the form that the template reads") {
   const TemplateTraits objects = taking(true, false), both = taking(true, true), strings = taking(false, true);
   for (const TemplateTraits& traits : {objects, both, taking(false, false)}) {
     CHECK(arguments(R"("{\"b\": 1.0, \"a\": [null]}")", traits).dump() == R"({"b":1.0,"a":[null]})");
@@ -114,7 +114,7 @@ TEST_CASE("conversation: text parts") {
   CHECK(fitted(messages, traits)[0]["content"] == Json::parse(R"([{"type": "text", "text": "s"}])"));
 }
 
-TEST_CASE("conversation: ids are made where the template needs them") {
+TEST_CASE("conversation: ids are generated if the template needs them") {
   TemplateTraits traits = taking(true, true);
   Json messages = fitted(kTwoCalls, traits);
   CHECK(!messages[1]["tool_calls"][0].contains("id"));
@@ -126,7 +126,7 @@ TEST_CASE("conversation: ids are made where the template needs them") {
   CHECK(messages[2]["tool_call_id"] == "own");
   CHECK(messages[3]["tool_call_id"] == made);
   CHECK(messages[3]["content"] == "f");
-  // Ids of another form than the template takes are replaced in calls and results alike.
+  // Ids in a form that the template does not accept are replaced in calls and in results.
   traits.needs_short_ids = true;
   messages = fitted(kTwoCalls, traits);
   const std::string replaced = messages[1]["tool_calls"][1]["id"];

@@ -42,7 +42,7 @@ TEST_CASE("endpoints: each method and path once") {
   for (const Endpoint& endpoint : endpoints()) CHECK(seen.emplace(endpoint.method, endpoint.path).second);
 }
 
-TEST_CASE("endpoints: a path that ends with a slash takes what is below it") {
+TEST_CASE("endpoints: a path that ends with a slash matches all paths below it") {
   const Endpoint below{.method = "GET", .path = "/models/", .run = nullptr};
   CHECK(below.takes("/models/x/y"));
   CHECK(below.takes("/models/"));

@@ -1,4 +1,4 @@
-// The members of a request that say how an answer is generated, in every form that clients send.
+// The members of a request that control generation, in every form that clients send.
 #include "src/server/generation_params.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ RequestContext make_context() {
   RequestContext context;
   context.sampling.temperature = 0.5f;
   context.n_vocab = 100;
-  // One token per byte: that of the byte's last two digits.
+  // One token per byte: the byte modulo 100.
   context.tokenize = [](std::string_view text) {
     std::vector<TokenId> tokens;
     for (const char c : text) tokens.push_back(static_cast<unsigned char>(c) % 100);
@@ -26,7 +26,7 @@ GenerationParams read(const char* text, int64_t least_tokens = 1) {
   return read_generation(JsonFields(body), make_context(), least_tokens);
 }
 
-// The member that a request is refused for, "" for none.
+// The member for which a request is refused, or "".
 std::string refused(const char* text) {
   try {
     read(text);
@@ -126,7 +126,7 @@ TEST_CASE("generation: samplers that are not named are off") {
   }
 }
 
-TEST_CASE("generation: what other servers call by other names") {
+TEST_CASE("generation: names that other servers use") {
   const GenerationParams g = read(R"({"n_cmpl": 2, "cache_prompt": false, "stop_token_ids": [3, 9],
       "dry_sequence_breakers": ["\n", "."]})");
   CHECK(g.n == 2);

@@ -1,4 +1,4 @@
-// The head of a request: what is read, what is refused.
+// The head of a request: what is accepted and what is refused.
 #include "src/server/http_head.h"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ TEST_CASE("http head: request line and headers") {
   CHECK(parse_http_head("GET / HTTP/1.0\r\nHost: h\r\n\r\n", {}).http_1_0);
 }
 
-TEST_CASE("http head: what is no request") {
+TEST_CASE("http head: invalid requests") {
   for (const char* text :
        {"", "\r\n", "GET\r\n\r\n", "GET /\r\n\r\n", "GET / HTTP/1.1", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\n\r\n",
         "GET  / HTTP/1.1\r\nHost: h\r\n\r\n", "G(T / HTTP/1.1\r\nHost: h\r\n\r\n", "GET x HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -54,7 +54,7 @@ TEST_CASE("http head: what is no request") {
   CHECK(status_of("PUT / HTTP/1.1\r\nHost: h\r\n\r\n") == 405);
 }
 
-TEST_CASE("http head: lengths that contradict") {
+TEST_CASE("http head: contradictory lengths") {
   CHECK(status_of_headers("") == 411);
   CHECK(status_of_headers("Content-Length: 5\r\n") == 200);
   for (const char* wrong :
@@ -77,7 +77,7 @@ TEST_CASE("http head: limits") {
   CHECK(status_of("GET /" + std::string(100, 'a') + " HTTP/1.1\r\nHost: h\r\n\r\n", {1000, 60, 2}) == 414);
 }
 
-TEST_CASE("http head: what the library gets to see") {
+TEST_CASE("http head: what is passed to the library") {
   const HttpHead head = parse_http_head(
       "GET /x?y HTTP/1.1\r\nHOST: h\r\nRange: bytes=0-\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n", {});
   CHECK(head_text(head) == "GET /x?y HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");

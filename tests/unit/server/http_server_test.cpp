@@ -1,4 +1,4 @@
-// The HTTP server on real sockets, with a service that only tells what it was asked.
+// The HTTP server on real sockets, with a service that echoes the request.
 #include "src/server/http_server.h"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ class Echo : public HttpService {
       gone_ = true;
     }
     if (request.head.path == "/slow") {
-      // Long enough that a client which closed its side is looked at.
+      // Long enough for the server to check on a client that closed its side.
       for (int i = 0; i < 100 && !request.client_gone(); ++i) usleep(1000);
     }
     response.content_type = "text/plain";
@@ -89,7 +89,7 @@ std::string body_of(const std::string& response) {
   return end == std::string::npos ? "" : response.substr(end + 4);
 }
 
-TEST_CASE("http server: stop() returns in time, also while a handler goes on") {
+TEST_CASE("http server: stop() returns in time, even if a handler is still running") {
   Echo echo;
   HttpServer server(options(), echo);
   Client client(server.port());
@@ -119,7 +119,7 @@ TEST_CASE("http server: chunked bodies that are well-formed") {
     CHECK(status_of(response) == 200);
     CHECK(body_of(response) == data);
   }
-  // The connection goes on behind the trailers.
+  // The connection continues after the trailers.
   Client kept(server.port());
   kept.send(post("/", "Transfer-Encoding: chunked\r\n", "1\r\na\r\n0\r\nX: y\r\n\r\n") +
             post("/", "Connection: close\r\nContent-Length: 1\r\n", "b"));
@@ -159,7 +159,7 @@ TEST_CASE("http server: chunked bodies that are not") {
   }
 }
 
-TEST_CASE("http server: chunks of little but framing are refused before they are all read") {
+TEST_CASE("http server: a body of mostly framing is refused before it is read completely") {
   Echo echo;
   HttpServer server(options(), echo);
   for (const std::string& endless : {std::string("0"), "1;" + std::string(200, 'x') + "\r\na\r\n"}) {
@@ -173,7 +173,7 @@ TEST_CASE("http server: chunks of little but framing are refused before they are
   }
 }
 
-TEST_CASE("http server: the time for a request ends however slowly or fast its body comes") {
+TEST_CASE("http server: a request has a time limit, however slowly or fast its body arrives") {
   Echo echo;
   HttpServer server(options(), echo);
   for (const char* piece : {"1\r\nx\r\n", "x"}) {
@@ -199,7 +199,7 @@ TEST_CASE("http server: the client is told to continue only once its request is 
   CHECK(body_of(response) == "abc");
 }
 
-TEST_CASE("http server: a client that closed its side gets its answer, one that left is noticed") {
+TEST_CASE("http server: a client that closed its side gets its answer, a disconnected one is noticed") {
   Echo echo;
   HttpServer server(options(), echo);
   for (const char* path : {"/", "/slow"}) {
@@ -219,7 +219,7 @@ TEST_CASE("http server: a client that closed its side gets its answer, one that 
   CHECK(echo.gone_);
 }
 
-TEST_CASE("http server: connections without a request give way to new ones") {
+TEST_CASE("http server: connections without a request are closed for new ones") {
   Echo echo;
   HttpServerOptions o = options();
   o.max_connections = 4;
@@ -235,7 +235,7 @@ TEST_CASE("http server: connections without a request give way to new ones") {
   one.send(post("/", "Content-Length: 1\r\n", "x"));
   CHECK(status_of(one.receive("\r\n\r\nx")) == 200);
   CHECK(clients[0]->receive() == "");  // the oldest
-  // The other two have not sent a whole head either. What has just been answered is the last to go.
+  // The other two have not sent a whole head either. A connection that has just been answered is closed last.
   for (int i = 0; i < 2; ++i) {
     clients.push_back(std::make_unique<Client>(server.port()));
     clients.back()->send(post("/wait", "Connection: close\r\nContent-Length: 1\r\n", "w"));
@@ -245,7 +245,7 @@ TEST_CASE("http server: connections without a request give way to new ones") {
   CHECK(clients[2]->receive() == "");
   one.send(post("/wait", "Connection: close\r\nContent-Length: 1\r\n", "w"));
   echo.wait_for_waiting(4);
-  // Requests under way stay.
+  // Requests in progress stay.
   Client late(server.port());
   CHECK(status_of(late.receive()) == 503);
   echo.release();

@@ -1,4 +1,4 @@
-// JSON of clients: what is read, and that nothing a client sends takes more than its share of time and memory.
+// JSON from clients: what is accepted, and that no input exceeds its limits of time and memory.
 #include "src/server/json_parser.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 namespace infer {
 namespace {
 
-constexpr size_t kBody = 16 << 20;  // the largest that the server takes by default
+constexpr size_t kBody = 16 << 20;  // the server's default limit
 
 std::string refusal(const std::string& text, const JsonLimits& limits = {}) {
   try {
@@ -24,7 +24,7 @@ std::string refusal(const std::string& text, const JsonLimits& limits = {}) {
   return "";
 }
 
-// {"a": [X,X,...]} of about the largest size.
+// {"a": [X,X,...]} of about the largest size allowed.
 std::string filled(const std::string& value) {
   std::string text = "{\"a\":[" + value;
   while (text.size() < kBody) text += "," + value;
@@ -45,9 +45,9 @@ TEST_CASE("json: every kind of value") {
   CHECK(parse_json_object(text, {}).dump() == Json::parse(text).dump());
 }
 
-TEST_CASE("json: of members with one name the last counts, in the place of the first") {
+TEST_CASE("json: the last of several members with one name counts, at the place of the first") {
   CHECK(parse_json_object(R"({"a":1,"b":2,"a":{"c":3,"c":4}})", {}).dump() == R"({"a":{"c":4},"b":2})");
-  // Also among many, which are found in another way.
+  // Also among many members, which are looked up differently.
   std::string text = object_of(1000);
   text.insert(text.size() - 1, R"(,"k7":"last","k999":"too")");
   const Json json = parse_json_object(text, {});
@@ -104,7 +104,7 @@ TEST_CASE("json: the largest body of any kind is read or refused within its boun
       {filled("\"" + std::string(1 << 20, 'x') + "\""), true},
       {"{\"a\":\"" + std::string(kBody, 'x') + "\"}", true},
       {"{\"" + std::string(kBody, 'x') + "\":1}", true},
-      {"{\"a\":" + std::string(kBody, '1') + "}", false},  // more than a number holds
+      {"{\"a\":" + std::string(kBody, '1') + "}", false},  // exceeds the range of numbers
       {"{\"a\":0." + std::string(kBody, '1') + "}", true},
       {std::string(kBody, '['), false},
       {"{\"a\":\"" + std::string(kBody, 'x'), false},

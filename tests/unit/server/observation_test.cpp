@@ -45,7 +45,7 @@ TEST_CASE("metrics: text") {
   }
 }
 
-TEST_CASE("metrics and stats: where the model is and what runs elsewhere") {
+TEST_CASE("metrics and stats: placement of the model, and operations that run elsewhere") {
   std::vector<DeviceUse> devices(2);
   devices[0].device = "cpu";
   devices[1].device = "gpu0";
@@ -77,7 +77,7 @@ TEST_CASE("metrics and stats: where the model is and what runs elsewhere") {
   CHECK(stats["fallbacks"].dump() == R"([{"operation":"a of b","runs":5},{"operation":"c of d","runs":2}])");
 }
 
-TEST_CASE("metrics: threads lose no count") {
+TEST_CASE("metrics: no count is lost between threads") {
   Metrics metrics;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("metrics: threads lose no count") {
   CHECK(metrics.cancelled == 4000);
 }
 
-TEST_CASE("log: lines for people and for programs") {
+TEST_CASE("log: text lines and JSON lines") {
   const Json fields = {{"id", "a"}, {"path", "/x y"}, {"n", 3}, {"text", "\x1b[31m\n\xFF"}, {"none", ""}};
   CHECK(log_line(LogLevel::kInfo, "request", fields, false, "T") ==
         "T info request id=a path=\"/x y\" n=3 text=\\x1B[31m\\n\\xFF none=\"\"");
@@ -111,7 +111,7 @@ TEST_CASE("log: lines for people and for programs") {
   CHECK(parsed["n"] == 3);
 }
 
-TEST_CASE("recent prompts: the first token that differs from the nearest one") {
+TEST_CASE("recent prompts: the first token that differs from the most similar prompt") {
   RecentPrompts prompts;
   using Tokens = std::vector<TokenId>;
   CHECK(!prompts.add(Tokens{1, 2, 3}, ""));

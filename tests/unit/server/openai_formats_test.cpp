@@ -15,7 +15,7 @@ const Tokenizer& tokenizer() {
   return one;
 }
 
-// A request whose answers come in event by event, through one format.
+// A request whose answers arrive event by event, written in one format.
 struct Told {
   Told(std::unique_ptr<AnswerFormat> its_format, int32_t n) : format(std::move(its_format)) {
     answers.id = "id";
@@ -64,7 +64,7 @@ TEST_CASE("openai formats: a streamed chat") {
   thinks.delta.reasoning = "hm";
   CHECK(told.next(thinks) ==
         chat_chunk(R"({"index":0,"delta":{"reasoning_content":"hm"},"logprobs":null,"finish_reason":null})") + "}\n\n");
-  CHECK(told.next(event(0, "")) == "");  // half a character
+  CHECK(told.next(event(0, "")) == "");  // an incomplete character
   // The reason to finish has a chunk of its own.
   CHECK(told.next(event(1, "c", FinishReason::kEndOfGeneration)) ==
         chat_chunk(R"({"index":1,"delta":{"content":"c"},"logprobs":null,"finish_reason":null})") + "}\n\n" +
@@ -89,7 +89,7 @@ TEST_CASE("openai formats: usage is null until the last chunk") {
   }
 }
 
-TEST_CASE("openai formats: timings come with the end of the first choice") {
+TEST_CASE("openai formats: timings are sent at the end of the first choice") {
   for (const bool chat : {false, true}) {
     Told told(chat ? make_chat_completion_format() : make_completion_format({}), 2);
     told.answers.params.timings = true;
@@ -100,7 +100,7 @@ TEST_CASE("openai formats: timings come with the end of the first choice") {
   }
 }
 
-TEST_CASE("openai formats: a streamed completion begins with the prompt that it echoes") {
+TEST_CASE("openai formats: a streamed completion begins with the echoed prompt") {
   Told told(make_completion_format({"one ", "two "}), 2);
   told.answers.choices.resize(4);
   CHECK(told.next(event(3, "x")) ==
@@ -112,7 +112,7 @@ TEST_CASE("openai formats: a streamed completion begins with the prompt that it 
             text_chunk(R"({"index":0,"text":"","logprobs":null,"finish_reason":"length"})") + "}\n\n");
 }
 
-TEST_CASE("openai formats: a prompt's scores come first, for every choice of it") {
+TEST_CASE("openai formats: log-probabilities of the prompt come first, for every choice") {
   const TokenId word = tokenizer().encode("time", false, false)[0];
   Told told(make_completion_format({"time"}), 2);
   told.answers.params.top_logprobs = 0;

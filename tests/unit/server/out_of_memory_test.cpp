@@ -1,5 +1,4 @@
-// A request for which the memory does not suffice, wherever that turns out, gets 503 or loses its connection; the
-// server goes on.
+// A request that runs out of memory, at any point, gets 503 or loses its connection; the server continues.
 #include <doctest/doctest.h>
 
 #include "src/server/http_server.h"
@@ -70,7 +69,7 @@ const std::string kRequests[] = {
     "11\r\n{\"content\": \"abc\"\r\n1\r\n}\r\n0\r\n\r\n",
 };
 
-// Runs a request with the N-th allocation failing, for N = 1, 2, 3, ... until none fails any more.
+// Runs a request with the N-th allocation failing, for N = 1, 2, 3, ... until there is no N-th allocation.
 void fail_every_allocation(Served& served, const std::string& text, FailingAllocation::Mode mode) {
   CAPTURE(text);
   const std::string whole = served.ask(text);
@@ -97,14 +96,14 @@ void fail_every_allocation(Served& served, const std::string& text, FailingAlloc
   }
 }
 
-TEST_CASE("out of memory: one allocation of a request fails, whichever it is") {
+TEST_CASE("out of memory: any one allocation of a request fails") {
   Served served;
   for (const std::string& text : kRequests) fail_every_allocation(served, text, FailingAllocation::kOne);
   CHECK(served.ask(request("POST", "/v1/completions", kCompletion + "}")).starts_with("HTTP/1.1 200 "));
   CHECK(served.metrics_.gauges().cache().used == 0);
 }
 
-TEST_CASE("out of memory: from some allocation of a request on, all fail") {
+TEST_CASE("out of memory: all allocations of a request fail from some point on") {
   Served served;
   for (const std::string& text : kRequests) fail_every_allocation(served, text, FailingAllocation::kAllFrom);
   CHECK(served.ask(request("POST", "/v1/completions", kCompletion + "}")).starts_with("HTTP/1.1 200 "));
@@ -118,7 +117,7 @@ TEST_CASE("out of memory: an allocation on the engine's thread fails, alone or w
                                      request("POST", "/v1/embeddings", R"({"input": [[5], [6, 7]]})")};
   {
     served = std::make_unique<Served>();
-    // The engine's thread begins to allocate with the first request.
+    // The engine's thread first allocates for the first request.
     const FailingAllocation none(SIZE_MAX, FailingAllocation::kOne);
     CHECK(served->ask(completions[0]).starts_with("HTTP/1.1 200 "));
   }
@@ -131,11 +130,11 @@ TEST_CASE("out of memory: an allocation on the engine's thread fails, alone or w
   CHECK(served->metrics_.gauges().cache().used == 0);
 }
 
-TEST_CASE("out of memory: there is none to take a connection in") {
+TEST_CASE("out of memory: accepting a connection fails") {
   std::unique_ptr<Served> served;
   {
     served = std::make_unique<Served>();
-    // The thread that accepts begins with the first connection to allocate.
+    // The accepting thread first allocates for the first connection.
     const FailingAllocation none(SIZE_MAX, FailingAllocation::kOne);
     served->ask(kRequests[0]);
   }

@@ -1,4 +1,4 @@
-// Requests as clients write them: what is read, what is refused and under which name.
+// Requests as clients write them: what is accepted, and what is refused under which name.
 #include "src/server/requests.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ Json parse(const char* text) { return parse_json_object(text, {}); }
 ChatRequest chat(const char* text) { return parse_chat_request(parse(text), make_context()); }
 CompletionRequest completion(const char* text) { return parse_completion_request(parse(text), make_context()); }
 
-// The error of `parse`, which must be one.
+// The error of `parse`, which must fail.
 ApiError error_of(const std::function<void()>& parse_it) {
   try {
     parse_it();
@@ -45,7 +45,7 @@ std::string wrong_in_completion(const char* text) {
   return wrong_parameter([&] { completion(text); });
 }
 
-TEST_CASE("requests: what a chat does not say has defaults") {
+TEST_CASE("requests: defaults of a chat") {
   const ChatRequest request = chat(R"({"messages": [{"role": "user", "content": "Hi"}]})");
   const GenerationParams& g = request.generation;
   CHECK(g.n == 1);
@@ -131,7 +131,7 @@ TEST_CASE("requests: prompts in all four forms") {
   CHECK(completion(R"({"prompt": "a", "max_tokens": 0, "echo": true, "logprobs": 0})").generation.top_logprobs == 0);
 }
 
-TEST_CASE("requests: what is wrong is named") {
+TEST_CASE("requests: invalid members are named") {
   CHECK(wrong_in_chat(R"({})") == "messages");
   CHECK(wrong_in_chat(R"({"messages": [1]})") == "messages[0]");
   CHECK(wrong_in_chat(R"({"messages": [{"role": "user"}]})") == "messages[0].content");
@@ -167,7 +167,7 @@ TEST_CASE("requests: messages are one printable line") {
   CHECK(text.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("requests: JSON that is none, or too deep") {
+TEST_CASE("requests: JSON that is invalid or too deep") {
   const auto refused = [](const std::string& text, int depth = 8) {
     const ApiError error = error_of([&] { parse_json_object(text, {.depth = depth}); });
     return error.status() == 400 && error.code() == "invalid_json";

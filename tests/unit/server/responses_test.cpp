@@ -31,7 +31,7 @@ TEST_CASE("responses: usage adds up") {
                                                   "prompt_tokens_details": {"cached_tokens": 4}})"));
 }
 
-TEST_CASE("responses: reasons as the API calls them") {
+TEST_CASE("responses: finish reasons by their API names") {
   CHECK(finish_word(FinishReason::kEndOfGeneration) == "stop");
   CHECK(finish_word(FinishReason::kStopString) == "stop");
   CHECK(finish_word(FinishReason::kMaxTokens) == "length");
@@ -43,7 +43,7 @@ TEST_CASE("responses: an event of a stream is valid UTF-8") {
 }
 
 TEST_CASE("responses: log-probabilities of both forms") {
-  const TokenId byte = tokenizer().find("<0xC3>");  // half a character
+  const TokenId byte = tokenizer().find("<0xC3>");  // an incomplete character
   REQUIRE(byte != kNoToken);
   const std::vector<TokenId> word = tokenizer().encode("time", false, false);
   std::vector<TokenScore> scores = {{word[0], std::nullopt, {}},
@@ -63,7 +63,7 @@ TEST_CASE("responses: log-probabilities of both forms") {
   CHECK_NOTHROW(json_text(entry));
 }
 
-TEST_CASE("responses: tokens that print alike stay apart, or the likelier one counts") {
+TEST_CASE("responses: tokens with equal text stay apart, or the likelier one counts") {
   const auto find = [](const char* text) {
     const TokenId token = tokenizer().find(text);
     REQUIRE(token != kNoToken);
@@ -81,7 +81,7 @@ TEST_CASE("responses: tokens that print alike stay apart, or the likelier one co
   CHECK(top[3]["bytes"] == top[0]["bytes"]);
 }
 
-TEST_CASE("responses: bytes of a token that is no text") {
+TEST_CASE("responses: bytes of a token that is not valid text") {
   CHECK(token_text("time") == "time");
   CHECK(token_text(" \xE2\x96\x81") == " \xE2\x96\x81");
   CHECK(token_text("\xE2\x96") == "bytes:\\xe2\\x96");

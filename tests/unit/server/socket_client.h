@@ -1,4 +1,4 @@
-// A client of a server on this machine that says what bytes it is told to say.
+// A client of a server on this machine that sends given bytes.
 #pragma once
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ class SocketClient {
   bool send(const std::string& text) {
     return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }
-  // Until `end` has come, or the end of the connection.
+  // Receives until `end` has arrived, or the connection ends.
   std::string receive(const std::string& end = "\x01") {
     std::string text;
     char data[4096];

@@ -1,4 +1,4 @@
-// Parameters of other servers: what asks for nothing is accepted, what asks for something is refused by name.
+// Parameters of other servers: values that request nothing are accepted, others are refused by name.
 #include "src/server/unsupported_parameters.h"
 
 #include <doctest/doctest.h>
@@ -44,7 +44,7 @@ void parse(ApiRoute route, const Json& body) {
   }
 }
 
-// "" when the value is accepted, else "STATUS CODE PARAM".
+// "" if the value is accepted, else "STATUS CODE PARAM".
 std::string refusal(ApiRoute route, const std::string& name, const Json& value) {
   try {
     parse(route, request_with(route, name, value));
@@ -54,7 +54,7 @@ std::string refusal(ApiRoute route, const std::string& name, const Json& value) 
   }
 }
 
-TEST_CASE("unsupported parameters: every row refuses what asks for something and takes what does not") {
+TEST_CASE("unsupported parameters: every row refuses values that request something and accepts the others") {
   for (const UnsupportedParameter& p : unsupported_parameters()) {
     const std::string name = p.name;
     CAPTURE(name);
@@ -82,7 +82,7 @@ TEST_CASE("unsupported parameters: each name once per route") {
   }
 }
 
-TEST_CASE("unsupported parameters: what clients send most") {
+TEST_CASE("unsupported parameters: what clients send most often") {
   for (const ApiRoute route : {kChatRoute, kCompletionRoute}) {
     CHECK(refusal(route, "grammar", "root ::= \"a\"") == "400 unsupported_parameter grammar");
     CHECK(refusal(route, "grammar", "") == "");

@@ -21,7 +21,7 @@ TokenId byte_token(unsigned char byte) {
   return tokenizer().find(text);
 }
 
-// The bytes of a text as tokens, so that every border between tokens occurs.
+// The bytes of a text as tokens, so that there is a border between tokens everywhere.
 std::vector<TokenId> bytes_of(const std::string& text) {
   std::vector<TokenId> tokens;
   for (const char c : text) tokens.push_back(byte_token(static_cast<unsigned char>(c)));
@@ -65,13 +65,13 @@ TEST_CASE("answer text: characters are whole") {
   CHECK(told.all.scores.size() == 8);
 }
 
-TEST_CASE("answer text: what begins a character and ends the answer is replaced") {
+TEST_CASE("answer text: an incomplete character at the end of the answer is replaced") {
   const Told told = tell("a\xF0\x9F", {});
   CHECK(told.all.content == "a\xEF\xBF\xBD");
   CHECK(told.all.scores.size() == 3);
 }
 
-TEST_CASE("answer text: stops across tokens, with the scores of what shows") {
+TEST_CASE("answer text: stop strings across tokens, with the log-probabilities of the visible ones") {
   const Told told = tell("one END two", {"nothing", "END"});
   CHECK(told.stopped);
   CHECK(told.all.content == "one ");
@@ -94,7 +94,7 @@ TEST_CASE("answer text: reasoning of a chat") {
   CHECK(plain.all.reasoning.empty());
 }
 
-// A step of several tokens tells the same as a step per token: reasoning, then content.
+// A step of several tokens gives the same as a step per token: reasoning, then content.
 TEST_CASE("answer text: a step of many tokens") {
   const std::vector<TokenId> tokens = bytes_of("<think>hm</think>yes END no");
   AnswerText answer(tokenizer(), {{"END"}, {}, "prompt"});
@@ -106,7 +106,7 @@ TEST_CASE("answer text: a step of many tokens") {
   CHECK(delta.content == "yes ");
 }
 
-TEST_CASE("answer text: the token that ends an answer counts and shows nothing") {
+TEST_CASE("answer text: the token that ends an answer is counted and has no text") {
   const std::vector<TokenId> tokens = bytes_of("abc");
   AnswerText answer(tokenizer(), {});
   AnswerDelta delta;

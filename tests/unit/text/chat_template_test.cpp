@@ -1,4 +1,4 @@
-// What makes a prompt of a conversation: variables, continue_final_message, built-in templates, traits.
+// How a conversation becomes a prompt: variables, continue_final_message, built-in templates, traits.
 #include "src/text/chat_template.h"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ std::string prompt(const char* name, const ordered_json& messages = kTalk) {
   return ChatTemplate::builtin(name).render(conversation(messages));
 }
 
-// The prompt of a talk that ends with a begun answer.
+// The prompt of a conversation that ends with the beginning of an answer.
 std::string continued(const std::string& source, const std::string& text) {
   Conversation c = conversation({{{"role", "user"}, {"content", "Q"}}, {{"role", "assistant"}, {"content", text}}});
   c.continue_final_message = true;
@@ -69,7 +69,7 @@ TEST_CASE("a final message is continued") {
       "%}";
   CHECK(continued(plain, "An old") == "<user>Q</><assistant>An old");
   CHECK(continued(plain, "An old ") == "<user>Q</><assistant>An old ");
-  // Text with white space in front counts as trimmed at both ends, as in apply_chat_template.
+  // Text with leading white space is trimmed at both ends, as in apply_chat_template.
   CHECK(continued(plain, " An old ") == "<user>Q</><assistant> An old");
   const std::string trimming = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}</>{% endfor %}";
   CHECK(continued(trimming, "An old \n") == "<user>Q</><assistant>An old");
@@ -86,7 +86,7 @@ TEST_CASE("a final message is continued") {
   CHECK(ChatTemplate::parse("{% for p in messages[0].content %}{{ p.text }};{% endfor %}").render(parts) == "one;two");
 }
 
-// A search that compares at every place takes 10^11 comparisons here.
+// A naive search would need 10^11 comparisons here.
 TEST_CASE("a long final message is found in linear time") {
   const std::string begun = std::string(600000, 'a') + "b";
   const std::clock_t start = std::clock();
@@ -95,7 +95,7 @@ TEST_CASE("a long final message is found in linear time") {
   CHECK(std::clock() - start < 4 * CLOCKS_PER_SEC);
 }
 
-TEST_CASE("a prompt knows what came from the conversation") {
+TEST_CASE("a prompt marks the text of the conversation") {
   Conversation c = conversation({{{"role", "user"}, {"content", "Hi"}}, {{"role", "assistant"}, {"content", " Yes "}}});
   const ChatTemplate plain = ChatTemplate::parse(
       "{{ bos_token }}{% for m in messages %}<user>{{ m.content | trim }}{{ eos_token }}{% endfor %}");
@@ -106,7 +106,7 @@ TEST_CASE("a prompt knows what came from the conversation") {
   CHECK(plain.render_marked(c).from_caller == std::vector<TextRange>{{9, 11}, {21, 24}});
 }
 
-TEST_CASE("what is no conversation is refused") {
+TEST_CASE("anything other than a conversation is refused") {
   const ChatTemplate any = ChatTemplate::parse("x");
   const auto refused = [&](const Conversation& c) {
     try {
@@ -130,7 +130,7 @@ TEST_CASE("what is no conversation is refused") {
   CHECK_THROWS_AS(any.render_variables(ordered_json::array()), Error);
 }
 
-TEST_CASE("a template's own refusal can be told apart") {
+TEST_CASE("an error raised by the template itself can be recognised") {
   const ChatTemplate strict = ChatTemplate::parse("{{ raise_exception('roles must\nalternate') }}");
   try {
     strict.render(conversation(kTalk));
@@ -180,7 +180,7 @@ TEST_CASE("built-in templates have their formats") {
         "<|message|>Hello.<|end|><|start|>user<|message|>Bye<|end|><|start|>assistant");
 }
 
-TEST_CASE("every built-in template takes every message, in parts as well") {
+TEST_CASE("every built-in template accepts every message, also in parts") {
   for (const std::string_view name : ChatTemplate::builtin_names()) {
     CAPTURE(std::string(name));
     CHECK(ChatTemplate::is_builtin(name));
@@ -194,7 +194,7 @@ TEST_CASE("every built-in template takes every message, in parts as well") {
     ordered_json parts = kTalk;
     for (ordered_json& message : parts) message["content"] = {{{"type", "text"}, {"text", message["content"]}}};
     CHECK(chat_template.render(conversation(parts)) == whole);
-    // Without the generation prompt the text is a prefix, and a begun answer ends the prompt.
+    // Without the generation prompt the text is a prefix, and the beginning of an answer ends the prompt.
     Conversation begun = conversation(kTalk);
     begun.messages.erase(begun.messages.end() - 1);
     begun.continue_final_message = true;
@@ -244,7 +244,7 @@ TEST_CASE("traits are found by rendering") {
   CHECK(traits(each_call + "{{ raise_exception('nine') if c.id | length != 9 }}{{ c.id }}{% endfor %}{% endfor %}")
             .needs_short_ids);
   CHECK(!calls.needs_short_ids);
-  // The first part alone is not all of them; a template may read parts only, or those of users only.
+  // Reading only the first part is not enough; a template may read only parts, or only those of users.
   CHECK(!traits("{% for m in messages %}{{ m.content[0].text }}{% endfor %}").user.parts);
   const TemplateTraits only_parts =
       traits("{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}");

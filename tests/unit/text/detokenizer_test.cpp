@@ -23,7 +23,7 @@ TEST_CASE("each maximal ill-formed part is one replacement character") {
   CHECK(d.add("\xED\xA0\x80") == "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");  // a surrogate: three parts
   CHECK(d.add("\xF0\x9F\x98") == "");
   CHECK(d.flush() == "\xEF\xBF\xBD");
-  CHECK(d.add("\x80") == "\xEF\xBF\xBD");  // nothing is left of the stream before
+  CHECK(d.add("\x80") == "\xEF\xBF\xBD");  // nothing is left of the previous stream
 }
 
 TEST_CASE("decoding accepts exactly the scalar values") {

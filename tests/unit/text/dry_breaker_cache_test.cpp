@@ -1,4 +1,4 @@
-// DRY's breakers are built once per list, whoever asks.
+// DRY breakers are built once per list.
 #include "src/text/dry_breaker_cache.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ TEST_CASE("breakers are built once per list") {
   CHECK(cache.builds() == 2);
 }
 
-TEST_CASE("lists asked for at once by many threads are built once each") {
+TEST_CASE("lists requested by many threads at once are built once each") {
   const Tokenizer tokenizer = small_tokenizer();
   DryBreakerCache cache(tokenizer);
   std::vector<std::thread> threads;

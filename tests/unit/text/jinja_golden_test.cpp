@@ -1,5 +1,5 @@
-// Every reference case of ../shared/goldens/chat: published chat templates with conversations, to the byte, and cases
-// of the template language.
+// Every reference case of ../shared/goldens/chat: published chat templates with conversations, compared byte for byte,
+// and cases of the template language.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -23,7 +23,7 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
-// What came out: text or an error's message.
+// The result: a text or an error message.
 struct Outcome {
   std::string text;
   std::string error;
@@ -49,7 +49,7 @@ void compare(const ordered_json& expected, const Outcome& found) {
     CHECK(found.text == expected["expected"].get<std::string>());
     return;
   }
-  // The reference let templates change no list at all, not even one of their own.
+  // In the reference, templates could not change any list, not even their own.
   if (expected["error"].get<std::string>().starts_with("access to attribute 'append' of 'list'")) {
     CHECK(found.error == "");
     return;

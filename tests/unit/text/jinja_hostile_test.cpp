@@ -1,6 +1,6 @@
-// Templates that mean harm: each ends with an error that names line and construct, or quickly with text, and never
-// costs more than its budget. Steps stand for time; memory is what the engine counts, which is every byte that values
-// and output take (tests/e2e/template_test.py measures the whole program).
+// Malicious templates: each ends with an error that names line and construct, or quickly with a text, and never exceeds
+// its budget. Steps stand for time; memory is what the interpreter counts, which is every byte of values and output
+// (tests/e2e/template_test.py measures the whole program).
 #include <doctest/doctest.h>
 
 #include <thread>
@@ -17,7 +17,7 @@ std::string times(const std::string& text, size_t n) {
 }
 
 struct Outcome {
-  std::string error;  // "": it went well
+  std::string error;  // "": no error
   TemplateError::Kind kind = TemplateError::Kind::kRuntime;
   jinja::RenderStatistics cost;
 };
@@ -37,7 +37,7 @@ Outcome outcome_of(const std::string& source,
   return outcome;
 }
 
-// The budget refuses it.
+// The budget stops it.
 void refused(const std::string& source, const std::string& construct = "") {
   CAPTURE(source.substr(0, 200));
   const Outcome outcome = outcome_of(source);
@@ -45,13 +45,13 @@ void refused(const std::string& source, const std::string& construct = "") {
   CHECK(outcome.error.starts_with("[template] line 1, " + construct));
 }
 
-// It ends, in whatever way.
+// It ends in some way.
 void ends(const std::string& source) {
   CAPTURE(source.substr(0, 200));
   outcome_of(source);
 }
 
-// A namespace's `l` wrapped into itself `n` times by `expression`, then `use`.
+// A namespace's `l`, wrapped in itself `n` times by `expression`, then `use`.
 std::string nested_value(const std::string& expression, int n, const std::string& use) {
   return "{% set ns = namespace(l=[1]) %}{% for i in range(" + std::to_string(n) + ") %}{% set ns.l = " + expression +
          " %}{% endfor %}" + use;
@@ -127,7 +127,7 @@ TEST_CASE("work on long texts counts") {
                                  "t | replace('b', 'c')", "range(100000) | sort(reverse=true)", "t[::2] ~ u[::2]"}) {
     refused(long_text + "{% for i in range(100000) %}{% set x = " + expression + " %}{% endfor %}");
   }
-  // Numbers may be asked of texts of any length, attributes along paths of any length.
+  // Texts of any length may be converted to numbers, and attribute paths may have any length.
   for (const char* expression :
        {"digits | int", "digits | float", "(digits | filesizeformat)", "digits | int(base=16)", "blanks | float",
         "[1] | map(attribute=path) | list", "'{0}'.format(1) ~ (digits | float)", "t | replace('', '')",
@@ -157,7 +157,7 @@ TEST_CASE("work on long texts counts") {
   ends("{{ ('<!--' * 200000) | striptags | length }}");
 }
 
-TEST_CASE("values in each other, and in themselves") {
+TEST_CASE("values that contain each other, or themselves") {
   CHECK(outcome_of(nested_value("[ns.l]", 100000, "")).error == "");
   refused(nested_value("[ns.l]", 10000, "{{ ns.l == [ns.l] }}"), "comparison");
   for (const char* use : {"{{ ns.l }}", "{{ ns.l | tojson }}", "{{ ns.l | pprint }}"}) {
@@ -171,7 +171,7 @@ TEST_CASE("values in each other, and in themselves") {
       "dict");
   CHECK(test::render("{% set ns = namespace() %}{% set ns.a = [ns] %}{{ ns }}") ==
         "<Namespace {'a': [<Namespace {...}>]}>");
-  // Circles are cut at the end; in between they are refused or have a limit.
+  // Cycles are broken at the end; before that they are refused or limited.
   const std::string circle =
       "{% set l = [1] %}{% set m = {'l': l} %}{% set _ = l.append(m) %}{% set _ = l.append(l.pop) %}";
   CHECK(test::render(circle + "{{ m }}").starts_with("{'l': [1, {...}, <"));
@@ -236,7 +236,7 @@ TEST_CASE("variables that are too deep or too large") {
   nlohmann::ordered_json deep = 1;
   for (int i = 0; i < 300; ++i) deep = nlohmann::ordered_json::array({deep});
   CHECK(outcome_of("{{ x }}", {{"x", deep}}).kind == TemplateError::Kind::kBudget);
-  CHECK(outcome_of("{{ y }}", {{"x", deep}}).error == "");  // what is not asked for costs nothing
+  CHECK(outcome_of("{{ y }}", {{"x", deep}}).error == "");  // unused variables cost nothing
   CHECK(outcome_of("{{ x | length }}", {{"x", std::string(size_t{50} << 20, 'x')}}).kind ==
         TemplateError::Kind::kBudget);
   CHECK(outcome_of("{{ x }}", {{"x", uint64_t{1} << 63}}).error.find("64 bits") != std::string::npos);

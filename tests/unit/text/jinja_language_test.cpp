@@ -1,12 +1,12 @@
-// The template language against what the real Jinja2 made of many small templates (tests/data/jinja_cases.json, written
-// by scripts/make_jinja_cases.py).
+// The template language against the results of Jinja2 for many small templates (tests/data/jinja_cases.json, written by
+// scripts/make_jinja_cases.py).
 #include <doctest/doctest.h>
 
 #include "tests/unit/text/jinja_support.h"
 
 namespace infer {
 
-TEST_CASE("small templates come out as from Jinja2") {
+TEST_CASE("small templates render as in Jinja2") {
   const nlohmann::ordered_json recorded =
       test::read_ordered_json(std::string(INFER_SOURCE_DIR) + "/tests/data/jinja_cases.json");
   for (const auto& c : recorded["cases"]) {

@@ -1,4 +1,4 @@
-// Which bytes of a rendered text are known to come from the caller, whatever the template did with them.
+// Bytes of a rendered text that come from the caller are marked, whatever the template did with them.
 #include <doctest/doctest.h>
 
 #include "src/text/jinja/builtins.h"
@@ -11,7 +11,7 @@ using nlohmann::ordered_json;
 
 const ordered_json kVariables = {{"c", "caller"}, {"n", 5}, {"l", {"one", "two"}}, {"d", {{"key", "value"}}}};
 
-// The text with {...} around what came from the caller.
+// The text with {...} around the parts that come from the caller.
 std::string marked(const std::string& source, const ordered_json& variables = kVariables) {
   const RenderedText rendered = jinja::Template(source).render_marked(variables, {{"bos", "<s>"}}, test::recorded_time);
   std::string out;
@@ -38,7 +38,7 @@ void check_control_token_is_marked(const std::string& expression) {
     rendered = jinja::Template("{{ " + expression + " }}")
                    .render_marked(variables, ordered_json::object(), test::recorded_time);
   } catch (const TemplateError&) {
-    return;  // it does not take such values
+    return;  // it does not accept such values
   }
   for (size_t at = 0; (at = rendered.text.find(control, at)) != std::string::npos; ++at) {
     const bool touched = std::any_of(rendered.from_caller.begin(), rendered.from_caller.end(),
@@ -49,7 +49,7 @@ void check_control_token_is_marked(const std::string& expression) {
 
 }  // namespace
 
-TEST_CASE("the caller's words are marked, the template's are not") {
+TEST_CASE("the caller's text is marked, the template's is not") {
   CHECK(marked("<a>{{ c }}</a>") == "<a>{caller}</a>");
   CHECK(marked("{{ bos }}{{ 'x' ~ n }}{{ true }}") == "<s>x5True");
   CHECK(marked("{{ c }}{{ c }}") == "{callercaller}");

@@ -1,5 +1,5 @@
-// The table of pre-tokenizer patterns: every entry compiles, cuts without gaps and in linear time, and the rules that
-// are written differently here than in the models' own files cut as those do.
+// The table of pre-tokenizer patterns: every entry compiles, splits without gaps and in linear time, and rules that are
+// written differently here than in the models' own files split like those.
 #include "src/text/pre_tokenizer.h"
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ Words cut(std::string_view name, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("every pattern compiles and cuts any text without gaps") {
+TEST_CASE("every pattern compiles and splits any text without gaps") {
   const std::string texts[] = {
       "",
       "Hello, World's  end 1234567 \t\r\n\n x",
@@ -51,7 +51,7 @@ TEST_CASE("every pattern compiles and cuts any text without gaps") {
 }
 
 // Quadratic patterns would take minutes here.
-TEST_CASE("long runs are cut in linear time by every rule") {
+TEST_CASE("every rule splits long runs in linear time") {
   std::set<const PreTokenizerRule*> rules;
   for (const PreTokenizerEntry& entry : pre_tokenizer_table()) rules.insert(entry.rule);
   for (const PreTokenizerRule* rule : rules) {
@@ -89,7 +89,7 @@ TEST_CASE("digits are grouped from the right") {
   CHECK(cut("superbpe", "n=1234567.") == Words{"n=", "1", "234", "567", "."});
   CHECK(cut("afmoe", "12345 6") == Words{"12", "345", " ", "6"});
   CHECK(cut("tiny_aya", "1234 5") == Words{"1", "234", " ", "5"});
-  CHECK(cut("tiny_aya", "1234a") == Words{"123", "4", "a"});  // no number of its own: from the left
+  CHECK(cut("tiny_aya", "1234a") == Words{"123", "4", "a"});  // part of another word: from the left
 }
 
 TEST_CASE("Han is kept apart from other letters") {
@@ -101,7 +101,7 @@ TEST_CASE("Han is kept apart from other letters") {
 TEST_CASE("white space is Unicode's") {
   CHECK(cut("gpt-2", "a\xC2\x85") == Words{"a", "\xC2\x85"});
   CHECK(cut("gpt-2", "!\xE2\x80\x83!") == Words{"!", "\xE2\x80\x83", "!"});
-  CHECK(cut("gpt-2", "!\xE1\xA0\x8E!") == Words{"!\xE1\xA0\x8E!"});  // U+180E is none
+  CHECK(cut("gpt-2", "!\xE1\xA0\x8E!") == Words{"!\xE1\xA0\x8E!"});  // U+180E is not white space
 }
 
 TEST_CASE("spaces in descending powers of two") {
@@ -109,7 +109,7 @@ TEST_CASE("spaces in descending powers of two") {
   CHECK(cut("jais-2", std::string(3, ' ') + "\n " + "x") == Words{"   \n", " x"});
 }
 
-TEST_CASE("Korean words run on over single blanks") {
+TEST_CASE("Korean words continue across single blanks") {
   CHECK(cut("exaone-moe", "ab cd  e") == Words{"ab cd", " ", " e"});
 }
 

@@ -1,4 +1,4 @@
-// DRY against a search for repetitions by brute force, and the breakers' conversion to tokens.
+// DRY against a brute-force search for repetitions, and the conversion of breakers to tokens.
 #include "src/text/sampler_dry.h"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ std::map<TokenId, int> naive_repeats(const std::vector<TokenId>& text, int limit
   return longest;
 }
 
-// Tokens behind the last breaker: the shortest end of the text that starts with one is all breaker and rest.
+// The number of tokens after the last breaker, which begins the shortest suffix of the text that starts with one.
 int naive_limit(const std::vector<TokenId>& text, const Sequences& breakers) {
   const int n = static_cast<int>(text.size());
   for (int start = n - 1; start >= 0; --start) {
@@ -97,7 +97,7 @@ TEST_CASE("DRY on the text of its description") {
   CHECK(found.at(3) == doctest::Approx(1.75 * 1.75));
   CHECK(found.at(2) == doctest::Approx(1.0));
   CHECK(found.at(9) == doctest::Approx(1.75));
-  CHECK(penalties_of(dry(1.0f, 1), {{2}}, text).at(3) == doctest::Approx(1.0));  // the breaker leaves a match of 1
+  CHECK(penalties_of(dry(1.0f, 1), {{2}}, text).at(3) == doctest::Approx(1.0));  // the breaker limits the match to 1
   CHECK(penalties_of(dry(0.0f, 1), {}, text).empty());
   CHECK(penalties_of(dry(1.0f, 1), {}, {}).empty());
 }

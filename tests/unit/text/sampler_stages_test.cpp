@@ -1,4 +1,4 @@
-// Each stage of the chain against a naive implementation: everything sorted, everything in double, the C library.
+// Each stage of the chain against a naive implementation: full sorts, double precision, the C library.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::set<TokenId> ids(const Candidates& c) {
   return result;
 }
 
-// Logits as a model gives them, or coarse ones with many ties, some of them -inf.
+// Logits like those of a model, or rounded ones with many ties; some are -inf.
 std::vector<float> random_logits(std::mt19937& random, size_t n) {
   std::normal_distribution<float> normal(0, 4);
   std::uniform_int_distribution<int> coarse(-3, 3);
@@ -77,7 +77,7 @@ void for_random_candidates(uint32_t seed, Check check) {
 
 }  // namespace
 
-TEST_CASE("find_best is the first maximum and refuses what is no logit") {
+TEST_CASE("find_best finds the first maximum and refuses values that are not logits") {
   CHECK(find_best(std::vector<float>{1, 3, 3, 2}) == 1);
   CHECK(find_best(std::vector<float>{-kInf, -kInf}) == kNoToken);
   CHECK(find_best(std::vector<float>{-kInf, -3e38f}) == 1);
@@ -122,7 +122,7 @@ TEST_CASE("keep_top_p keeps the shortest best-first list whose sum reaches p") {
   });
 }
 
-TEST_CASE("keep_min_p keeps what is at least p times as probable as the best") {
+TEST_CASE("keep_min_p keeps tokens that are at least p times as probable as the best") {
   for_random_candidates(5, [](std::mt19937& random, Candidates c) {
     const double p = std::uniform_real_distribution<double>(0.001, 1)(random);
     std::vector<Naive> expected = softmax(c.items);
@@ -132,13 +132,13 @@ TEST_CASE("keep_min_p keeps what is at least p times as probable as the best") {
   });
 }
 
-TEST_CASE("keep_typical keeps those of the most expected surprise") {
+TEST_CASE("keep_typical keeps the tokens whose surprise is closest to the expected one") {
   for_random_candidates(6, [](std::mt19937& random, Candidates c) {
     const double p = std::uniform_real_distribution<double>(0, 1)(random);
     std::vector<Naive> all = softmax(c.items);
     double entropy = 0;
     for (const Naive& item : all) entropy -= item.p > 0 ? item.p * std::log(item.p) : 0;
-    // Equal logits have equal distances; comparing logits there keeps rounding out of the order.
+    // Equal logits have equal distances; comparing the logits keeps rounding from affecting the order.
     std::stable_sort(all.begin(), all.end(), [&](const Naive& a, const Naive& b) {
       return a.logit != b.logit && std::fabs(-std::log(a.p) - entropy) < std::fabs(-std::log(b.p) - entropy);
     });
@@ -175,7 +175,7 @@ std::set<TokenId> kept_by_sorting(const Candidates& c, double p, bool typical) {
   return kept;
 }
 
-TEST_CASE("selections from a large vocabulary equal a full sort and leave the order of the list") {
+TEST_CASE("selections from a large vocabulary equal a full sort and keep the order of the list") {
   std::mt19937 random(13);
   const size_t n = 50000;
   std::vector<float> flat(n), steep(n);
@@ -234,7 +234,7 @@ TEST_CASE("exclude_top_choices at its edges") {
   CHECK(ids(all) == std::set<TokenId>{2});
 }
 
-TEST_CASE("keep_surprise_up_to keeps what is within mu bits, and the best") {
+TEST_CASE("keep_surprise_up_to keeps tokens with at most mu bits, and the best") {
   for_random_candidates(8, [](std::mt19937& random, Candidates c) {
     const double mu = std::uniform_real_distribution<double>(-1, 12)(random);
     const double temperature = std::uniform_real_distribution<double>(0.3, 3)(random);

@@ -1,4 +1,4 @@
-// The whole chain: order of stages, penalties, distribution, determinism, extremes, and what validation says.
+// The whole chain: order of stages, penalties, distribution, determinism, extremes, and messages of validation.
 #include "src/text/sampler.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kInf = INFINITY;
 
-// Everything off: sampling from softmax(logits).
+// All stages off: samples from softmax(logits).
 SamplingParams plain(uint64_t seed = 1) {
   SamplingParams p;
   p.seed = seed, p.temperature = 1, p.top_k = 0, p.top_p = 1, p.min_p = 0;
@@ -28,13 +28,13 @@ SamplingParams greedy() {
   return p;
 }
 
-// Samples at position `position`, the history being zeros.
+// Samples at position `position`, with a history of zeros.
 TokenId sample_at(Sampler& sampler, const std::vector<float>& logits, size_t position) {
   SamplerScratch scratch;
   return sampler.sample(logits, std::vector<TokenId>(position, 0), scratch);
 }
 
-// Allows the tokens of one list after another; after the last all tokens.
+// Allows the tokens of one list per step; after the last list all tokens.
 class ListedTokens final : public TokenMask {
  public:
   ListedTokens(size_t n_vocab, std::vector<std::vector<TokenId>> lists)
@@ -64,7 +64,7 @@ TokenId sample_after(const SamplingParams& p, const std::vector<float>& logits, 
   return token;
 }
 
-// How often each token comes at `n` positions.
+// How often each token is sampled at `n` positions.
 std::vector<int> histogram(const SamplingParams& p, const std::vector<float>& logits, int n) {
   Sampler sampler(p, logits.size());
   std::vector<int> counts(logits.size());
@@ -95,7 +95,7 @@ std::string message_of(const SamplingParams& p) {
 
 }  // namespace
 
-TEST_CASE("draws follow softmax(logits / temperature)") {
+TEST_CASE("samples follow softmax(logits / temperature)") {
   const std::vector<float> logits = {1.0f, 0.0f, 2.0f, -1.0f, 0.5f, 2.0f, -kInf, 1.5f};
   for (const float temperature : {0.7f, 1.0f, 2.5f}) {
     for (const uint64_t seed : {1, 99, 123456789}) {
@@ -116,7 +116,7 @@ TEST_CASE("draws follow softmax(logits / temperature)") {
   }
 }
 
-TEST_CASE("draws of neighbouring positions are independent") {
+TEST_CASE("samples at neighbouring positions are independent") {
   const std::vector<float> logits(4, 0.0f);
   Sampler sampler(plain(5), 4);
   std::vector<int> pairs(16);
@@ -146,7 +146,7 @@ TEST_CASE("a token depends on seed, position, logits and history only") {
     text.push_back(sampler.sample(row, text, scratch));
     sampler.accept(text.back());
   }
-  // The same again, each position by a fresh sampler, in reverse order, sharing scratch with another sampler.
+  // Again in reverse order, with a new sampler for each position, sharing scratch with another sampler.
   Sampler other(plain(3), 500);
   for (size_t i = logits.size(); i-- > 0;) {
     other.sample(logits[i], text, scratch);
@@ -162,7 +162,7 @@ TEST_CASE("a token depends on seed, position, logits and history only") {
   CHECK(changed > 5);
 }
 
-TEST_CASE("choices of one prompt have the seeds that follow the first one's") {
+TEST_CASE("choices of one prompt have the seeds after the first one's") {
   const Sampler sampler(plain(42), 1000);
   CHECK(sampler.for_choice(0).seed() == 42);
   CHECK(sampler.for_choice(1).seed() == 43);
@@ -170,7 +170,7 @@ TEST_CASE("choices of one prompt have the seeds that follow the first one's") {
   CHECK(Sampler(plain(UINT64_MAX), 1000).for_choice(1).seed() == 0);
 }
 
-TEST_CASE("an absent seed is drawn anew") {
+TEST_CASE("a missing seed is chosen at random") {
   SamplingParams p;
   CHECK(Sampler(p, 10).seed() != Sampler(p, 10).seed());
 }
@@ -182,11 +182,11 @@ TEST_CASE("temperature 0 takes the best token, the lowest id among equals") {
   CHECK(sample_after(p, {1, 5, 2, 5}, {}) == 1);
   p = plain(), p.temperature = 1e-30f;
   CHECK(sample_after(p, {1, 5, 2, 4.999f}, {}) == 1);
-  p.temperature = 3e38f;  // all but uniform, and no overflow
+  p.temperature = 3e38f;  // almost uniform, without overflow
   CHECK(sample_after(p, {1, -3e38f, 2, 3e38f}, {}) >= 0);
 }
 
-TEST_CASE("truncations leave what they should") {
+TEST_CASE("truncations keep the right tokens") {
   const std::vector<float> logits = {0, 1, 2, 3, 4, 5, 6, 7};
   SamplingParams p = plain();
   p.top_k = 3;
@@ -205,7 +205,7 @@ TEST_CASE("truncations leave what they should") {
   CHECK(counts[5] > 0);
 }
 
-TEST_CASE("XTC removes the top choices with the probability asked for") {
+TEST_CASE("XTC removes the top choices with the requested probability") {
   SamplingParams p = plain();
   const std::vector<float> logits = {2, 2, 2, -10};
   p.xtc_probability = 1, p.xtc_threshold = 0.2f;
@@ -225,7 +225,7 @@ TEST_CASE("token mask, logit bias and penalties come first") {
   std::vector<float> logits(70, 0.0f);
   logits[3] = 9, logits[65] = 5;
   CHECK(sampler.sample(logits, {}, scratch) == 65);
-  CHECK(Sampler(greedy(), 70).sample(logits, {}, scratch) == 3);  // the mask left nothing behind
+  CHECK(Sampler(greedy(), 70).sample(logits, {}, scratch) == 3);  // nothing is left of the mask
   Sampler copy = sampler;
   CHECK(sampler.count_allowed(std::vector<TokenId>{5, 3, 3}) == 1);
   CHECK(sampler.count_allowed(std::vector<TokenId>{3}) == 0);
@@ -266,7 +266,7 @@ TEST_CASE("penalties follow llama.cpp's formula") {
   }
   SamplingParams p = greedy();
   p.repeat_penalty = 2;
-  CHECK(sample_after(p, {1, 5}, {-1, 7, 1000000}) == 1);  // tokens outside the vocabulary are nobody's business
+  CHECK(sample_after(p, {1, 5}, {-1, 7, 1000000}) == 1);  // tokens outside the vocabulary are ignored
 }
 
 TEST_CASE("extremes") {
@@ -319,7 +319,7 @@ TEST_CASE("mirostat holds the mean surprise at tau") {
     }
     CHECK(surprise / counted == doctest::Approx(tau).epsilon(0.05));
   }
-  // A copy keeps its own mu; a token that was not sampled teaches nothing.
+  // A copy has its own mu; a token that was not sampled does not change it.
   SamplingParams p = plain(3);
   p.mirostat = 2;
   Sampler sampler(p, logits.size());

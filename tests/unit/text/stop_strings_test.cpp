@@ -1,4 +1,4 @@
-// Stop strings and reasoning tags, in every way a text can be cut into tokens.
+// Stop strings and reasoning tags, for every way of splitting a text into tokens.
 #include "src/text/stop_strings.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ using namespace infer;
 
 namespace {
 
-// All ways to cut a text into pieces, for short ones; else pieces of 1, 2, 3, ... bytes.
+// All ways to split a text into pieces if it is short; else pieces of 1, 2, 3, ... bytes.
 std::vector<std::vector<std::string>> cuts(const std::string& text) {
   std::vector<std::vector<std::string>> all;
   if (text.size() <= 12) {
@@ -70,7 +70,7 @@ void check_split(const std::string& prompt, const std::string& text, const Split
 
 }  // namespace
 
-TEST_CASE("stop_strings_are_found_however_the_text_is_cut") {
+TEST_CASE("stop_strings_are_found_however_the_text_is_split") {
   struct Case {
     std::vector<std::string> stops;
     std::string text, expected;
@@ -111,7 +111,7 @@ TEST_CASE("stop_strings_hold_back_no_more_than_needed") {
   CHECK(filter.flush() == "");
 }
 
-TEST_CASE("reasoning_is_what_stands_between_tags_at_the_start") {
+TEST_CASE("reasoning_is_the_text_between_tags_at_the_start") {
   check_split("", "<think>\nhm, 2\n\n</think>\n\nfour", {"hm, 2", "four"});
   check_split("", "\n <think>a < b</think>c", {"a < b", "c"});
   check_split("", "[THINK]x[/THINK]y", {"x", "y"});
@@ -129,7 +129,7 @@ TEST_CASE("tags_elsewhere_are_text") {
   check_split("", "<think></think>x", {"", "x"});
 }
 
-TEST_CASE("reasoning_streams_as_it_comes") {
+TEST_CASE("reasoning_is_streamed_as_it_arrives") {
   ReasoningSplitter splitter("");
   using Parts = std::vector<ReasoningSplitter::Part>;
   CHECK(splitter.add("<think>one") == Parts{{true, "one"}});

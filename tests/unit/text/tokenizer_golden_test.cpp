@@ -1,5 +1,5 @@
-// Every reference case of every vocabulary in ../shared/goldens/tokenizer: text to ids, ids to bytes and to a stream of
-// text, special ids; and the ids of rendered chat prompts.
+// Every reference case of every vocabulary in ../shared/goldens/tokenizer: text to ids, ids to bytes and to streamed
+// text, special ids, and the ids of rendered chat prompts.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -49,7 +49,7 @@ Vocabulary sentencepiece() {
   return v;
 }
 
-// The printable alphabet as tokens 0 to 255 in the order of the bytes, then what the merges make.
+// The printable alphabet as tokens 0 to 255 in the order of the bytes, then the results of merges.
 Vocabulary byte_level(std::initializer_list<std::pair<const char*, const char*>> merges,
                       const std::string& pre = "gpt-2") {
   Vocabulary v;
@@ -112,7 +112,7 @@ std::string repeat(const std::string& unit, size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("control tokens are text where the text is not trusted") {
+TEST_CASE("control tokens are plain text where the text is not trusted") {
   Vocabulary v = byte_level({{"a", "b"}, {"b", "c"}});
   const TokenId control = add(v, "<|x|>", TokenType::kControl), shown = add(v, "<|start|>", TokenType::kControl);
   const TokenId tool = add(v, "<tool>", TokenType::kUserDefined), think = add(v, "<think>", TokenType::kControl);
@@ -125,20 +125,20 @@ TEST_CASE("control tokens are text where the text is not trusted") {
   CHECK(written.size() == 5);
   CHECK(encode("<|x|>", {}) == Ids{control});
   CHECK(encode("<|x|>", {{0, 5}}) == written);
-  CHECK(encode("<|x|>", {{4, 5}}) == written);  // one byte of the caller's is enough
+  CHECK(encode("<|x|>", {{4, 5}}) == written);  // one byte of the caller's text is enough
   CHECK(encode("<|x|>", {{0, 1}}) == written);
   CHECK(encode("<|x|>a", {{5, 6}}) == encode("<|x|>a", {}));
   CHECK(encode("a<|x|>", {{0, 1}}) == encode("a<|x|>", {}));
-  // A longer token that reaches into the caller's text gives way to a shorter one that does not.
+  // A shorter token is used if a longer one would reach into the caller's text.
   CHECK(encode("<|x|><|x|>", {}) == Ids{longer});
   Ids both = {control};
   both.insert(both.end(), written.begin(), written.end());
   CHECK(encode("<|x|><|x|>", {{5, 10}}) == both);
-  // What answers show as text comes back as the same tokens; what frames messages does not.
+  // Tokens that answers show as text become the same tokens again; tokens that frame messages do not.
   CHECK(encode("<tool><think>", {{0, 13}}) == Ids{tool, think});
   CHECK(t.encode("<|start|>", false, false) == Ids{shown});
   CHECK(encode("<|start|>", {{0, 9}}).size() == 9);
-  // The words of a text without control tokens are cut as if the ranges were not there.
+  // Words of a text without control tokens are split as if there were no ranges.
   CHECK(encode("xabc<|x|>ab c", {{1, 2}, {3, 4}, {10, 12}}) == encode("xabc<|x|>ab c", {}));
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("a prompt has one BOS") {
   CHECK(encode_plain_prompt(t, "") == Ids{bos});
   CHECK(encode_plain_prompt(t, "<s><s>a").size() == encode_plain_prompt(t, "<s>a").size() + 1);
   CHECK(encode_rendered_prompt(t, {"a", {{0, 1}}}) == Ids{bos, word});
-  // BOS in the caller's text is text, and the prompt still has its own.
+  // BOS in the caller's text is plain text, and the prompt still has its own BOS.
   const Ids written = encode_rendered_prompt(t, {"<s>a", {{0, 3}}});
   CHECK(written.size() > 3);
   CHECK(std::count(written.begin(), written.end(), bos) == 1);
@@ -167,7 +167,7 @@ TEST_CASE("a prompt has one BOS") {
   CHECK(a != word);
 }
 
-TEST_CASE("sentencepiece joins the best pair first and the leftmost of equals") {
+TEST_CASE("sentencepiece joins the best pair first, and the leftmost among equals") {
   Vocabulary v = sentencepiece();
   const TokenId blank = add(v, kBlank, TokenType::kNormal, -9), a = add(v, "a", TokenType::kNormal, -9);
   const TokenId b = add(v, "b", TokenType::kNormal, -9), ab = add(v, "ab", TokenType::kNormal, -2);
@@ -229,15 +229,15 @@ TEST_CASE("byte-level merges go by rank, then from the left") {
   CHECK(t.encode("", true, true).empty());
 }
 
-TEST_CASE("merges that name unknown tokens do no harm") {
+TEST_CASE("merges with unknown tokens are ignored") {
   Vocabulary v = byte_level({{"a", "b"}});
   v.merges.insert(v.merges.begin(), {"x y", "no-blank", "", " ", "q ", "xy z"});
   const Tokenizer t(v);
   CHECK(t.encode("ab", false, false) == Ids{256});
-  CHECK(t.encode("xyz", false, false) == Ids{'x', 'y', 'z'});  // "xy" and "xyz" are no tokens: bytes again
+  CHECK(t.encode("xyz", false, false) == Ids{'x', 'y', 'z'});  // "xy" and "xyz" are not tokens: bytes again
 }
 
-TEST_CASE("ignore_merges takes a whole word that is a token") {
+TEST_CASE("ignore_merges keeps a whole word that is a token") {
   Vocabulary v = byte_level({{"a", "b"}});
   const TokenId abc = add(v, "abc");
   CHECK(Tokenizer(v).encode("abc", false, false) == Ids{256, 'c'});
@@ -245,7 +245,7 @@ TEST_CASE("ignore_merges takes a whole word that is a token") {
   CHECK(Tokenizer(v).encode("abc", false, false) == Ids{abc});
 }
 
-TEST_CASE("byte-level text comes back as it was, well-formed or not") {
+TEST_CASE("byte-level text decodes to the original, well-formed or not") {
   const Tokenizer t(byte_level({{"a", "b"}, {"\xC4\xA0", "a"}}, "llama3"));
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
@@ -271,32 +271,33 @@ TEST_CASE("blanks and bytes of a character-level BPE") {
   CHECK(t.decode(t.encode("a \xC3\xA9", false, false), false) == "a \xC3\xA9");
 }
 
-TEST_CASE("wordpiece normalizes and takes the longest token") {
+TEST_CASE("wordpiece normalizes and uses the longest token") {
   const Tokenizer t(wordpiece());
   const TokenId hello = 3, wor = 4, e = 5, bang = 6, han = 7, ld = 9;
   CHECK(t.encode("Hello  WORLD!", true, false) == Ids{1, hello, wor, ld, bang, 2});
   CHECK(t.encode("\xC3\x89 \x65\xCC\x81", false, false) == Ids{e, e});   // precomposed and combining accents
   CHECK(t.encode("e\xE6\xBC\xA2\x65", false, false) == Ids{e, han, e});  // an ideograph stands alone
   CHECK(t.encode("worx hello", false, false) == Ids{0, hello});          // one unknown for the whole word
-  CHECK(t.encode("he\xC2\xADllo\xFF", false, false) == Ids{hello});      // format and ill-formed are dropped
+  CHECK(t.encode("he\xC2\xADllo\xFF", false, false) ==
+        Ids{hello});  // format characters and ill-formed bytes are dropped
   CHECK(t.encode("\xE3\x80\x80", false, false).empty());
   Vocabulary cased = wordpiece();
   cased.lowercase = cased.strip_accents = false;
   CHECK(Tokenizer(cased).encode("Hello hello", false, false) == Ids{0, hello});
 }
 
-TEST_CASE("unigram takes the best sum of scores") {
+TEST_CASE("unigram chooses the best sum of scores") {
   const Tokenizer t(unigram());
   const TokenId unk = 1, a = 3, ab = 5, blank_ab = 6, user = 7;
   CHECK(t.encode("abab", false, false) == Ids{blank_ab, ab});
   CHECK(t.encode("ab ab", false, false) == Ids{blank_ab, blank_ab});
-  CHECK(t.encode("abzza", false, false) == Ids{blank_ab, unk, a});  // neighbouring unknowns are one
+  CHECK(t.encode("abzza", false, false) == Ids{blank_ab, unk, a});  // neighbouring unknown characters become one token
   CHECK(t.encode("ab[X]ab", false, false) == Ids{blank_ab, user, blank_ab});
   CHECK(t.encode("ab\xFF\xFF", false, false) == Ids{blank_ab, unk});
   CHECK(t.encode("", false, false).empty());
 }
 
-TEST_CASE("unigram merges blanks when asked") {
+TEST_CASE("unigram merges blanks on request") {
   Vocabulary v = unigram();
   v.remove_extra_whitespaces = true;
   CHECK(Tokenizer(v).encode("  ab   ab  ", false, false) == Ids{6, 6});
@@ -329,13 +330,13 @@ TEST_CASE("unigram applies the compiled character map") {
   CHECK(error_of(v, ErrorCode::kInvalidFile).find("charsmap") != std::string::npos);
 }
 
-TEST_CASE("special tokens: the longest goes first, control tokens only when parsed") {
+TEST_CASE("special tokens: the longest is found first, control tokens only when parsed") {
   Vocabulary v = byte_level({});
   const TokenId ab = add(v, "<ab>", TokenType::kControl), inner = add(v, "ab", TokenType::kUserDefined);
   const TokenId b = add(v, "b>", TokenType::kUserDefined);
   const Tokenizer t(v);
   CHECK(t.encode("<ab>", false, true) == Ids{ab});
-  CHECK(t.encode("<ab>", false, false) == Ids{'<', inner, '>'});  // of equal lengths the leftmost
+  CHECK(t.encode("<ab>", false, false) == Ids{'<', inner, '>'});  // the leftmost among equal lengths
   CHECK(t.encode("b>ab", false, false) == Ids{b, inner});
   CHECK(t.piece(ab, false).empty());
   CHECK(t.piece(ab, true) == "<ab>");
@@ -343,7 +344,7 @@ TEST_CASE("special tokens: the longest goes first, control tokens only when pars
   CHECK_FALSE(t.is_control(inner));
 }
 
-TEST_CASE("white space round special tokens hangs on the model's name") {
+TEST_CASE("white space around special tokens depends on the model's name") {
   Vocabulary v = byte_level({});
   const TokenId user = add(v, "<|user|>", TokenType::kControl);
   CHECK(Tokenizer(v).encode("<|user|> \nx", false, true) == Ids{user, ' ', '\n', 'x'});
@@ -370,7 +371,7 @@ TEST_CASE("tokens that end generation are recognised by their texts") {
   CHECK(t.vocabulary().fim_pad == pad);
 }
 
-TEST_CASE("a message end is no end of generation beside call and return") {
+TEST_CASE("<|end|> does not end generation if there are <|call|> and <|return|>") {
   Vocabulary v = byte_level({});
   const TokenId end = add(v, "<|end|>", TokenType::kControl), call = add(v, "<|call|>", TokenType::kControl);
   const TokenId back = add(v, "<|return|>", TokenType::kControl), channel = add(v, "<|channel|>", TokenType::kControl);
@@ -414,7 +415,7 @@ TEST_CASE("decode refuses ids out of range") {
   CHECK_THROWS_AS(t.decode(Ids{-1}, true), Error);
 }
 
-// These finish at all only if the work is near linear in the length.
+// These tests finish only if the work is nearly linear in the length.
 TEST_CASE("a megabyte without a break") {
   constexpr size_t kBytes = 1'000'000;
   Vocabulary spm = sentencepiece();
@@ -458,7 +459,7 @@ TEST_CASE("many threads share a tokenizer") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("text map finds what was put in and keeps the first") {
+TEST_CASE("text map finds what was inserted and keeps the first") {
   TextMap map;
   std::vector<std::string> keys;
   for (int i = 0; i < 5000; ++i) keys.push_back("key" + std::to_string(i * 7919));

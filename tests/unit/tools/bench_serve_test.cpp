@@ -1,4 +1,4 @@
-// What infer bench-serve does without a network: parsing streams and addresses, statistics, the plot.
+// The parts of infer bench-serve that need no network: parsing streams and addresses, statistics, the plot.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 using Events = std::vector<std::string>;
 
-// The events of a text that comes in pieces of `size` bytes.
+// The events of a text that arrives in pieces of `size` bytes.
 Events events_of(std::string_view text, size_t size) {
   SseParser parser;
   Events events;
@@ -41,7 +41,7 @@ Outcome answered(double first, double per_token, int tokens) {
 
 }  // namespace
 
-TEST_CASE("events of a stream are the same in pieces of any size and with any line ends") {
+TEST_CASE("events of a stream are the same for pieces of any size and any line ends") {
   const Events expected = {"one", "two\nlines", "", " spaced", "colon: within", "last"};
   std::string text =
       "\xEF\xBB\xBF"
@@ -98,7 +98,7 @@ TEST_CASE("an answer's text, times and counts") {
   answer.feed("data: after the end\n\n", 7.0);
 }
 
-TEST_CASE("streams that are no answers are refused with what was wrong") {
+TEST_CASE("invalid streams are refused with the reason") {
   const auto refusal = [](const std::string& data) {
     AnswerStream answer;
     try {
@@ -112,7 +112,7 @@ TEST_CASE("streams that are no answers are refused with what was wrong") {
   CHECK(refusal("not json").find("not json") != std::string::npos);
   CHECK(refusal("[1,2]").starts_with("[stream]"));
   CHECK(refusal("\x01\xff{").find("\\x") != std::string::npos);
-  // Odd types where numbers and objects are expected are passed over.
+  // Values of other types than the expected numbers and objects are ignored.
   CHECK(refusal("{\"choices\":{\"a\":1},\"usage\":[3]}").empty());
   CHECK(refusal("{\"choices\":[1,null,{\"delta\":\"x\"}],\"usage\":{\"completion_tokens\":-3}}").empty());
   CHECK(error_message("<html>busy</html>") == "<html>busy</html>");
@@ -138,7 +138,7 @@ TEST_CASE("percentiles by the nearest rank") {
   CHECK(summarize({}).p99 == 0);
 }
 
-TEST_CASE("a level sums up what was answered, and counts errors by kind") {
+TEST_CASE("a level summarizes the answers, and counts errors by kind") {
   std::vector<Outcome> outcomes = {answered(0.1, 0.01, 11), answered(0.3, 0.03, 21), answered(0.2, 0, 1)};
   for (const char* message : {"first", "second"}) {
     Outcome failed;
@@ -208,7 +208,7 @@ TEST_CASE("steps of an axis are round and at most five") {
   CHECK(axis_step(NAN) == 1);
 }
 
-TEST_CASE("the plot has a point per level and percentile, where it belongs") {
+TEST_CASE("the plot has a point per level and percentile, at the right place") {
   std::vector<LevelResult> levels;
   for (const int concurrency : {1, 4, 16}) {
     levels.push_back(summarize_level(concurrency, 1, {answered(0.010 * concurrency, 0.001 * concurrency, 5)}));
@@ -228,6 +228,6 @@ TEST_CASE("the plot has a point per level and percentile, where it belongs") {
   CHECK(count("<polyline") == 6);
   CHECK(count("a &lt; b &amp; &quot;c&quot; ") == 1);
   for (const char* label : {">1<", ">4<", ">16<", ">32<", ">p99<", ">150<", ">200<"}) CHECK(count(label) >= 1);
-  // The largest latencies, 160 ms of 200 and 16 ms of 20, four fifths up in either panel.
+  // The largest latencies, 160 of 200 ms and 16 of 20 ms, are at four fifths of the height of their panels.
   CHECK(count("cy=\"118.0\"") == 6);
 }

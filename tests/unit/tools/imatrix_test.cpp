@@ -1,4 +1,4 @@
-// Importance matrices: what is added up, and what stands in the file.
+// Importance matrices: what is summed, and the contents of the file.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ std::vector<float> floats(const GgufTensor& tensor) {
 
 }  // namespace
 
-TEST_CASE("squares are added up by column, and by expert") {
+TEST_CASE("squares are summed by column, and by expert") {
   Weight plain, experts;
   plain.name = "plain.weight", experts.name = "experts.weight";
   plain.desc.shape = {4, 2};
@@ -40,7 +40,7 @@ TEST_CASE("squares are added up by column, and by expert") {
   CHECK(collector.sums().entries.at("experts.weight").sums ==
         std::vector<double>{1 + 25, 4 + 36, 9, 16, 1 + 9 + 25, 4 + 16 + 36});
 
-  ImportanceCollector own_rows;  // as in front of the second product of an expert
+  ImportanceCollector own_rows;  // as before the second matmul of an expert
   const std::vector<float> six = {1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0};
   own_rows.add({experts, 2, six, ids, 2});
   CHECK(own_rows.sums().entries.at("experts.weight").sums == std::vector<double>{4 + 25, 0, 16, 0, 1 + 9 + 36, 0});
@@ -67,14 +67,14 @@ TEST_CASE("squares are added up by column, and by expert") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("importance of several runs is added up") {
+TEST_CASE("importance of several runs is summed") {
   ImportanceSums total, first, second;
   first.entries["a"] = {{1, 2}, {3}};
   first.entries["experts"] = {{1, 2, 3, 4}, {5, 6}};
   first.datasets = {"x"}, first.n_chunks = 4, first.chunk_size = 512;
   second.entries["a"] = {{10, 20}, {30}};
   second.entries["b"] = {{7}, {8}};
-  second.entries["experts"] = {{10, 20, 30, 40}, {50}};  // of experts not told apart
+  second.entries["experts"] = {{10, 20, 30, 40}, {50}};  // of experts that are not separated
   second.datasets = {"y", "x"}, second.n_chunks = 3, second.chunk_size = 256;
   total.add(first, "first");
   total.add(second, "second");
@@ -98,7 +98,7 @@ TEST_CASE("importance of several runs is added up") {
   CHECK_THROWS_WITH_AS(total.add(more_experts, "F"), doctest::Contains("4 sums of 2 matrices"), Error);
 }
 
-TEST_CASE("an engine's products are those of the model's graph") {
+TEST_CASE("the matmuls of an engine are those of the model's graph") {
   EngineOptions options;
   options.context = 64;
   options.all_logits = true;

@@ -49,7 +49,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
-TEST_CASE("inspect: text has metadata, totals and, when asked for, tensors") {
+TEST_CASE("inspect: text has metadata, totals and, on request, tensors") {
   const Model model;
   const auto [code, text] = inspect({.file = model.file});
   CHECK(code == 0);
@@ -96,7 +96,7 @@ TEST_CASE("inspect: verify names the tensor and its first bad value") {
   CHECK(contains(text, "  2 tensors checked, 1 with values that are not finite, 1 not checked\n"));
   CHECK(contains(text, "  tensor bytes: not checked, no conversion of I8\n"));
   CHECK(inspect({.file = model.file}).first == 0);
-  for (const size_t at : {0, 16383, 16384, 39999}) {  // at the borders of what is converted at a time
+  for (const size_t at : {0, 16383, 16384, 39999}) {  // at the borders of the converted chunks
     const Model one({{at, nan}});
     const auto check = check_values(*GgufFile::open(one.file), 3);
     REQUIRE(check.bad.size() == 1);

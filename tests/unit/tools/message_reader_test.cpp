@@ -1,4 +1,4 @@
-// How typed lines become messages, and what a chat's log does with them.
+// How typed lines become messages, and how the log of a chat handles them.
 #include "tools/chat/message_reader.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ using namespace infer;
 
 namespace {
 
-// The messages that lines make; the last entry is "..." while one is unfinished.
+// The messages made from lines; the last entry is "..." if one is unfinished.
 std::vector<std::string> messages(const std::vector<std::string>& lines) {
   MessageReader reader;
   std::vector<std::string> all;
@@ -61,7 +61,7 @@ TEST_CASE("lines_make_messages") {
   CHECK(messages({""}) == Strings{""});
 }
 
-TEST_CASE("a_begun_message_can_be_dropped") {
+TEST_CASE("an_unfinished_message_can_be_dropped") {
   MessageReader reader;
   CHECK_FALSE(reader.add("one\\").has_value());
   CHECK(reader.unfinished());
@@ -70,7 +70,7 @@ TEST_CASE("a_begun_message_can_be_dropped") {
   CHECK(reader.add("two") == "two");
 }
 
-TEST_CASE("turns_are_taken_back_and_dropped_whole") {
+TEST_CASE("turns_are_undone_and_dropped_as_a_whole") {
   ChatLog log = three_turns();
   CHECK(log.undo() == "question 3");
   CHECK(log.messages.size() == 4);
@@ -98,7 +98,7 @@ TEST_CASE("a_system_prompt_is_a_message_or_part_of_the_first_one") {
   CHECK(joined[2]["content"] == "question 2");
 }
 
-TEST_CASE("a_log_comes_back_from_its_file") {
+TEST_CASE("a_log_is_restored_from_its_file") {
   const std::string path = temporary_file("old");
   ChatLog log = three_turns();
   log.messages[1].reasoning = "hm\n\"quoted\" \xc3\xa9";
@@ -111,7 +111,7 @@ TEST_CASE("a_log_comes_back_from_its_file") {
   CHECK_THROWS_AS(log.save("/no/such/folder/file"), Error);
 }
 
-TEST_CASE("files_that_are_no_chat_are_refused") {
+TEST_CASE("files_that_are_not_a_chat_are_refused") {
   for (const char* text :
        {"", "{", "3", "{}", "{\"messages\": 3}", "[3]", "[{\"role\": \"user\"}]", "[{\"role\": 1, \"content\": \"x\"}]",
         "[{\"role\": \"user\", \"content\": 5}]", "[{\"role\": \"user\", \"content\": [{\"type\": \"image\"}]}]",
@@ -128,7 +128,7 @@ TEST_CASE("files_that_are_no_chat_are_refused") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("control_characters_stay_off_the_terminal") {
+TEST_CASE("control_characters_do_not_reach_the_terminal") {
   CHECK(without_controls("a\033[31mb\r\n\tc\x7f") == "a[31mb\n\tc");
   CHECK(without_controls("\xc2\x9b"
                          "31m\xc2\xa0\xc3\xa9") == "31m\xc2\xa0\xc3\xa9");

@@ -1,4 +1,4 @@
-// Tasks on several threads, results in order.
+// Tasks on several threads with results in order.
 #include "tools/quantize/ordered_work.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ TEST_CASE("ordered work: every result once, in order, with any number of threads
   }
 }
 
-TEST_CASE("ordered work: a result stays until the next is asked for, and few exist at a time") {
+TEST_CASE("ordered work: a result is valid until the next is requested, and few exist at a time") {
   std::atomic<size_t> started{0};
   OrderedWork<std::string> work(2, 100, [&](size_t task, std::string& result) {
     ++started;
@@ -47,7 +47,7 @@ TEST_CASE("ordered work: a result stays until the next is asked for, and few exi
   }
 }
 
-TEST_CASE("ordered work: the first failure in order is the one that is seen") {
+TEST_CASE("ordered work: the first failure in order is reported") {
   for (int repeat = 0; repeat < 20; ++repeat) {
     OrderedWork<int> work(4, 100, [&](size_t task, int&) {
       if (task == 7) std::this_thread::sleep_for(std::chrono::microseconds(500));  // later ones fail earlier
@@ -58,7 +58,7 @@ TEST_CASE("ordered work: the first failure in order is the one that is seen") {
   }
 }
 
-TEST_CASE("ordered work: it can be left at any point") {
+TEST_CASE("ordered work: it can be abandoned at any point") {
   for (size_t n_taken = 0; n_taken < 10; ++n_taken) {
     std::atomic<size_t> started{0};
     {

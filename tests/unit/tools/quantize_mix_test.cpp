@@ -1,5 +1,5 @@
-// Which tensor gets which type, against what llama.cpp chooses for models of several kinds (scripts/
-// make_quantize_mixes.py wrote it down).
+// The type of each tensor, against what llama.cpp chooses for models of several kinds (recorded by
+// scripts/make_quantize_mixes.py).
 #include "tools/quantize/mix.h"
 
 #include <doctest/doctest.h>
@@ -100,7 +100,7 @@ TEST_CASE("mixes: the order of the tensors in the file does not matter") {
   }
 }
 
-TEST_CASE("mixes: what the user asks for") {
+TEST_CASE("mixes: types requested by the user") {
   MixOptions o;
   o.type = FileType::kQ4_K_M;
   CHECK(choice(o, "blk.0.attn_q.weight") == DataType::kQ4_K);
@@ -131,7 +131,7 @@ TEST_CASE("mixes: what the user asks for") {
   CHECK(choice(o, "blk.0.ffn_up.weight") == DataType::kQ4_K);
 }
 
-TEST_CASE("mixes: tied embeddings take the type asked for the output") {
+TEST_CASE("mixes: tied embeddings get the type requested for the output") {
   const int64_t square[] = {256, 256};
   const MixTensor only[] = {{"token_embd.weight", DataType::kF32, square}};
   MixOptions o;
@@ -142,7 +142,7 @@ TEST_CASE("mixes: tied embeddings take the type asked for the output") {
   CHECK(choose_types(small_model(), only, o)[0].type == DataType::kQ5_K);
 }
 
-TEST_CASE("mixes: odd models do no harm") {
+TEST_CASE("mixes: unusual models do no harm") {
   const int64_t shape[] = {256, 256}, one[] = {1}, flat[] = {1, 256};
   const MixTensor tensors[] = {{"blk.99999999999999999999.ffn_down.weight", DataType::kF32, shape},
                                {"blk.-1.ffn_down.weight", DataType::kF32, shape},
@@ -183,6 +183,6 @@ TEST_CASE("name patterns") {
   CHECK_THROWS_AS(NamePattern("a(b"), Error);
   CHECK_THROWS_AS(NamePattern(""), Error);
   CHECK_THROWS_AS(NamePattern(std::string(100000, '(')), Error);
-  // Exponential, were it let.
+  // A naive matcher would take exponential time.
   CHECK_THROWS_AS(NamePattern("^(([a-z])+.)+[A-Z]([a-z])+$").matches(std::string(60, 'a')), Error);
 }

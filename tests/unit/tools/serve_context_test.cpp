@@ -1,4 +1,4 @@
-// The context that a server takes where its flags do not say.
+// The context that a server chooses if its flags do not set one.
 #include "tools/serve/serve_context.h"
 
 #include <doctest/doctest.h>
@@ -17,8 +17,8 @@ EngineOptions server(int parallel) {
   return options;
 }
 
-TEST_CASE("serve context: what the model was trained with, where the memory holds it") {
-  const std::shared_ptr<Model> model = shape("tiny");  // 8192, beyond what other commands take
+TEST_CASE("serve context: what the model was trained with, if it fits in memory") {
+  const std::shared_ptr<Model> model = shape("tiny");  // 8192, more than other commands use
   const ServeContext many = choose_serve_context(model, server(8));
   CHECK(many.context == 8192);
   CHECK(many.cache_tokens == 4 * 8192);
@@ -59,7 +59,7 @@ TEST_CASE("serve context: the largest that leaves memory free") {
   CHECK(chosen.cache_tokens <= 4 * 131072);
   const bool smallest = chosen.context == kDefaultContext;
   CHECK((smallest || use.needed() <= usable_host_memory(use.memory.free) + (uint64_t{256} << 20)));
-  // What is free changes a little between two questions.
+  // Free memory changes a little between two queries.
   const bool largest = chosen.cache_tokens == 4 * 131072;
   CHECK((largest || more.needed() + (uint64_t{256} << 20) > usable_host_memory(more.memory.free)));
   CHECK(usable_host_memory(1000) == 750);

@@ -1,5 +1,6 @@
-// What drivers compile. Some do so without hardware: with RADV_FORCE_FAMILY=navi21 in the environment Mesa's driver for
-// AMD lists that GPU on any machine, with its limits and its compiler and without memory, so that nothing runs.
+// Compiles shaders with every driver. Some drivers compile without hardware: with RADV_FORCE_FAMILY=navi21 in the
+// environment, Mesa's driver for AMD lists that GPU on any machine, with its limits and its compiler but without
+// memory, so nothing can run.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ using vulkan::PhysicalDevice;
 
 namespace {
 
-// Of a machine with GPUs, real or only listed, the GPUs.
+// The GPUs of the machine, real or only listed, if it has any.
 std::vector<PhysicalDevice> compilers() {
   std::vector<PhysicalDevice> devices = vulkan::instance().devices;
   const auto software = std::find_if(devices.begin(), devices.end(), [](auto& d) { return d.is_software(); });
@@ -49,7 +50,7 @@ TEST_CASE("every shader compiles, with every driver of the machine") {
       int count = 0;
       for (const vulkan::Shader& shader : vulkan::all_shaders()) {
         if (!can_compile(shader, context)) continue;
-        // Software compiles for long: of the shaders for each weight type it takes one.
+        // Software renderers compile slowly: they compile the shaders of only one weight type.
         if (physical.is_software() && shader.name.find('.') != std::string::npos && !shader.name.ends_with("Q8_0")) {
           continue;
         }
@@ -64,7 +65,7 @@ TEST_CASE("every shader compiles, with every driver of the machine") {
   }
 }
 
-TEST_CASE("deterministic: pipelines with reductions ask for one size of subgroups where the driver would choose") {
+TEST_CASE("deterministic: pipelines with reductions require one size of subgroups where the driver would choose") {
   for (const PhysicalDevice& physical : compilers()) {
     CAPTURE(physical.model);
     if (physical.subgroup_control == 0) {
@@ -83,7 +84,7 @@ TEST_CASE("deterministic: pipelines with reductions ask for one size of subgroup
   }
 }
 
-TEST_CASE("compiled shaders of another device or driver are not given to this one") {
+TEST_CASE("compiled shaders of another device or driver are not loaded") {
   PhysicalDevice device;
   device.properties.vendorID = 0x10de;
   device.properties.deviceID = 0x2204;
@@ -111,10 +112,10 @@ TEST_CASE("compiled shaders of another device or driver are not given to this on
   CHECK_FALSE(accepted(other, 1000));
 }
 
-TEST_CASE("shaders say that there are infinities and NaNs, but to drivers that cannot promise them") {
+TEST_CASE("shaders declare infinities and NaNs, except for drivers that do not support it") {
   constexpr uint32_t kSignedZeroInfNanPreserve = 4466;
   for (const vulkan::Shader& shader : vulkan::all_shaders()) {
-    if (shader.name == "probe_read") continue;  // reads whole numbers
+    if (shader.name == "probe_read") continue;  // reads integers
     CAPTURE(shader.name);
     CHECK(vulkan::has_capability(shader.code, kSignedZeroInfNanPreserve));
     const std::vector<uint32_t> without = vulkan::without_inf_nan_preserve(shader.code);

@@ -1,4 +1,4 @@
-// Which memory is taken, of what drivers list. The lists are those of real drivers, shortened.
+// Which memory types are used. The lists are those of real drivers, shortened.
 #include "backends/vulkan/memory.h"
 
 #include <doctest/doctest.h>
@@ -35,8 +35,8 @@ VkPhysicalDeviceMemoryProperties listed(const std::vector<Type>& types, const st
 
 }  // namespace
 
-TEST_CASE("memory of discrete GPUs: their own that the host does not see, and the host's cached memory to read from") {
-  // NVIDIA, with a window for the host over all of it: types without a use come first there.
+TEST_CASE("memory of discrete GPUs: their own, invisible to the host, and cached host memory for reading back") {
+  // NVIDIA with all memory visible to the host; types that are not used come first.
   const auto nvidia =
       listed({{0, 1}, {kLocal, 0}, {kVisible, 1}, {kVisible | kCached, 1}, {kLocal | kVisible, 2}}, {24, 32, 0.24});
   CHECK(device_memory_type(nvidia, false, true).index == 1);
@@ -44,7 +44,7 @@ TEST_CASE("memory of discrete GPUs: their own that the host does not see, and th
   CHECK(upload_memory_type(nvidia, ~0u) == 2);
   CHECK(readback_memory_type(nvidia, ~0u) == 3);
   CHECK(readback_memory_type(nvidia, ~(1u << 3)) == 2);
-  // AMD, with a window of 256 MiB, and types that need features.
+  // AMD with 256 MiB visible to the host, and types that need features.
   const auto amd = listed({{kLocal, 0},
                            {kVisible, 1},
                            {kLocal | kVisible, 2},
@@ -57,29 +57,29 @@ TEST_CASE("memory of discrete GPUs: their own that the host does not see, and th
   CHECK(readback_memory_type(amd, ~0u) == 3);
   CHECK(vulkan::device_memory_type(listed({{kLocal | kProtected, 0}}, {8}), false, true).index ==
         vulkan::kNoMemoryType);
-  // All of the memory in one window: what the host sees is taken where there is nothing else.
+  // All memory is visible to the host: it is used if there is no other.
   const auto window = listed({{kLocal | kVisible, 1}, {kVisible | kCached, 0}}, {32, 16});
   CHECK(device_memory_type(window, false, true).index == 0);
 }
 
-TEST_CASE("memory of integrated GPUs: without copies where the host reads it through its caches") {
+TEST_CASE("memory of integrated GPUs: no copies if the host can read it through its caches") {
   const auto intel = listed({{kLocal | kVisible | kCached, 0}}, {12});
   CHECK(device_memory_type(intel, true, true).index == 0);
   CHECK(device_memory_type(intel, true, true).unified);
   CHECK_FALSE(device_memory_type(intel, true, false).unified);
-  // Intel without a shared cache: cached memory is not coherent. Results are read from there, after an invalidation.
+  // Intel without a shared cache: cached memory is not coherent. Results are read from it after an invalidation.
   const auto meteor = listed({{kLocal | kVisible, 0}, {kLocal | kMappable | kCached, 0}}, {12});
   CHECK_FALSE(device_memory_type(meteor, true, true).unified);
   CHECK(device_memory_type(meteor, true, true).index == 0);
   CHECK(upload_memory_type(meteor, ~0u) == 0);
   CHECK(readback_memory_type(meteor, ~0u) == 1);
-  // AMD: two thirds of the memory are called the GPU's own.
+  // AMD reports two thirds of the memory as the GPU's own.
   const std::vector<Type> amd = {{kLocal, 0}, {kVisible, 1}, {kLocal | kVisible, 0}, {kVisible | kCached, 1}};
   CHECK(device_memory_type(listed(amd, {20, 10}), true, true).index == 0);
-  // Half a GiB is, and the rest is reached all the same.
+  // With only half a GiB of its own, it can use the rest as well.
   const vulkan::DeviceMemoryType rest = device_memory_type(listed(amd, {0.5, 30}), true, true);
   CHECK(rest.index == 1);
   CHECK_FALSE(rest.unified);
-  // Two heaps of the GPU's own, of which the smaller one comes first.
+  // The GPU has two heaps of its own, the smaller one first.
   CHECK(device_memory_type(listed({{kLocal, 0}, {kVisible, 1}, {kLocal, 2}}, {32, 16, 64}), true, true).index == 2);
 }

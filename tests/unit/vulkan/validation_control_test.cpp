@@ -1,5 +1,5 @@
-// Mistakes on purpose, which the validation layer must report: scripts/vulkan_validation.sh runs these to see that it
-// would see. Without a layer nothing looks, so they are skipped otherwise.
+// Deliberate mistakes that the validation layer must report: scripts/vulkan_validation.sh runs them to check that it
+// does. They are skipped otherwise, since nothing is reported without the layer.
 #include <doctest/doctest.h>
 
 #include "backends/vulkan/stream.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kBytes = 4096;
 
-// Copies of a kind: the first dispatch reads `a` and writes `b`, the second reads `b` and writes `a`.
+// The first dispatch reads `a` and writes `b`, the second reads `b` and writes `a`.
 template <typename Spoil>
 void dispatch_twice(const Spoil& spoil) {
   const std::vector<std::string> names = vulkan_device_names();
@@ -31,16 +31,16 @@ void dispatch_twice(const Spoil& spoil) {
 }  // namespace
 
 TEST_CASE("control: a race between two dispatches" * doctest::skip()) {
-  dispatch_twice([](vulkan::Operand& operand) { operand.written = false; });  // so that no barrier comes between
+  dispatch_twice([](vulkan::Operand& operand) { operand.written = false; });  // no barrier
 }
 
-TEST_CASE("control: memory that is never given back" * doctest::skip()) {
+TEST_CASE("control: memory that is never freed" * doctest::skip()) {
   const std::vector<std::string> names = vulkan_device_names();
   REQUIRE(!names.empty());
   const std::unique_ptr<Device> device = create_vulkan_device(names[0]);
   device->allocate(2 << 20).release();
 }
 
-TEST_CASE("control: a binding that reaches beyond its buffer" * doctest::skip()) {
+TEST_CASE("control: a binding that exceeds its buffer" * doctest::skip()) {
   dispatch_twice([](vulkan::Operand& operand) { operand.range += uint64_t{1} << 30; });
 }

@@ -1,5 +1,5 @@
-// What the conformance cases cannot ask of the Vulkan backend: limits of drivers, pretended small ones, staging instead
-// of shared memory, devices without operations on subgroups, allocations that fail.
+// What the conformance cases cannot test in the Vulkan backend: drivers' limits, simulated small ones, staging buffers
+// instead of shared memory, devices without subgroup operations, allocations that fail.
 #include "backends/vulkan/vulkan_device.h"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ std::vector<std::byte> pattern(size_t bytes, uint32_t seed) {
 
 }  // namespace
 
-TEST_CASE("every weight type has its shaders, and blocks of the size that blocks.h says") {
+TEST_CASE("every weight type has its shaders, and block sizes equal those in blocks.h") {
   std::ifstream file(std::string(INFER_SOURCE_DIR) + "/backends/vulkan/glsl/weights.glsl");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   REQUIRE(!text.empty());
@@ -58,7 +58,7 @@ TEST_CASE("every weight type has its shaders, and blocks of the size that blocks
   }
 }
 
-TEST_CASE("what is uploaded comes back, through shared memory, staging buffers and several pieces") {
+TEST_CASE("uploaded data comes back through shared memory, staging buffers and several pieces") {
   const std::string name = device_name("uploads");
   if (name.empty()) return;
   for (const bool unified : {true, false}) {
@@ -71,7 +71,7 @@ TEST_CASE("what is uploaded comes back, through shared memory, staging buffers a
       const std::vector<std::byte> data = pattern((13 << 20) + 5, 1), patch = pattern(3 << 20, 2);
       const std::unique_ptr<Buffer> buffer = device->allocate(data.size());
       stream->upload(*buffer, 0, data.data(), data.size());
-      stream->upload(*buffer, (2 << 20) + 3, patch.data(), patch.size());  // over borders of pieces
+      stream->upload(*buffer, (2 << 20) + 3, patch.data(), patch.size());  // across the borders of pieces
       std::vector<std::byte> expected = data, found(data.size());
       std::memcpy(expected.data() + (2 << 20) + 3, patch.data(), patch.size());
       stream->download(found.data(), *buffer, 0, 1000);
@@ -95,7 +95,7 @@ TEST_CASE("copies within the device and to staging memory keep their order, with
     const std::unique_ptr<Buffer> buffer = device->allocate(kBytes), staging = device->allocate_staging(2 * kPart);
     REQUIRE(staging->host());
     stream->upload(*buffer, 0, data.data(), kBytes);
-    // The last part becomes the first, the one before it the last: each sees what those before it wrote.
+    // The last part becomes the first, and the one before it the last: each copy sees the writes of earlier ones.
     const CopyRange first[] = {{buffer.get(), 0, buffer.get(), 2 * kPart, kPart}};
     const CopyRange second[] = {{buffer.get(), 2 * kPart, buffer.get(), kPart, kPart}};
     stream->copy(first);
@@ -104,7 +104,7 @@ TEST_CASE("copies within the device and to staging memory keep their order, with
                              {staging.get(), 0, buffer.get(), 2 * kPart, kPart}};
     stream->copy(out);
     const std::unique_ptr<Event> copied = stream->record();
-    stream->upload(*buffer, 0, later.data(), kPart);  // behind the event, so not seen
+    stream->upload(*buffer, 0, later.data(), kPart);  // after the event, so not seen
     copied->wait();
     CHECK(std::memcmp(staging->host() + kPart, data.data() + 2 * kPart, kPart) == 0);
     CHECK(std::memcmp(staging->host(), data.data() + kPart, kPart) == 0);
@@ -115,7 +115,7 @@ TEST_CASE("copies within the device and to staging memory keep their order, with
   }
 }
 
-TEST_CASE("a segment runs again before it is done, and is destroyed while it is under way") {
+TEST_CASE("a segment can be run again before it is done, and destroyed while it runs") {
   const std::string name = device_name("segments under way");
   if (name.empty()) return;
   const std::unique_ptr<Device> device = create_vulkan_device(name);
@@ -144,7 +144,7 @@ TEST_CASE("a segment runs again before it is done, and is destroyed while it is 
   CHECK(std::all_of(found.begin(), found.end(), [](float v) { return v == 1024; }));
 }
 
-TEST_CASE("a weight in ranges of rows and in pieces gives the bits it gives in one") {
+TEST_CASE("a weight in ranges of rows and in pieces gives the same bits as in one piece") {
   const std::string name = device_name("row ranges");
   if (name.empty()) return;
   for (const DataType type : {DataType::kQ6_K, DataType::kF16}) {
@@ -164,7 +164,7 @@ TEST_CASE("a weight in ranges of rows and in pieces gives the bits it gives in o
   }
 }
 
-TEST_CASE("a weight beyond what the driver binds at once: 137 MB, where lavapipe's limit is 128 MiB") {
+TEST_CASE("a weight larger than a binding: 137 MB, where lavapipe's limit is 128 MiB") {
   const std::string name = device_name("a large weight");
   if (name.empty()) return;
   const std::unique_ptr<Device> device = create_vulkan_device(name);
@@ -172,7 +172,7 @@ TEST_CASE("a weight beyond what the driver binds at once: 137 MB, where lavapipe
   const size_t row = row_bytes(DataType::kQ8_0, kColumns);
   std::vector<std::byte> weight(row * kRows);
   const std::vector<float> x(kColumns, 1.0f);
-  // All zero but for rows at the borders, which count their number.
+  // All zero except for rows at the borders, which hold their own numbers.
   const std::vector<int64_t> marked = {0, 1, 30838, 30839, 30840, 30841, 30842, kRows - 1};
   for (const int64_t r : marked) {
     std::vector<float> values(kColumns, 0.0f);
@@ -195,13 +195,13 @@ TEST_CASE("more rows than workgroups in a dispatch: a vocabulary of 140,000, whe
   if (name.empty()) return;
   const Problem p = problem(DataType::kQ8_0, 140000, 32, 9);
   const std::vector<float> all = multiply(*create_vulkan_device(name), DataType::kQ8_0, p.n, p.k, p.weight, p.x, 1);
-  const int64_t last = p.n - 100;  // and these alone
+  const int64_t last = p.n - 100;  // only these
   const std::vector<std::byte> end(p.weight.begin() + last * row_bytes(DataType::kQ8_0, p.k), p.weight.end());
   const std::vector<float> few = multiply(*create_vulkan_device(name), DataType::kQ8_0, 100, p.k, end, p.x, 1);
   CHECK(std::memcmp(all.data() + last, few.data(), few.size() * 4) == 0);
 }
 
-TEST_CASE("without operations on subgroups the sums are nearly the same") {
+TEST_CASE("without subgroup operations the sums are nearly the same") {
   const std::string name = device_name("plain reductions");
   if (name.empty()) return;
   const Problem p = problem(DataType::kQ4_K, 70, 1024, 3);
@@ -211,14 +211,14 @@ TEST_CASE("without operations on subgroups the sums are nearly the same") {
   for (size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
 }
 
-TEST_CASE("deterministic: a row alone has the bits it has among others") {
+TEST_CASE("deterministic: a row alone has the same bits as among others") {
   const std::string name = device_name("deterministic products");
   if (name.empty()) return;
   const std::unique_ptr<Device> device = create_vulkan_device(name, {.deterministic = true});
   for (const DataType type : {DataType::kQ4_K, DataType::kQ8_0, DataType::kF32}) check_rows_alone(*device, type);
 }
 
-TEST_CASE("an allocation that fails is an error, whichever it is, and the device goes on") {
+TEST_CASE("any failing allocation is an error, after which the device still works") {
   const std::string name = device_name("failing allocations");
   if (name.empty()) return;
   const Problem p = problem(DataType::kQ8_0, 40, 64, 2);
@@ -228,7 +228,7 @@ TEST_CASE("an allocation that fails is an error, whichever it is, and the device
     VulkanOptions options;
     options.fail_allocation = nth;
     options.unified_memory = false;  // staging buffers are allocations too
-    options.budget = 256 << 20;      // so that what others do with the host's memory does not show
+    options.budget = 256 << 20;      // so that the host's free memory does not matter
     const std::unique_ptr<Device> device = create_vulkan_device(name, options);
     const uint64_t free = device->memory().free;
     bool failed = false;
@@ -241,13 +241,13 @@ TEST_CASE("an allocation that fails is an error, whichever it is, and the device
     }
     if (!failed) break;
     ++failures;
-    CHECK(device->memory().free + (8 << 20) >= free);  // the allocation that small buffers share may stay
+    CHECK(device->memory().free + (8 << 20) >= free);  // the shared allocation of small buffers may remain
     CHECK(multiply(*device, DataType::kQ8_0, p.n, p.k, p.weight, p.x, 2).size() == 80);
   }
   CHECK(failures >= 3);
 }
 
-TEST_CASE("a pretended budget is what the device has") {
+TEST_CASE("a simulated budget is the memory that the device reports") {
   const std::string name = device_name("budget");
   if (name.empty()) return;
   const std::unique_ptr<Device> device = create_vulkan_device(name, {.budget = 20 << 20});
