@@ -106,6 +106,107 @@ struct PlanDevices {
   }
 };
 
+// The leaves as weights of a graph, in guarded memory, and their copies where the device has memory of its own.
+class LeafWeights {
+ public:
+  LeafWeights(const std::vector<Leaf>& leaves, TestDevice& t, bool on_host) : leaves_(leaves), weights_(leaves.size()) {
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const Leaf& leaf = leaves[i];
+      memory_.push_back(std::make_unique<GuardedMemory>(leaf.data.size(), alignment_of(leaf.desc.type)));
+      std::memcpy(memory_.back()->data(), leaf.data.data(), leaf.data.size());
+      weights_[i] = {concat("leaf", i), leaf.desc, memory_.back()->data()};
+      if (on_host) continue;
+      uploaded_.push_back(t.device->allocate(leaf.data.size()));
+      t.stream->upload(*uploaded_.back(), 0, leaf.data.data(), leaf.data.size());
+    }
+  }
+  const std::vector<Weight>& weights() const { return weights_; }
+  BufferPlace place(const Weight& weight) const {
+    return {uploaded_[static_cast<size_t>(&weight - weights_.data())].get(), 0};
+  }
+  // What the run has broken; "" for nothing.
+  std::string broken() const {
+    for (size_t i = 0; i < leaves_.size(); ++i) {
+      const std::vector<std::byte>& data = leaves_[i].data;
+      if (memory_[i]->sentinel_intact() && std::memcmp(memory_[i]->data(), data.data(), data.size()) == 0) continue;
+      return concat("input ", i, " or the memory round it was written");
+    }
+    return "";
+  }
+
+ private:
+  const std::vector<Leaf>& leaves_;
+  std::vector<Weight> weights_;
+  std::vector<std::unique_ptr<GuardedMemory>> memory_;
+  std::vector<std::unique_ptr<Buffer>> uploaded_;
+};
+
+// What a plan runs with on `t`, the last of its devices: an arena whose bytes are those of `host_arena`, before and
+// after run().
+class PlanRun {
+ public:
+  PlanRun(Plan& plan, TestDevice& t, size_t n_devices, GuardedMemory& host_arena, const StepInputs& step)
+      : plan_(plan),
+        t_(t),
+        host_arena_(host_arena),
+        step_(step),
+        n_bytes_(plan.arena_bytes(static_cast<int>(n_devices) - 1)) {
+    const size_t at = n_devices - 1;
+    on_host_ = at == 0;
+    arena_ = on_host_ ? wrap_host(host_arena.data(), n_bytes_) : t.device->allocate(n_bytes_);
+    std::vector<PlanBinding> bindings(n_devices);
+    bindings[at] = {t.stream.get(), arena_.get()};
+    if (!on_host_) {
+      t.stream->upload(*arena_, 0, host_arena.data(), n_bytes_);
+      step_buffer_ = t.device->allocate(step.layout().bytes());
+      staging_ = t.device->allocate_staging(plan.staging_bytes(static_cast<int>(at)));
+      bindings[at].step = step_buffer_.get();
+      bindings[at].staging = staging_.get();
+    }
+    plan.bind(bindings, step.layout());
+  }
+  void run() {
+    plan_.run(step_);
+    if (on_host_) return;
+    t_.stream->download(host_arena_.data(), *arena_, 0, n_bytes_);
+    t_.stream->synchronize();
+  }
+
+ private:
+  Plan& plan_;
+  TestDevice& t_;
+  GuardedMemory& host_arena_;
+  const StepInputs& step_;
+  const size_t n_bytes_;
+  bool on_host_ = true;
+  std::unique_ptr<Buffer> arena_, step_buffer_, staging_;
+};
+
+// The outputs of a plan that has run; `broken` where it wrote to memory before the end of the last output that belongs
+// to nobody. Behind it lies scratch memory.
+void take_outputs(const Plan& plan, const std::vector<ValueId>& wanted, const StepInputs& step,
+                  const GuardedMemory& host_arena, RunResult& result) {
+  std::vector<bool> may_change;
+  for (const ValueId id : wanted) {
+    const TensorRef ref = plan.output(id);
+    Output out;
+    out.type = ref.desc->type;
+    out.rows = step.view().row_count(ref.desc->rows, ref.desc->shape[0]);
+    out.row_elements = ref.desc->shape.row_elements();
+    out.data.resize(static_cast<size_t>(out.elements()) * 4);
+    std::memcpy(out.data.data(), plan.output_rows(id), out.data.size());
+    may_change.resize(std::max(may_change.size(), ref.offset + ref.desc->bytes()));
+    std::fill_n(may_change.begin() + static_cast<ptrdiff_t>(ref.offset), out.data.size(), true);
+    result.outputs.push_back(std::move(out));
+  }
+  for (size_t i = 0; i < may_change.size(); ++i) {
+    if (may_change[i] || host_arena.data()[i] == kSentinel) continue;
+    result.broken = concat("byte ", i, " of the outputs' memory holds no row with data and was written");
+    break;
+  }
+  if (!host_arena.sentinel_intact()) result.broken = "memory before the arena was written";
+}
+
 }  // namespace
 
 RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const std::vector<Leaf>& leaves,
@@ -113,30 +214,13 @@ RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const s
   RunResult result;
   PlanDevices on(t);
   const int at = static_cast<int>(on.devices.size()) - 1;
-
-  std::vector<std::unique_ptr<GuardedMemory>> memory;
-  std::vector<std::unique_ptr<Buffer>> uploaded;
-  std::vector<Weight> weights(leaves.size());
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const Leaf& leaf = leaves[i];
-    memory.push_back(std::make_unique<GuardedMemory>(leaf.data.size(), alignment_of(leaf.desc.type)));
-    std::memcpy(memory.back()->data(), leaf.data.data(), leaf.data.size());
-    weights[i].name = concat("leaf", i);
-    weights[i].desc = leaf.desc;
-    weights[i].host = memory.back()->data();
-    if (at == 0) continue;
-    uploaded.push_back(t.device->allocate(leaf.data.size()));
-    t.stream->upload(*uploaded.back(), 0, leaf.data.data(), leaf.data.size());
-  }
-
-  const std::vector<ValueId> wanted = build(graph, weights);
+  const LeafWeights weights(leaves, t, at == 0);
+  const std::vector<ValueId> wanted = build(graph, weights.weights());
   for (const ValueId id : wanted) graph.mark_output(id);
   PlanOptions options;
   options.devices = on.devices;
   options.layer_device = [&](int) { return at; };
-  options.weight = [&](const Weight& weight, int) {
-    return BufferPlace{uploaded[static_cast<size_t>(&weight - weights.data())].get(), 0};
-  };
+  options.weight = [&](const Weight& weight, int) { return weights.place(weight); };
   options.cache = [&](int) { return cache->ref; };
   options.strict = true;
   std::unique_ptr<Plan> plan;
@@ -147,55 +231,11 @@ RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const s
     result.supported = false;
     return result;
   }
-
-  const size_t bytes = plan->arena_bytes(at);
-  GuardedMemory host_arena(bytes, 64);
-  std::unique_ptr<Buffer> arena = at == 0 ? wrap_host(host_arena.data(), bytes) : t.device->allocate(bytes);
-  if (at != 0) t.stream->upload(*arena, 0, host_arena.data(), bytes);
-  std::vector<PlanBinding> bindings(on.devices.size());
-  bindings[at] = {t.stream.get(), arena.get()};
-  std::unique_ptr<Buffer> step_buffer, staging;
-  if (at != 0) {
-    step_buffer = t.device->allocate(step.layout().bytes());
-    staging = t.device->allocate_staging(plan->staging_bytes(at));
-    bindings[at].step = step_buffer.get();
-    bindings[at].staging = staging.get();
-  }
-  plan->bind(bindings, step.layout());
-  plan->run(step);
-  if (at != 0) {
-    t.stream->download(host_arena.data(), *arena, 0, bytes);
-    t.stream->synchronize();
-  }
-
-  // Bytes before the end of the last output belong to outputs or to nobody; behind them lies scratch memory.
-  std::vector<bool> may_change(bytes, false);
-  size_t end = 0;
-  for (const ValueId id : wanted) {
-    const TensorRef ref = plan->output(id);
-    Output out;
-    out.type = ref.desc->type;
-    out.rows = step.view().row_count(ref.desc->rows, ref.desc->shape[0]);
-    out.row_elements = ref.desc->shape.row_elements();
-    out.data.resize(static_cast<size_t>(out.elements()) * 4);
-    std::memcpy(out.data.data(), plan->output_rows(id), out.data.size());
-    std::fill_n(may_change.begin() + static_cast<ptrdiff_t>(ref.offset), out.data.size(), true);
-    end = std::max(end, ref.offset + ref.desc->bytes());
-    result.outputs.push_back(std::move(out));
-  }
-  for (size_t i = 0; i < end; ++i) {
-    if (!may_change[i] && host_arena.data()[i] != kSentinel) {
-      result.broken = concat("byte ", i, " of the outputs' memory holds no row with data and was written");
-      break;
-    }
-  }
-  if (!host_arena.sentinel_intact()) result.broken = "memory before the arena was written";
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    if (!memory[i]->sentinel_intact() ||
-        std::memcmp(memory[i]->data(), leaves[i].data.data(), leaves[i].data.size()) != 0) {
-      result.broken = concat("input ", i, " or the memory round it was written");
-    }
-  }
+  GuardedMemory host_arena(plan->arena_bytes(at), 64);
+  PlanRun running(*plan, t, on.devices.size(), host_arena, step);
+  running.run();
+  take_outputs(*plan, wanted, step, host_arena, result);
+  if (const std::string broken = weights.broken(); !broken.empty()) result.broken = broken;
   return result;
 }
 

@@ -70,15 +70,25 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   return most;
 }
 
-}  // namespace
-
-TEST_CASE("which shader multiplies follows from the device, the type and the number of rows") {
+PhysicalDevice plain_device() {
   PhysicalDevice device;
   device.properties.limits.maxComputeSharedMemorySize = 32 << 10;
   device.name = "vulkan7";
   device.subgroup_arithmetic = true;
+  return device;
+}
+
+ProductKernel kernel_of(const PhysicalDevice& device, const char* wanted, DataType type, int64_t rows,
+                        bool deterministic = false) {
+  return product_kernel(product_features(device, {}, wanted), deterministic, type, rows, 8);
+}
+
+}  // namespace
+
+TEST_CASE("which shader multiplies follows from the device, the type and the number of rows") {
+  PhysicalDevice device = plain_device();
   const auto kernel = [&](const char* wanted, DataType type, int64_t rows, bool deterministic = false) {
-    return product_kernel(product_features(device, {}, wanted), deterministic, type, rows, 8);
+    return kernel_of(device, wanted, type, rows, deterministic);
   };
   CHECK(kernel("", DataType::kQ4_K, 1) == ProductKernel::kVector);
   CHECK(kernel("", DataType::kQ4_K, 9) == ProductKernel::kTiled);
@@ -108,7 +118,15 @@ TEST_CASE("which shader multiplies follows from the device, the type and the num
   CHECK(vulkan::uses_subgroups(device, {.deterministic = true}));
   CHECK(vulkan::reduction_subgroup(device, {.deterministic = true}) == 0);
   CHECK(product_features(device, {.deterministic = true}, "").dot);
+}
 
+TEST_CASE("matrices multiply where the size of subgroups is known and a workgroup has the memory for them") {
+  PhysicalDevice device = plain_device();
+  device.integer_dot = device.integer_dot_fast = true;
+  device.subgroup_least = device.subgroup_most = 64;
+  const auto kernel = [&](const char* wanted, DataType type, int64_t rows, bool deterministic = false) {
+    return kernel_of(device, wanted, type, rows, deterministic);
+  };
   device.half_matrices = true;
   CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kTiled);
   CHECK_THROWS_AS(kernel("matrix", DataType::kQ4_K, 512), Error);
