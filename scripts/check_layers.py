@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Checks who includes whom.
+"""Checks which folder includes which.
 
     ggml-like  <-  backends  <-  src/engine  <-  src/server  <-  tools  <-  src/main.cpp
         ^                            ^
         +--- src/model --------------+       (src/model also reads src/text/vocabulary.h)
-        +--- src/text: only ggml-like/error.h and message.h
+        +--- src/text: only ggml-like/error.h, message.h and bytes_text.h
 
-A backend's folder sees ggml-like and itself; only backends/registry.cpp sees them all, and what is above backends/ sees
-only the files directly in it. Quoted includes are relative to the root and name a file that exists; the headers of
-instruction sets and GPUs stay below backends/; no cycles.
+A backend's folder may include ggml-like and itself. Only backends/registry.cpp may include all; layers above backends/
+may include only the files directly in it. Quoted includes are relative to the root and must exist; the headers of
+instruction sets and GPUs may be used only below backends/; there are no cycles.
 
-    check_layers.py [ROOT]        prints each violation as FILE:LINE: REASON, exit code 1 when there are any
+    check_layers.py [ROOT]        prints each violation as FILE:LINE: REASON, exit code 1 if there are any
     check_layers.py --self-test
 """
 
@@ -27,14 +27,14 @@ MACHINE_HEADERS = re.compile(
     r"(\w*mmintrin|x86intrin|arm_neon|arm_sve|cpuid|cblas|cuda\w*|cooperative_groups|mma|sys/auxv|asm/hwcap)(\.h|$)"
     r"|vulkan/")
 
-# Include patterns a file may use, by the first pattern its own path matches.
+# The includes a file may use; the first pattern that matches the file's path applies.
 ABOVE_BACKENDS = r"ggml-like/|backends/[^/]+$|src/model/|src/text/|src/engine/"
 RULES = [(re.compile(own), re.compile(allowed)) for own, allowed in (
     (r"ggml-like/", r"ggml-like/"),
     (r"backends/registry\.cpp$", r"ggml-like/|backends/"),
     (r"backends/[^/]+$", r"ggml-like/|backends/[^/]+$"),
     (r"backends/", r"ggml-like/"),  # and its own folder, see `allowed`
-    (r"src/text/", r"ggml-like/(error|message)\.h$|src/text/"),
+    (r"src/text/", r"ggml-like/(bytes_text|error|message)\.h$|src/text/"),
     (r"src/model/", r"ggml-like/|src/text/vocabulary\.h$|src/model/"),
     (r"src/engine/", ABOVE_BACKENDS),
     (r"src/server/", ABOVE_BACKENDS + r"|src/server/"),

@@ -37,7 +37,7 @@ void AnswerText::finish(AnswerDelta& delta) {
   std::string text = stops_.add(rest);
   text += stops_.flush();
   show(text, delta);
-  // Tokens without text, at the end of an answer that no stop string ended.
+  // Tokens without text at the end of an answer that no stop string ended.
   for (; !stopped() && !held_.empty(); held_.pop_front()) delta.scores.push_back(std::move(held_.front().score));
   if (!splitter_) return;
   for (auto& part : splitter_->flush()) (part.reasoning ? delta.reasoning : delta.content) += part.text;

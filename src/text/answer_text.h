@@ -1,6 +1,6 @@
-// The text of one answer while it is generated. `infer run`, the chat in the terminal and the server all read answers
-// through it, so the same tokens give the same text everywhere: bytes of unfinished characters are held back, so is
-// text that may begin a stop string, and reasoning is separated from the answer proper. One object per answer; one
+// The text of one answer while it is generated. `infer run`, the terminal chat and the server all read answers
+// through it, so the same tokens give the same text everywhere. Bytes of incomplete characters and text that may
+// begin a stop string are held back, and reasoning is separated from the answer itself. One object per answer; one
 // thread.
 #pragma once
 
@@ -19,28 +19,28 @@
 
 namespace infer {
 
-// How an answer ends, and how its text is read.
+// Defines where an answer ends, and how its text is read.
 struct AnswerRules {
-  std::vector<std::string> stops;          // texts that end the answer; empty ones are ignored
+  std::vector<std::string> stops;          // strings that end the answer; empty ones are ignored
   std::vector<TokenId> stop_tokens;        // tokens that end it, besides the model's end-of-generation tokens
-  std::optional<std::string> chat_prompt;  // of a chat: the rendered prompt, which may open the reasoning
+  std::optional<std::string> chat_prompt;  // for a chat: the rendered prompt, which may open the reasoning
 };
-// The rules of a chat with the given stops: the answer also ends where the chat template ends an answer (`end`), and
-// it may begin with reasoning.
+// The rules for a chat with these stops: the answer also ends at the chat template's own end marker (`end`), and it may
+// begin with reasoning.
 AnswerRules chat_rules(std::vector<std::string> stops, std::vector<TokenId> stop_tokens, const AnswerEnd& end,
                        std::string prompt);
 
-// A token of an answer or of an echoed prompt, with the log-probabilities that were asked for.
+// A token of an answer or of an echoed prompt, with the log-probabilities that were requested.
 struct TokenScore {
   TokenId token = kNoToken;
   std::optional<double> logprob;  // absent for the first token of a prompt
   std::vector<TokenLogprob> top;  // best first
 };
 
-// What a step added to an answer. Reasoning comes before content.
+// What one step added to an answer. Reasoning comes before content.
 struct AnswerDelta {
   std::string reasoning, content;
-  std::vector<TokenScore> scores;  // of the tokens whose text shows by now
+  std::vector<TokenScore> scores;  // of the tokens whose text has been shown
   bool empty() const { return content.empty() && reasoning.empty() && scores.empty(); }
 };
 
@@ -49,20 +49,20 @@ class AnswerText {
   // The tokenizer must outlive this.
   AnswerText(const Tokenizer& tokenizer, const AnswerRules& rules);
 
-  // Adds to `delta` what the tokens of one step complete. `last_ends`: the last of them is an end-of-generation or stop
-  // token; it is no part of the text. `scores` holds one entry per token, or none at all. Returns how many of the
-  // tokens belong to the answer, the one that ends it included; those after a complete stop string do not.
-  // REQUIRES !stopped().
+  // Adds to `delta` the text that the tokens of one step complete. `last_ends`: the last token is an end-of-generation
+  // or stop token, which is not part of the text. `scores` holds one entry per token, or is empty. Returns how many of
+  // the tokens belong to the answer, including the one that ends it; those after a complete stop string do not.
+  // REQUIRES: !stopped().
   size_t add(std::span<const TokenId> tokens, bool last_ends, AnswerDelta& delta,
              std::span<std::optional<TokenScore>> scores = {});
-  // Adds what was held back: there are no more tokens.
+  // Adds the text held back; there are no more tokens.
   void finish(AnswerDelta& delta);
-  // A stop string is complete; it and what follows belong to no delta.
+  // A stop string was completed; it and what follows are in no delta.
   bool stopped() const { return stops_.stopped(); }
 
  private:
   struct Held {
-    size_t begin;  // bytes of text before the token's
+    size_t begin;  // offset of the token's text
     TokenScore score;
   };
   void show(const std::string& text, AnswerDelta& delta);
@@ -70,8 +70,8 @@ class AnswerText {
   const Tokenizer& tokenizer_;
   Detokenizer detokenizer_;
   StopStrings stops_;
-  std::optional<ReasoningSplitter> splitter_;  // of a chat
-  size_t decoded_ = 0, shown_ = 0;             // bytes of text from the detokenizer, and past the stop strings
+  std::optional<ReasoningSplitter> splitter_;  // for a chat
+  size_t decoded_ = 0, shown_ = 0;             // bytes of text from the detokenizer, and bytes released by stops_
   std::deque<Held> held_;
 };
 

@@ -1,4 +1,4 @@
-// The best logits of a row, as a device that holds them all selects them.
+// The best logits of a row, as selected by the device that holds all of them.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace infer {
 
 struct BestLogits {
-  std::span<const int32_t> ids;   // tokens, the one with the highest logit first, the lower id first among equals
+  std::span<const int32_t> ids;   // tokens, highest logit first; ties: lower id first
   std::span<const float> values;  // their logits
   float log_sum_exp = 0;          // over the whole row; NaN if any logit is NaN or +inf, or all are -inf
 };

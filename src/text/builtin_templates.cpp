@@ -93,7 +93,7 @@ constexpr BuiltinTemplate kTemplates[] = {
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{- '<|header_start|>assistant<|header_end|>\n\n' -}}{%- endif -%})jinja"},
 
-    // Mistral's system prompt opens the user's message that follows it; from v7 on it has marks of its own.
+    // Mistral's system prompt is prepended to the next user message; from v7 on it has its own markers.
     {"mistral-v1", R"jinja({{- bos_token -}}
 {%- set ns = namespace(system='') -%}
 {%- for message in messages -%}
@@ -155,7 +155,7 @@ constexpr BuiltinTemplate kTemplates[] = {
   {%- endif -%}
 {%- endfor -%})jinja"},
 
-    // Gemma knows no system role: its text opens the first user's message.
+    // Gemma has no system role: the system text is prepended to the first user message.
     {"gemma", R"jinja({{- bos_token -}}
 {%- set ns = namespace(system='') -%}
 {%- for message in messages -%}

@@ -1,5 +1,5 @@
-// The chat templates that come with the program, written in the template language from the formats that the makers of
-// the models published.
+// The built-in chat templates, written in the template language from the formats that the models' vendors
+// published.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 namespace infer {
 
 struct BuiltinTemplate {
-  std::string_view name;  // as llama.cpp's --chat-template knows it
+  std::string_view name;  // as in llama.cpp's --chat-template
   std::string_view body;
 };
 
 std::span<const BuiltinTemplate> builtin_templates();
 
-// What stands in front of every body: the macro text(content), for contents that are text or a list of parts.
+// A prefix for every body: the macro text(content), for content that is a string or a list of parts.
 std::string_view builtin_template_head();
 
 }  // namespace infer

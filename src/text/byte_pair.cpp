@@ -1,5 +1,5 @@
-// Byte-pair encoding by merge rank: words as the pre-tokenizer cuts them, then the lowest-ranked pair of neighbours is
-// joined, the leftmost first, until no pair is in the list of merges.
+// Byte-pair encoding by merge rank. The pre-tokenizer splits text into words; within a word, the adjacent pair with the
+// lowest rank is merged, leftmost first, until no pair is in the list of merges.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -17,7 +17,7 @@ const PreTokenizerEntry& pre_tokenizer_or_throw(const std::string& name) {
   const PreTokenizerEntry* entry = find_pre_tokenizer(name);
   if (!entry) {
     throw Error(ErrorCode::kUnsupported,
-                concat("[tokenizer] tokenizer.ggml.pre: pre-tokenizer '", name.substr(0, 100), "' is not known"));
+                concat("[tokenizer] tokenizer.ggml.pre: pre-tokenizer '", name.substr(0, 100), "' is not supported"));
   }
   return *entry;
 }
@@ -43,7 +43,7 @@ class BytePair final : public TokenizerAlgorithm {
     std::string joined;
     for (size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
       const std::string& merge = vocabulary.merges[rank];
-      const size_t blank = merge.find(' ', 1);  // the left part is not empty; it may itself be a blank
+      const size_t blank = merge.find(' ', 1);  // the left part is not empty; it may itself be a space
       if (blank == std::string::npos) continue;
       const std::string_view left = std::string_view(merge).substr(0, blank);
       const std::string_view right = std::string_view(merge).substr(blank + 1);
@@ -76,16 +76,16 @@ class BytePair final : public TokenizerAlgorithm {
  private:
   static constexpr uint32_t kUnknownSymbol = UINT32_MAX;
 
-  // Symbols below n_tokens_ are tokens; the rest are texts that only merges name.
+  // Symbols below n_tokens_ are tokens; the others are texts that occur only in merges.
   struct Symbol {
     int32_t previous, next;
     uint32_t id;
-    uint32_t begin, length;  // bytes of the word; length 0 once joined to its left neighbour
+    uint32_t begin, length;  // bytes of the word; length 0 once merged into its left neighbour
   };
   struct Pair {
     uint32_t rank;
     int32_t left, right;
-    uint32_t left_id, right_id;  // when queued: stale once either has changed
+    uint32_t left_id, right_id;  // when queued; the pair is stale once either has changed
     uint32_t merged;
     // The heap's top is the pair with the lowest rank, then the leftmost.
     bool operator<(const Pair& other) const { return rank > other.rank || (rank == other.rank && left > other.left); }
@@ -175,7 +175,7 @@ class BytePair final : public TokenizerAlgorithm {
     }
   }
 
-  // A byte without a token and without an unknown token to stand for it is left out, as the vendors' tokenizers do.
+  // As in the vendors' tokenizers, a byte is dropped if neither its own token nor an unknown token exists.
   void append_bytes(std::string_view text, std::vector<TokenId>& out) const {
     for (const char c : text) {
       const TokenId token = byte_token_[static_cast<uint8_t>(c)];
@@ -188,7 +188,7 @@ class BytePair final : public TokenizerAlgorithm {
   const PreTokenizerRule& rule_;
   PreTokenizer pre_tokenizer_;
   uint32_t n_tokens_;
-  std::deque<std::string> extra_;  // texts of the symbols from n_tokens_ on; a deque, since extra_index_ points into it
+  std::deque<std::string> extra_;  // texts of symbols n_tokens_ and up; a deque, since extra_index_ points into it
   TextMap extra_index_;
   MergeMap merges_;
   std::array<uint32_t, 256> byte_symbol_{};

@@ -8,7 +8,7 @@ namespace infer {
 ByteTrie::ByteTrie(Entries entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   struct Range {
-    uint32_t begin, end;  // the entries below a node
+    uint32_t begin, end;  // the entries in a node's subtree
     uint32_t depth;
   };
   std::vector<Range> ranges{{0, static_cast<uint32_t>(entries.size()), 0}};
@@ -16,7 +16,7 @@ ByteTrie::ByteTrie(Entries entries) {
   for (size_t node = 0; node < ranges.size(); ++node) {
     auto [at, end, depth] = ranges[node];
     child_begin_.push_back(static_cast<uint32_t>(ranges.size()));
-    // Entries that end here sort before those that go on.
+    // Entries that end here sort before longer ones.
     values_.push_back(at < end && depth > 0 && entries[at].first.size() == depth ? entries[at].second : kNone);
     while (at < end && entries[at].first.size() == depth) ++at;
     while (at < end) {

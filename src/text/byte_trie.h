@@ -1,5 +1,5 @@
-// A prefix tree over byte strings, built once and then read by any number of threads. Nodes lie in breadth-first order,
-// so the children of a node are neighbours and their labels can be searched as a short byte string.
+// A prefix tree over byte strings, built once and then read by any number of threads. Nodes are in breadth-first order,
+// so a node's children are adjacent and their labels can be searched as a short byte string.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ class ByteTrie {
   using Entries = std::vector<std::pair<std::string_view, int32_t>>;
 
   ByteTrie() : ByteTrie(Entries()) {}
-  // Values are >= 0. Empty keys are left out; of equal keys the first given stays.
+  // Values are >= 0. Empty keys are skipped; of equal keys the first wins.
   explicit ByteTrie(Entries entries);
 
   bool empty() const { return labels_.size() == 1; }
   int32_t child(int32_t node, uint8_t label) const;  // kNone when there is none
   int32_t value(int32_t node) const { return values_[static_cast<size_t>(node)]; }
-  // The longest key that text[at...] starts with and that is at most `limit` bytes long.
+  // The longest key that is a prefix of text[at...] and at most `limit` bytes long.
   Match longest_match(std::string_view text, size_t at, size_t limit = SIZE_MAX) const;
 
  private:

@@ -36,7 +36,7 @@ AnswerEnd find_answer_end(const ChatTemplate& chat_template, const Tokenizer& to
   try {
     text = chat_template.render(conversation);
   } catch (const Error&) {
-    return {};  // a template that does not take this conversation says so when it is used
+    return {};  // a template that rejects this conversation reports it when it is used
   }
   const size_t at = text.rfind(kProbe);
   if (at == std::string::npos) return {};

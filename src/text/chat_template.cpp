@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ggml-like/message.h"
 #include "src/text/builtin_templates.h"
 #include "src/text/jinja/template.h"
 
@@ -12,7 +13,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-[[noreturn]] void fail(const std::string& text) { throw Error(ErrorCode::kInvalidArgument, "[conversation] " + text); }
+template <typename Subject, typename Found>
+[[noreturn]] void fail(const Subject& subject, const char* expected, const Found& found) {
+  throw Error(ErrorCode::kInvalidArgument, expected_found("conversation", subject, expected, found));
+}
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F); }
 
@@ -28,21 +32,21 @@ std::string_view without_trailing_space(std::string_view text) {
 
 void check(const Conversation& conversation) {
   if (!conversation.messages.is_array()) {
-    fail(concat("messages: an array, found ", conversation.messages.type_name()));
+    fail("messages", "an array", conversation.messages.type_name());
   }
   size_t number = 0;
   for (const ordered_json& message : conversation.messages) {
-    if (!message.is_object()) fail(concat("message ", number, ": an object, found ", message.type_name()));
+    if (!message.is_object()) fail(concat("message ", number), "an object", message.type_name());
     ++number;
   }
   if (!conversation.variables.is_null() && !conversation.variables.is_object()) {
-    fail(concat("variables: an object, found ", conversation.variables.type_name()));
+    fail("variables", "an object", conversation.variables.type_name());
   }
 }
 
-// The text that the prompt must end with: that of the last message, or of its last part that has one.
+// The text that the prompt must end with: that of the last message, or of its last part that contains text.
 std::string text_to_continue(const ordered_json& messages) {
-  if (messages.empty()) fail("continue_final_message: a message to continue, found none");
+  if (messages.empty()) fail("continue_final_message", "a message to continue", "none");
   const auto content = messages.back().find("content");
   if (content != messages.back().end()) {
     if (content->is_string()) return content->get<std::string>();
@@ -54,11 +58,11 @@ std::string text_to_continue(const ordered_json& messages) {
       }
     }
   }
-  fail("continue_final_message: a text in the last message, found none");
+  fail("continue_final_message", "a last message with text", "one without");
 }
 
-// Where `part` begins for the last time, or npos. std::string::rfind compares at every place, which takes minutes for
-// megabytes of repetitions; memmem takes linear time, but looks from the start, so it gets both backwards.
+// Offset of the last occurrence of `part`, or npos. std::string::rfind is quadratic and takes minutes for megabytes of
+// repetitions; memmem is linear but searches forwards, so it gets both strings reversed.
 size_t find_last(std::string_view text, std::string_view part) {
   const std::string backwards(text.rbegin(), text.rend()), wanted(part.rbegin(), part.rend());
   const void* found = memmem(backwards.data(), backwards.size(), wanted.data(), wanted.size());
@@ -66,7 +70,7 @@ size_t find_last(std::string_view text, std::string_view part) {
   return text.size() - part.size() - static_cast<size_t>(static_cast<const char*>(found) - backwards.data());
 }
 
-// Cuts the prompt behind the last message's text. White space at its end stays only if the template left it alone.
+// Cuts the prompt after the last message's text. Trailing white space is kept only if the template kept it.
 void cut_after(RenderedText& rendered, std::string_view message) {
   std::string& prompt = rendered.text;
   const std::string_view from_start = without_leading_space(message), bare = without_trailing_space(from_start);
@@ -97,9 +101,9 @@ ChatTemplate ChatTemplate::builtin(std::string_view name) {
   }
   std::string names;
   for (const std::string_view other : builtin_names()) names += (names.empty() ? "" : ", ") + std::string(other);
-  throw Error(ErrorCode::kInvalidArgument,
-              concat("There is no chat template ", name, ", neither a file nor a built-in one. Name a file or one of ",
-                     names, "."));
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      concat("There is no chat template ", name, " (neither a file nor built in). Name a file or one of ", names, "."));
 }
 
 const std::vector<std::string_view>& ChatTemplate::builtin_names() {
@@ -138,7 +142,7 @@ RenderedText ChatTemplate::render_marked(const Conversation& conversation) const
 }
 
 std::string ChatTemplate::render_variables(const ordered_json& variables) const {
-  if (!variables.is_object()) fail(concat("variables: an object, found ", variables.type_name()));
+  if (!variables.is_object()) fail("variables", "an object", variables.type_name());
   return template_->render(variables, clock_);
 }
 

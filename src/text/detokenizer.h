@@ -1,4 +1,4 @@
-// Turns the pieces of a token stream into text that is valid UTF-8 at every step: bytes of an unfinished character are
+// Turns the pieces of a token stream into text that is valid UTF-8 at every step: bytes of an incomplete character are
 // held back until it is complete, and each ill-formed maximal subpart becomes one U+FFFD. One object per stream.
 #pragma once
 
@@ -11,7 +11,7 @@ class Detokenizer {
  public:
   // The text that `piece` (bytes of one token) completes; may be empty.
   std::string add(std::string_view piece);
-  // What is still held back, as U+FFFD; the stream starts anew.
+  // Returns what is still held back, as U+FFFD, and resets the stream.
   std::string flush();
 
  private:

@@ -1,6 +1,6 @@
-// DRY's sequence breakers in the tokens of one vocabulary, which a pass over the whole vocabulary finds: made once per
-// list of strings and then shared. Bounded: the lists least recently used go, the default one never does.
-// Any thread may call; several that ask for one list at once wait for one build.
+// Caches DRY's sequence breakers as tokens. Finding them takes a pass over the whole vocabulary, so each list of
+// strings is converted once and shared. The least recently used lists are evicted, except the default one. Thread-safe;
+// concurrent requests for the same list wait for one build.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class DryBreakerCache {
   // The tokenizer must outlive the cache.
   explicit DryBreakerCache(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
 
-  // Throws what Tokenizer::encode throws for one of the strings; the next call tries again.
+  // Throws what Tokenizer::encode throws for one of the strings; the next call retries.
   std::shared_ptr<const DryBreakers> get(const std::vector<std::string>& strings);
   int64_t builds() const;
 

@@ -1,5 +1,5 @@
-// Log-probabilities (natural logarithm) of tokens under the softmax of logits over the whole vocabulary, in double.
-// Pure functions. All throw Error(kInvalidArgument) on NaN or +inf logits, and when every logit is -inf.
+// Log-probabilities (natural logarithm) of tokens: the softmax of the logits over the whole vocabulary, in double. Pure
+// functions. All throw Error(kInvalidArgument) on NaN or +inf logits, and when every logit is -inf.
 #pragma once
 
 #include <span>
@@ -14,12 +14,12 @@ struct TokenLogprob {
   double logprob;  // -inf for a logit of -inf
 };
 
-// log(sum(exp(logit))). The sum is 16 partial sums (index mod 16) added pairwise.
+// log(sum(exp(logit))). Computed as 16 partial sums (index mod 16), added pairwise.
 double log_sum_exp(std::span<const float> logits);
 
 double logprob(std::span<const float> logits, TokenId token);
 
-// The log-probability of a token and the n most probable tokens, as below, in one pass over the sum.
+// The log-probability of a token and the n most probable tokens, as below, computing the sum once.
 struct TokenLogprobs {
   double logprob;
   std::vector<TokenLogprob> top;

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The last value inside a container, nullptr for empty containers and all else.
+// The last element of a container; nullptr for empty containers and other values.
 Json* last_value(Json& json) {
   if (auto* array = json.get_ptr<Json::array_t*>()) return array->empty() ? nullptr : &array->back();
   if (auto* object = json.get_ptr<Json::object_t*>()) return object->empty() ? nullptr : &object->back().second;
@@ -23,8 +23,8 @@ void drop_last_value(Json& json) {
   }
 }
 
-// Empties nested containers from the inside out, to any depth, in constant space: on the way down, the place of the
-// value being emptied holds the way back up.
+// Empties nested containers from the inside out, to any depth, in constant space: on the way down, the slot of the
+// value being emptied stores the pointer back up.
 void empty_containers(Json& json) {
   Json current = std::move(json), up;
   for (;;) {

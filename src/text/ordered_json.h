@@ -1,10 +1,10 @@
-// nlohmann::ordered_json, destroyed without allocating. The library's own destructor gathers nested values in a vector
-// first; where that vector finds no memory, the exception leaves a destructor and ends the process. Whatever handles
-// JSON of clients includes this header in place of <nlohmann/json.hpp>.
+// nlohmann::ordered_json with a destructor that does not allocate. The library's own first collects nested values in a
+// vector; if that allocation fails, an exception leaves the destructor and terminates the process. Code that handles
+// JSON from clients includes this header instead of <nlohmann/json.hpp>.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
-// One definition for the whole program: every translation unit that uses ordered_json has to see this declaration.
+// Specializes it for the whole program: every translation unit that uses ordered_json must see this declaration.
 template <>
 void nlohmann::ordered_json::json_value::destroy(value_t t);

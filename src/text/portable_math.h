@@ -1,5 +1,5 @@
-// exp and log of doubles in plain IEEE arithmetic: the same bits on every machine and instruction set, which the C
-// library does not promise (it picks fused variants at run time). Error below 1.5 units in the last place. Pure.
+// exp and log of doubles in plain IEEE arithmetic: the same bits on every machine and instruction set. The C library
+// does not promise that, since it selects FMA variants at run time. Error below 1.5 ulp. Pure.
 #pragma once
 
 #include <bit>
@@ -42,19 +42,19 @@ inline double exp_reduced(double x, int64_t& n) {
 
 }  // namespace portable_detail
 
-// exp(x) of any x; underflows through the denormals to 0.
+// exp(x) for any x; underflows gradually to 0.
 inline double portable_exp(double x) {
   if (x != x) return x;
   if (x > 709.79) return std::numeric_limits<double>::infinity();
   if (x < -745.2) return 0.0;
   int64_t n = 0;
   const double m = portable_detail::exp_reduced(x, n);
-  const int64_t half = n / 2;  // two steps, since 2^n itself may not be a normal number
+  const int64_t half = n / 2;  // in two steps, since 2^n itself may not be a normal number
   return m * portable_detail::power_of_two(half) * portable_detail::power_of_two(n - half);
 }
 
-// exp(max(x, -708)) of x <= 0 or -inf: never below 3e-308, which is nothing in a sum that holds a 1. Without branches,
-// so that loops vectorize.
+// exp(max(x, -708)) for x <= 0 or -inf. Never below 3e-308, which is negligible in a sum that contains a 1. No
+// branches, so that loops vectorize.
 inline double portable_exp_nonpositive(double x) {
   int64_t n = 0;
   const double m = portable_detail::exp_reduced(x > -708.0 ? x : -708.0, n);

@@ -12,7 +12,7 @@
 namespace infer {
 namespace {
 
-// PCRE2's own \s has U+180E, which Unicode took out of White_Space.
+// PCRE2's \s includes U+180E, which Unicode removed from White_Space.
 constexpr std::string_view kWhiteSpace =
     R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 constexpr uint32_t kMatchLimit = 100'000'000;
@@ -54,7 +54,7 @@ struct MatchData {
   MatchData(const MatchData&) = delete;
   MatchData& operator=(const MatchData&) = delete;
 
-  // True when a larger stack than the default 32 KB is now in place.
+  // Returns true if a stack larger than the default 32 KB is now in place.
   bool enlarge_stack() {
     if (stack) return false;
     stack = pcre2_jit_stack_create(32 * 1024, kJitStackBytes, nullptr);
@@ -81,21 +81,21 @@ class PreTokenizer::Pattern {
     PCRE2_SIZE offset = 0;
     code_ = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF | PCRE2_UCP, &code,
                           &offset, nullptr);
-    CHECK_INTERNAL(code_ != nullptr);              // the patterns are part of this program
-    pcre2_jit_compile(code_, PCRE2_JIT_COMPLETE);  // without a JIT the interpreter matches the same
+    CHECK_INTERNAL(code_ != nullptr);              // the patterns are part of the program
+    pcre2_jit_compile(code_, PCRE2_JIT_COMPLETE);  // without a JIT the interpreter gives the same matches
   }
   ~Pattern() { pcre2_code_free(code_); }
   Pattern(const Pattern&) = delete;
   Pattern& operator=(const Pattern&) = delete;
 
-  // Cuts text[word.begin, word.end), which is valid UTF-8, and appends the pieces.
+  // Splits text[word.begin, word.end), which is valid UTF-8, and appends the pieces.
   void cut(std::string_view text, Word word, MatchData& match, std::vector<Word>& out) const {
     const std::string_view subject = text.substr(word.begin, word.end - word.begin);
     size_t done = 0, from = 0;
     while (from < subject.size()) {
       const auto [begin, end] = find(subject, from, match);
       if (begin == std::string_view::npos) break;
-      if (begin == end) {  // an empty match cuts nothing
+      if (begin == end) {  // an empty match splits nothing
         from = end + decode_utf8(subject, end).length;
         continue;
       }

@@ -1,6 +1,6 @@
-// How byte-level BPE cuts text into words before merging. `tokenizer.ggml.pre` names one entry of a fixed table; an
-// entry is a list of steps, each of which cuts the pieces that the step before left. Patterns are fixed, compiled once
-// per PreTokenizer with PCRE2's JIT, and none ever comes from a file or a client.
+// Splits text into words before byte-level BPE merges. `tokenizer.ggml.pre` names an entry of a fixed table; an entry
+// is a list of steps, each of which splits the pieces left by the previous one. Patterns are fixed and compiled once
+// per PreTokenizer with PCRE2's JIT; none comes from a file or a client.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace infer {
 
 struct PreTokenizerStep {
   enum class Kind {
-    kMatches,     // every match is a piece, and so is every stretch between matches
-    kDigitGroups  // likewise, and each match is then cut into groups of three characters, counted from its end
+    kMatches,     // every match is a piece, and so is the text between matches
+    kDigitGroups  // the same, but each match is then split into groups of three characters, counted from its end
   };
   const char* pattern;  // PCRE2 syntax with Unicode properties; \s and \S mean Unicode White_Space
   Kind kind = Kind::kMatches;
@@ -22,25 +22,25 @@ struct PreTokenizerStep {
 
 struct PreTokenizerRule {
   std::vector<PreTokenizerStep> steps;
-  bool byte_encode = true;     // false: symbols are characters, unknown ones fall back to <0xXX> tokens
-  bool newline_words = false;  // a word of line feeds only that is a token is not built by merging
+  bool byte_encode = true;     // false: symbols are characters; unknown ones fall back to <0xXX> tokens
+  bool newline_words = false;  // a word of only line feeds that is a token is not built by merging
 };
 
-// Defaults of a vocabulary that come with the name; the file's own keys override them.
+// The vocabulary defaults implied by the name; the file's own keys override them.
 enum PreTokenizerDefault : uint32_t {
   kIgnoreMerges = 1,  // a word that is a token as a whole is not built by merging
   kAddBos = 2,
-  kForceBos = 4,  // whatever the file says
+  kForceBos = 4,  // overrides the file
   kNoDefaultBos = 8,
   kAddSep = 16,
-  kKeepSpaces = 32,    // text is not cleaned of spaces before punctuation
-  kEscapeBlanks = 64,  // blanks are U+2581 in the tokens
+  kKeepSpaces = 32,    // spaces before punctuation are not removed from text
+  kEscapeBlanks = 64,  // spaces are U+2581 in the tokens
 };
 
 struct PreTokenizerEntry {
   std::string_view name;
   const PreTokenizerRule* rule;
-  uint32_t defaults = 0;  // of PreTokenizerDefault
+  uint32_t defaults = 0;  // combination of PreTokenizerDefault
 };
 
 std::span<const PreTokenizerEntry> pre_tokenizer_table();
@@ -56,8 +56,8 @@ class PreTokenizer {
   struct Word {
     uint32_t begin, end;  // bytes
   };
-  // Words cover `text` without gaps. Ill-formed UTF-8 is never shown to the patterns: each ill-formed part is a word.
-  // REQUIRES text shorter than 2^31 bytes.
+  // Words cover `text` without gaps. Patterns never see ill-formed UTF-8: each ill-formed part is a word. REQUIRES:
+  // text is shorter than 2^31 bytes.
   std::vector<Word> split(std::string_view text) const;
 
  private:

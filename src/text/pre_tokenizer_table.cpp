@@ -1,6 +1,6 @@
 // The pre-tokenizer patterns by `tokenizer.ggml.pre`. The names are llama.cpp's; the patterns are those of the models'
-// own tokenizer.json, with case-folded contractions spelled out. Where a pattern would search a long run again from
-// each of its characters, a look-behind or a possessive quantifier that changes no match keeps the work linear.
+// own tokenizer.json, with case-insensitive contractions spelled out. Where a pattern would rescan a long run from each
+// of its characters, a look-behind or possessive quantifier that changes no match keeps the work linear.
 #include "src/text/pre_tokenizer.h"
 
 namespace infer {
@@ -10,7 +10,7 @@ using Kind = PreTokenizerStep::Kind;
 
 #define CONTRACTION R"('(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))"
 #define TAIL_SPACES R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"
-// Words of upper-case then lower-case letters, so that "CamelCase" is two.
+// Words of uppercase followed by lowercase letters, so "CamelCase" is two words.
 #define CASED_UPPER R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])"
 #define CASED_LOWER R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])"
 #define CASED_WORD(suffix)                                                                                            \
@@ -90,10 +90,10 @@ const PreTokenizerRule kChameleonRule{{
     {kGpt2},
 }};
 const PreTokenizerRule kGpt4oRule{{{kCasedWords}}};
-// Digits in threes from the right, only where the number is not the start of a longer word.
+// Groups digits in threes from the right, unless the number begins a longer word.
 const PreTokenizerRule kTinyAyaRule{
     {{R"((?<!\p{Nd})\p{Nd}++(?![\p{L}\p{M}\p{N}\p{Pc}]))", Kind::kDigitGroups}, {kCasedWords}}};
-// The letter classes without Han are written as "none of": no set difference in PCRE2.
+// The letter classes without Han are written as negated classes: PCRE2 has no set difference.
 #define KIMI_UPPER R"([^\p{Han}\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}])"
 #define KIMI_LOWER R"([^\p{Han}\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}])"
 const PreTokenizerRule kKimiK2Rule{{{R"(\p{Han}+|[^\r\n\p{L}\p{N}]?)" KIMI_UPPER "*" KIMI_LOWER "+(?:" CONTRACTION

@@ -1,5 +1,5 @@
-// From the text of a prompt to its tokens. Any thread; both throw what Tokenizer::encode throws. Where the vocabulary
-// asks for BOS at the beginning there is exactly one, whether the text has it written out or not.
+// Converts the text of a prompt to tokens. Thread-safe; both functions throw what Tokenizer::encode throws. If the
+// vocabulary wants BOS at the beginning there is exactly one, even if the text already spells it out.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@
 
 namespace infer {
 
-// A rendered chat template. Control tokens are recognised in what the template wrote and stay text in what the caller
-// wrote; nothing is added at the end, where the answer follows.
+// Encodes a rendered chat template. Control tokens are recognised in the template's text and stay plain text in the
+// caller's. Nothing is appended, since the answer follows.
 std::vector<TokenId> encode_rendered_prompt(const Tokenizer& tokenizer, const RenderedText& prompt);
 
-// A prompt for completion, control tokens included, with the special tokens that the vocabulary asks for.
+// Encodes a prompt for completion, control tokens included, with the special tokens that the vocabulary adds.
 std::vector<TokenId> encode_plain_prompt(const Tokenizer& tokenizer, std::string_view prompt);
 
 }  // namespace infer

@@ -17,7 +17,7 @@ std::string_view trim_start(std::string_view text) {
 }
 std::string_view trim_end(std::string_view text) { return text.substr(0, text.find_last_not_of(kSpace) + 1); }
 
-// The place from which on `text` may be white space followed by the beginning of `tag`.
+// The offset from which `text` may be white space followed by the beginning of `tag`.
 size_t may_be_tag_from(std::string_view text, std::string_view tag) {
   size_t from = text.size();
   for (size_t n = std::min(tag.size() - 1, text.size()); n > 0; --n) {
@@ -61,7 +61,7 @@ std::vector<ReasoningSplitter::Part> ReasoningSplitter::add(std::string_view tex
       skip_space_ = true;
       pending_ = start.substr(tags->open.size());
     } else if (std::any_of(std::begin(kTags), std::end(kTags), may_open)) {
-      return parts;  // also when there is nothing but white space yet
+      return parts;  // even if there is only white space so far
     } else {
       state_ = State::kAnswer;
     }

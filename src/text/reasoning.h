@@ -1,5 +1,5 @@
-// Splits the stream of an answer into reasoning and answer proper. Models that think aloud write it first, between a
-// pair of tags such as <think> and </think>; tags later in the text are text. One object per answer.
+// Splits the stream of an answer into reasoning and the answer itself. Reasoning models write their reasoning first,
+// between a pair of tags such as <think> and </think>; later tags are plain text. One object per answer.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace infer {
 struct ReasoningTags {
   std::string_view open, close;
 };
-// The pairs in use: <think>, <thinking>, <thought>, <reasoning>, <seed:think>, [THINK] and their ends.
+// The supported pairs: <think>, <thinking>, <thought>, <reasoning>, <seed:think>, [THINK] and their closing tags.
 std::span<const ReasoningTags> reasoning_tags();
 
 class ReasoningSplitter {
@@ -23,13 +23,13 @@ class ReasoningSplitter {
     bool operator==(const Part&) const = default;
   };
 
-  // `prompt`: the rendered prompt that the answer follows. Many templates end it with an opening tag; the answer then
-  // begins inside.
+  // `prompt`: the rendered prompt before the answer. Many templates end it with an opening tag; the answer then begins
+  // inside the reasoning.
   explicit ReasoningSplitter(std::string_view prompt);
 
-  // The parts that are decided by now, in order. Tags belong to no part, nor does white space next to them.
+  // Returns the parts that are decided so far, in order. Tags and the white space next to them belong to no part.
   std::vector<Part> add(std::string_view text);
-  // What was held back: the answer has ended.
+  // Returns what was held back; the answer has ended.
   std::vector<Part> flush();
 
   bool inside() const { return state_ == State::kReasoning; }
@@ -38,9 +38,9 @@ class ReasoningSplitter {
   enum class State { kStart, kReasoning, kAnswer };
 
   State state_ = State::kStart;
-  const ReasoningTags* tags_ = nullptr;  // of kReasoning
+  const ReasoningTags* tags_ = nullptr;  // for kReasoning
   std::string pending_;
-  bool skip_space_ = false;  // right after a tag
+  bool skip_space_ = false;  // after a tag
 };
 
 }  // namespace infer

@@ -1,4 +1,4 @@
-// A text that a template wrote, and which of its bytes came from elsewhere. Plain data.
+// The text a template rendered, and which of its bytes came from the caller. Plain data.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ struct TextRange {
 
 struct RenderedText {
   std::string text;
-  // What came from the variables, such as the messages of a conversation; ascending, apart from each other. The rest
-  // the template wrote itself.
+  // What came from the variables, such as the messages of a conversation, in ascending order with gaps between. The
+  // template itself wrote the rest.
   std::vector<TextRange> from_caller;
 };
 

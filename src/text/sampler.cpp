@@ -42,7 +42,7 @@ Sampler::Sampler(const SamplingParams& params, size_t n_vocab, std::shared_ptr<c
   for (const auto& [token, bias] : params.logit_bias) {
     if (static_cast<size_t>(token) >= n_vocab) {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("[sampling] logit_bias: expected a token id below ", n_vocab, ", found ", token));
+                  expected_found("sampling", "logit_bias", concat("a token id below ", n_vocab), token));
     }
   }
 }

@@ -1,8 +1,8 @@
-// Chooses the next token of one sequence from its logits. The chain is llama.cpp's: token mask, logit bias, penalties,
+// Samples the next token of one sequence from its logits. The chain is llama.cpp's: token mask, logit bias, penalties,
 // DRY, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature; then argmax(log p + Gumbel noise), where the noise
-// is a function of (seed, position, token). The same seed gives the same text in any batch.
-// A Sampler belongs to one sequence, and is copied for a fork. Its state is mirostat's mu and that of the mask.
-// Not thread-safe; different samplers may run at once, each with its own scratch.
+// is a function of (seed, position, token). The same seed gives the same text in any batch. A Sampler belongs to one
+// sequence and is copied for a fork. Its state is mirostat's mu and the mask's state. Not thread-safe; different
+// samplers may run at once, each with its own scratch.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace infer {
 
-// Working memory that the samplers of one thread share; its contents mean nothing between calls.
+// Working memory shared by the samplers of one thread; its contents mean nothing between calls.
 struct SamplerScratch {
   std::vector<float> logits;    // [n_vocab]
   std::vector<int32_t> counts;  // [n_vocab], all zero between calls
@@ -29,29 +29,29 @@ struct SamplerScratch {
 
 class Sampler {
  public:
-  // Throws Error(kInvalidArgument) when params.validate() does or a biased token is not in the vocabulary.
+  // Throws Error(kInvalidArgument) if params.validate() does or a biased token is not in the vocabulary.
   // `breakers` may be null: no sequence breakers. `mask` may be null: all tokens are allowed.
   Sampler(const SamplingParams& params, size_t n_vocab, std::shared_ptr<const DryBreakers> breakers = nullptr,
           std::unique_ptr<TokenMask> mask = nullptr);
 
   // The token at position history.size(). `logits`: [n_vocab]; `history`: all tokens of the sequence so far, prompt
-  // included. Depends on nothing else but the state, and calling it again gives the same token.
-  // Throws Error(kInvalidArgument) on NaN or +inf logits and when no token is possible.
+  // included. A pure function of these and the state: calling it again gives the same token. Throws
+  // Error(kInvalidArgument) on NaN or +inf logits, and if no token is possible.
   TokenId sample(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch);
 
-  // How many of the best logits decide which token is sampled; 0: all of them, or the history, may have a say.
+  // How many of the best logits determine the sampled token; 0: all of them, or the history, may matter.
   int64_t n_deciding() const;
-  // The token that the whole row would give. `best` has at least n_deciding() logits, REQUIRES that this is not 0.
+  // The token that the whole row would give. REQUIRES: n_deciding() > 0, and `best` has at least that many logits.
   TokenId sample(const BestLogits& best, int64_t position, SamplerScratch& scratch);
 
-  // The token last sampled has become part of the sequence: the state follows.
+  // Updates the state: the last sampled token is now part of the sequence.
   void accept(TokenId token);
 
-  // How many of the tokens the mask lets follow one another from here. The state does not change.
+  // How many of the tokens, in sequence, the mask allows from here. Does not change the state.
   size_t count_allowed(std::span<const TokenId> tokens);
 
-  // The same parameters with seed() + index, for one of several answers to a prompt: each is the text of a request with
-  // that seed. REQUIRES that nothing has been accepted yet.
+  // The same parameters with seed() + index, for one of several answers to a prompt: each equals the answer to a
+  // request with that seed. REQUIRES: nothing has been accepted yet.
   Sampler for_choice(uint32_t index) const;
 
   // A copy for rows of n_vocab logits: those of a draft, whose vocabulary is the same but for what is unused at its
@@ -63,7 +63,7 @@ class Sampler {
   double mirostat_mu() const { return mu_; }  // in bits
 
  private:
-  // Makes a sampler copyable: each copy has a mask of its own.
+  // Makes a sampler copyable: each copy has its own mask.
   struct OwnMask {
     explicit OwnMask(std::unique_ptr<TokenMask> m) : mask(std::move(m)) {}
     OwnMask(const OwnMask& other) : mask(other.mask ? other.mask->clone() : nullptr) {}
@@ -75,7 +75,7 @@ class Sampler {
     std::unique_ptr<TokenMask> mask;
   };
 
-  // The logits after mask, bias, penalties and DRY: `logits` itself when none applies, else in scratch.
+  // The logits after mask, bias, penalties and DRY: `logits` itself if none applies, otherwise in scratch.
   std::span<const float> adjust(std::span<const float> logits, std::span<const TokenId> history,
                                 SamplerScratch& scratch, AllowedTokens allowed) const;
   void apply_penalties(std::span<float> logits, std::span<const TokenId> history, std::vector<int32_t>& counts) const;
@@ -88,7 +88,7 @@ class Sampler {
   OwnMask own_;
   size_t n_vocab_;
   uint64_t seed_;
-  double mu_;  // mirostat: the largest surprise allowed, in bits
+  double mu_;  // mirostat: the largest allowed surprise, in bits
   TokenId sampled_ = kNoToken;
   double surprise_ = 0;  // of sampled_, in bits
 };

@@ -1,5 +1,5 @@
-// Counter-based random numbers for sampling: a pure function of (seed, position, token), so that the noise of a token
-// does not depend on the batch, the order of the candidates or what was sampled before.
+// Counter-based random numbers for sampling: a pure function of (seed, position, token), so a token's noise does not
+// depend on the batch, the order of the candidates or earlier samples.
 // Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #pragma once
 
@@ -22,7 +22,7 @@ inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::
   return counter;
 }
 
-// What a random number is for; part of the counter.
+// The purpose of a random number; part of the counter.
 enum class NoiseStream : uint32_t { kToken = 0, kXtc = 1 };
 
 // 52 random bits for one index (a token id) at one position of a sequence.
@@ -34,7 +34,7 @@ inline uint64_t noise_bits(uint64_t seed, int64_t position, NoiseStream stream, 
   return (uint64_t{block[0]} << 20) | (block[1] >> 12);
 }
 
-// The middle of one of 2^52 equal steps between 0 and 1: never 0, never 1, exact in a double.
+// The midpoint of one of 2^52 equal intervals between 0 and 1: never 0, never 1, exact in a double.
 inline double noise_uniform(uint64_t bits52) { return (static_cast<double>(bits52) + 0.5) * 0x1p-52; }
 
 }  // namespace infer

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 namespace {
@@ -14,7 +15,7 @@ constexpr size_t kMaxBreakerBytes = 40;
 template <typename T>
 void require(bool holds, const char* name, T value, const char* range) {
   if (!holds) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[sampling] ", name, ": expected ", range, ", found ", value));
+    throw Error(ErrorCode::kInvalidArgument, expected_found("sampling", name, range, value));
   }
 }
 

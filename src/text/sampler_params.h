@@ -1,4 +1,4 @@
-// What a user may ask of sampling, with llama.cpp's names and defaults. Plain data.
+// The sampling parameters, with llama.cpp's names and defaults. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 namespace infer {
 
 struct SamplingParams {
-  std::optional<uint64_t> seed;  // absent: a random one for each sampler
+  std::optional<uint64_t> seed;  // absent: each sampler gets a random one
 
-  float temperature = 0.8f;        // 0 or less: the most probable token, without truncation, XTC or noise
-  float dynatemp_range = 0.0f;     // > 0: temperature +- range, by the entropy of what is left
-  float dynatemp_exponent = 1.0f;  // how entropy (0..1 of its maximum) maps into that range
+  float temperature = 0.8f;        // 0 or less: greedy, without truncation, XTC or noise
+  float dynatemp_range = 0.0f;     // > 0: temperature +- range, depending on the entropy of the remaining candidates
+  float dynatemp_exponent = 1.0f;  // maps entropy (0 to 1 of its maximum) into that range
   int32_t top_k = 40;              // 0 or less: off
   float top_p = 0.95f;             // 1: off
   float min_p = 0.05f;             // 0: off
@@ -26,7 +26,7 @@ struct SamplingParams {
   float xtc_probability = 0.0f;  // 0: off
   float xtc_threshold = 0.1f;    // above 0.5: off
 
-  int32_t repeat_last_n = 64;  // tokens that the three penalties below look back on; 0: none, -1: all
+  int32_t repeat_last_n = 64;  // window of the three penalties below, in tokens; 0: none, -1: all
   float repeat_penalty = 1.0f;
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;
@@ -37,7 +37,7 @@ struct SamplingParams {
   int32_t dry_penalty_last_n = -1;  // 0: off, -1: all
   std::vector<std::string> dry_sequence_breakers = {"\n", ":", "\"", "*"};
 
-  int32_t mirostat = 0;  // 0: off, 2: version 2, which takes the place of all truncation
+  int32_t mirostat = 0;  // 0: off, 2: version 2, which replaces all truncation
   float mirostat_tau = 5.0f;
   float mirostat_eta = 0.1f;
 
@@ -49,7 +49,7 @@ struct SamplingParams {
   }
   bool has_dry() const { return dry_multiplier != 0.0f && dry_penalty_last_n != 0; }
 
-  // Throws Error(kInvalidArgument) that names the first parameter out of its range, and the range.
+  // Throws Error(kInvalidArgument) naming the first parameter out of range, and its range.
   void validate() const;
 };
 

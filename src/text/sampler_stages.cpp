@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/text/portable_math.h"
 #include "src/text/sampler_noise.h"
 
@@ -15,10 +16,10 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLn2 = 0.693147180559945309417;
 
-constexpr size_t kMostSorted = 1024;  // longer lists are left in ascending order of ids
+constexpr size_t kMostSorted = 1024;  // longer lists stay sorted by ascending id
 
-// Probabilities as whole numbers, of which any sum is exact: what a stage keeps does not depend on the order in which
-// the selection below adds them up.
+// Probabilities as integers, whose sums are exact: what a stage keeps does not depend on the order in which the
+// selection below adds them up.
 __extension__ typedef unsigned __int128 Mass;
 constexpr double kMassOfOne = 0x1p60;
 
@@ -28,14 +29,14 @@ bool goes_before(const RankedCandidate& a, const RankedCandidate& b) {
   return a.key < b.key || (a.key == b.key && better(a.item, b.item));
 }
 
-// Divides the range of the keys into intervals and leaves those candidates in the list among which its mass reaches
-// `target`, or the last ones. Returns the mass of those before them.
+// Divides the range of keys into intervals and keeps only the candidates of the interval where the cumulative mass
+// reaches `target` (otherwise the last interval). Returns the mass before them.
 Mass narrow(std::vector<RankedCandidate>& list, Mass target) {
   constexpr size_t kIntervals = 1024;
   const auto [least, most] =
       std::minmax_element(list.begin(), list.end(), [](auto& a, auto& b) { return a.key < b.key; });
   const double low = least->key, scale = (kIntervals - 1) / (most->key - least->key);
-  if (list.size() < 4 * kIntervals || !(scale < kMassOfOne)) return 0;  // few, or keys that are all but equal
+  if (list.size() < 4 * kIntervals || !(scale < kMassOfOne)) return 0;  // a short list, or keys that are nearly equal
   const auto interval = [&](const RankedCandidate& ranked) { return static_cast<size_t>((ranked.key - low) * scale); };
   std::vector<Mass> masses(kIntervals);
   for (const RankedCandidate& ranked : list) masses[interval(ranked)] += ranked.mass;
@@ -46,8 +47,8 @@ Mass narrow(std::vector<RankedCandidate>& list, Mass target) {
   return before;
 }
 
-// The last candidate of the shortest list, in the order of goes_before(), whose mass reaches `target`; the last of all
-// where no list does. Linear time: each iteration discards half of the candidates. REQUIRES a list that is not empty.
+// Sorted by goes_before(), the last candidate of the shortest prefix whose mass reaches `target`, or the last of the
+// list if none does. Linear time: each iteration discards half of the candidates. REQUIRES: the list is not empty.
 RankedCandidate last_needed(std::vector<RankedCandidate>& list, Mass target) {
   const Mass earlier = narrow(list, target);
   target = target > earlier ? target - earlier : 0;
@@ -71,7 +72,7 @@ RankedCandidate last_needed(std::vector<RankedCandidate>& list, Mass target) {
 }  // namespace
 
 TokenId find_best(std::span<const float> logits) {
-  // Sixteen running maxima keep the processor's vector units busy; the index is looked up afterwards.
+  // Sixteen running maxima fill the vector units; the index is looked up afterwards.
   constexpr size_t kLanes = 16;
   float best_of[kLanes];
   std::fill_n(best_of, kLanes, -kInfinity);
@@ -94,7 +95,7 @@ TokenId find_best(std::span<const float> logits) {
     size_t at = 0;
     while (logits[at] < kInfinity) ++at;
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[sampling] logit of token ", at, ": expected a finite number or -inf, found ", logits[at]));
+                expected_found("sampling", concat("logit of token ", at), "a finite number or -inf", logits[at]));
   }
   if (best == -kInfinity) return kNoToken;
   return static_cast<TokenId>(std::find(logits.begin(), logits.end(), best) - logits.begin());
@@ -129,8 +130,8 @@ void select_top(std::span<const float> logits, float floor, int64_t k, Candidate
     out.best_first = false;
     return;
   }
-  // A buffer a few times larger than k is cut back to the k best whenever it is full; from then on only better logits
-  // enter. Ids ascend, so a later token with the logit of the k-th never outranks it.
+  // Whenever the buffer, a few times larger than k, is full, it is cut back to the k best; from then on only larger
+  // logits enter. Ids ascend, so a later token with the k-th logit never outranks it.
   const size_t keep = static_cast<size_t>(k);
   const size_t capacity = std::max<size_t>(4 * keep, 256);
   for (size_t i = 0; i < logits.size(); ++i) {
@@ -182,7 +183,7 @@ void keep_typical(Candidates& c, double p, std::vector<RankedCandidate>& work) {
     entropy -= probability * log_p;
     work.push_back({0, mass_of(probability), item});
   }
-  // How far the surprise of a candidate is from the expected surprise.
+  // The distance between a candidate's surprise and the expected surprise.
   const auto distance = [&](const Candidate& item) { return std::abs((shift - item.logit) - entropy); };
   for (RankedCandidate& ranked : work) ranked.key = distance(ranked.item);
   const RankedCandidate last = last_needed(work, Mass{mass_of(p)} + 1);
@@ -206,7 +207,7 @@ void keep_top_p(Candidates& c, double p, std::vector<RankedCandidate>& work) {
     c.items.resize(n);
     return;
   }
-  // What lies below (1 - p) * sum / n adds up to less than (1 - p) * sum and is not needed; the half covers rounding.
+  // Candidates below (1 - p) * sum / n add up to less than (1 - p) * sum and are not needed; the 0.5 covers rounding.
   const double floor = 0.5 * (1 - p) * whole / static_cast<double>(work.size());
   std::erase_if(work, [floor](const RankedCandidate& ranked) { return static_cast<double>(ranked.mass) < floor; });
   const RankedCandidate last = last_needed(work, target);
@@ -225,7 +226,7 @@ void exclude_top_choices(Candidates& c, double threshold) {
   double sum = 0;
   for (const Candidate& item : c.items) sum += portable_exp_nonpositive(item.logit - best);
   auto probable = [&](const Candidate& item) { return portable_exp_nonpositive(item.logit - best) >= threshold * sum; };
-  const Candidate* last = nullptr;  // the least probable of the probable
+  const Candidate* last = nullptr;  // the least probable candidate above the threshold
   for (const Candidate& item : c.items) {
     if (probable(item) && (!last || better(*last, item))) last = &item;
   }

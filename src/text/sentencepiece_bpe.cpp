@@ -1,10 +1,11 @@
-// SentencePiece BPE: of all neighbours whose joined text is a token, the pair with the best score is joined, the
-// leftmost first, until none is left; characters that are no token become byte tokens.
+// SentencePiece BPE: of all adjacent pairs whose joined text is a token, the one with the best score is merged,
+// leftmost first, until none is left. Characters that are not tokens become byte tokens.
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/text/tokenizer_algorithm.h"
 #include "src/text/utf8.h"
 
@@ -57,12 +58,12 @@ class SentencePieceBpe final : public TokenizerAlgorithm {
  private:
   struct Symbol {
     int32_t previous, next;
-    uint32_t begin, length;  // bytes of the word; 0 once joined to its left neighbour
+    uint32_t begin, length;  // bytes of the word; 0 once merged into its left neighbour
   };
   struct Pair {
     float score;
     int32_t left, right;
-    uint32_t length;  // of both when queued: stale once either has grown
+    uint32_t length;  // of both when queued; the pair is stale once either has grown
     // The heap's top is the pair with the highest score, then the leftmost.
     bool operator<(const Pair& other) const {
       return score < other.score || (score == other.score && left > other.left);
@@ -73,8 +74,8 @@ class SentencePieceBpe final : public TokenizerAlgorithm {
     std::vector<Pair> heap;
   };
 
-  // No token has a blank after other bytes than `before_blank_`, so nothing is ever joined across such a place: words
-  // can be done one by one.
+  // In no token does a space follow a byte outside `before_blank_`, so no merge crosses such a place and words can be
+  // processed one by one.
   size_t word_end(std::string_view text, size_t begin) const {
     for (size_t at = text.find(kEscapedBlank, begin + 1); at != std::string_view::npos;
          at = text.find(kEscapedBlank, at + 1)) {
@@ -138,8 +139,8 @@ class SentencePieceBpe final : public TokenizerAlgorithm {
       const TokenId token = byte_token_[static_cast<uint8_t>(c)];
       if (token == kNoToken) {
         throw Error(ErrorCode::kUnsupported,
-                    concat("[tokenizer] expected a token for every byte, the vocabulary has neither a token for byte ",
-                           static_cast<int>(static_cast<uint8_t>(c)), " nor an unknown token"));
+                    expected_found("tokenizer", concat("byte ", static_cast<int>(static_cast<uint8_t>(c))),
+                                   "a token for it or an unknown token", "neither in the vocabulary"));
       }
       out.push_back(token);
     }
@@ -148,7 +149,7 @@ class SentencePieceBpe final : public TokenizerAlgorithm {
   const Vocabulary& vocabulary_;
   const TextMap& index_;
   std::array<TokenId, 256> byte_token_{};
-  std::vector<uint8_t> before_blank_;  // sorted: last bytes of the characters that a blank follows inside some token
+  std::vector<uint8_t> before_blank_;  // sorted: last bytes of the characters that precede a space inside some token
   size_t max_token_bytes_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// One bit per byte of the text that a token has taken.
+// One bit per byte of the text, set once a token covers it.
 class TakenBytes {
  public:
   explicit TakenBytes(size_t n) : words_(n / 64 + 1) {}

@@ -1,5 +1,5 @@
-// Finds tokens that are written out in a text ("<|im_start|>"). Longer tokens go first over the whole text, then those
-// that fit in what is left, leftmost first; of equal texts there is one. Immutable, safe for concurrent use.
+// Finds special tokens spelled out in a text ("<|im_start|>"). The longest tokens are matched over the whole text
+// first, then shorter ones in the rest, leftmost first. Of tokens with equal text one is used. Immutable; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ class SpecialSplitter {
     uint32_t begin, end;  // bytes of plain text; empty for a token
     TokenId token;        // kNoToken: plain text
   };
-  // User-defined tokens are always found, control and unknown tokens only if `parse_special`, and not where they touch
-  // one of the `plain` ranges (ascending, apart from each other).
+  // User-defined tokens are always found. Control and unknown tokens are found only if `parse_special`, and not where
+  // they touch one of the `plain` ranges (ascending, with gaps between).
   std::vector<Part> split(std::string_view text, bool parse_special, std::span<const TextRange> plain = {}) const;
 
  private:
   const std::vector<uint8_t>& attributes_;
   ByteTrie all_;
   ByteTrie user_defined_;
-  // What plain ranges may hold: user-defined tokens that the file does not call control tokens, and the tags of
-  // reasoning. An answer shows these as text, so they come back in the next prompt.
+  // What plain ranges may contain: user-defined tokens that the file does not call control tokens, and reasoning tags.
+  // An answer shows these as text, so they return in the next prompt.
   ByteTrie harmless_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using Texts = std::span<const std::string_view>;
 
-// Where a vocabulary has several of a list, the first one listed is taken.
+// If a vocabulary has several of a list, the first one listed is used.
 constexpr std::string_view kEndOfTurn[] = {
     "<|eot_id|>",
     "<|im_end|>",
@@ -86,7 +86,7 @@ constexpr std::string_view kEndOfGeneration[] = {
     "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
     "[e~[",
 };
-// The message frame of gpt-oss is shown, since its reader needs it.
+// gpt-oss's message markers are shown because the parser of its answers needs them.
 constexpr std::string_view kAlwaysShown[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
 
 uint8_t attribute_of(TokenType type) {
@@ -140,7 +140,7 @@ class Finder {
     for (const std::string_view text : texts) {
       id = index_.find(text);
       if (id == kNoToken) continue;
-      attributes(id) |= kAttrControl;  // whatever the file says
+      attributes(id) |= kAttrControl;  // overrides the file
       return;
     }
   }
@@ -163,14 +163,14 @@ class Finder {
     for (const TokenId id : {v.eos, v.eot, v.eom}) add(id);
     for (const TokenId id : v.eog_listed) add(id);
 
-    // In the harmony and solar formats "<|end|>" ends a message and not the turn.
+    // In the harmony and solar formats, "<|end|>" ends a message, not the turn.
     const auto ends = [&](std::string_view text) {
       const TokenId id = index_.find(text);
       return id != kNoToken && eog_.count(id) > 0;
     };
     const bool has_call = ends("<|call|>") || ends("<|calls|>");
     if (has_call && (ends("<|return|>") || ends("<|flush|>")) && ends("<|end|>")) drop("<|end|>", kAttrUserDefined);
-    // Gemma 4 has "</s>" as an HTML tag.
+    // In Gemma 4, "</s>" is an HTML tag.
     if (ends("<|tool_response>") && ends("</s>")) drop("</s>", kAttrNormal);
   }
 
@@ -180,7 +180,7 @@ class Finder {
     attributes(id) = attribute;
   }
 
-  // The file format has no place for these, so they hang on names.
+  // The file format cannot express these, so they depend on names.
   void set_strip_attributes() {
     const auto set = [&](std::string_view text, uint8_t attribute, bool on) {
       const TokenId id = index_.find(text);

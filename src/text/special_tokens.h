@@ -1,5 +1,5 @@
-// What the tokens of a vocabulary are for. Files say it incompletely, so some roles are recognised by a token's text,
-// with the same lists of texts as llama.cpp: end of turn, fill-in-the-middle, end of generation.
+// The roles of a vocabulary's tokens. Files specify them incompletely, so end of turn, fill-in-the-middle and end of
+// generation are also recognised by the tokens' texts, with llama.cpp's lists.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace infer {
 
-// A token may be several of these at once: one declared normal may turn out to be a control token as well.
+// A token may have several: one declared normal may turn out to be a control token as well.
 enum TokenAttribute : uint8_t {
   kAttrNormal = 1,
   kAttrUnknown = 2,
@@ -18,15 +18,15 @@ enum TokenAttribute : uint8_t {
   kAttrUserDefined = 8,
   kAttrByte = 16,
   kAttrStripLeft = 32,   // white space before it belongs to it
-  kAttrStripRight = 64,  // likewise after it
+  kAttrStripRight = 64,  // white space after it belongs to it
 };
 
 struct SpecialTokens {
-  std::vector<uint8_t> attributes;  // [n_tokens] of TokenAttribute
-  std::vector<TokenId> eog;         // ascending: tokens that end generation
+  std::vector<uint8_t> attributes;  // of TokenAttribute, [n_tokens]
+  std::vector<TokenId> eog;         // tokens that end generation, ascending
 };
 
-// Fills the ids of `vocabulary` that the file left open (eot, eom, fim_*).
+// Also fills in the ids of `vocabulary` that the file left open (eot, eom, fim_*).
 SpecialTokens find_special_tokens(Vocabulary& vocabulary, const TextMap& index);
 
 }  // namespace infer

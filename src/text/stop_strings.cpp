@@ -13,7 +13,7 @@ StopStrings::StopStrings(const std::vector<std::string>& stops) {
 std::string StopStrings::add(std::string_view text) {
   if (stopped_) return "";
   std::string all = std::exchange(pending_, "") + std::string(text);
-  std::pair<size_t, size_t> found = {std::string::npos, 0};  // end and start of the one to stop at
+  std::pair<size_t, size_t> found = {std::string::npos, 0};  // end and start of the stop string found
   for (const std::string& stop : stops_) {
     const size_t at = all.find(stop);
     if (at != std::string::npos) found = std::min(found, {at + stop.size(), at});
@@ -23,7 +23,7 @@ std::string StopStrings::add(std::string_view text) {
     all.resize(found.second);
     return all;
   }
-  // The earliest place from which on everything is the beginning of some stop string.
+  // The first offset from which the text is a prefix of some stop string.
   size_t held = all.size();
   for (const std::string& stop : stops_) {
     for (size_t n = std::min(stop.size() - 1, all.size()); n > all.size() - held; --n) {

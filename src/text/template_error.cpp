@@ -3,7 +3,7 @@
 namespace infer {
 namespace {
 
-// Line breaks would end the one line that a program reports.
+// The message must fit on one line.
 std::string message(int line, const std::string& construct, std::string text) {
   for (char& c : text) {
     if (c == '\n' || c == '\r') c = ' ';

@@ -1,4 +1,4 @@
-// The error of everything that parses and renders templates.
+// The error type of template parsing and rendering.
 #pragma once
 
 #include <string>
@@ -7,20 +7,20 @@
 
 namespace infer {
 
-// Whatever goes wrong with a template. what() is one line, `[template] line 3, for: 'int' object is not iterable`.
+// Any error in a template. what() is one line: `[template] line 3, for: 'int' object is not iterable`.
 class TemplateError : public Error {
  public:
   enum class Kind {
-    kSyntax,   // the template is not well-formed or uses what does not exist (a filter, another file)
-    kRuntime,  // the template cannot be applied to these values
-    kRaised,   // the template itself refused the conversation with raise_exception
+    kSyntax,   // the template is malformed, or uses what does not exist (a filter, another file)
+    kRuntime,  // the template cannot be applied to these variables
+    kRaised,   // the template itself rejected the conversation with raise_exception
     kBudget,   // too much time, memory, output or nesting
   };
-  // `text`: what is wrong, without place. `line` 0: no place. Code: kInvalidFile, for kBudget kOutOfMemory.
+  // `text`: what is wrong, without the location. `line` 0: no location. Code: kInvalidFile; kBudget: kOutOfMemory.
   TemplateError(Kind kind, int line, const std::string& construct, const std::string& text);
 
   Kind kind() const { return kind_; }
-  // The message alone; of kRaised exactly what the template gave to raise_exception, perhaps several lines.
+  // The message alone. For kRaised, exactly the argument of raise_exception, which may have several lines.
   const std::string& text() const { return text_; }
 
  private:

@@ -1,4 +1,5 @@
-// What a template makes use of: small conversations with words that no template has, and a look for those words.
+// Detects what a template supports: renders small conversations with words that no template contains, and searches the
+// prompt for those words.
 #include "src/text/chat_template.h"
 
 namespace infer {
@@ -9,7 +10,7 @@ using nlohmann::ordered_json;
 constexpr const char* kText = "qxuserq";
 constexpr const char* kMoreText = "qxmoreq";
 constexpr const char* kBos = "<qxbosq>";
-constexpr const char* kCallId = "abcdefghi";  // nine letters, which is what Mistral's templates insist on
+constexpr const char* kCallId = "abcdefghi";  // nine letters, which Mistral's templates require
 
 ordered_json message(const char* role, const ordered_json& content) { return {{"role", role}, {"content", content}}; }
 
@@ -21,7 +22,7 @@ Conversation probe(ordered_json messages) {
   return conversation;
 }
 
-// The prompt, or nothing when the template refuses.
+// The prompt; "" if the template rejects the conversation.
 std::string rendered(const ChatTemplate& chat_template, const Conversation& conversation) {
   try {
     return chat_template.render(conversation);
@@ -43,7 +44,7 @@ ordered_json tool(const char* name) {
                                    {"required", ordered_json::array({"qxargumentq"})}}}}}}});
 }
 
-// `id`: "" for none.
+// `id` "": none.
 ordered_json call(const ordered_json& arguments, const std::string& id = kCallId) {
   ordered_json entry = {{"type", "function"}, {"function", {{"name", "qxcallq"}, {"arguments", arguments}}}};
   if (!id.empty()) entry["id"] = id;
@@ -60,7 +61,7 @@ Conversation probe_of_tools(ordered_json messages) {
   return conversation;
 }
 
-// The forms of content that show in the conversation that `around` makes with it.
+// The forms of content that show, given the conversation that `around` builds from the content.
 template <typename Around>
 ContentForms content_forms(const ChatTemplate& chat_template, Around around) {
   ContentForms forms;
@@ -68,7 +69,7 @@ ContentForms content_forms(const ChatTemplate& chat_template, Around around) {
   const ordered_json parts =
       ordered_json::array({{{"type", "text"}, {"text", kText}}, {{"type", "text"}, {"text", kMoreText}}});
   const std::string prompt = rendered(chat_template, around(parts));
-  // A list that is merely printed shows its keys, with the quotes of Python or of JSON, perhaps of JSON in JSON.
+  // A template that merely prints the list shows its keys, in the quotes of Python, of JSON, or of JSON in JSON.
   const bool printed = has(prompt, "text': 'qxuserq") || has(prompt, "text\": \"qxuserq") ||
                        has(prompt, "text\":\"qxuserq") || has(prompt, "text\\\": \\\"qxuserq");
   forms.parts = has(prompt, kText) && has(prompt, kMoreText) && !printed;
@@ -99,7 +100,7 @@ void find_tool_use(const ChatTemplate& chat_template, TemplateTraits& traits) {
     traits.tool_results = traits.tool_results || has(prompt, "qxresultq");
     return prompt;
   };
-  // Some templates insist on a user's message at the end, others on none behind a call.
+  // Some templates require a user message at the end, others reject one after a call.
   const auto see_call = [&](const ordered_json& arguments) {
     const std::string whole = see({user, call(arguments), result("qxresultq"), user});
     const std::string begun = see({user, call(arguments)});
@@ -108,7 +109,7 @@ void find_tool_use(const ChatTemplate& chat_template, TemplateTraits& traits) {
   const std::string of_object = see_call(object), of_text = see_call(text);
   see({user, call(object), result("qxresultq")});
   see({user, call(text), result("qxresultq")});
-  // An object that is merely printed shows the quotes of Python.
+  // A template that merely prints the object shows Python's quotes.
   traits.object_arguments = has(of_object, "qxvalueq") && !has(of_object, "'qxargumentq': 'qxvalueq'");
   traits.string_arguments = has(of_text, "qxvalueq");
   const ordered_json& arguments = traits.object_arguments ? object : text;

@@ -1,6 +1,6 @@
-// Hash tables of the tokenizers: text -> number and pair of numbers -> merge. Open addressing, no removal. The hash is
-// seeded per process, so that a crafted vocabulary or text cannot make all keys collide. Keys are views: the caller
-// keeps their bytes alive. Concurrent reads are safe.
+// The tokenizers' hash tables: text -> number, and pair of numbers -> merge. Open addressing, no removal. The hash is
+// seeded per process, so a crafted vocabulary or text cannot make all keys collide. Keys are views: the caller keeps
+// their bytes alive. Concurrent reads are safe.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ class TextMap {
   static constexpr int32_t kNone = -1;
 
   void reserve(size_t n);
-  // False when the key is there already; its value stays.
+  // Returns false if the key exists; its value is kept.
   bool insert(std::string_view key, int32_t value);
-  int32_t find(std::string_view key) const;  // kNone when absent
+  int32_t find(std::string_view key) const;  // kNone if absent
   size_t size() const { return size_; }
 
  private:
@@ -30,7 +30,7 @@ class TextMap {
   size_t slot_of(std::string_view key, uint32_t hash) const;
   void grow(size_t n_slots);
 
-  std::vector<Slot> slots_;  // a power of two
+  std::vector<Slot> slots_;  // size: a power of two
   size_t size_ = 0;
 };
 
@@ -43,9 +43,9 @@ class MergeMap {
   };
 
   void reserve(size_t n);
-  // The first of equal pairs stays.
+  // Of equal pairs the first is kept.
   void insert(uint32_t left, uint32_t right, Merge merge);
-  const Merge* find(uint32_t left, uint32_t right) const;  // nullptr when absent
+  const Merge* find(uint32_t left, uint32_t right) const;  // nullptr if absent
 
  private:
   struct Slot {
@@ -54,7 +54,7 @@ class MergeMap {
   };
   void grow(size_t n_slots);
 
-  std::vector<Slot> slots_;  // a power of two
+  std::vector<Slot> slots_;  // size: a power of two
   size_t size_ = 0;
 };
 

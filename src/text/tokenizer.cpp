@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "src/text/special_splitter.h"
@@ -21,26 +22,31 @@ constexpr size_t kMaxTextBytes = (size_t{1} << 30) - 1;
   throw Error(ErrorCode::kInvalidFile, "[tokenizer] " + message);
 }
 
+template <typename Subject, typename Expected, typename Found>
+[[noreturn]] void invalid(const Subject& subject, const Expected& expected, const Found& found) {
+  throw Error(ErrorCode::kInvalidFile, expected_found("tokenizer", subject, expected, found));
+}
+
 void check_id(const char* name, TokenId id, const Vocabulary& vocabulary) {
   if (id != kNoToken && (id < 0 || static_cast<size_t>(id) >= vocabulary.tokens.size())) {
-    invalid(concat(name, " token: expected an id below ", vocabulary.tokens.size(), ", found ", id));
+    invalid(concat(name, " token"), concat("an id below ", vocabulary.tokens.size()), id);
   }
 }
 
 void check(Vocabulary& vocabulary) {
   Vocabulary& v = vocabulary;
-  if (v.tokens.empty()) invalid("expected a vocabulary, it has no tokens");
+  if (v.tokens.empty()) invalid("vocabulary", "at least one token", "none");
   if (v.tokens.size() > kMaxTokens || v.merges.size() > kMaxTokens) {
-    invalid(concat("expected at most ", kMaxTokens, " tokens and merges, found ", v.tokens.size(), " and ",
-                   v.merges.size()));
+    invalid("vocabulary", concat("at most ", grouped(kMaxTokens), " tokens and as many merges"),
+            concat(grouped(v.tokens.size()), " and ", grouped(v.merges.size())));
   }
   for (size_t id = 0; id < v.tokens.size(); ++id) {
     Vocabulary::Token& token = v.tokens[id];
-    if (token.text.empty()) token.text = concat("[EMPTY_", id, "]");  // never found in a text, but distinct
+    if (token.text.empty()) token.text = concat("[EMPTY_", id, "]");  // never occurs in a text, but is distinct
     if (token.text.size() > kMaxTokenBytes) {
-      invalid(concat("token ", id, ": expected at most ", kMaxTokenBytes, " bytes, found ", token.text.size()));
+      invalid(concat("token ", id), concat("at most ", grouped(kMaxTokenBytes), " bytes"), grouped(token.text.size()));
     }
-    if (std::isnan(token.score)) invalid(concat("token ", id, ": its score is not a number"));
+    if (std::isnan(token.score)) invalid(concat("score of token ", id), "a number", "NaN");
   }
   const std::pair<const char*, TokenId> ids[] = {
       {"begin", v.bos},
@@ -74,7 +80,7 @@ TextMap make_index(const Vocabulary& vocabulary) {
   for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const std::string& text = vocabulary.tokens[id].text;
     if (!index.insert(text, static_cast<int32_t>(id))) {
-      invalid(concat("expected distinct tokens, tokens ", index.find(text), " and ", id, " are the same"));
+      invalid(concat("token ", id), "a text of its own", concat("the text of token ", index.find(text)));
     }
   }
   return index;
@@ -91,7 +97,7 @@ std::unique_ptr<TokenizerAlgorithm> make_algorithm(const Vocabulary& vocabulary,
     case TokenizerModel::kUnigram:
       return make_unigram(vocabulary, index);
   }
-  throw Error(ErrorCode::kUnsupported, "[tokenizer] the vocabulary's model is not known");
+  throw Error(ErrorCode::kUnsupported, expected_found("tokenizer", "a known tokenizer model", "another one"));
 }
 
 int hex_digit(char c) {
@@ -155,7 +161,7 @@ struct Tokenizer::Impl {
   SpecialTokens special;
   SpecialSplitter splitter;
   std::unique_ptr<TokenizerAlgorithm> algorithm;
-  std::string pieces;               // of all tokens, with specials shown
+  std::string pieces;               // of all tokens, with special tokens shown
   std::vector<size_t> piece_begin;  // [n_tokens + 1]
   size_t max_piece_bytes = 0;
 };
@@ -183,7 +189,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special, 
                                        std::span<const TextRange> plain) const {
   if (text.size() > kMaxTextBytes) {
     throw Error(ErrorCode::kInvalidArgument,
-                expected_found("tokenizer", "a text below 1 GiB", concat(text.size(), " bytes")));
+                expected_found("tokenizer", "a text below 1 GiB", concat(grouped(text.size()), " bytes")));
   }
   const Vocabulary& v = impl_->vocabulary;
   const bool word_piece = v.model == TokenizerModel::kWordPiece;  // always [CLS] ... [SEP]

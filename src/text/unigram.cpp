@@ -1,11 +1,13 @@
-// SentencePiece Unigram: the text is normalized by the vocabulary's compiled character map, then the sequence of tokens
-// with the highest sum of scores is found by dynamic programming over byte positions.
+// SentencePiece Unigram: normalizes the text by the vocabulary's compiled character map, then finds the token sequence
+// with the highest sum of scores by dynamic programming over byte positions.
 #include <algorithm>
 #include <cfloat>
 #include <cstring>
 #include <string>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/text/byte_trie.h"
 #include "src/text/tokenizer_algorithm.h"
 #include "src/text/utf8.h"
@@ -15,9 +17,9 @@ namespace {
 
 constexpr float kUnknownPenalty = 10.0f;  // below the lowest score of a normal token
 
-// The compiled map: a 32-bit size, a double array of so many bytes (a trie over UTF-8 bytes) and replacement strings
-// that end in NUL. A node has its child's base in bits 10 to 30 (shifted by 8 more if bit 9 is set), a "has a value"
-// flag in bit 8 and its own label in bits 0 to 7; a value node has bit 31 set and an offset into the strings.
+// The compiled map: a 32-bit size, a double array of that many bytes (a trie over UTF-8 bytes), and NUL-terminated
+// replacement strings. A node has its child's base in bits 10 to 30 (shifted by 8 more if bit 9 is set), a "has a
+// value" flag in bit 8 and its own label in bits 0 to 7; a value node has bit 31 set and an offset into the strings.
 class CharacterMap {
  public:
   explicit CharacterMap(const std::vector<uint8_t>& bytes) {
@@ -27,9 +29,8 @@ class CharacterMap {
     if (bytes.size() < sizeof(size) || size % 4 != 0 || size >= bytes.size() - sizeof(size) || bytes.back() != 0) {
       throw Error(
           ErrorCode::kInvalidFile,
-          concat("[tokenizer] tokenizer.ggml.precompiled_charsmap: expected a table and strings that end in NUL, "
-                 "found ",
-                 bytes.size(), " bytes with a table of ", size));
+          expected_found("tokenizer", "tokenizer.ggml.precompiled_charsmap", "a table and NUL-terminated strings",
+                         concat(grouped(bytes.size()), " bytes with a table of ", grouped(size))));
     }
     nodes_.resize(size / 4);
     if (size > 0) std::memcpy(nodes_.data(), bytes.data() + sizeof(size), size);
@@ -37,7 +38,7 @@ class CharacterMap {
   }
 
   struct Match {
-    size_t length = 0;  // bytes of the text, 0: no match
+    size_t length = 0;  // bytes of text; 0: no match
     std::string_view replacement;
   };
 
@@ -72,7 +73,8 @@ class Unigram final : public TokenizerAlgorithm {
  public:
   explicit Unigram(const Vocabulary& vocabulary) : vocabulary_(vocabulary), map_(vocabulary.precompiled_charsmap) {
     if (vocabulary.unk == kNoToken) {
-      throw Error(ErrorCode::kInvalidFile, "[tokenizer] a Unigram vocabulary needs an unknown token, it has none");
+      throw Error(ErrorCode::kInvalidFile,
+                  expected_found("tokenizer", "an unknown token in a Unigram vocabulary", "none"));
     }
     float lowest = FLT_MAX;
     ByteTrie::Entries all, user_defined;
@@ -94,7 +96,7 @@ class Unigram final : public TokenizerAlgorithm {
   void encode(std::string_view text, bool, std::vector<TokenId>& out) const override {
     const std::string normalized = normalize(text);
     if (normalized.empty()) return;
-    // The best way to reach each byte position: its last token, where that begins, the sum of scores.
+    // The best way to reach each byte position: its last token, where that token begins, the sum of scores.
     struct Step {
       TokenId token;
       uint32_t begin;
@@ -122,7 +124,7 @@ class Unigram final : public TokenizerAlgorithm {
       }
       at += length;
     }
-    // From the end backwards; neighbouring unknown tokens are one.
+    // From the end backwards; adjacent unknown tokens become one.
     const auto first = static_cast<ptrdiff_t>(out.size());
     bool after_unknown = false;
     for (size_t at = normalized.size(); at > 0; at = steps[at].begin) {

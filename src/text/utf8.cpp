@@ -7,7 +7,7 @@ Utf8Char decode_utf8(std::string_view text, size_t at) {
   const uint8_t lead = byte(0);
   if (lead < 0x80) return {lead, 1, true, false};
   uint32_t need = 0, low = 0x80, high = 0xBF, code = 0;
-  // The range of the second byte excludes overlong forms, surrogates and values above U+10FFFF.
+  // The second byte's range excludes overlong forms, surrogates and values above U+10FFFF.
   if (lead >= 0xC2 && lead <= 0xDF) {
     need = 1, code = lead & 0x1F;
   } else if (lead >= 0xE0 && lead <= 0xEF) {

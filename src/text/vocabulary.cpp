@@ -9,7 +9,7 @@ bool apply_pre_tokenizer_defaults(Vocabulary& v) {
   const PreTokenizerEntry* entry = find_pre_tokenizer(v.pre);
   if (!entry) {
     throw Error(ErrorCode::kUnsupported,
-                concat("[vocabulary] tokenizer.ggml.pre: pre-tokenizer '", v.pre.substr(0, 100), "' is not known"));
+                concat("[vocabulary] tokenizer.ggml.pre: pre-tokenizer '", v.pre.substr(0, 100), "' is not supported"));
   }
   const uint32_t defaults = entry->defaults;
   v.add_space_prefix = false;

@@ -1,4 +1,4 @@
-// The vocabulary of a model as plain data, as the model loader fills it from GGUF metadata. No tensors, no files.
+// The vocabulary of a model as plain data; the model loader fills it from GGUF metadata. No tensors, no files.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace infer {
 using TokenId = int32_t;
 inline constexpr TokenId kNoToken = -1;
 
-// Which algorithm splits text (`tokenizer.ggml.model`).
+// The tokenization algorithm (`tokenizer.ggml.model`).
 enum class TokenizerModel {
   kSentencePiece,  // "llama": SentencePiece BPE by score, byte fallback
   kBpe,            // "gpt2": byte-level BPE by merge rank
@@ -23,15 +23,15 @@ enum class TokenType : int32_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserD
 
 struct Vocabulary {
   TokenizerModel model = TokenizerModel::kBpe;
-  std::string pre;  // `tokenizer.ggml.pre`, "" when absent: the name of the pre-tokenizer pattern of BPE
+  std::string pre;  // `tokenizer.ggml.pre`, "" if absent: the name of BPE's pre-tokenizer
 
   struct Token {
-    std::string text;  // as stored: byte-level BPE in its printable alphabet, SentencePiece with U+2581 for blanks
+    std::string text;  // as stored: byte-level BPE in its printable alphabet, SentencePiece with U+2581 for spaces
     float score = 0;
     TokenType type = TokenType::kNormal;
   };
   std::vector<Token> tokens;
-  std::vector<std::string> merges;  // "left right", by rank; BPE only
+  std::vector<std::string> merges;  // "left right", in rank order; BPE only
 
   TokenId bos = kNoToken, eos = kNoToken, eot = kNoToken, eom = kNoToken, unk = kNoToken, sep = kNoToken,
           pad = kNoToken, cls = kNoToken, mask = kNoToken, nl = kNoToken;
@@ -43,17 +43,17 @@ struct Vocabulary {
   bool escape_whitespaces = true;
   bool ignore_merges = false;
   bool clean_spaces = false;
-  std::string general_name;                   // `general.name`: some files need quirks that hang on it
-  std::vector<uint8_t> precompiled_charsmap;  // Unigram normalization, empty when absent
+  std::string general_name;                   // `general.name`: some files need quirks that depend on it
+  std::vector<uint8_t> precompiled_charsmap;  // Unigram normalization; empty if absent
   std::string architecture;                   // `general.architecture`, for the same reason
-  std::vector<TokenId> eog_listed;            // ids that end generation besides those the tokenizer recognises
-  std::vector<TokenId> suppressed;            // ids the file asks never to sample
+  std::vector<TokenId> eog_listed;            // ids that end generation, besides those the tokenizer recognises
+  std::vector<TokenId> suppressed;            // ids the file asks never to be sampled
   bool lowercase = true;                      // WordPiece: fold case
   bool strip_accents = true;                  // WordPiece: decompose and drop combining marks
 };
 
-// Sets what comes with the name in `pre` where the file does not say otherwise: special tokens added, merges ignored,
-// spaces kept. Returns whether BOS is added whatever the file says. Throws Error(kUnsupported) for an unknown name.
+// Sets the defaults implied by `pre` where the file does not override them: special tokens added, merges ignored,
+// spaces kept. Returns whether BOS is added regardless of the file. Throws Error(kUnsupported) for an unknown name.
 bool apply_pre_tokenizer_defaults(Vocabulary& vocabulary);
 
 }  // namespace infer

@@ -1,11 +1,12 @@
-// WordPiece as BERT uses it: normalize, cut into words at blanks and round punctuation and ideographs, then take the
-// longest token again and again; a word that no tokens cover is one unknown token. Tokens that start a word carry
-// U+2581 in front, tokens inside a word carry nothing.
+// WordPiece as BERT uses it: normalizes the text, splits it into words at spaces and around punctuation and ideographs,
+// then repeatedly takes the longest token. A word that tokens cannot cover becomes one unknown token. Tokens that start
+// a word begin with U+2581; tokens inside a word have no prefix.
 #include <utf8proc.h>
 
 #include <string>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/text/byte_trie.h"
 #include "src/text/tokenizer_algorithm.h"
 #include "src/text/utf8.h"
@@ -40,7 +41,8 @@ class WordPiece final : public TokenizerAlgorithm {
  public:
   explicit WordPiece(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {
     if (vocabulary.unk == kNoToken) {
-      throw Error(ErrorCode::kInvalidFile, "[tokenizer] a WordPiece vocabulary needs an unknown token, it has none");
+      throw Error(ErrorCode::kInvalidFile,
+                  expected_found("tokenizer", "an unknown token in a WordPiece vocabulary", "none"));
     }
     ByteTrie::Entries entries;
     for (size_t id = 0; id < vocabulary.tokens.size(); ++id) {

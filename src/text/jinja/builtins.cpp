@@ -25,7 +25,7 @@ const Builtin* find(const Table& table, std::string_view name) {
   return found == table.end() ? nullptr : found->second;
 }
 
-// One name of a list of parameters.
+// One entry of Builtin::parameters.
 struct Parameter {
   std::string_view name;
   bool required;
@@ -109,7 +109,7 @@ void bind(const Builtin& builtin, Arguments& arguments) {
 
 int64_t int_argument(const Value& value, const char* what) {
   require_defined(value);
-  if (!value.is_integer()) fail(concat(what, ": an integer, found ", type_name(value)));
+  if (!value.is_integer()) fail(concat(what, ": expected an integer, found ", type_name(value)));
   return value.as_int();
 }
 
@@ -119,7 +119,7 @@ int64_t int_or(const Value& value, int64_t fallback, const char* what) {
 
 std::string_view text_argument(const Value& value, const char* what) {
   require_defined(value);
-  if (!value.is_string()) fail(concat(what, ": a string, found ", type_name(value)));
+  if (!value.is_string()) fail(concat(what, ": expected a string, found ", type_name(value)));
   return value.text();
 }
 

@@ -1,4 +1,4 @@
-// The tables of what templates can call by name, and how arguments reach it.
+// The tables of names that templates can call, and how arguments are passed to them.
 #pragma once
 
 #include <span>
@@ -7,13 +7,13 @@
 
 namespace infer::jinja {
 
-// nullptr: there is none of that name.
+// Each returns nullptr when there is no such name.
 const Builtin* find_filter(std::string_view name);
 const Builtin* find_test(std::string_view name);
 const Builtin* find_global(std::string_view name);
 const Builtin* find_method(Kind kind, std::string_view name);
 
-// Parts of the tables, each sorted where it is searched: filters of values, of sequences, of text; methods.
+// The parts of those tables, by what they apply to. Each part that is searched is sorted by name.
 std::span<const Builtin> value_filters();
 std::span<const Builtin> sequence_filters();
 std::span<const Builtin> select_filters();
@@ -24,28 +24,28 @@ std::span<const Builtin> globals();
 std::span<const Builtin> string_methods();
 std::span<const Builtin> string_search_methods();
 std::span<const Builtin> collection_methods(Kind kind);
-std::span<const Builtin> changing_methods(Kind kind);  // of lists and dicts, which they change
+std::span<const Builtin> changing_methods(Kind kind);  // of lists and dicts; they change their object
 
 // Puts the arguments into the order of the builtin's parameters. Throws Failure for too many, unknown or missing ones.
 void bind(const Builtin& builtin, Arguments& arguments);
 
-// Arguments after bind(). Each throws Failure when the argument is of another type.
+// Arguments after bind(). Each throws Failure when the argument has another type.
 int64_t int_argument(const Value& value, const char* what);
 int64_t int_or(const Value& value, int64_t fallback, const char* what);
 std::string_view text_argument(const Value& value, const char* what);
 
-// An attribute path as filters take it: "a.b.0", 3, none.
+// An attribute path as filters accept it: "a.b.0", 3 or none.
 class AttributePath {
  public:
   AttributePath(Heap& heap, const Value& path);
-  // With a `fallback` (neither missing nor none) every part that is not there becomes it.
+  // With a `fallback` (neither missing nor none), every attribute that does not exist evaluates to it.
   Value get(Runtime& runtime, Value item, const Value& fallback = {}) const;
 
  private:
   Values parts_;
 };
 
-// Strings in lower case, everything else as it is.
+// Strings are lowercased; other values are returned unchanged.
 Value ignore_case(Heap& heap, const Value& value);
 
 }  // namespace infer::jinja

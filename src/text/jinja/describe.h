@@ -1,4 +1,4 @@
-// Parts of a template as error messages name them.
+// Names parts of a template for error messages.
 #pragma once
 
 #include <string>

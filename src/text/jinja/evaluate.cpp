@@ -51,7 +51,7 @@ Value Interpreter::evaluate(Expression node) {
       return dict(*static_cast<const Dict*>(node));
     default:
       current_ = node;
-      fail("a slice that is no index");
+      fail("a slice may only stand in brackets");
   }
 }
 
@@ -234,8 +234,8 @@ bool Interpreter::test(const Apply& node) {
   return truth(node.builtin->call(*this, value, arguments));
 }
 
-// Arguments become variables of the macro's scope; a missing argument takes its default, which may refer to earlier
-// ones.
+// Binds arguments to variables of the macro's scope. A missing argument takes its default, which may refer to earlier
+// parameters.
 void Interpreter::bind_macro(const MacroObject& object, Arguments& arguments, Scope& scope) {
   const Macro& macro = object.macro;
   const std::string& name = macro.name->text;
@@ -295,7 +295,7 @@ Value Interpreter::call_macro(const Value& macro, Arguments& arguments) {
   const Value alive = macro;
   const auto& object = alive.get<MacroObject>();
   if (++call_depth_ > heap().limits().call_depth) {
-    fail_budget(concat("more than ", heap().limits().call_depth, " loops and macros in each other"));
+    fail_budget(concat("loops and macros nested more than ", heap().limits().call_depth, " deep"));
   }
   const Node* const call = current_;
   Value result;

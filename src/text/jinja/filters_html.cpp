@@ -36,7 +36,7 @@ Value strip_tags(Runtime& runtime, const Value& self, Arguments&) {
   return Value::of(std::move(out));
 }
 
-// Everything but letters, digits, _ . - ~ and, in a path, / becomes %XX.
+// Writes everything except letters, digits, _ . - ~ and, in a path, / as %XX.
 void append_quoted(std::string_view text, bool in_query, Text& out) {
   out.get_allocator().heap().scan(text.size() / 2);
   for (const char c : text) {
@@ -75,7 +75,8 @@ Value url_encode(Runtime& runtime, const Value& self, Arguments&) {
     Iterator pairs(heap, self);
     while (const auto pair = pairs.next()) {
       const Values items = items_of(heap, *pair);
-      if (items.size() != 2) fail(concat("urlencode: pairs of key and value, found ", items.size(), " values"));
+      if (items.size() != 2)
+        fail(concat("urlencode: expected pairs of key and value, found ", items.size(), " values"));
       add(items[0], items[1]);
     }
   }

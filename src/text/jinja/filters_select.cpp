@@ -8,7 +8,7 @@
 namespace infer::jinja {
 namespace {
 
-// The arguments behind the first `n` positional ones, copied for every item, because calls consume them.
+// The arguments after the first `n` positional ones. Copied for every item because calls consume them.
 Arguments rest_of(Heap& heap, const Arguments& arguments, size_t n) {
   Arguments rest(heap);
   heap.step((arguments.positional.size() + arguments.named.size()) / 4);
@@ -51,7 +51,7 @@ Value map(Runtime& runtime, const Value& self, Arguments& arguments) {
   return make_lazily(runtime.heap(), "do_map", [&](Values& result) { map_items(runtime, self, arguments, result); });
 }
 
-// Items that pass a test (or are true), or, unless `wanted`, those that do not.
+// Appends the items that pass a test (or are true); with `wanted` false, those that do not.
 void select_items(Runtime& runtime, const Value& self, Arguments& arguments, bool wanted, bool by_attribute,
                   Values& result) {
   Heap& heap = runtime.heap();

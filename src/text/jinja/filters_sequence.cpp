@@ -103,7 +103,7 @@ Value reverse(Runtime& runtime, const Value& self, Arguments&) {
   return make_text_like(std::move(out), self);
 }
 
-// Items with the keys they are compared by.
+// Items with the keys used to compare them.
 struct Keyed {
   Value key, item;
 };
@@ -115,7 +115,7 @@ void sort_keyed(Heap& heap, Vector<Keyed>& items, bool reverse) {
   });
 }
 
-// The key of an item: the value at the end of the path, without case unless that counts.
+// The key of an item: the value at the end of the path, lowercased unless case matters.
 Value key_of(Runtime& runtime, const AttributePath& path, bool case_sensitive, const Value& fallback, Value item) {
   Value key = path.get(runtime, std::move(item), fallback);
   return case_sensitive ? key : ignore_case(runtime.heap(), key);
@@ -126,7 +126,7 @@ bool flag(const Value& value) { return !value.is_missing() && truth(value); }
 Value sort(Runtime& runtime, const Value& self, Arguments& arguments) {
   Heap& heap = runtime.heap();
   const Values& a = arguments.positional;
-  // Several attributes, separated by commas, count one after the other.
+  // Several attributes, separated by commas, are compared in order.
   Vector<AttributePath> paths(heap);
   if (a[2].is_string()) {
     std::string_view rest = a[2].text();
@@ -212,7 +212,7 @@ Value group_by(Runtime& runtime, const Value& self, Arguments& arguments) {
     Values group(heap);
     const size_t begin = i;
     for (; i < items.size() && equals(items[begin].key, items[i].key); ++i) group.push_back(items[i].item);
-    // The key as the first item has it.
+    // The key of the first item, in its original case.
     const Value key = key_of(runtime, path, true, a[1], items[begin].item);
     groups.push_back(make_pair(heap, key, make_list(std::move(group)), true));
   }

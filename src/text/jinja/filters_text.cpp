@@ -1,4 +1,4 @@
-// Filters of text.
+// Filters for text.
 #include "src/text/jinja/builtins.h"
 #include "src/text/jinja/format.h"
 #include "src/text/jinja/numbers.h"
@@ -21,7 +21,7 @@ Value converted(Runtime& runtime, const Value& self, Arguments&) {
 Text upper(Heap& heap, std::string_view text) { return to_case(heap, text, Case::kUpper); }
 Text lower(Heap& heap, std::string_view text) { return to_case(heap, text, Case::kLower); }
 
-// Words begin behind white space and - ( { [ <, not behind every character that is no letter.
+// Words begin after white space and - ( { [ <, not after every character that is not a letter.
 Text title(Heap& heap, std::string_view text) {
   Text out(heap);
   heap.scan(text.size());
@@ -75,7 +75,7 @@ Value indent(Runtime& runtime, const Value& self, Arguments& arguments) {
   Heap& heap = runtime.heap();
   const Values& a = arguments.positional;
   require_defined(self);
-  if (!self.is_string()) fail(concat("indent: a string, found ", type_name(self)));
+  if (!self.is_string()) fail(concat("indent: expected a string, found ", type_name(self)));
   const bool first = !a[1].is_missing() && truth(a[1]), blank = !a[2].is_missing() && truth(a[2]);
   Text indentation(heap);
   if (a[0].is_string()) append_str(a[0], indentation);
@@ -83,7 +83,7 @@ Value indent(Runtime& runtime, const Value& self, Arguments& arguments) {
   Text text(heap), out(heap);
   append_str(self, text);
   heap.scan(text.size());
-  text += '\n';  // so that a line break at the end makes a line
+  text += '\n';  // so that a trailing line break also ends a line
   if (first) out.append_part(indentation, 0, indentation.size());
   size_t at = 0;
   for (bool begun = false; const auto line = next_line(text, at); begun = true) {

@@ -1,4 +1,4 @@
-// Filters of numbers and of values of any kind.
+// Filters for numbers and for values of any kind.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,7 @@ Value absolute(Runtime&, const Value& self, Arguments&) {
   return self.as_int() < 0 ? negate(self) : Value::of(self.as_int());
 }
 
-// An attribute alone: items of a mapping are not looked at.
+// Looks up an attribute only; the keys of a mapping are not searched.
 Value attribute(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Value& name = arguments.positional[0];
   const std::string_view text = text_argument(name, "attr");
@@ -37,7 +37,7 @@ Value default_value(Runtime& runtime, const Value& self, Arguments& arguments) {
   return fallback.is_missing() ? runtime.text("") : fallback;
 }
 
-// Strings of any length may be asked for a number.
+// The string may be of any length, so the work is charged first.
 std::optional<double> float_of(Runtime& runtime, const Value& string) {
   runtime.heap().scan(string.text().size());
   return parse_float(string.text());
@@ -59,7 +59,7 @@ Value to_int(Runtime& runtime, const Value& self, Arguments& arguments) {
     if (!number) real = float_of(runtime, self);
   }
   if (!number && real && std::isfinite(*real)) {
-    if (std::fabs(*real) >= 9223372036854775808.0) fail("a number beyond 64 bits");
+    if (std::fabs(*real) >= 9223372036854775808.0) fail("the number does not fit in 64 bits");
     number = static_cast<int64_t>(*real);
   }
   if (number) return Value::of(*number);
@@ -97,7 +97,7 @@ Value length(Runtime&, const Value& self, Arguments&) { return Value::of(length_
 Value string(Runtime& runtime, const Value& self, Arguments&) { return to_text(runtime.heap(), self); }
 
 Value random(Runtime&, const Value&, Arguments&) {
-  fail("random is not available: a prompt depends on nothing but its variables");
+  fail("random is not available: a prompt must depend on its variables only");
 }
 
 Value to_json(Runtime& runtime, const Value& self, Arguments& arguments) {
@@ -113,7 +113,7 @@ Value to_json(Runtime& runtime, const Value& self, Arguments& arguments) {
   }
   if (!a[2].is_missing() && !a[2].is_none()) {
     const bool pair = a[2].is_sequence() && a[2].items().size() == 2;
-    if (!pair) fail("separators: a pair of strings");
+    if (!pair) fail("separators: expected a pair of strings");
     layout.item_separator = text_argument(a[2].items()[0], "separators");
     layout.key_separator = text_argument(a[2].items()[1], "separators");
   }

@@ -1,17 +1,17 @@
-// The two ways in which Python's strings take values in: `%` and str.format().
+// Python's two ways of formatting values into a string: `%` and str.format().
 #pragma once
 
 #include "src/text/jinja/value.h"
 
 namespace infer::jinja {
 
-// text % values: a tuple has one value per conversion, a dict is for %(name)s.
+// text % values: a tuple holds one value per conversion, a dict serves %(name)s.
 Value format_percent(Runtime& runtime, const Value& text, const Value& values);
 
-// text.format(*positional, **named); `mapping`, if given, is where names come from (format_map).
+// text.format(*positional, **named). If `mapping` is given, names are looked up there (format_map).
 Value format_braces(Runtime& runtime, const Value& text, const Arguments& arguments, const Value* mapping = nullptr);
 
-// One value by a format specification, as format(value, spec) does it.
+// Formats one value as format(value, spec) does.
 void append_formatted(Heap& heap, const Value& value, std::string_view spec, Text& out);
 
 }  // namespace infer::jinja

@@ -93,9 +93,9 @@ void append_number(const Value& value, Layout layout, Text& out) {
     sign += {'0', layout.type};
   }
   if (layout.grouping) {
-    // Zeros that fill are grouped with the digits.
+    // Padding zeros are grouped together with the digits.
     if (layout.fill == "0" && layout.align == '=') {
-      if (layout.width > kMaxPrecision) fail_budget(concat("a width of ", layout.width));
+      if (layout.width > kMaxPrecision) fail_budget(concat("the width ", layout.width, " is too large"));
       size_t whole = digits.find_first_not_of("0123456789abcdefABCDEF");
       if (whole == std::string::npos) whole = digits.size();
       const auto fits = [&] {
@@ -135,7 +135,7 @@ class BraceFormat {
   }
 
  private:
-  // A replacement field that begins at `at`; returns where it ends.
+  // Formats the replacement field at `at`; returns where it ends.
   size_t field(std::string_view format, size_t at, int depth, Text& out) {
     size_t end = at;
     for (int open = 1; end < format.size(); ++end) {
@@ -145,7 +145,7 @@ class BraceFormat {
     if (end >= format.size())
       fail(at >= format.size() ? "Single '{' encountered in format string" : "expected '}' before end of string");
     const std::string_view body = format.substr(at, end - at);
-    // name[!conversion][:spec]; a bracket may hold both signs.
+    // name[!conversion][:spec]; ! and : may appear inside brackets.
     size_t name_end = 0;
     for (bool bracket = false; name_end < body.size(); ++name_end) {
       const char c = body[name_end];
@@ -235,13 +235,13 @@ class BraceFormat {
     }
     if (mapping_) {
       const Value* found = mapping_->is(Kind::kDict) ? mapping_->dict().find(name) : nullptr;
-      if (!found) fail(concat("no key '", name.substr(0, 100), "' for the format"));
+      if (!found) fail(concat("the format names '", name.substr(0, 100), "', which was not passed"));
       return *found;
     }
     for (const auto& [key, value] : arguments_.named) {
       if (key.text() == name) return value;
     }
-    fail(concat("no key '", name.substr(0, 100), "' for the format"));
+    fail(concat("the format names '", name.substr(0, 100), "', which was not passed"));
   }
 
   Runtime& runtime_;
@@ -249,7 +249,7 @@ class BraceFormat {
   const Arguments& arguments_;
   const Value* mapping_;
   const bool markup_;
-  int64_t next_ = 0;  // automatic number of the next field; -1: fields are numbered by hand
+  int64_t next_ = 0;  // automatic number of the next field; -1: fields are numbered explicitly
 };
 
 }  // namespace

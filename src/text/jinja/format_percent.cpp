@@ -13,7 +13,7 @@
 namespace infer::jinja {
 namespace {
 
-// What Python takes for a mapping here: it may be left unused.
+// What Python treats as a mapping here: it need not be used.
 bool is_subscriptable(const Value& value) {
   return value.is(Kind::kDict) || value.is(Kind::kList) || value.is(Kind::kRange);
 }
@@ -68,13 +68,13 @@ class PercentFormat {
     at_ = end + 1;
     if (!values_.is(Kind::kDict)) fail("format requires a mapping");
     const Value* found = values_.dict().find(name);
-    if (!found) fail(concat("no key '", name.substr(0, 100), "' for the format"));
+    if (!found) fail(concat("the format names '", name.substr(0, 100), "', which was not passed"));
     keyed_ = *found;
     has_key_ = true;
     ++used_;
   }
 
-  // A number in the format, or * for one among the values.
+  // A number in the format, or * for the next value.
   int64_t number() {
     if (at_ < format_.size() && format_[at_] == '*') {
       ++at_;
@@ -229,11 +229,11 @@ class PercentFormat {
     if (v.is_integer()) {
       number = v.as_int();
     } else {
-      if (!(std::fabs(v.as_float()) < 9.2e18)) fail("a number beyond 64 bits");
+      if (!(std::fabs(v.as_float()) < 9.2e18)) fail("the number does not fit in 64 bits");
       number = static_cast<int64_t>(v.as_float());
     }
     std::string digits = integer_digits(number, decimal ? 'd' : type, false);
-    if (layout.precision > kMaxPrecision) fail_budget(concat("a precision of ", layout.precision));
+    if (layout.precision > kMaxPrecision) fail_budget(concat("the precision ", layout.precision, " is too large"));
     if (static_cast<int64_t>(digits.size()) < layout.precision) {
       digits.insert(0, static_cast<size_t>(layout.precision) - digits.size(), '0');
     }
@@ -251,7 +251,7 @@ class PercentFormat {
   }
 
   Heap& heap_;
-  const Value text_;  // the format
+  const Value text_;  // the format string
   const std::string_view format_;
   const bool markup_;
   const Value& values_;

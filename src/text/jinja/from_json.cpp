@@ -30,7 +30,7 @@ Value from_json(Heap& heap, const nlohmann::ordered_json& json, bool from_caller
       return Value::of(json.get<int64_t>());
     case Type::number_unsigned: {
       const uint64_t number = json.get<uint64_t>();
-      if (number > INT64_MAX) fail(concat("a number beyond 64 bits: ", number));
+      if (number > INT64_MAX) fail(concat("the number ", number, " does not fit in 64 bits"));
       return Value::of(static_cast<int64_t>(number));
     }
     case Type::number_float:

@@ -1,4 +1,4 @@
-// JSON as values of the template language.
+// Converts JSON into values of the template language.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,8 +7,8 @@
 
 namespace infer::jinja {
 
-// `from_caller`: texts are marked as the caller's, lists and dicts cannot be changed.
-// Throws Failure (kBudget) when it is nested deeper than the limit or larger than memory allows.
+// `from_caller`: strings are marked as the caller's, and lists and dicts cannot be changed. Throws Failure (kBudget)
+// when the JSON is nested deeper or is larger than the limits allow.
 Value from_json(Heap& heap, const nlohmann::ordered_json& json, bool from_caller, int depth = 0);
 
 }  // namespace infer::jinja

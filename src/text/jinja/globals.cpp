@@ -1,4 +1,4 @@
-// The functions that every template has.
+// The global functions.
 #include "src/text/jinja/builtins.h"
 #include "src/text/jinja/iterate.h"
 #include "src/text/jinja/operators.h"
@@ -24,7 +24,7 @@ Value range(Runtime& runtime, const Value&, Arguments& arguments) {
   const int64_t stop = values[values.size() > 1 ? 1 : 0].as_int();
   const int64_t step = values.size() > 2 ? values[2].as_int() : 1;
   if (step == 0) fail("range() arg 3 must not be zero");
-  // Unsigned: the distance of two 64-bit numbers always fits.
+  // Unsigned: the distance between two 64-bit numbers always fits.
   uint64_t size = 0;
   if (step > 0 && start < stop) {
     size = (static_cast<uint64_t>(stop) - static_cast<uint64_t>(start) - 1) / static_cast<uint64_t>(step) + 1;
@@ -37,7 +37,7 @@ Value range(Runtime& runtime, const Value&, Arguments& arguments) {
   return {Kind::kRange, runtime.heap().make<RangeObject>(start, stop, step, static_cast<int64_t>(size))};
 }
 
-// Entries of a mapping or of a sequence of pairs, then the named arguments; each goes to `set`.
+// Calls `set` for each entry of a mapping or of a sequence of pairs, then for each named argument.
 template <typename Set>
 void each_entry(Runtime& runtime, const char* what, Arguments& arguments, Set set) {
   if (arguments.positional.size() > 1) {
@@ -51,7 +51,7 @@ void each_entry(Runtime& runtime, const char* what, Arguments& arguments, Set se
       Iterator pairs(runtime.heap(), source);
       while (const auto pair = pairs.next()) {
         const Values items = items_of(runtime.heap(), *pair);
-        if (items.size() != 2) fail(concat(what, ": pairs of key and value, found ", items.size(), " values"));
+        if (items.size() != 2) fail(concat(what, ": expected pairs of key and value, found ", items.size(), " values"));
         set(items[0], items[1]);
       }
     }
@@ -86,7 +86,9 @@ Value joiner(Runtime& runtime, const Value&, Arguments& arguments) {
   return {Kind::kJoiner, runtime.heap().make<JoinerObject>(separator.is_missing() ? runtime.text(", ") : separator)};
 }
 
-Value lipsum(Runtime&, const Value&, Arguments&) { fail("lipsum() is not available: prompts hold no random text"); }
+Value lipsum(Runtime&, const Value&, Arguments&) {
+  fail("lipsum() is not available: a prompt must not contain random text");
+}
 
 Value raise_exception(Runtime& runtime, const Value&, Arguments& arguments) {
   Value holder;

@@ -5,8 +5,8 @@
 namespace infer::jinja {
 
 Heap::~Heap() {
-  // What is left refers to each other in circles. Held once more, nothing goes away while the circles are cut; then
-  // everything is let go.
+  // The remaining objects form reference cycles. The extra reference keeps all of them alive while forget() breaks the
+  // cycles; then they are released.
   for (Object* object = objects_; object; object = object->next_) object->retain();
   for (Object* object = objects_; object; object = object->next_) object->forget();
   dropping_ = true;
@@ -89,8 +89,12 @@ void Heap::delete_dropped() noexcept {
   }
 }
 
-void Heap::refuse_memory() const { fail_budget(concat("values need more than ", limits_.memory_bytes >> 20, " MiB")); }
+void Heap::refuse_memory() const {
+  fail_budget(concat("values need more than the limit of ", limits_.memory_bytes >> 20, " MiB"));
+}
 
-void Heap::refuse_steps() const { fail_budget(concat("more than ", limits_.steps, " steps of evaluation")); }
+void Heap::refuse_steps() const {
+  fail_budget(concat("evaluation needs more than the limit of ", limits_.steps, " steps"));
+}
 
 }  // namespace infer::jinja

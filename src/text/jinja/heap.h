@@ -1,6 +1,6 @@
 // The budget of one parse or render, and the memory of its values. Everything a template can make grow is allocated
-// through a HeapAllocator, so that live bytes are counted exactly and refused before they are allocated; evaluation
-// counts steps, and work on bytes counts as steps too. One Heap belongs to one render and one thread.
+// through a HeapAllocator, so live bytes are counted exactly and an allocation beyond the limit is refused beforehand.
+// Evaluation counts steps; work on bytes counts as steps too. A Heap belongs to one render and one thread.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace infer::jinja {
 
-// What goes wrong inside; the interpreter and the parser add the place and make a TemplateError of it.
+// An error during parsing or evaluation; the parser and interpreter add the location and turn it into a TemplateError.
 struct Failure {
   TemplateError::Kind kind;
   std::string text;
@@ -24,12 +24,12 @@ struct Failure {
 [[noreturn]] inline void fail_budget(std::string text) { throw Failure{TemplateError::Kind::kBudget, std::move(text)}; }
 
 struct Limits {
-  uint64_t steps = 5'000'000;              // evaluated nodes, items, and 256 bytes of text each
+  uint64_t steps = 5'000'000;              // evaluated nodes and items; 256 bytes of text count as one
   size_t memory_bytes = size_t{40} << 20;  // live values and output together
   size_t output_bytes = size_t{16} << 20;
   int depth = 1500;      // nested evaluations
   int call_depth = 200;  // nested macros, loops and callers
-  int json_depth = 200;  // nesting of the values given
+  int json_depth = 200;  // nesting of the variables passed in
 };
 
 class Object;
@@ -37,7 +37,7 @@ class Object;
 class Heap {
  public:
   explicit Heap(const Limits& limits) : limits_(limits) {}
-  ~Heap();  // deletes what is left: objects that refer to each other
+  ~Heap();  // deletes the objects that are left: those in reference cycles
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
@@ -49,7 +49,7 @@ class Heap {
   }
   void release(size_t bytes) noexcept { live_ -= bytes; }
 
-  // Charged memory, of HeapAllocator.
+  // Charged memory, for HeapAllocator.
   void* allocate(size_t bytes);
   void deallocate(void* data, size_t bytes) noexcept;
 
@@ -57,7 +57,7 @@ class Heap {
     if (n > limits_.steps - steps_) refuse_steps();
     steps_ += n;
   }
-  // Reading or writing so many bytes.
+  // Charges for reading or writing this many bytes.
   void work(size_t bytes) {
     if (bytes >= 256) step(bytes / 256);
   }
@@ -77,7 +77,7 @@ class Heap {
     return object;
   }
 
-  // Looking at so many bytes character by character.
+  // Charges for examining this many bytes character by character.
   void scan(size_t bytes) {
     if (bytes >= 16) step(bytes / 16);
   }
@@ -91,7 +91,7 @@ class Heap {
   friend class Object;
   void add(Object* object, size_t bytes) noexcept;
   void remove(Object* object) noexcept;
-  void drop(Object* object) noexcept;  // nobody refers to it any more
+  void drop(Object* object) noexcept;  // its last reference is gone
   void delete_dropped() noexcept;
   [[noreturn]] void refuse_memory() const;
   [[noreturn]] void refuse_steps() const;
@@ -99,8 +99,8 @@ class Heap {
   const Limits limits_;
   size_t live_ = 0, peak_ = 0;
   uint64_t steps_ = 0;
-  Object* objects_ = nullptr;  // all live ones, doubly linked
-  Object* dropped_ = nullptr;  // to be deleted, singly linked: one object may drop many, so this is no recursion
+  Object* objects_ = nullptr;  // all live objects, doubly linked
+  Object* dropped_ = nullptr;  // to be deleted, singly linked; a list because recursion could be deep
   bool dropping_ = false;
 };
 
@@ -112,12 +112,12 @@ class HeapAllocator {
   using propagate_on_container_copy_assignment = std::true_type;
   using propagate_on_container_swap = std::true_type;
 
-  HeapAllocator(Heap& heap) : heap_(&heap) {}  // NOLINT: meant to convert
+  HeapAllocator(Heap& heap) : heap_(&heap) {}  // NOLINT: implicit on purpose
   template <typename U>
   HeapAllocator(const HeapAllocator<U>& other) : heap_(&other.heap()) {}  // NOLINT
 
   T* allocate(size_t n) {
-    if (n > SIZE_MAX / 2 / sizeof(T)) fail_budget("more memory than there is");
+    if (n > SIZE_MAX / 2 / sizeof(T)) fail_budget("values need more memory than there is");
     return static_cast<T*>(heap_->allocate(n * sizeof(T)));
   }
   void deallocate(T* data, size_t n) noexcept { heap_->deallocate(data, n * sizeof(T)); }
@@ -136,20 +136,20 @@ struct ByteRange {
   uint32_t begin, end;
 };
 
-// A text that knows which of its bytes are the caller's words and which the template's own. What is appended as bytes
-// is the template's; append_part() takes the marks along. Code that makes a new text of marked ones must mark it.
+// A string that records which of its bytes come from the caller and which from the template. Bytes appended directly
+// are the template's; append_part() copies the marks. Code that builds a new string from marked ones must mark it.
 class Text : public std::basic_string<char, std::char_traits<char>, HeapAllocator<char>> {
   using Base = std::basic_string<char, std::char_traits<char>, HeapAllocator<char>>;
 
  public:
   using Base::Base;
 
-  // Ascending, apart from each other.
+  // In ascending order, with gaps between them.
   const Vector<ByteRange>& from_caller() const { return from_caller_; }
   bool has_caller_text() const { return !from_caller_.empty(); }
-  // All bytes from `begin` on are the caller's.
+  // Marks all bytes from `begin` on as the caller's.
   void mark_from(size_t begin);
-  // Bytes [begin, begin + n) of `other`, with their marks.
+  // Appends bytes [begin, begin + n) of `other`, with their marks.
   void append_part(const Text& other, size_t begin, size_t n);
 
  private:
@@ -158,7 +158,7 @@ class Text : public std::basic_string<char, std::char_traits<char>, HeapAllocato
   Vector<ByteRange> from_caller_{get_allocator()};
 };
 
-// What values refer to. Counted by its Values; not thread-safe.
+// What a Value may refer to. Reference-counted by Values; not thread-safe.
 class Object {
  public:
   explicit Object(Heap& heap) : heap_(heap) {}
@@ -166,7 +166,7 @@ class Object {
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
-  // Drops the references that may have been set after the object was made: every circle has such a one.
+  // Drops references that may have been set after construction: every cycle contains at least one of them.
   virtual void forget() noexcept {}
 
   void retain() noexcept { ++references_; }
@@ -179,7 +179,7 @@ class Object {
   friend class Heap;
   Heap& heap_;
   uint32_t references_ = 0;
-  uint32_t bytes_ = 0;  // of the object itself
+  uint32_t bytes_ = 0;  // size of the object itself
   Object* previous_ = nullptr;
   Object* next_ = nullptr;
 };

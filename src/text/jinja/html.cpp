@@ -7,7 +7,7 @@
 namespace infer::jinja {
 namespace {
 
-// The text without what stands between `open` and `close`, both included; an `open` without `close` stays.
+// The text without anything between `open` and `close`, delimiters included. An `open` without a `close` is kept.
 Text without(std::string_view text, std::string_view open, std::string_view close, Heap& heap) {
   Text out(heap);
   size_t at = 0;
@@ -23,7 +23,7 @@ Text without(std::string_view text, std::string_view open, std::string_view clos
   return out;
 }
 
-// The character of an entity that begins behind `&`, and the entity's length; nothing for what is none.
+// Decodes the entity whose name begins after `&`: its character and length, or nullopt for an unknown entity.
 std::optional<std::pair<uint32_t, size_t>> entity(std::string_view text) {
   struct Row {
     std::string_view name;

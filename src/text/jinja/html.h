@@ -5,12 +5,12 @@
 
 namespace infer::jinja {
 
-// & < > ' " as entities.
+// Writes & < > ' " as entities.
 void append_escaped(std::string_view text, Text& out);
-// Of a string, with its marks.
+// The same for a string value; keeps its marks.
 void append_escaped(const Value& string, Text& out);
 
-// Without comments and tags, white space made single blanks, then common entities made characters.
+// Removes comments and tags, collapses white space to single blanks, then decodes the common entities.
 void append_without_tags(std::string_view text, Text& out);
 
 }  // namespace infer::jinja

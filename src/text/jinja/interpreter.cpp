@@ -34,7 +34,7 @@ Interpreter::Interpreter(const SyntaxTree& tree, Heap& heap, const Clock& clock,
     if (name == "kwargs") kwargs_symbol_ = symbol;
     if (name == "varargs") varargs_symbol_ = symbol;
   }
-  // Only what the template speaks of becomes a value. A name given twice means its last value, as in JSON.
+  // Only variables that the template names are converted. For a duplicate name the last value wins, as in JSON.
   const auto take = [&](const nlohmann::ordered_json& values, bool from_caller) {
     std::unordered_map<std::string_view, const nlohmann::ordered_json*> by_name;
     for (const auto& [name, value] : values.items()) by_name[name] = &value;
@@ -180,7 +180,7 @@ void Interpreter::output(std::string_view text) {
   heap().work(text.size());
   *out_ += text;
   if (out_->size() > heap().limits().output_bytes) {
-    fail_budget(concat("more than ", heap().limits().output_bytes >> 20, " MiB of text"));
+    fail_budget(concat("the output is larger than the limit of ", heap().limits().output_bytes >> 20, " MiB"));
   }
 }
 
@@ -188,8 +188,7 @@ Value Interpreter::finish(Text&& text) {
   return autoescape ? make_markup(std::move(text)) : Value::of(std::move(text));
 }
 
-// Restores the output when the body is left, also by an exception: nobody catches one below render(), but the buffer
-// would be gone.
+// On an exception out_ is left dangling, which is safe: nothing below render() catches one.
 Value Interpreter::capture(const Body& body) {
   Text text(heap());
   Text* const outer = std::exchange(out_, &text);
@@ -232,14 +231,14 @@ void Interpreter::unpack(const Sequence& target, const Value& value) {
 void Interpreter::run_for(const For& node) {
   const Value source = evaluate(node.iterable);
   current_ = &node;
-  // The loop's object is a value, so that the variable `loop` may outlive the loop.
+  // The loop object is a value because a reference to `loop` may outlive the loop.
   const Value loop(Kind::kLoop, heap().make<LoopObject>(node, source, scope_.get(), 1));
   run_loop(loop.get<LoopObject>());
 }
 
 void Interpreter::run_loop(LoopObject& loop) {
   if (++call_depth_ > heap().limits().call_depth) {
-    fail_budget(concat("more than ", heap().limits().call_depth, " loops and macros in each other"));
+    fail_budget(concat("loops and macros nested more than ", heap().limits().call_depth, " deep"));
   }
   const Value self(Kind::kLoop, &loop);
   const WithScope with_scope(*this, loop.scope);
@@ -250,7 +249,7 @@ void Interpreter::run_loop(LoopObject& loop) {
     ++loop.index;
     loop.previous = std::move(loop.current);
     loop.current = item;
-    // Every turn has a scope of its own: a macro made in it may keep it.
+    // Every iteration has its own scope: a macro defined in it may keep it.
     scope_ = heap().make<Scope>(loop.scope.get());
     if (loop_symbol_) scope_->set(*loop_symbol_, self);
     current_ = &loop.node;
@@ -259,7 +258,7 @@ void Interpreter::run_loop(LoopObject& loop) {
     if (flow == Flow::kNormal) completed = true;
     if (flow == Flow::kBreak) break;
   }
-  // As in Jinja, turns that were left by break or continue do not count.
+  // As in Jinja, iterations left by break or continue do not count.
   if (!completed && !loop.node.otherwise.empty()) {
     scope_ = heap().make<Scope>(loop.scope.get());
     run(loop.node.otherwise);
@@ -294,7 +293,7 @@ Value Interpreter::next_item(LoopObject& loop) {
 int64_t Interpreter::loop_length(LoopObject& loop) {
   if (loop.length >= 0) return loop.length;
   if (!loop.node.test && !loop.source.is(Kind::kGenerator)) return loop.length = length_of(loop.source);
-  // Reads the rest, as Jinja does.
+  // Consumes the rest of the iterator, as Jinja does.
   Values rest(heap());
   for (Value item = next_item(loop); !item.is_missing(); item = next_item(loop)) rest.push_back(item);
   loop.ahead = std::move(rest);

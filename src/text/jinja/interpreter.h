@@ -10,8 +10,8 @@
 
 namespace infer::jinja {
 
-// Variables that came to be in one body: of a loop's turn, a macro, a with. Names not found go to the scope around it;
-// beyond the outermost are the template's own variables, then the global functions.
+// The variables defined in one body: a loop iteration, a macro or a `with`. Names not found here are looked up in the
+// enclosing scope, then among the template's own variables, then among the global functions.
 class Scope final : public Object {
  public:
   Scope(Heap& heap, Scope* outer) : Object(heap), outer_(outer), variables_(heap) {
@@ -20,7 +20,7 @@ class Scope final : public Object {
   ~Scope() override {
     if (outer_) outer_->release();
   }
-  const Value* find(Symbol symbol) const;  // here alone
+  const Value* find(Symbol symbol) const;  // in this scope only
   void set(Symbol symbol, Value value);
   void forget() noexcept override { variables_.clear(); }
   Scope* outer() const { return outer_; }
@@ -33,7 +33,7 @@ class Scope final : public Object {
 template <typename T>
 class Ref {
  public:
-  Ref(T* object = nullptr) : object_(object) {  // NOLINT: meant to convert
+  Ref(T* object = nullptr) : object_(object) {  // NOLINT: implicit on purpose
     if (object_) object_->retain();
   }
   Ref(const Ref& other) : Ref(other.object_) {}
@@ -59,7 +59,7 @@ class MacroObject final : public Object {
   const Ref<Scope> scope;  // where it was defined
 };
 
-// The variable `loop`, and where the loop is.
+// The variable `loop`, and the state of the loop.
 class LoopObject final : public Object {
  public:
   LoopObject(Heap& heap, const For& node, Value source, Scope* scope, int64_t depth)
@@ -73,26 +73,26 @@ class LoopObject final : public Object {
   const For& node;
   Value source;
   Iterator items;
-  const Ref<Scope> scope;  // around the loop
+  const Ref<Scope> scope;  // the scope around the loop
   const int64_t depth;     // 1: outermost
-  int64_t index = -1;      // of the current item, from 0
-  int64_t length = -1;     // once somebody asked
+  int64_t index = -1;      // of the current item, counted from 0
+  int64_t length = -1;     // computed when first asked for
   Value previous, current;
-  Values ahead;  // read before their turn, next one at `ahead_next`
+  Values ahead;  // items read ahead; the next one is at `ahead_next`
   size_t ahead_next = 0;
   Value last_changed;  // arguments of the last call of changed()
 };
 
 class Interpreter final : public Runtime {
  public:
-  // `variables`, of the caller, and `own`, of the program, which count where the caller's do not have the name: JSON
-  // objects.
+  // `variables` come from the caller. `own` come from the program and apply where the caller has none of that name.
+  // Both are JSON objects.
   Interpreter(const SyntaxTree& tree, Heap& heap, const Clock& clock, const nlohmann::ordered_json& variables,
               const nlohmann::ordered_json& own);
   // Throws TemplateError.
   RenderedText render();
 
-  // The next item of a loop that its test lets through, without taking it; kMissing at the end.
+  // The next item that passes the loop's test, without consuming it; kMissing at the end.
   Value peek(LoopObject& loop);
   int64_t loop_length(LoopObject& loop);
 
@@ -114,7 +114,7 @@ class Interpreter final : public Runtime {
   void output(const Value& value);
   void output(std::string_view text);
   Value capture(const Body& body);
-  Value finish(Text&& text);  // captured text: safe when autoescape is on
+  Value finish(Text&& text);  // captured text: marked safe when autoescape is on
   void assign(Expression target, const Value& value);
   void unpack(const Sequence& target, const Value& value);
   Value next_item(LoopObject& loop);
@@ -145,12 +145,12 @@ class Interpreter final : public Runtime {
   void bind_macro(const MacroObject& macro, Arguments& arguments, Scope& scope);
 
   const SyntaxTree& tree_;
-  Values variables_;  // of the template itself, by symbol; kMissing: not set
-  Values constants_;  // strings, made when first used
+  Values variables_;  // the template's own, by symbol; kMissing: not set
+  Values constants_;  // strings, created on first use
   std::optional<Symbol> loop_symbol_, caller_symbol_, kwargs_symbol_, varargs_symbol_;
   Ref<Scope> scope_;  // null: outermost
   Text* out_ = nullptr;
-  const Node* current_ = nullptr;  // what is being done, for errors
+  const Node* current_ = nullptr;  // being evaluated, for error messages
   int depth_ = 0, call_depth_ = 0;
 };
 

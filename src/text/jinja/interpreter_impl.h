@@ -1,4 +1,4 @@
-// What both halves of the interpreter use.
+// Shared by interpreter.cpp and evaluate.cpp.
 #pragma once
 
 #include "src/text/jinja/interpreter.h"
@@ -17,7 +17,7 @@ class Interpreter::Nested {
   Interpreter& interpreter_;
 };
 
-// Makes a new scope inside `outer` the current one, and the one before current again at the end.
+// Enters a new scope inside `outer`; restores the previous scope when destroyed.
 class Interpreter::WithScope {
  public:
   WithScope(Interpreter& interpreter, const Ref<Scope>& outer)

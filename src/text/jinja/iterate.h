@@ -1,4 +1,4 @@
-// Going through the items of a value, as Python's iter() does.
+// Iterates over the items of a value, as Python's iter() does.
 #pragma once
 
 #include "src/text/jinja/value.h"
@@ -9,11 +9,11 @@ bool is_iterable(const Value& value);
 
 class Iterator {
  public:
-  // Throws Failure for a value without items.
+  // Throws Failure for a value that is not iterable.
   explicit Iterator(Heap& heap, Value source);
   // The next item, or nothing at the end.
   std::optional<Value> next();
-  // How many are left; of a generator those that were not taken yet.
+  // The number of items left; for a generator, those not yet taken.
   int64_t remaining() const;
 
  private:
@@ -21,12 +21,12 @@ class Iterator {
 
   Heap& heap_;
   Value source_;
-  size_t dict_size_ = 0;  // when it began; a dict must not grow or shrink meanwhile, a list may
-  int64_t position_ = 0;  // item; of a string byte
+  size_t dict_size_ = 0;  // at the start; a dict must not grow or shrink during iteration, a list may
+  int64_t position_ = 0;  // index of the item; for a string, the byte offset
   int64_t taken_ = 0;
 };
 
-// All items (what is left of a generator).
+// All items; for a generator, those not yet taken.
 Values items_of(Heap& heap, const Value& value);
 
 }  // namespace infer::jinja

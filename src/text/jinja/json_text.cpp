@@ -39,13 +39,13 @@ class JsonWriter {
   }
 
  private:
-  // A list that holds itself has no JSON.
+  // A list that contains itself cannot be written as JSON.
   void enter(const Value& value) {
     heap_.step(open_.size() / 16);
     for (const Object* object : open_) {
       if (object == value.object()) fail("Circular reference detected");
     }
-    if (open_.size() == kMaxDepth) fail_budget("a value nested too deep for JSON");
+    if (open_.size() == kMaxDepth) fail_budget("the value is nested too deeply for JSON");
     open_.push_back(value.object());
   }
 

@@ -1,4 +1,4 @@
-// Values as JSON, as Python's json.dumps writes them.
+// Writes values as JSON, formatted as Python's json.dumps does.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace infer::jinja {
 struct JsonLayout {
   bool ensure_ascii = false;
   bool indented = false;
-  std::string indent;  // per level
+  std::string indent;  // one level of indentation
   std::string item_separator = ", ", key_separator = ": ";
   bool sort_keys = false;
 };
 
-// Throws Failure for values that JSON does not have.
+// Throws Failure for values that JSON cannot represent.
 void append_json(const Value& value, const JsonLayout& layout, Text& out);
 
 }  // namespace infer::jinja

@@ -82,7 +82,7 @@ Token Lexer::next() {
   return state_ == State::kRoot ? root() : inside();
 }
 
-// Text up to the next tag, which is kept in pending_; text of no length is passed over.
+// Text up to the next tag, which is kept in pending_. Empty text is skipped.
 Token Lexer::root() {
   while (position_ < source_.size()) {
     Token token;
@@ -222,7 +222,7 @@ Token Lexer::number() {
     return end;
   };
   const auto decimal = [&](size_t from) { return digits(from, is_digit_char); };
-  // A fraction or an exponent makes a float, but not behind a dot: `x.1.2` are two indexes.
+  // A fraction or an exponent makes a float, except after a dot: `x.1.2` has two indices.
   const size_t whole = decimal(i);
   size_t end = whole;
   const bool behind_dot = i > 0 && source_[i - 1] == '.';
@@ -281,7 +281,7 @@ Token Lexer::string() {
   size_t end = position_ + 1;
   while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
   if (end >= source_.size())
-    fail_here(concat("unexpected char ", quote == '"' ? "'\"'" : "\"'\"", ": a string without end"));
+    fail_here(concat("unexpected char ", quote == '"' ? "'\"'" : "\"'\"", ": the string is not closed"));
   std::string problem;
   token.text = unescape(source_.substr(position_ + 1, end - position_ - 1), problem);
   if (!problem.empty()) fail_here(problem);
@@ -301,7 +301,7 @@ Token Lexer::operator_token() {
     const char c = op[0];
     if (c == '(' || c == '[' || c == '{') {
       closers_.push_back(c == '(' ? ')' : c == '[' ? ']' : '}');
-      if (closers_.size() > kMaxBrackets) fail_here("brackets nested too deep");
+      if (closers_.size() > kMaxBrackets) fail_here("brackets nested too deeply");
     } else if (c == ')' || c == ']' || c == '}') {
       if (closers_.empty()) fail_here(concat("unexpected '", op, "'"));
       if (closers_.back() != c) fail_here(concat("unexpected '", op, "', expected '", closers_.back(), "'"));

@@ -1,5 +1,5 @@
-// Cuts the source of a template into tokens: text outside of tags with white space control applied, and what is in the
-// tags. trim_blocks and lstrip_blocks are on, a final line break is dropped, every line break becomes \n.
+// Splits the source of a template into tokens: the text outside tags, with white space control applied, and the
+// contents of the tags. trim_blocks and lstrip_blocks are on, a final line break is dropped, every line break becomes .
 #pragma once
 
 #include <cstdint>
@@ -26,23 +26,23 @@ enum class TokenKind : uint8_t {
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   uint32_t line = 1;
-  std::string text;  // data, name, value of a string, digits of a number, operator
+  std::string text;  // data, name, string value, digits of a number, or operator
 
   bool is_operator(std::string_view op) const { return kind == TokenKind::kOperator && text == op; }
   bool is_name(std::string_view name) const { return kind == TokenKind::kName && text == name; }
 };
 
-// As error messages name it.
+// The token's name in error messages.
 std::string describe(const Token& token);
 
-// Line breaks as the lexer wants them, without the last one.
+// Converts line breaks to and drops the last one.
 std::string normalize_source(std::string_view source);
 
 class Lexer {
  public:
   // `source` comes from normalize_source and outlives the lexer.
   explicit Lexer(std::string_view source) : source_(source) {}
-  // The next token; kEnd for ever at the end. Throws TemplateError.
+  // The next token; at the end, kEnd on every call. Throws TemplateError.
   Token next();
 
  private:
@@ -69,9 +69,9 @@ class Lexer {
   size_t position_ = 0;
   uint32_t line_ = 1;
   State state_ = State::kRoot;
-  State pending_ = State::kRoot;  // a tag that was found behind data
-  bool line_starting_ = true;     // what was read last ended a line
-  std::vector<char> closers_;     // of open brackets in the tag
+  State pending_ = State::kRoot;  // the tag found after the current data
+  bool line_starting_ = true;     // the last thing read ended a line
+  std::vector<char> closers_;     // closing brackets expected in the current tag
 };
 
 }  // namespace infer::jinja

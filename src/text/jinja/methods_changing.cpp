@@ -1,6 +1,6 @@
-// Methods that change the list or dict they are called on. Templates reach them for values of their own only: those of
-// the caller do not have them (see Runtime::get_attribute). A value may come to hold itself; code that walks through
-// values has a limit of depth, and the Heap deletes what is left in circles.
+// Methods that change the list or dict they are called on. Templates can call them on their own values only; the
+// caller's values do not have them (see Runtime::get_attribute). A value may come to contain itself, so code that walks
+// values limits its depth, and the Heap deletes what is left in cycles.
 #include <algorithm>
 
 #include "src/text/jinja/builtins.h"
@@ -14,7 +14,7 @@ namespace {
 
 Values& items_in(const Value& self) { return self.get<ListObject>().own_items(); }
 
-// Moving so many items by one place.
+// Charges for moving this many items by one place.
 void charge_move(Runtime& runtime, size_t n) { runtime.heap().step(n / 8); }
 
 Value append(Runtime&, const Value& self, Arguments& arguments) {
@@ -75,11 +75,11 @@ Value reverse(Runtime& runtime, const Value& self, Arguments&) {
 
 Value clear_list(Runtime& runtime, const Value& self, Arguments&) {
   Values gone(runtime.heap());
-  std::swap(gone, items_in(self));  // what goes away may refer to the list
+  std::swap(gone, items_in(self));  // the removed item may refer to the list
   return Value::none();
 }
 
-// An item and the key it is sorted by.
+// An item and its sort key.
 struct Keyed {
   Value key, item;
 };
@@ -155,7 +155,7 @@ Value update(Runtime& runtime, const Value& self, Arguments& arguments) {
     if (!dict) pairs = items_of(heap, source);
     for (const Value& pair : pairs) {
       const Values entry = items_of(heap, pair);
-      if (entry.size() != 2) fail(concat("update: pairs of key and value, found ", entry.size(), " values"));
+      if (entry.size() != 2) fail(concat("update: expected pairs of key and value, found ", entry.size(), " values"));
       dict_in(self).set(entry[0], entry[1]);
     }
     for (size_t i = 0; dict && i < source.dict().size(); ++i) {

@@ -1,4 +1,4 @@
-// Methods of lists, tuples, dicts, ranges, numbers and cyclers; those that change a list or a dict are in
+// Methods of lists, tuples, dicts, ranges, numbers and cyclers. Those that change a list or a dict are in
 // methods_changing.cpp.
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Methods of str that search and split.
+// Methods of str for searching and splitting.
 #include <algorithm>
 
 #include "src/text/jinja/builtins.h"
@@ -11,8 +11,7 @@
 namespace infer::jinja {
 namespace {
 
-// A part of a string between two code points, as find() and similar methods take it. Absent: the bounds lie the wrong
-// way round.
+// The substring between two code points, as find() and similar methods take it. Absent if the start is after the end.
 struct Window {
   std::string_view text;
   size_t offset;  // of its first byte
@@ -22,7 +21,7 @@ std::optional<Window> window(const Value& self, const Value& start, const Value&
   const StringObject& string = self.string();
   if (start.is_missing() && stop.is_missing()) return Window{string.text(), 0};
   const SliceBounds b = slice_bounds(string.length(), start, stop, {});
-  // A start behind the end finds nothing, not even the empty string.
+  // A start beyond the end finds nothing, not even the empty string.
   const bool beyond = start.is_integer() && start.as_int() > string.length();
   if (b.start > b.stop || beyond) return std::nullopt;
   const size_t begin = byte_offset(string, b.start), end = byte_offset(string, b.stop);
@@ -84,7 +83,7 @@ Value has_end(Runtime& runtime, const Value& self, Arguments& arguments) {
   return Value::of(false);
 }
 
-// Pieces between white space; the last (the first, from the end) holds the rest once `most` cuts are made.
+// Splits at white space. After `most` splits, the last piece (from the end: the first) is the rest.
 template <bool FromEnd>
 Values split_at_space(Heap& heap, const Value& self, int64_t most) {
   Values parts(heap);
@@ -118,7 +117,7 @@ Values split_at_space(Heap& heap, const Value& self, int64_t most) {
   return parts;
 }
 
-// Byte offsets of `separator` in `text`, not overlapping, from the left.
+// Byte offsets of non-overlapping occurrences of `separator` in `text`, from the left.
 Vector<size_t> cuts_of(Heap& heap, std::string_view text, std::string_view separator, int64_t most) {
   Vector<size_t> cuts(heap);
   for (size_t at = 0; most < 0 || static_cast<int64_t>(cuts.size()) < most; at += separator.size()) {
@@ -130,7 +129,7 @@ Vector<size_t> cuts_of(Heap& heap, std::string_view text, std::string_view separ
   return cuts;
 }
 
-// The same from the right. Occurrences that overlap differ from those found from the left.
+// The same from the right; overlapping occurrences give other offsets than from the left.
 Vector<size_t> cuts_from_end(Heap& heap, std::string_view text, std::string_view separator, int64_t most) {
   Vector<size_t> all(heap), cuts(heap);
   if (separator.size() == 1) {
@@ -138,7 +137,7 @@ Vector<size_t> cuts_from_end(Heap& heap, std::string_view text, std::string_view
   } else {
     heap.work(text.size() * 2);
     for (size_t at = 0; (at = find_first(heap, text, separator, at)) != kNotFound; ++at) {
-      // Overlapping ones make each look a step of the separator's length.
+      // With overlapping occurrences, each search takes time proportional to the separator's length.
       heap.step(1 + separator.size() / 16);
       all.push_back(at);
     }

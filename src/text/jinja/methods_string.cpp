@@ -1,4 +1,4 @@
-// Methods of str: case, characters, layout. Those that search and split are in methods_search.cpp.
+// Methods of str: case, characters, layout. For searching and splitting see methods_search.cpp.
 #include "src/text/jinja/builtins.h"
 #include "src/text/jinja/format.h"
 #include "src/text/jinja/iterate.h"
@@ -22,7 +22,7 @@ Value converted(Runtime& runtime, const Value& self, Arguments&) {
   return make_text_like(Convert(runtime.heap(), self.text()), self);
 }
 
-// At least one character, and all of them so.
+// True for a non-empty string whose characters all satisfy `Is`.
 template <bool (*Is)(uint32_t)>
 Value all_are(Runtime& runtime, const Value& self, Arguments&) {
   bool all = !self.text().empty();
@@ -57,7 +57,7 @@ Value is_in_case(Runtime& runtime, const Value& self, Arguments&) {
   return Value::of(some && all);
 }
 
-// Upper case where words begin and nowhere else.
+// Uppercase at the start of each word and nowhere else.
 Value is_all_title(Runtime& runtime, const Value& self, Arguments&) {
   bool some = false, all = true, in_word = false;
   runtime.heap().scan(self.text().size());
@@ -134,7 +134,7 @@ Value join(Runtime& runtime, const Value& self, Arguments& arguments) {
 
 Value expand_tabs(Runtime& runtime, const Value& self, Arguments& arguments) {
   const int64_t size = int_or(arguments.positional[0], 8, "tabsize");
-  if (size > 10000) fail_budget(concat("tabs of ", size));
+  if (size > 10000) fail_budget(concat("the tab size ", size, " is too large"));
   Text out(runtime.heap());
   int64_t column = 0;
   runtime.heap().scan(self.text().size());
@@ -160,10 +160,10 @@ Value format_map(Runtime& runtime, const Value& self, Arguments& arguments) {
   return format_braces(runtime, self, none, &arguments.positional[0]);
 }
 
-// A table from code points (or characters, as maketrans makes it) to text, code points or none.
+// The table maps code points (or characters, as from maketrans) to text, a code point or none.
 Value translate(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Value& table = arguments.positional[0];
-  if (!table.is(Kind::kDict)) fail(concat("translate: a dict, found ", type_name(table)));
+  if (!table.is(Kind::kDict)) fail(concat("translate: expected a dict, found ", type_name(table)));
   Text out(runtime.heap());
   each_character(self.text(), [&](uint32_t code, std::string_view bytes) {
     runtime.heap().step();
@@ -183,7 +183,7 @@ Value translate(Runtime& runtime, const Value& self, Arguments& arguments) {
   return make_text_like(std::move(out), self);
 }
 
-// str.maketrans: one dict, or two strings of the same length and perhaps characters to drop.
+// str.maketrans: takes one dict, or two strings of the same length and optionally characters to delete.
 Value make_translation(Runtime& runtime, const Value&, Arguments& arguments) {
   const Values& a = arguments.positional;
   const Value result(Kind::kDict, runtime.heap().make<DictObject>());

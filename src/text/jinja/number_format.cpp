@@ -31,7 +31,7 @@ std::string float_digits(double number, char type, int64_t precision, bool alter
     return type == '%' ? text + "%" : text;
   }
   if (type == 0 && precision < 0) return float_repr(number);
-  if (precision > kMaxPrecision) fail_budget(concat("a precision of ", precision));
+  if (precision > kMaxPrecision) fail_budget(concat("the precision ", precision, " is too large"));
   const int digits = precision < 0 ? 6 : static_cast<int>(precision);
   std::string format = alternate ? "%#.*" : "%.*";
   format += type == '%' || type == 'F' ? 'f' : type == 0 ? 'g' : type == 'n' ? 'g' : type;
@@ -39,7 +39,7 @@ std::string float_digits(double number, char type, int64_t precision, bool alter
   std::snprintf(buffer, sizeof(buffer), format.c_str(), type == 0 && digits == 0 ? 1 : digits,
                 type == '%' ? number * 100 : number);
   text = buffer;
-  // Without a type there is at least one digit behind the point.
+  // Without a type, at least one digit follows the point.
   if (type == 0 && text.find_first_of(".e") == std::string::npos) text += ".0";
   return type == '%' ? text + "%" : text;
 }
@@ -62,7 +62,8 @@ void append_padded(std::string_view sign, std::string_view body, const Layout& l
   Heap& heap = out.get_allocator().heap();
   const int64_t length = static_cast<int64_t>(sign.size()) + code_points(body);
   const int64_t missing = std::max(int64_t{0}, layout.width - length);
-  if (static_cast<uint64_t>(missing) > heap.limits().memory_bytes) fail_budget(concat("a width of ", layout.width));
+  if (static_cast<uint64_t>(missing) > heap.limits().memory_bytes)
+    fail_budget(concat("the width ", layout.width, " is too large"));
   const char align = layout.align ? layout.align : fallback;
   const int64_t left = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
   const auto pad = [&](int64_t n) {

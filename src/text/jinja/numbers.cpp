@@ -12,7 +12,7 @@
 namespace infer::jinja {
 namespace {
 
-// Without single underscores between digits; nothing when they stand elsewhere.
+// Removes single underscores between digits; nullopt if an underscore is anywhere else.
 std::optional<std::string> without_underscores(std::string_view text, bool hex) {
   std::string out;
   const auto digit = [&](size_t i) {
@@ -52,7 +52,7 @@ std::optional<int64_t> parse_int(std::string_view text, int base) {
   if (end != digits->data() + digits->size()) return std::nullopt;
   if (error == std::errc::invalid_argument) return std::nullopt;
   if (error != std::errc() || magnitude > static_cast<uint64_t>(INT64_MAX) + (negative ? 1 : 0)) {
-    fail("a number beyond 64 bits");
+    fail("the number does not fit in 64 bits");
   }
   return negative ? static_cast<int64_t>(0 - magnitude) : static_cast<int64_t>(magnitude);
 }
@@ -95,7 +95,7 @@ int64_t round_to(int64_t number, int64_t digits) {
 double round_to(double number, int64_t digits) {
   if (!std::isfinite(number) || number == 0 || digits > 330) return number;
   if (digits < -310) return std::copysign(0.0, number);
-  // printf rounds the exact value, to even.
+  // printf rounds the exact value, half to even.
   char text[800];
   if (digits >= 0) {
     std::snprintf(text, sizeof(text), "%.*f", static_cast<int>(digits), number);
@@ -113,7 +113,7 @@ double round_to(double number, int64_t digits) {
 
 int64_t indent_width(int64_t width) {
   constexpr int64_t kMost = int64_t{1} << 24;
-  if (width > kMost) fail_budget(concat("a width of ", width));
+  if (width > kMost) fail_budget(concat("the width ", width, " is too large"));
   return width < 0 ? 0 : width;
 }
 

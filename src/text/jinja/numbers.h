@@ -1,4 +1,4 @@
-// Numbers from text and rounding, as Python does both.
+// Parses and rounds numbers as Python does.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace infer::jinja {
 
-// int(text, base) and float(text); nothing where Python raises ValueError. Throws Failure for integers beyond 64 bits.
+// int(text, base) and float(text); nullopt where Python raises ValueError. Throws Failure for integers beyond 64 bits.
 std::optional<int64_t> parse_int(std::string_view text, int base);
 std::optional<double> parse_float(std::string_view text);
 
-// round(number, digits): to even, of the exact decimal value.
+// round(number, digits): half to even, computed from the exact decimal value.
 int64_t round_to(int64_t number, int64_t digits);
 double round_to(double number, int64_t digits);
 
-// A width that somebody asks for, not below 0; throws Failure (kBudget) for more than any output may have.
+// A requested width, at least 0. Throws Failure (kBudget) if it exceeds what any output may have.
 int64_t indent_width(int64_t width);
 
 }  // namespace infer::jinja

@@ -11,7 +11,7 @@
 namespace infer::jinja {
 namespace {
 
-constexpr int kMaxDepth = 200;  // of values compared with each other
+constexpr int kMaxDepth = 200;  // of nested values being compared
 
 const char* sign_of(BinaryOp op) {
   switch (op) {
@@ -33,7 +33,7 @@ const char* sign_of(BinaryOp op) {
   return "?";
 }
 
-[[noreturn]] void fail_overflow() { fail("a number beyond 64 bits"); }
+[[noreturn]] void fail_overflow() { fail("the result does not fit in 64 bits"); }
 
 int64_t floor_divide(int64_t a, int64_t b) {
   if (b == 0) fail("integer division or modulo by zero");
@@ -91,7 +91,7 @@ Value power(const Value& left, const Value& right) {
   }
   const double a = left.as_float(), b = right.as_float();
   if (a == 0 && b < 0) fail("0.0 cannot be raised to a negative power");
-  if (a < 0 && std::isfinite(a) && b != std::floor(b)) fail("a complex number as a result of **");
+  if (a < 0 && std::isfinite(a) && b != std::floor(b)) fail("the result of ** is a complex number");
   const double result = std::pow(a, b);
   if (std::isinf(result) && std::isfinite(a) && std::isfinite(b)) fail("(34, 'Numerical result out of range')");
   return Value::of(result);
@@ -101,7 +101,7 @@ Value divide(const Value& left, const Value& right) {
   if (right.as_float() == 0)
     fail(left.is_integer() && right.is_integer() ? "division by zero" : "float division by zero");
   if (left.is_integer() && right.is_integer()) {
-    // Exact when it divides evenly; otherwise one rounding of a quotient with more bits than a double has.
+    // Exact if the division is; otherwise rounded once from a quotient with more bits than a double has.
     return Value::of(
         static_cast<double>(static_cast<long double>(left.as_int()) / static_cast<long double>(right.as_int())));
   }
@@ -143,15 +143,15 @@ Value arithmetic(BinaryOp op, const Value& left, const Value& right) {
   }
 }
 
-// A string, list or tuple, `count` times.
+// Repeats a string, list or tuple.
 Value repeat(Heap& heap, const Value& sequence, int64_t count) {
   const size_t n = count < 0 ? 0 : static_cast<size_t>(count);
   if (sequence.is_string()) {
     const std::string_view text = sequence.text();
     Text out(heap);
-    if (n > 0 && text.size() > SIZE_MAX / 2 / n) fail_budget("a string repeated too often");
+    if (n > 0 && text.size() > SIZE_MAX / 2 / n) fail_budget("the repeated string is too large");
     out.reserve(text.size() * n);
-    // Twice as much each time.
+    // Doubles what is there each time.
     const size_t size = text.size() * n;
     if (size > 0) out += text;
     while (out.size() < size) out.append(std::string_view(out).substr(0, size - out.size()));
@@ -159,7 +159,7 @@ Value repeat(Heap& heap, const Value& sequence, int64_t count) {
   }
   const Values& items = sequence.items();
   Values out(heap);
-  if (n > 0 && items.size() > SIZE_MAX / 64 / n) fail_budget("a list repeated too often");
+  if (n > 0 && items.size() > SIZE_MAX / 64 / n) fail_budget("the repeated list is too large");
   out.reserve(items.size() * n);
   heap.step(items.size() * n / 4);
   if (!items.empty()) {
@@ -202,7 +202,7 @@ std::optional<int> order_of_numbers(const Value& left, const Value& right) {
   if (left.is_integer() && right.is_integer()) {
     return left.as_int() < right.as_int() ? -1 : left.as_int() > right.as_int();
   }
-  // long double holds both an int64_t and a double exactly on x86; elsewhere it has at least 64 bits of it.
+  // On x86, long double holds any int64_t and any double exactly; elsewhere it is at least as wide as a double.
   const auto exact = [](const Value& v) {
     return v.is(Kind::kFloat) ? static_cast<long double>(v.as_float()) : static_cast<long double>(v.as_int());
   };
@@ -292,7 +292,7 @@ bool truth(const Value& value) {
 }
 
 bool equals(const Value& left, const Value& right, int depth) {
-  if (depth > kMaxDepth) fail_budget("values nested too deep to be compared");
+  if (depth > kMaxDepth) fail_budget("values nested too deeply to be compared");
   if (left.is_number() && right.is_number()) return order_of_numbers(left, right) == 0;
   if (left.kind() != right.kind()) return false;
   switch (left.kind()) {
@@ -344,13 +344,13 @@ bool equals(const Value& left, const Value& right, int depth) {
 }
 
 std::optional<int> order(const Value& left, const Value& right, std::string_view op, int depth) {
-  if (depth > kMaxDepth) fail_budget("values nested too deep to be compared");
+  if (depth > kMaxDepth) fail_budget("values nested too deeply to be compared");
   if (left.is_number() && right.is_number()) return order_of_numbers(left, right);
   require_defined(left);
   require_defined(right);
   if (left.is_string() && right.is_string()) {
     left.object()->heap().work(std::min(left.text().size(), right.text().size()));
-    const int c = left.text().compare(right.text());  // the order of UTF-8 is that of code points
+    const int c = left.text().compare(right.text());  // UTF-8 sorts in code point order
     return c < 0 ? -1 : c > 0;
   }
   if (left.kind() == right.kind() && left.is_sequence()) {

@@ -15,14 +15,14 @@ bool compare(Runtime& runtime, CompareOp op, const Value& left, const Value& rig
 
 bool truth(const Value& value);
 bool equals(const Value& left, const Value& right, int depth = 0);
-// <0, 0, >0; nullopt for NaN. Throws Failure for values without an order; `op` is for its message.
+// <0, 0, >0; nullopt for NaN. Throws Failure for values without an order; `op` appears in its message.
 std::optional<int> order(const Value& left, const Value& right, std::string_view op = "<", int depth = 0);
 bool contains(const Value& container, const Value& item);
 
-// Throws Failure with the reason for which the value is undefined, if it is.
+// Throws Failure with the reason why the value is undefined, if it is.
 void require_defined(const Value& value);
 
-// len(); throws Failure for what has none.
+// len(); throws Failure for values that have no length.
 int64_t length_of(const Value& value);
 
 // Checked integer arithmetic; throws Failure on overflow.

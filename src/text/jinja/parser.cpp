@@ -7,7 +7,7 @@
 namespace infer::jinja {
 namespace {
 
-constexpr size_t kMaxParameters = 255;  // of one macro
+constexpr size_t kMaxParameters = 255;  // per macro
 
 }  // namespace
 
@@ -26,7 +26,7 @@ uint32_t SyntaxTree::constant(std::string_view text) {
 std::unique_ptr<const SyntaxTree> parse(std::string_view source) {
   if (source.size() > kMaxTemplateBytes) {
     throw TemplateError(TemplateError::Kind::kBudget, 0, "",
-                        concat("at most ", kMaxTemplateBytes, " bytes, found ", source.size()));
+                        concat("expected at most ", kMaxTemplateBytes, " bytes, found ", source.size()));
   }
   const std::string normalized = normalize_source(valid_text(source));
   return Parser(normalized).parse_template();
@@ -97,7 +97,7 @@ void Parser::expect(TokenKind kind, const char* what) {
 
 void Parser::raise(Node* node, const Node* child) {
   if (!child || child->height < node->height) return;
-  if (child->height >= kMaxHeight) fail_budget(concat("more than ", kMaxHeight, " levels in one expression"));
+  if (child->height >= kMaxHeight) fail_budget(concat("an expression is nested more than ", kMaxHeight, " deep"));
   node->height = static_cast<uint16_t>(child->height + 1);
 }
 
@@ -154,7 +154,7 @@ void Parser::fail_end() {
   fail(text);
 }
 
-// Statements up to one of `end_names`, whose token is current afterwards; without names up to the end of the template.
+// Parses up to one of `end_names`, which becomes the current token; without names, up to the end of the template.
 Body Parser::parse_body(Names end_names, const char* tag) {
   const bool inner = end_names.size() > 0;
   if (inner) {
@@ -204,7 +204,7 @@ void Parser::parse_statement(Body& body) {
   const std::string name = current_.text;
   const uint32_t line = current_.line;
   if (name == "extends" || name == "include" || name == "import" || name == "from") {
-    fail(concat("'", name, "': templates of other files are not available"));
+    fail(concat("'", name, "': other template files are not available"));
   }
   struct Row {
     std::string_view name;
@@ -306,7 +306,8 @@ void Parser::parse_signature(Macro* macro) {
   expect_operator("(");
   while (!current_.is_operator(")")) {
     if (!macro->parameters.empty()) expect_operator(",");
-    if (macro->parameters.size() >= kMaxParameters) fail(concat("more than ", kMaxParameters, " parameters"));
+    if (macro->parameters.size() >= kMaxParameters)
+      fail(concat("the macro has more than ", kMaxParameters, " parameters"));
     const Token name = expect_name();
     if (skip_operator("=")) {
       macro->defaults.push_back(parse_expression());

@@ -1,4 +1,4 @@
-// Source to syntax tree. Everything about a template that can be known without values is checked here.
+// Parses source into a syntax tree. Every error that can be found without values is reported here.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@ namespace infer::jinja {
 
 inline constexpr size_t kMaxTemplateBytes = size_t{1} << 20;
 inline constexpr size_t kMaxNodes = 150'000;
-inline constexpr int kMaxParseDepth = 150;  // brackets and statements in each other
-inline constexpr int kMaxHeight = 500;      // of the tree: also a + b + c ... is that deep
+inline constexpr int kMaxParseDepth = 150;  // nesting of brackets and statements
+inline constexpr int kMaxHeight = 500;      // of the tree; a + b + c ... is that deep, too
 
 // Throws TemplateError: kSyntax, or kBudget for a template beyond the limits above.
 std::unique_ptr<const SyntaxTree> parse(std::string_view source);

@@ -7,7 +7,7 @@
 namespace infer::jinja {
 namespace {
 
-constexpr size_t kMaxNamed = 255;  // arguments of one call
+constexpr size_t kMaxNamed = 255;  // per call
 
 }  // namespace
 
@@ -151,7 +151,7 @@ Expression Parser::parse_unary(bool with_filter) {
   return with_filter ? parse_filters_and_tests(node) : node;
 }
 
-// Macros whose bodies speak of these names take what they stand for.
+// A macro whose body uses one of these names accepts the corresponding arguments.
 void Parser::note_name(std::string_view name) {
   for (Macro* macro : macros_) {
     if (name == "caller") macro->uses_caller = true;
@@ -166,7 +166,7 @@ Expression Parser::parse_number() {
   if (token.kind == TokenKind::kFloat) {
     node->type = Kind::kFloat;
     std::from_chars(token.text.data(), token.text.data() + token.text.size(), node->real);
-    // from_chars leaves the number alone when it is out of range.
+    // from_chars leaves the value unchanged when it is out of range.
     if (node->real == 0) node->real = std::strtod(token.text.c_str(), nullptr);
     return node;
   }
@@ -176,7 +176,7 @@ Expression Parser::parse_number() {
   const char prefix = token.text.size() > 2 ? static_cast<char>(begin[1] | 0x20) : '0';
   const int base = prefix == 'x' ? 16 : prefix == 'o' ? 8 : prefix == 'b' ? 2 : 10;
   if (std::from_chars(base == 10 ? begin : begin + 2, end, node->number, base).ec != std::errc()) {
-    fail(concat("a number beyond 64 bits: ", token.text.substr(0, 40)), token.line);
+    fail(concat("the number ", token.text.substr(0, 40), " does not fit in 64 bits"), token.line);
   }
   return node;
 }
@@ -324,7 +324,7 @@ Expression Parser::parse_subscript(Expression object) {
     auto* tuple = make<Sequence>(NodeKind::kTuple, token.line);
     tuple->items = std::move(keys);
     for (const Expression item : tuple->items) {
-      if (item->kind == NodeKind::kSlice) fail("a slice among several indexes");
+      if (item->kind == NodeKind::kSlice) fail("a slice cannot be one of several indices");
     }
     raise(tuple, tuple->items);
     return over(make<Subscript>(token.line, object, tuple), {object, tuple});
@@ -371,7 +371,7 @@ CallArguments Parser::parse_arguments() {
       arguments.star_star = parse_expression();
     } else if (current_.kind == TokenKind::kName && look().is_operator("=")) {
       ensure(!arguments.star_star);
-      if (arguments.named.size() >= kMaxNamed) fail(concat("more than ", kMaxNamed, " named arguments"));
+      if (arguments.named.size() >= kMaxNamed) fail(concat("the call has more than ", kMaxNamed, " named arguments"));
       const Token name = take();
       take();
       const Literal* literal = string_literal(name.line, name.text);
@@ -402,7 +402,7 @@ std::string Parser::parse_dotted_name() {
   return name;
 }
 
-// What does not exist is an error at once, unless it stands in a condition that may never hold.
+// An unknown filter or test is an error at once, unless it is inside a condition, which may never hold.
 const Builtin* Parser::known(const Builtin* builtin, const char* what, const std::string& name, uint32_t line) {
   if (!builtin && soft_ == 0) fail(concat("No ", what, " named '", name.substr(0, 100), "'."), line);
   return builtin;

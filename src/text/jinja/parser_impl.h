@@ -18,7 +18,7 @@ class Parser {
  private:
   using Names = std::initializer_list<std::string_view>;
 
-  // Counts what the parser is inside of; refuses to go too deep.
+  // Counts nesting; throws when it is too deep.
   class Nested {
    public:
     explicit Nested(Parser& parser) : parser_(parser) {
@@ -46,10 +46,10 @@ class Parser {
   // Nodes
   template <typename T, typename... Args>
   T* make(Args&&... args) {
-    if (tree_->n_nodes() >= kMaxNodes) fail_budget(concat("more than ", kMaxNodes, " parts"));
+    if (tree_->n_nodes() >= kMaxNodes) fail_budget(concat("more than ", kMaxNodes, " nodes"));
     return tree_->make<T>(std::forward<Args>(args)...);
   }
-  // Sets the height of a node above its children.
+  // Sets the height of a node from its children.
   template <typename T>
   T* over(T* node, std::initializer_list<Expression> children) {
     for (const Node* child : children) raise(node, child);
@@ -118,11 +118,11 @@ class Parser {
   Token current_, ahead_;
   bool has_ahead_ = false;
   int depth_ = 0;
-  int soft_ = 0;                   // inside of conditions: what does not exist fails only when it is reached
-  int loops_ = 0;                  // around the current statement, within the same macro
-  std::vector<Macro*> macros_;     // around what is parsed
-  std::vector<std::string> tags_;  // open ones
-  std::vector<std::vector<std::string>> ends_;  // what may close them
+  int soft_ = 0;                   // > 0 inside conditions: unknown filters and tests fail only when evaluated
+  int loops_ = 0;                  // around the current statement, within the current macro
+  std::vector<Macro*> macros_;     // macros being parsed, innermost last
+  std::vector<std::string> tags_;  // open tags
+  std::vector<std::vector<std::string>> ends_;  // for each open tag, the tags that may close it
 };
 
 }  // namespace infer::jinja

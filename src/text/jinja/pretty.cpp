@@ -16,9 +16,9 @@ class PrettyPrinter {
  public:
   explicit PrettyPrinter(Text& out) : out_(out), heap_(out.get_allocator().heap()) {}
 
-  // `allowance`: characters that must still fit behind the value on its last line.
+  // `allowance`: characters that must still fit after the value on its last line.
   void write(const Value& value, int64_t indent, int64_t allowance) {
-    if (++depth_ > kMaxDepth) fail_budget("a value nested too deep to be printed");
+    if (++depth_ > kMaxDepth) fail_budget("the value is nested too deeply to be printed");
     Text line = one_line(value);
     if (code_points(line) <= kWidth - indent - allowance) {
       add(line);
@@ -41,7 +41,7 @@ class PrettyPrinter {
 
   using Entries = Vector<const std::pair<Value, Value>*>;
 
-  // By key; keys without an order among them by type and then as they came.
+  // Entries sorted by key; keys that cannot be ordered are sorted by type, then by insertion.
   Entries sorted(const DictObject& dict) {
     Entries entries(heap_);
     for (const auto& entry : dict.entries()) entries.push_back(&entry);
@@ -55,7 +55,7 @@ class PrettyPrinter {
     return entries;
   }
 
-  // repr() with dicts in the order of their keys.
+  // repr() with each dict sorted by key.
   Text one_line(const Value& value) {
     Text text(heap_);
     append_one_line(value, text, 0);
@@ -64,7 +64,7 @@ class PrettyPrinter {
   }
 
   void append_one_line(const Value& value, Text& text, int depth) {
-    if (depth > kMaxDepth) fail_budget("a value nested too deep to be printed");
+    if (depth > kMaxDepth) fail_budget("the value is nested too deeply to be printed");
     if (value.is(Kind::kDict)) {
       text += '{';
       bool first = true;
@@ -121,7 +121,7 @@ class PrettyPrinter {
     out_ += list ? ']' : ')';
   }
 
-  // Cut at the ends of lines, then between words, into literals one below the other.
+  // Splits the string at line ends, then between words, into literals on lines of their own.
   void string(std::string_view text, int64_t indent, int64_t allowance) {
     const bool outermost = depth_ == 1;
     if (outermost) ++indent, ++allowance;
@@ -150,7 +150,7 @@ class PrettyPrinter {
     if (outermost) out_ += ')';
   }
 
-  // Words with the white space behind them, as many on a line as fit.
+  // Puts as many words, with the white space after them, on a line as fit.
   void words(std::string_view line, int64_t width, int64_t allowance, Vector<Text>& pieces) {
     std::string_view rest = line;
     while (!rest.empty()) {

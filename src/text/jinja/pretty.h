@@ -1,4 +1,4 @@
-// Values over several lines, as Python's pprint.pformat lays them out.
+// Lays out values over several lines, as Python's pprint.pformat does.
 #pragma once
 
 #include "src/text/jinja/value.h"

@@ -112,7 +112,7 @@ class Printer {
       }
     }
     heap_.step(static_cast<uint64_t>(depth_) / 16);
-    if (depth_ == kMaxDepth) fail_budget("a value nested too deep to be printed");
+    if (depth_ == kMaxDepth) fail_budget("the value is nested too deeply to be printed");
     open_[depth_++] = object;
     body();
     --depth_;
@@ -165,7 +165,7 @@ class Printer {
 
 }  // namespace
 
-// Shortest digits that give the number back, laid out as Python does: exponents from 1e16 and below 1e-4.
+// The shortest digits that read back as the same number. As in Python, exponents from 1e16 and below 1e-4.
 std::string float_repr(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number < 0 ? "-inf" : "inf";

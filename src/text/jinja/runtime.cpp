@@ -10,7 +10,7 @@
 namespace infer::jinja {
 namespace {
 
-// What the caller gave stays as it is: methods that would change it are not there, as in Jinja's immutable sandbox.
+// The caller's values are immutable: methods that would change them do not exist, as in Jinja's immutable sandbox.
 bool changes_what_caller_gave(const Value& object, std::string_view name) {
   const bool given = (object.is(Kind::kList) && object.get<ListObject>().from_caller) ||
                      (object.is(Kind::kDict) && object.get<DictObject>().from_caller);
@@ -31,9 +31,9 @@ std::string described(const Value& object) {
 constexpr size_t kLongestName = 200;  // in messages
 constexpr int kMaxApplied = 50;
 
-// Calls a filter or test that was found by name.
+// Calls a filter or test that was looked up by name.
 Value apply_builtin(Runtime& runtime, const Builtin& builtin, const Value& input, Arguments& arguments, int& depth) {
-  if (++depth > kMaxApplied) fail_budget("filters nested too deep");
+  if (++depth > kMaxApplied) fail_budget("filters nested too deeply");
   bind(builtin, arguments);
   Value result = builtin.call(runtime, input, arguments);
   --depth;

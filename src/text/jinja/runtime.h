@@ -1,4 +1,4 @@
-// What functions of the language may ask for: memory, look-up of attributes and items, calls. One per render.
+// What builtin functions can use: memory, look-up of attributes and items, calls. One per render.
 #pragma once
 
 #include <ctime>
@@ -22,11 +22,11 @@ class Runtime {
   Value undefined(std::string_view why) { return Value::undefined(heap_, why); }
   std::tm now() const { return clock_(); }
 
-  // `object.name` and `object[key]`; what is not there is undefined.
+  // `object.name` and `object[key]`; undefined if there is no such attribute or item.
   Value get_attribute(const Value& object, const Value& name);
   Value get_item(const Value& object, const Value& key);
 
-  // Any function, method, macro, loop, joiner; throws Failure for what cannot be called.
+  // Calls any function, method, macro, loop or joiner; throws Failure for a value that is not callable.
   Value call(const Value& callee, Arguments& arguments);
   Value call_filter(const Value& name, const Value& input, Arguments& arguments);
   bool call_test(const Value& name, const Value& input, Arguments& arguments);
@@ -36,7 +36,7 @@ class Runtime {
  protected:
   virtual Value call_macro(const Value& macro, Arguments& arguments) = 0;
   virtual Value call_loop(const Value& loop, Arguments& arguments) = 0;
-  virtual Value macro_attribute(const Value& macro, std::string_view name) = 0;  // kMissing: has none
+  virtual Value macro_attribute(const Value& macro, std::string_view name) = 0;  // kMissing: no such attribute
   virtual Value loop_attribute(const Value& loop, std::string_view name) = 0;
 
  private:
@@ -46,7 +46,7 @@ class Runtime {
 
   Heap& heap_;
   const Clock& clock_;
-  int applied_ = 0;  // filters and tests by name inside of each other: map('map', 'map', ...)
+  int applied_ = 0;  // nesting of filters and tests called by name: map('map', 'map', ...)
 };
 
 }  // namespace infer::jinja

@@ -7,14 +7,14 @@ namespace infer::jinja {
 size_t find_first(Heap& heap, std::string_view text, std::string_view part, size_t from) {
   if (from > text.size()) return kNotFound;
   if (part.empty()) return from;
-  // memmem is the C library's two-way search.
+  // memmem uses the two-way algorithm: linear time, no allocation.
   const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
   const size_t at = found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : kNotFound;
   heap.work(((found ? at - from : text.size() - from) + part.size()) * 8);
   return at;
 }
 
-// Knuth, Morris and Pratt, from the end.
+// Knuth-Morris-Pratt, from the end.
 size_t find_last(Heap& heap, std::string_view text, std::string_view part) {
   const size_t n = part.size();
   if (n == 0) return text.size();

@@ -8,10 +8,10 @@ namespace infer::jinja {
 // REQUIRES 0 <= index < length.
 Value element(Heap& heap, const Value& sequence, int64_t index);
 
-// sequence[start:stop:step]; each of them an integer or none. Throws Failure for what cannot be cut.
+// sequence[start:stop:step]; each bound is an integer or none. Throws Failure for a value that cannot be sliced.
 Value slice(Heap& heap, const Value& sequence, const Value& start, const Value& stop, const Value& step);
 
-// Bounds of a slice as Python resolves them.
+// The bounds of a slice, resolved as in Python.
 struct SliceBounds {
   int64_t start, stop, step, count;
 };

@@ -12,7 +12,7 @@ int hex_value(char c) {
   return -1;
 }
 
-// `digits` hexadecimal digits at `at`, or -1.
+// Reads `digits` hexadecimal digits at `at`; -1 if they are not there.
 int64_t hex(std::string_view text, size_t at, size_t digits) {
   if (at + digits > text.size()) return -1;
   int64_t value = 0;
@@ -40,7 +40,7 @@ std::string unescape(std::string_view literal, std::string& problem) {
     if (const size_t letter = kLetters.find(c); letter != std::string_view::npos) {
       out += kMeanings[letter];
     } else if (c == '\n') {
-      // A line break in the source that is none in the text.
+      // An escaped line break produces no text.
     } else if (c >= '0' && c <= '7') {
       uint32_t code = static_cast<uint32_t>(c - '0');
       for (int k = 0; k < 2 && i < literal.size() && literal[i] >= '0' && literal[i] <= '7'; ++k) {
@@ -55,7 +55,7 @@ std::string unescape(std::string_view literal, std::string& problem) {
         return out;
       }
       i += digits;
-      // Two halves of a surrogate pair are one character.
+      // The two halves of a surrogate pair make one character.
       if (code >= 0xD800 && code < 0xDC00 && literal.substr(i).starts_with("\\u")) {
         const int64_t low = hex(literal, i + 2, 4);
         if (low >= 0xDC00 && low < 0xE000) {

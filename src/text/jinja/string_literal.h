@@ -6,8 +6,8 @@
 
 namespace infer::jinja {
 
-// What a literal between its quotes stands for, as Python reads it; unknown escapes stay as they are. On an escape
-// that is cut off or not available `problem` says why.
+// The value of a string literal, given the text between its quotes, as Python reads it; unknown escapes are kept. For a
+// truncated or unsupported escape, `problem` is set to the reason.
 std::string unescape(std::string_view literal, std::string& problem);
 
 }  // namespace infer::jinja

@@ -15,8 +15,9 @@ Value justify(Heap& heap, const Value& text, int64_t width, std::string_view fil
   const int64_t length = text.string().length();
   if (width <= length) return text;
   const int64_t missing = width - length;
-  if (static_cast<uint64_t>(missing) > heap.limits().memory_bytes) fail_budget(concat("a width of ", width));
-  // Python puts the odd one of a centred text to the left when the width is odd.
+  if (static_cast<uint64_t>(missing) > heap.limits().memory_bytes)
+    fail_budget(concat("the width ", width, " is too large"));
+  // When centring leaves an odd number of fill characters, Python puts the extra one on the left if the width is odd.
   const int64_t left = filled == Side::kLeft    ? missing
                        : filled == Side::kRight ? 0
                                                 : missing / 2 + (missing & width & 1);
@@ -35,12 +36,12 @@ Value justify(Heap& heap, const Value& text, int64_t width, std::string_view fil
 
 Value strip_value(Heap& heap, const Value& text, const Value& characters, Side side) {
   std::string_view kept;
-  size_t each = 1;  // what a character costs
+  size_t each = 1;  // cost per character
   if (characters.is_missing() || characters.is_none()) {
     kept = strip(text.text(), side);
   } else {
     if (!characters.is_string()) fail(concat("strip arg must be None or str, not ", type_name(characters)));
-    // What is looked at, times what it is compared with.
+    // Comparing every character with every character of the set.
     const std::string_view set = characters.text();
     if (set.size() > 64) heap.work(std::min(text.text().size() * set.size(), size_t{1} << 40));
     each = 1 + set.size() / 4;
@@ -64,7 +65,7 @@ Value replace_value(Heap& heap, const Value& text, const Value& old_part, const 
   Text out(heap);
   size_t at = 0;
   if (from.empty()) {
-    // Between all characters and at both ends.
+    // Inserted between all characters and at both ends.
     heap.scan(source.size());
     for (size_t length = 0; count != 0; at += length, --count) {
       heap.work(to.size());

@@ -1,5 +1,5 @@
-// The parsed form of a template. Nodes are owned by a SyntaxTree, refer to each other by pointer, and never change
-// after parsing. `height` is the longest path down, so that what evaluates them recursively has a known depth.
+// The syntax tree of a template. Nodes are owned by a SyntaxTree, refer to each other by pointer, and never change
+// after parsing. `height` is the longest path down, which bounds the recursion that evaluates a node.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ enum class NodeKind : uint8_t {
   kContinue,
 };
 
-using Symbol = uint32_t;  // index of a name
+using Symbol = uint32_t;  // index of a name in SyntaxTree::symbols
 
 struct Node {
   Node(NodeKind kind, uint32_t line) : kind(kind), line(line) {}
@@ -67,14 +67,14 @@ struct Node {
 using Expression = const Node*;
 using Body = std::vector<const Node*>;
 
-// A constant; `text` stands for itself or for a filter's, test's or attribute's name.
+// A constant; `text` is a string's value, or the name of a filter, test or attribute.
 struct Literal final : Node {
   explicit Literal(uint32_t line) : Node(NodeKind::kLiteral, line) {}
   Kind type = Kind::kNone;
-  int64_t number = 0;  // also of a bool
+  int64_t number = 0;  // also for a bool
   double real = 0;
   std::string text;
-  uint32_t constant = 0;  // index among all constants, of a string
+  uint32_t constant = 0;  // of a string: index in SyntaxTree::constants
 };
 
 struct Name final : Node {
@@ -112,7 +112,7 @@ struct Call final : Node {
   CallArguments arguments;
 };
 
-// A filter or a test. `builtin` is null for one that does not exist, which is an error only when it is reached.
+// A filter or a test. `builtin` is null if there is none of that name, which is an error only when it is evaluated.
 struct Apply final : Node {
   Apply(NodeKind kind, uint32_t line, Expression input, const Literal* name)
       : Node(kind, line), input(input), name(name) {}
@@ -127,7 +127,7 @@ struct Unary final : Node {
   Expression operand;
 };
 
-// Arithmetic, and, or.
+// Arithmetic, `and`, `or`.
 struct Binary final : Node {
   Binary(NodeKind kind, uint32_t line, Expression left, Expression right)
       : Node(kind, line), left(left), right(right) {}
@@ -143,10 +143,10 @@ struct Compare final : Node {
 
 struct Conditional final : Node {
   explicit Conditional(uint32_t line) : Node(NodeKind::kConditional, line) {}
-  Expression test = nullptr, yes = nullptr, no = nullptr;  // no: may be null
+  Expression test = nullptr, yes = nullptr, no = nullptr;  // `no` may be null
 };
 
-// A list, a tuple, or what ~ joins.
+// A list, a tuple, or the operands of ~.
 struct Sequence final : Node {
   Sequence(NodeKind kind, uint32_t line) : Node(kind, line) {}
   std::vector<Expression> items;
@@ -196,7 +196,7 @@ struct Set final : Node {
 struct Captured final : Node {
   Captured(NodeKind kind, uint32_t line) : Node(kind, line) {}
   Expression target = nullptr;
-  Expression filter = nullptr;  // chain of Apply whose innermost input is null
+  Expression filter = nullptr;  // chain of Apply nodes; the innermost has a null input
   Body body;
 };
 
@@ -219,12 +219,12 @@ struct CallBlock final : Node {
   const Macro* caller;
 };
 
-// {% with a = 1 %}, {% generation %}, {% block %} and {% autoescape %}: bodies with a scope of their own.
+// {% with a = 1 %}, {% generation %}, {% block %} and {% autoescape %}: bodies with their own scope.
 struct Scoped final : Node {
   Scoped(NodeKind kind, uint32_t line) : Node(kind, line) {}
   std::vector<std::pair<Expression, Expression>> assignments;
-  Expression flag = nullptr;  // of autoescape
-  bool sees_outer = true;     // a block sees only the template's own variables unless it is `scoped`
+  Expression flag = nullptr;  // for autoescape
+  bool sees_outer = true;     // false: sees only the template's own variables (a block that is not `scoped`)
   Body body;
 };
 

@@ -25,7 +25,7 @@ RenderedText Template::render_marked(const nlohmann::ordered_json& variables, co
     RenderedText text = Interpreter(*tree_, heap, clock, variables, own).render();
     note();
     return text;
-  } catch (const Failure& failure) {  // before anything was evaluated: the variables themselves
+  } catch (const Failure& failure) {  // while converting the variables, before evaluation
     note();
     throw TemplateError(failure.kind, 0, "", failure.text);
   } catch (...) {

@@ -1,7 +1,7 @@
 // A parsed template: the whole interface of the template language. Immutable; any number of threads may render one at
-// the same time. The language is Jinja2 3.1 as Hugging Face transformers sets it up for chat templates: sandboxed,
+// the same time. The language is Jinja2 3.1 as Hugging Face transformers configures it for chat templates: sandboxed,
 // trim_blocks and lstrip_blocks on, break and continue, {% generation %}, and the functions raise_exception and
-// strftime_now. Nothing but the variables given can be reached, and every render has a budget (see heap.h).
+// strftime_now. A template can reach nothing but its variables, and every render has a budget (see heap.h).
 #pragma once
 
 #include <ctime>
@@ -17,9 +17,9 @@ namespace infer::jinja {
 
 class SyntaxTree;
 
-// What a render cost.
+// The cost of a render.
 struct RenderStatistics {
-  size_t peak_bytes = 0;  // of values and output
+  size_t peak_bytes = 0;  // values and output together
   uint64_t steps = 0;
 };
 
@@ -32,7 +32,7 @@ class Template {
   // `variables`: a JSON object. Throws TemplateError.
   std::string render(const nlohmann::ordered_json& variables, const std::function<std::tm()>& clock,
                      const Limits& limits = {}, RenderStatistics* statistics = nullptr) const;
-  // The same, and which bytes came from the variables. `own`: variables whose texts count as the template's.
+  // The same, and records which bytes came from the variables. Strings in `own` count as the template's.
   RenderedText render_marked(const nlohmann::ordered_json& variables, const nlohmann::ordered_json& own,
                              const std::function<std::tm()>& clock, const Limits& limits = {},
                              RenderStatistics* statistics = nullptr) const;

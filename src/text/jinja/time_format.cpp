@@ -14,7 +14,7 @@ std::pair<int, int> iso_week(const std::tm& t) {
   const int weekday = (t.tm_wday + 6) % 7;  // Monday is 0
   int year = t.tm_year + 1900, week = (t.tm_yday - weekday + 10) / 7;
   const auto leap = [](int y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; };
-  // The weekday of 1 January, and whether the year has 53 weeks.
+  // Whether the year has 53 weeks, given the weekday of 1 January.
   const auto weeks = [&](int y, int first_weekday) {
     return first_weekday == 3 || (first_weekday == 2 && leap(y)) ? 53 : 52;
   };
@@ -29,7 +29,7 @@ std::pair<int, int> iso_week(const std::tm& t) {
   return {year, week};
 }
 
-// Days since 1 January 1970 of a date.
+// Days from 1 January 1970 to a date.
 int64_t days_since_epoch(int64_t year, int month, int day) {
   year -= month <= 2;
   const int64_t era = (year >= 0 ? year : year - 399) / 400;
@@ -88,7 +88,7 @@ class TimeFormat {
     out_ += std::string_view(text);
   }
 
-  // A format inside; its parts have no flags.
+  // Formats a composite conversion; its parts take no flags.
   bool parts(std::string_view format) {
     add(format);
     return true;
@@ -214,7 +214,7 @@ class TimeFormat {
 
   const std::tm& t_;
   Text out_;
-  char flag_ = 0;  // of - _ 0
+  char flag_ = 0;  // - _ or 0; 0: none
   bool upper_ = false, swap_ = false;
   int width_ = 0;
 };

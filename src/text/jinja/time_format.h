@@ -1,4 +1,4 @@
-// strftime in the C locale, whatever locale the program runs in.
+// strftime in the C locale, whatever the program's locale.
 #pragma once
 
 #include <ctime>
@@ -7,9 +7,9 @@
 
 namespace infer::jinja {
 
-// %a %A %b %B %c %C %d %D %e %f %F %g %G %h %H %I %j %k %l %m %M %n %p %P %r %R %s %S %t %T %u %U %V %w %W %x %X %y %Y
-// %z %Z and %%, with glibc's flags - _ 0 ^ # and a width. %z and %Z are empty, as of a time without a zone. Other
-// conversions stay as they are.
+// Supports %a %A %b %B %c %C %d %D %e %f %F %g %G %h %H %I %j %k %l %m %M %n %p %P %r %R %s %S %t %T %u %U %V %w %W %x
+// %X %y %Y %z %Z and %%, with glibc's flags - _ 0 ^ # and a width. %z and %Z are empty, as for a time without a zone.
+// Other conversions are left unchanged.
 Text format_time(Heap& heap, std::string_view format, const std::tm& time);
 
 }  // namespace infer::jinja

@@ -31,7 +31,7 @@ bool begins_character(char byte) { return (static_cast<uint8_t>(byte) & 0xC0) !=
 
 bool is_cased(uint32_t code) { return is_upper(code) || is_lower(code) || is_title(code); }
 
-// Marks and modifiers, apostrophes among them, that do not count when the end of a word is looked for.
+// Marks and modifiers, apostrophes included, that are skipped when looking for the end of a word.
 bool is_case_ignorable(uint32_t code) {
   switch (category(code)) {
     case UTF8PROC_CATEGORY_MN:
@@ -54,7 +54,7 @@ void append_all(const uint32_t (&codes)[3], Text& out) {
   out += std::string_view(bytes);
 }
 
-// One character that was decoded from `bytes`, in another case.
+// Appends one character, decoded from `bytes`, in another case.
 void append_case(uint32_t code, std::string_view bytes, Case how, Text& out) {
   if (bytes.size() == 1 && code < 0x80) {
     const bool upper = how == Case::kUpper || how == Case::kTitle;
@@ -81,7 +81,7 @@ void append_case(uint32_t code, std::string_view bytes, Case how, Text& out) {
     const auto n =
         utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code), folded, 8, UTF8PROC_CASEFOLD, &boundary);
     for (utf8proc_ssize_t i = 0; i < n; ++i) append_utf8(static_cast<uint32_t>(folded[i]), mapped);
-  } else if (code == 0x130) {  // I with a dot
+  } else if (code == 0x130) {  // I with a dot above
     mapped = "i\xCC\x87";
   } else {
     append_utf8(static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))), mapped);
@@ -89,7 +89,7 @@ void append_case(uint32_t code, std::string_view bytes, Case how, Text& out) {
   out += std::string_view(mapped);
 }
 
-// Whether the sigma at `at` ends a word: a cased letter before it and none after.
+// Whether the sigma at `at` ends a word: a cased letter before it, none after it.
 bool ends_word(std::string_view text, size_t at) {
   bool before = false;
   for (size_t i = at; i > 0;) {
@@ -109,7 +109,7 @@ bool ends_word(std::string_view text, size_t at) {
   return true;
 }
 
-// Every character in the case that `choose(position, code)` says.
+// Converts every character to the case given by `choose(position, code)`.
 template <typename Choose>
 Text map_case(Heap& heap, std::string_view text, Choose choose) {
   Text out(heap);
@@ -251,7 +251,7 @@ size_t byte_offset(const StringObject& text, int64_t index) {
   if (index <= 0) return 0;
   if (index >= text.length()) return bytes.size();
   if (text.ascii()) return static_cast<size_t>(index);
-  // Whole blocks first: characters are counted by the bytes that begin one.
+  // Whole blocks first: code points are counted by their first bytes.
   constexpr size_t kBlock = 64;
   size_t at = 0;
   for (; at + kBlock < bytes.size(); at += kBlock) {
@@ -260,7 +260,7 @@ size_t byte_offset(const StringObject& text, int64_t index) {
     index -= n;
   }
   text.heap().work(at);
-  // A block may end within a character.
+  // A block may end in the middle of a character.
   while (at < bytes.size() && !begins_character(bytes[at])) ++at;
   for (; index > 0; --index) at += decode_utf8(bytes, at).length;
   return at;

@@ -1,4 +1,4 @@
-// Properties and case of characters as Python's str sees them, and texts cut by code points.
+// Character properties and case mapping as in Python's str, and indexing by code point.
 #pragma once
 
 #include "src/text/jinja/value.h"
@@ -19,35 +19,35 @@ bool is_identifier_start(uint32_t code);
 bool is_identifier_part(uint32_t code);
 
 enum class Case { kUpper, kLower, kTitle, kFold };
-// With the mappings that make several characters of one, and the final sigma.
+// Includes the mappings from one character to several, and the final sigma.
 Text to_case(Heap& heap, std::string_view text, Case how);
 Text to_title(Heap& heap, std::string_view text);        // str.title()
 Text to_capitalized(Heap& heap, std::string_view text);  // str.capitalize()
 Text swap_case(Heap& heap, std::string_view text);
 
-// Without the characters of `set` (default: white space) at the chosen ends.
+// Removes the characters of `set` (default: white space) at the chosen ends.
 enum class Side { kLeft, kRight, kBoth };
 std::string_view strip(std::string_view text, Side side);
 std::string_view strip(std::string_view text, std::string_view set, Side side);
 
-// Byte offset of the code point number `index` (the end if there are fewer). Linear unless the text is ASCII.
+// Byte offset of the code point at `index` (the end if there are fewer). Linear time unless the text is ASCII.
 size_t byte_offset(const StringObject& text, int64_t index);
-// Code points before a byte offset.
+// The number of code points before a byte offset.
 int64_t code_points_before(const StringObject& text, size_t offset);
 int64_t code_points(std::string_view text);
 
-// The text with U+FFFD for what is no UTF-8.
+// Replaces invalid UTF-8 by U+FFFD.
 std::string valid_text(std::string_view text);
 
-// Lines as str.splitlines() cuts them.
+// Lines as str.splitlines() splits them.
 template <typename Each>
-void each_line(std::string_view text, Each each);  // each(line, line with its end)
+void each_line(std::string_view text, Each each);  // each(line, line including its end)
 
 // Calls each(code, bytes) for every character.
 template <typename Each>
 void each_character(std::string_view text, Each each);
 
-// The next line from `at`, which moves behind it; nothing at the end.
+// The line that begins at `at`, which is moved past it; nullopt at the end.
 struct Line {
   std::string_view text, with_end;
 };

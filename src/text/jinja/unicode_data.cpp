@@ -1,11 +1,11 @@
 // Data of the Unicode Character Database (SpecialCasing.txt, DerivedNumericType.txt, DerivedCoreProperties.txt) that
-// utf8proc does not offer.
+// utf8proc does not provide.
 #include "src/text/jinja/unicode_data.h"
 
 namespace infer::jinja {
 namespace {
 
-// Digits that are no decimal digits: superscripts, circled ones, ...
+// Digits that are not decimal digits: superscripts, circled digits, ...
 constexpr CodeRange kDigits[] = {
     {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
     {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
@@ -32,7 +32,7 @@ constexpr CodeRange kNumericLetters[] = {
     {0x2626D, 0x2626D}, {0x2F890, 0x2F890},
 };
 
-// Lower case without being letters of the category Ll.
+// Lowercase characters outside category Ll.
 constexpr CodeRange kOtherLowercase[] = {
     {0xAA, 0xAA},     {0xBA, 0xBA},     {0x2B0, 0x2B8},     {0x2C0, 0x2C1},     {0x2E0, 0x2E4},     {0x345, 0x345},
     {0x37A, 0x37A},   {0x1D2C, 0x1D6A}, {0x1D78, 0x1D78},   {0x1D9B, 0x1DBF},   {0x2071, 0x2071},   {0x207F, 0x207F},
@@ -40,7 +40,7 @@ constexpr CodeRange kOtherLowercase[] = {
     {0xA7F8, 0xA7F9}, {0xAB5C, 0xAB5F}, {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA},
 };
 
-// Upper case without being letters of the category Lu.
+// Uppercase characters outside category Lu.
 constexpr CodeRange kOtherUppercase[] = {
     {0x2160, 0x216F}, {0x24B6, 0x24CF}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189},
 };

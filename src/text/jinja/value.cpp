@@ -55,7 +55,7 @@ uint64_t hash_of(const Value& value, int depth = 0) {
     case Kind::kInt:
       return mix(static_cast<uint64_t>(value.as_int()));
     case Kind::kFloat: {
-      // Equal numbers have equal hashes.
+      // Equal numbers must have equal hashes.
       const double x = value.as_float();
       if (x == std::floor(x) && std::fabs(x) < 9e18) return mix(static_cast<uint64_t>(static_cast<int64_t>(x)));
       return mix(std::hash<double>()(x));
@@ -64,7 +64,7 @@ uint64_t hash_of(const Value& value, int depth = 0) {
       value.object()->heap().work(value.text().size());
       return hash_of(value.text());
     case Kind::kTuple: {
-      if (depth > 50) fail_budget("a key nested too deep");
+      if (depth > 50) fail_budget("the key is nested too deeply");
       uint64_t hash = 17;
       for (const Value& item : value.items()) {
         value.object()->heap().step();
@@ -119,7 +119,7 @@ const Value* DictObject::find(std::string_view key) const {
 
 void DictObject::set(const Value& key, Value value) {
   if (const size_t index = index_of(key); index != kAbsent) {
-    std::swap(entries_[index].second, value);  // the old value goes when the dict is whole again
+    std::swap(entries_[index].second, value);  // the old value is destroyed once the dict is consistent again
     return;
   }
   entries_.emplace_back(key, std::move(value));
@@ -152,7 +152,7 @@ void DictObject::place(size_t index) {
   slots_[i] = static_cast<uint32_t>(index + 1);
 }
 
-// The last entry; makes more slots when two thirds are taken.
+// Enters the last entry; grows the table when it is two thirds full.
 void DictObject::add_to_slots() {
   if (entries_.size() * 3 > slots_.size() * 2) {
     slots_.assign(slots_.empty() ? 4 * kFewEntries : slots_.size() * 2, 0);
@@ -218,7 +218,7 @@ Value make_text_like(Text&& text, const Value& like) {
 Value make_piece(const Value& like, std::string_view part) {
   const Text& whole = like.string().marked_text();
   Text text(whole.get_allocator());
-  // An empty part may come from anywhere.
+  // An empty part may point anywhere.
   if (!part.empty()) text.append_part(whole, static_cast<size_t>(part.data() - whole.data()), part.size());
   return like.string().markup() ? make_markup(std::move(text)) : Value::of(std::move(text));
 }

@@ -1,6 +1,6 @@
-// Values of the template language: Python's None, bool, int (64 bits), float, str, list, tuple, dict, range, and what
-// Jinja adds to them. A Value is 16 bytes and counts references to its object; objects belong to one Heap and do not
-// outlive it. Lists and dicts that the caller gave never change; the template's own do, by their methods. Not
+// Values of the template language: Python's None, bool, int (64 bits), float, str, list, tuple, dict and range, and
+// Jinja's own. A Value is 16 bytes and reference-counts its object; objects belong to one Heap and do not outlive
+// it. Lists and dicts from the caller are immutable; the template's own have methods that change them. Not
 // thread-safe.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace infer::jinja {
 
 enum class Kind : uint8_t {
-  kMissing,  // no value at all: an argument not given; never seen by templates
+  kMissing,  // no value, such as an argument not given; templates never see it
   kUndefined,
   kNone,
   kBool,
@@ -23,11 +23,11 @@ enum class Kind : uint8_t {
   kList,
   kTuple,
   kDict,
-  kView,       // keys(), values() or items() of a dict
-  kRange,      //
-  kGenerator,  // what lazy filters give: its items can be taken once
+  kView,  // keys(), values() or items() of a dict
+  kRange,
+  kGenerator,  // the result of a lazy filter; its items can be taken once
   kNamespace,
-  kFunction,  // range, dict, ... and methods bound to their object
+  kFunction,  // range, dict, ...; and bound methods
   kMacro,
   kLoop,
   kCycler,
@@ -91,13 +91,13 @@ class Value {
   bool is_none() const { return kind_ == Kind::kNone; }
   bool is_undefined() const { return kind_ == Kind::kUndefined; }
   bool is_string() const { return kind_ == Kind::kString; }
-  bool is_integer() const { return kind_ == Kind::kInt || kind_ == Kind::kBool; }  // as Python counts bool
+  bool is_integer() const { return kind_ == Kind::kInt || kind_ == Kind::kBool; }  // bool counts, as in Python
   bool is_number() const { return is_integer() || kind_ == Kind::kFloat; }
   bool is_sequence() const { return kind_ == Kind::kList || kind_ == Kind::kTuple; }
 
-  // REQUIRES the kind.
-  int64_t as_int() const { return int_; }                                                         // also of a bool
-  double as_float() const { return kind_ == Kind::kFloat ? float_ : static_cast<double>(int_); }  // of any number
+  // REQUIRES: the value has that kind.
+  int64_t as_int() const { return int_; }                                                         // also for a bool
+  double as_float() const { return kind_ == Kind::kFloat ? float_ : static_cast<double>(int_); }  // for any number
   std::string_view text() const;
   const StringObject& string() const;
   const Vector<Value>& items() const;  // of a list or tuple
@@ -125,16 +125,16 @@ class Value {
 
 using Values = Vector<Value>;
 
-// Text is always valid UTF-8: what comes from outside is made so (see valid_text).
+// The text is always valid UTF-8: input is converted by valid_text.
 class StringObject final : public Object {
  public:
   StringObject(Heap& heap, Text&& text, bool markup = false) : Object(heap), text_(std::move(text)), markup_(markup) {}
 
   std::string_view text() const { return text_; }
   const Text& marked_text() const { return text_; }
-  // Safe for HTML: Jinja's Markup.
+  // Safe HTML: Jinja's Markup.
   bool markup() const { return markup_; }
-  // Code points.
+  // In code points.
   int64_t length() const;
   bool ascii() const { return length() == static_cast<int64_t>(text_.size()); }
 
@@ -158,8 +158,8 @@ class ListObject final : public Object {
  public:
   ListObject(Heap& heap, Values&& items, bool group = false) : Object(heap), items_(std::move(items)), group_(group) {}
   const Values& items() const { return items_; }
-  Values& own_items() { return items_; }  // REQUIRES a list that is not the caller's
-  bool group() const { return group_; }   // a tuple of groupby, with names for its two items
+  Values& own_items() { return items_; }  // REQUIRES: a list that is not the caller's
+  bool group() const { return group_; }   // a tuple made by groupby, whose two items have names
   void forget() noexcept override { items_.clear(); }
 
   bool from_caller = false;  // no method may change it
@@ -169,17 +169,17 @@ class ListObject final : public Object {
   bool group_;
 };
 
-// Keeps the order in which keys came. Keys are hashable values.
+// Keeps insertion order. Keys are hashable values.
 class DictObject final : public Object {
  public:
   explicit DictObject(Heap& heap) : Object(heap), entries_(heap), slots_(heap) {}
   const Vector<std::pair<Value, Value>>& entries() const { return entries_; }
   size_t size() const { return entries_.size(); }
-  const Value* find(const Value& key) const;  // throws Failure for keys that cannot be hashed
+  const Value* find(const Value& key) const;  // throws Failure for an unhashable key
   const Value* find(std::string_view key) const;
-  // These three only while it is being made, and where it is not the caller's.
+  // Call these three only during construction, or on a dict that is not the caller's.
   void set(const Value& key, Value value);
-  // The value that was removed; missing when there is no such key.
+  // Returns the removed value; missing if there is no such key.
   Value erase(const Value& key);
   void clear();
   void forget() noexcept override { entries_.clear(), slots_.clear(); }
@@ -191,11 +191,11 @@ class DictObject final : public Object {
   template <typename Equal>
   size_t look_up(uint64_t hash, Equal equal) const;  // index of the entry
   size_t index_of(const Value& key) const;
-  void place(size_t index);  // an entry into the slots
+  void place(size_t index);  // enters entry `index` into the slots
   void add_to_slots();
 
   Vector<std::pair<Value, Value>> entries_;
-  Vector<uint32_t> slots_;  // open addressing, index + 1 of an entry; empty while there are few
+  Vector<uint32_t> slots_;  // open addressing; entry index + 1; empty while there are few entries
 };
 
 class ViewObject final : public Object {
@@ -222,10 +222,10 @@ class GeneratorObject final : public Object {
  public:
   GeneratorObject(Heap& heap, Values&& items, std::string_view name, Value failure)
       : Object(heap), items(std::move(items)), name(name), failure(std::move(failure)) {}
-  Values items;  // computed at once; `next` says how many were taken
+  Values items;  // computed eagerly; `next` is how many were taken
   size_t next = 0;
-  std::string_view name;  // of the filter that made it; static
-  Value failure;          // why there are no more items: a text, or missing. Only who takes them all meets it
+  std::string_view name;  // of the filter that made it; static storage
+  Value failure;  // the error (a text) that follows the last item, or missing; raised for callers that take all items
 };
 
 class NamespaceObject final : public Object {
@@ -251,18 +251,18 @@ class JoinerObject final : public Object {
   bool used = false;
 };
 
-// Arguments of a call.
+// The arguments of a call.
 struct Arguments {
   explicit Arguments(Heap& heap) : positional(heap), named(heap) {}
   Values positional;
-  Vector<std::pair<Value, Value>> named;  // names are strings
+  Vector<std::pair<Value, Value>> named;  // the names are strings
 };
 
 class Runtime;
 
-// A function of the language: a filter, a test, a method, a global.
-// `parameters`: names separated by blanks, `[name]` may be left out, `.` or `[.]` is given by position only, `*` takes
-// everything as it is. With parameters, `arguments.positional` has one entry for each, kMissing where none was given.
+// A builtin function: a filter, a test, a method or a global.
+// `parameters`: names separated by blanks. `[name]` is optional, `.` and `[.]` are positional only, `*` accepts any
+// arguments. Unless it is `*`, `arguments.positional` has one entry per parameter, kMissing where none was given.
 struct Builtin {
   std::string_view name;
   std::string_view parameters;
@@ -281,8 +281,8 @@ Value make_list(Values&& items);
 Value make_tuple(Values&& items, bool group = false);
 Value make_pair(Heap& heap, const Value& first, const Value& second, bool group = false);
 Value make_generator(Values&& items, std::string_view name, Value failure = {});
-// A generator of what `fill(items)` appends. Jinja's generators compute nothing before they are asked, so an error of
-// `fill` is kept for later calls.
+// A generator of the items that `fill(items)` appends. Jinja's generators compute nothing until they are asked, so an
+// error in `fill` is stored and raised later.
 template <typename Fill>
 Value make_lazily(Heap& heap, std::string_view name, Fill fill) {
   Values items(heap);
@@ -296,14 +296,14 @@ Value make_lazily(Heap& heap, std::string_view name, Fill fill) {
   return make_generator(std::move(items), name, std::move(failure));
 }
 Value make_markup(Text&& text);
-// `text`, made of the string `like`: as safe, and the caller's when any of `like` is.
+// A string `text` derived from `like`: as safe as it, and the caller's if any of `like` is.
 Value make_text_like(Text&& text, const Value& like);
-// Part of the string `like`, which `part` points into: as safe, with its marks.
+// The substring `part` of the string `like`, into which it points: as safe, with its marks.
 Value make_piece(const Value& like, std::string_view part);
-// Whether `value` is a string with words of the caller.
+// Whether `value` is a string with text from the caller.
 bool has_caller_text(const Value& value);
 
-// As Python's type(x).__name__.
+// Python's type(x).__name__.
 std::string_view type_name(const Value& value);
 
 }  // namespace infer::jinja

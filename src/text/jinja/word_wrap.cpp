@@ -28,7 +28,7 @@ class Wrapper {
     heap_.work(line.size() * 32);
   }
 
-  // Appends the lines, `line_end` between them.
+  // Appends the wrapped lines, separated by `line_end`.
   void wrap(std::string_view line_end, Text& out) {
     for (size_t at = 0; at < codes_.size();) {
       const size_t end = chunk_end(at);
@@ -54,7 +54,7 @@ class Wrapper {
     while (i + n < codes_.size() && codes_[i + n] == '-') ++n;
     return n;
   }
-  // A run of two or more dashes that stands between words.
+  // A run of two or more dashes between words.
   bool dash_between_words(size_t i) const {
     if (i == 0 || !is_word_or_punctuation(codes_[i - 1])) return false;
     const size_t n = dashes(i);
@@ -72,7 +72,7 @@ class Wrapper {
       return i;
     }
     if (dash_between_words(i)) return i + dashes(i);
-    // The shortest piece of a word after which it may be broken.
+    // The shortest prefix after which the word may be broken.
     for (++i; i < codes_.size(); ++i) {
       if (is_blank(codes_[i])) return i;
       if (dash_between_words(i)) return i;
@@ -81,8 +81,8 @@ class Wrapper {
     return i;
   }
 
-  // Whether the hyphen at `i` stands between letters: two before it (or letter, hyphen, letter), and behind it a letter
-  // and another, perhaps with a hyphen between them.
+  // Whether the hyphen at `i` is between letters: two before it (or letter, hyphen, letter) and two after it (or
+  // letter, hyphen, letter).
   bool hyphen_breaks(size_t i) const {
     const bool two = i >= 2 && is_letter(codes_[i - 1]) && is_letter(codes_[i - 2]);
     const bool hyphenated = i >= 3 && is_letter(codes_[i - 1]) && codes_[i - 2] == '-' && is_letter(codes_[i - 3]);
@@ -93,14 +93,14 @@ class Wrapper {
 
   bool blank(const Chunk& chunk) const { return chunk.size() == 0 || is_blank(codes_[chunk.begin]); }
 
-  // The next line from chunk `i` on, which moves behind it.
+  // The next line, starting at chunk `i`, which is moved past it.
   Chunk next_line_of(size_t& i, bool first) {
     const auto width = static_cast<size_t>(options_.width);
     if (!first && blank(chunks_[i])) ++i;
     if (i >= chunks_.size()) return {0, 0};
     const size_t begin = i;
     Chunk line{chunks_[i].begin, chunks_[i].begin};
-    size_t last = line.begin;  // where the last chunk of the line begins
+    size_t last = line.begin;  // start of the line's last chunk
     while (i < chunks_.size() && line.size() + chunks_[i].size() <= width) {
       last = chunks_[i].begin;
       line.end = chunks_[i++].end;
@@ -110,7 +110,7 @@ class Wrapper {
       if (options_.break_long_words) {
         size_t taken = width - line.size();
         if (options_.break_on_hyphens && word.size() > taken) {
-          // Behind its last hyphen that fits, if more than hyphens stand before it.
+          // Break after the last hyphen that fits, unless only hyphens precede it.
           size_t hyphen = 0;
           for (size_t k = 1; k < taken; ++k) {
             if (codes_[word.begin + k] == '-') hyphen = k;
@@ -119,7 +119,7 @@ class Wrapper {
           for (size_t k = 0; k < hyphen; ++k) other = other || codes_[word.begin + k] != '-';
           if (other) taken = hyphen + 1;
         }
-        // The line is full of what stands before the word: textwrap leaves the white space at its end then.
+        // No room is left for the word. Here textwrap keeps the trailing white space of the line.
         if (taken == 0) return line;
         last = word.begin;
         line.end = word.begin + taken;

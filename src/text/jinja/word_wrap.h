@@ -1,4 +1,4 @@
-// Text broken into lines of a width, as Python's textwrap does it.
+// Breaks text into lines of a given width, as Python's textwrap does.
 #pragma once
 
 #include "src/text/jinja/value.h"
@@ -11,7 +11,7 @@ struct WrapOptions {
   bool break_on_hyphens = true;
 };
 
-// Every line of `text` for itself.
+// Wraps each line of `text` separately.
 Text word_wrap(Heap& heap, std::string_view text, std::string_view line_end, const WrapOptions& options);
 
 }  // namespace infer::jinja

@@ -229,7 +229,8 @@ TEST_CASE("templates that are too large or too deep") {
   for (int i = 0; i < 40000; ++i) many += "{% set a" + std::to_string(i) + "=1%}";
   ends("{% with %}" + many + "{% endwith %}");
   CHECK(outcome_of(std::string(size_t{1} << 20, 'x')).error == "");
-  CHECK(outcome_of(std::string((size_t{1} << 20) + 1, 'x')).error.starts_with("[template] at most 1048576 bytes"));
+  CHECK(outcome_of(std::string((size_t{1} << 20) + 1, 'x'))
+            .error.starts_with("[template] expected at most 1048576 bytes"));
 }
 
 TEST_CASE("variables that are too deep or too large") {
@@ -247,7 +248,7 @@ TEST_CASE("other files are refused") {
   for (const char* source :
        {"{% include 'a' %}", "{% import 'a' as b %}", "{% from 'a' import b %}", "{% extends 'a' %}"}) {
     const std::string error = test::render_error(source);
-    CHECK(error.find("templates of other files are not available") != std::string::npos);
+    CHECK(error.find("other template files are not available") != std::string::npos);
   }
 }
 
@@ -256,7 +257,7 @@ TEST_CASE("errors name line and construct") {
         "[template] line 3, for: 'int' object is not iterable");
   CHECK(test::render_error("{{ a }}\n{{ a.b.c }}") == "[template] line 2, .b: 'a' is undefined");
   CHECK(test::render_error("\n{{ 'x' | indent(none) }}") ==
-        "[template] line 2, filter indent: width: an integer, found NoneType");
+        "[template] line 2, filter indent: width: expected an integer, found NoneType");
   CHECK(test::render_error("{{ raise_exception('no\nmore') }}") == "[template] line 1, raise_exception: no more");
   CHECK(test::render_error("\n\n{{ 1 + }}") == "[template] line 3, syntax: unexpected 'end of print statement'");
   CHECK(test::render_error("{% if 1 %}\n{% endfor %}")
