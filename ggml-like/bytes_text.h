@@ -1,4 +1,4 @@
-// Sizes and counts as people read them. Pure; any thread.
+// Formats sizes and counts for people. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace infer {
 
-// In the largest unit of which there is at least one: "0 B", "512 B", "5.62 MiB", "3.00 GiB".
+// Uses the largest unit with a value of at least one: "0 B", "512 B", "5.62 MiB", "3.00 GiB".
 std::string bytes_text(uint64_t bytes);
 
-// Digits in groups of three: "7", "28,935".
+// Groups digits in threes: "7", "28,935".
 std::string grouped(uint64_t n);
 
 }  // namespace infer

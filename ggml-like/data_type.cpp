@@ -7,19 +7,19 @@
 
 namespace infer {
 
-// Each at the end of its format's file in quant/.
+// Each is defined at the end of its format's file in quant/.
 extern const TypeTraits kTypeF32, kTypeF16, kTypeQ4_0, kTypeQ4_1, kTypeQ5_0, kTypeQ5_1, kTypeQ8_0, kTypeQ2_K, kTypeQ3_K,
     kTypeQ4_K, kTypeQ5_K, kTypeQ6_K, kTypeQ8_K, kTypeIQ4_NL, kTypeIQ4_XS, kTypeBF16, kTypeMXFP4;
 
 namespace {
 
-// A type this program knows only the size of.
+// A type of which only the size is known.
 constexpr TypeTraits size_only(DataType type, std::string_view name, uint32_t block_size, uint32_t type_size,
                                bool quantized) {
   return {type, name, block_size, type_size, quantized, ActivationFormat::kNone};
 }
 
-// By number. Built when it is first asked for: rows of other files are no constant expressions here.
+// In order of the numbers. Built on first use: rows from other files are not constant expressions here.
 std::span<const TypeTraits> table() {
   using enum DataType;
   static const std::array kTypes = {

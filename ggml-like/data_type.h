@@ -48,17 +48,17 @@ enum class DataType : uint32_t {
   kQ2_0 = 42,
 };
 
-// How activations are stored while they are multiplied with weights of a type.
+// The format of activations when they are multiplied with weights of a type.
 enum class ActivationFormat : uint8_t {
-  kNone,        // no matmul takes weights of the type
-  kF32,         // float weights: activations stay as they are
+  kNone,        // no matmul supports weights of the type
+  kF32,         // float weights: activations are used unchanged
   kInt8Per256,  // super-blocks of 256: int8 with one scale per 256
   kInt8Per32,   // blocks of 32: int8 with one scale per 32
 };
 
-// One row of the table: the scalar reference of a format, its definition in code (one file per format in quant/).
-// Function pointers are null where the program only knows the type's size. All are pure functions, safe from any
-// thread; n is a multiple of block_size, and `blocks` needs the alignment of the block's struct.
+// One row of the table: the scalar reference of a format, which defines it in code (one file per format in quant/).
+// Function pointers are null for types of which only the size is known. All are pure functions and thread-safe; n is a
+// multiple of block_size, and `blocks` must be aligned like the block's struct.
 struct TypeTraits {
   DataType type;
   std::string_view name;  // as GGUF tools print it: "F32", "Q4_K", "IQ4_NL"
@@ -68,27 +68,27 @@ struct TypeTraits {
   ActivationFormat activation;
   // Exact up to one rounding per value (see quant/blocks.h).
   void (*to_float)(const void* blocks, float* values, int64_t n) = nullptr;
-  // Deterministic. Finite input gives finite values (out of a format's range they are clipped; F16 and BF16 follow IEEE
-  // and overflow to infinity). A block of a quantized format with a NaN or an infinity in it decodes to non-finite
+  // Deterministic. Finite input gives finite values (clipped to the format's range; F16 and BF16 follow IEEE and
+  // overflow to infinity). A block of a quantized format that contains a NaN or an infinity decodes to non-finite
   // values only.
   void (*from_float)(const float* values, void* blocks, int64_t n) = nullptr;
-  // The definition of the dot product of a row of n weights and a row of n activations (see quant/dot.h for the
-  // formulas). `activations` is float[n] for kF32, Activation256[n / 256] for kInt8Per256 and Activation32[n / 32]
-  // for kInt8Per32.
+  // Defines the dot product of a row of n weights and a row of n activations (formulas in quant/dot.h).
+  // `activations` is float[n] for kF32, Activation256[n / 256] for kInt8Per256 and Activation32[n / 32] for
+  // kInt8Per32.
   float (*dot)(const void* blocks, const void* activations, int64_t n) = nullptr;
-  // from_float with a weight >= 0 per value, null for all alike (see quant/encode.h). Null for formats in which every
-  // value has one code, whatever its weight: floats, Q8_K.
+  // from_float with a weight >= 0 per value; null weights count as equal (see quant/encode.h). The pointer is null for
+  // formats in which each value has one code regardless of its weight: floats, Q8_K.
   void (*encode)(const float* values, const float* importance, void* blocks, int64_t n) = nullptr;
 };
 
-// All types, in ascending order of their number.
+// All types, in ascending order of number.
 std::span<const TypeTraits> all_types();
 
-// The row of `type`, or nullptr when the number is unknown.
+// The row of a type, or nullptr if the number is unknown.
 const TypeTraits* find_type(uint32_t number);
-// As above for a type that is known to be in the table.
+// The same for a type that is known to be in the table.
 const TypeTraits& traits(DataType type);
-// By name, upper or lower case; nullptr when unknown.
+// By name, in upper or lower case; nullptr if unknown.
 const TypeTraits* find_type(std::string_view name);
 
 // Bytes of a row of n values; n must be a multiple of the block size.

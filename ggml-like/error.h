@@ -1,5 +1,5 @@
-// Errors of the whole program. `Error` is for anything a file, a user, a client or a full memory can cause;
-// CHECK is for our own bugs and ends the process in every build type. Libraries throw, never print or exit.
+// Errors of the whole program. `Error` is for anything that a file, a user, a client or a lack of memory can cause;
+// CHECK_INTERNAL is for our own bugs and aborts in every build type. Libraries throw; they never print or exit.
 #pragma once
 
 #include <sstream>
@@ -12,13 +12,13 @@ namespace infer {
 enum class ErrorCode {
   kInvalidArgument,  // a flag, a parameter or a request is wrong (program exit code 2)
   kInvalidFile,      // a file is damaged or not of the expected format
-  kUnsupported,      // well-formed, but this program does not implement it
+  kUnsupported,      // well-formed, but not implemented
   kIo,               // the operating system refused a read, write, open or map
-  kOutOfMemory,      // host memory, device memory or KV blocks do not suffice
+  kOutOfMemory,      // not enough host memory, device memory or KV blocks
   kCancelled,        // the user or client asked to stop
 };
 
-// Message form: `[where] what was expected, what was found`.
+// Messages about files, requests and devices read `[where] expected X, found Y` (message.h).
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -36,7 +36,7 @@ std::string concat(const Args&... args) {
   return std::move(out).str();
 }
 
-// Prints the failed condition with its place to stderr and aborts.
+// Prints the failed condition and its location to stderr, then aborts.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
 }  // namespace infer

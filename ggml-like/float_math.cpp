@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-// ln 2 and pi / 2 as sums of a short and a precise part, so that k * part is exact for the k that occur.
+// ln 2 and pi / 2, each as the sum of a short and a precise part, so that k * short part is exact for all k used.
 constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr double kHalfPi1 = 0x1.921fb54400000p+0, kHalfPi2 = 0x1.0b4611a600000p-34, kHalfPi3 = 0x1.3198a2e037073p-69;
 

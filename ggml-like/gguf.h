@@ -1,10 +1,10 @@
 // GGUF model files: reading (versions 2 and 3, little endian, split files) and writing (version 3).
 // Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 //
-// A GgufFile owns the mapping (or, where mmap fails, a copy) of the file or of all parts of a split model; the
-// tensors' data pointers live as long as it does. Immutable after open(), so any number of threads may read it.
-// Every size in the file is checked before it is used or allocated for; a malformed file throws Error(kInvalidFile).
-// A file that another program shortens while it is mapped ends this one (SIGBUS); replace model files by renaming.
+// A GgufFile owns the mapping (or, if mmap fails, a copy) of the file or of all parts of a split model; the tensors'
+// data pointers live as long as it does. Immutable after open(), so any number of threads may read it. Every size in
+// the file is checked before it is used or allocated; a malformed file throws Error(kInvalidFile). If another program
+// truncates a mapped file, this process dies (SIGBUS); replace model files by renaming.
 #pragma once
 
 #include <cstdint>
@@ -40,20 +40,20 @@ enum class GgufType : uint32_t {
 
 std::string_view gguf_type_name(GgufType type);
 
-// One metadata value. Integers of every width are held as int64_t or uint64_t with `type` telling the stored width;
-// arrays hold one element type.
+// One metadata value. Integers of every width are stored as int64_t or uint64_t; `type` is the width in the file.
+// Arrays have one element type.
 struct GgufValue {
   using Array = std::variant<std::vector<int64_t>, std::vector<uint64_t>, std::vector<double>, std::vector<bool>,
                              std::vector<std::string>>;
   GgufType type = GgufType::kUint32;
-  GgufType element_type = GgufType::kUint32;  // only for kArray
+  GgufType element_type = GgufType::kUint32;  // only for arrays
   std::variant<int64_t, uint64_t, double, bool, std::string, Array> value = uint64_t{0};
 
-  size_t array_length() const;  // 0 when it is no array
+  size_t array_length() const;  // 0 if it is not an array
   bool operator==(const GgufValue&) const = default;
 
-  // Values to write. of_int and of_ints take any integer type of the format and check that the number fits
-  // (Error(kInvalidArgument)); arrays of uint64 above 2^63 - 1 are made by hand.
+  // Values to write. of_int and of_ints accept any integer type of the format and check that the number fits
+  // (Error(kInvalidArgument)); uint64 arrays with values above 2^63 - 1 are constructed directly.
   static GgufValue of_int(GgufType type, int64_t number);
   static GgufValue of_uint32(uint32_t number) { return of_int(GgufType::kUint32, number); }
   static GgufValue of_float32(float number);
@@ -68,10 +68,10 @@ struct GgufValue {
 struct GgufTensor {
   std::string name;
   DataType type;
-  std::vector<int64_t> shape;  // slowest dimension first, 1 to 4 entries (the file stores the reverse)
+  std::vector<int64_t> shape;  // slowest dimension first, 1 to 4 dimensions (reversed in the file)
   uint64_t file_offset;        // of the data, from the start of its part
-  uint32_t part;               // index of the file of a split model, else 0
-  const std::byte* data;       // n_bytes long; null when the file was opened without data
+  uint32_t part;               // index of the file in a split model, otherwise 0
+  const std::byte* data;       // n_bytes long; null if the file was opened without data
   size_t n_bytes;
 
   int64_t n_elements() const;
@@ -79,15 +79,15 @@ struct GgufTensor {
 };
 
 struct GgufOpenOptions {
-  bool use_mmap = true;       // fall back to read() when mmap is refused or this is false
-  bool map_data = true;       // false: metadata and tensor table only, data pointers stay null
-  bool follow_splits = true;  // open all parts of NAME-00001-of-0000N.gguf, whichever of them `path` names
+  bool use_mmap = true;       // false, or if mmap fails: read() the file
+  bool map_data = true;       // false: metadata and tensor table only; data pointers are null
+  bool follow_splits = true;  // open all parts of NAME-00001-of-0000N.gguf, whichever one `path` names
 };
 
 class GgufFile {
  public:
   static std::shared_ptr<const GgufFile> open(const std::filesystem::path& path, const GgufOpenOptions& options = {});
-  // For tests and fuzzing: parses one part from memory; `bytes` must outlive the object.
+  // For tests and fuzzing: parses one part in memory; `bytes` must outlive the object.
   static std::shared_ptr<const GgufFile> parse(std::span<const std::byte> bytes, const std::string& name_for_errors);
   virtual ~GgufFile() = default;
 
@@ -96,17 +96,17 @@ class GgufFile {
   virtual const std::vector<std::filesystem::path>& parts() const = 0;
   virtual uint64_t total_file_bytes() const = 0;
 
-  // In file order. The metadata of a split model is that of its first part.
+  // In file order. A split model's metadata is that of its first part.
   virtual const std::vector<std::pair<std::string, GgufValue>>& metadata() const = 0;
   virtual const std::vector<GgufTensor>& tensors() const = 0;
 
-  virtual const GgufValue* find(std::string_view key) const = 0;           // nullptr when absent
-  virtual const GgufTensor* find_tensor(std::string_view name) const = 0;  // nullptr when absent
+  virtual const GgufValue* find(std::string_view key) const = 0;           // nullptr if absent
+  virtual const GgufTensor* find_tensor(std::string_view name) const = 0;  // nullptr if absent
 
-  // Typed look-up: nullopt when the key is absent, Error(kInvalidFile) naming key and types when it has another type
-  // or its number does not fit. Integers convert between widths when the value fits.
+  // Typed look-up: nullopt if the key is absent; Error(kInvalidFile) naming key and types if the type differs or the
+  // number does not fit. Integers are converted between widths if the value fits.
   std::optional<int64_t> get_int(std::string_view key) const;
-  std::optional<double> get_float(std::string_view key) const;  // accepts integers as well
+  std::optional<double> get_float(std::string_view key) const;  // also accepts integers
   std::optional<bool> get_bool(std::string_view key) const;
   std::optional<std::string> get_string(std::string_view key) const;
   std::optional<std::vector<int64_t>> get_int_array(std::string_view key) const;
@@ -114,9 +114,9 @@ class GgufFile {
   std::optional<std::vector<std::string>> get_string_array(std::string_view key) const;
 };
 
-// Writes a version 3 file: metadata, tensor table and data are streamed in that order, so no tensor is ever held by
-// the writer. The file is written beside its name and renamed by finish(); a writer that is destroyed before that
-// removes what it wrote. Errors are Error(kIo) with the path and the system's reason.
+// Writes a version 3 file: metadata, tensor table and data are streamed in that order, so the writer never holds a
+// tensor. The file is written under a temporary name and renamed by finish(); a writer destroyed before that removes
+// it. Errors are Error(kIo) with the path and the system's reason.
 class GgufWriter {
  public:
   struct TensorInfo {
@@ -131,11 +131,11 @@ class GgufWriter {
   GgufWriter(const GgufWriter&) = delete;
   GgufWriter& operator=(const GgufWriter&) = delete;
 
-  // Appends data of the current tensor (any chunking; tensors in the order given). Padding is added by the writer.
+  // Appends data of the current tensor, in pieces of any size; tensors in the given order. The writer adds padding.
   void write(std::span<const std::byte> bytes);
-  // The data not written yet becomes a hole: zeros that take no room on the disk.
+  // Leaves the rest of the data as a hole: zeros that occupy no disk space.
   void leave_rest_empty();
-  // REQUIRES every byte of every tensor written or left empty. Flushes, syncs and renames.
+  // REQUIRES: every byte of every tensor has been written or left empty. Flushes, syncs and renames.
   void finish();
 
  private:

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "ggml-like/backend.h"
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 
@@ -21,8 +22,8 @@ namespace infer {
 namespace {
 
 constexpr size_t kPage = 4096, kHugePage = size_t{2} << 20;
-constexpr uint64_t kMaxRead = 1 << 30;   // Linux moves at most 2 GiB in one call
-constexpr uint64_t kMinPart = 64 << 20;  // bytes that are worth a thread
+constexpr uint64_t kMaxRead = 1 << 30;   // Linux transfers at most 2 GiB per call
+constexpr uint64_t kMinPart = 64 << 20;  // bytes that justify another thread
 
 [[noreturn]] void fail(const std::filesystem::path& path, ErrorCode code, const std::string& what) {
   throw Error(code, concat("[gguf] ", printable(path.string(), 4096), ": ", what));
@@ -31,7 +32,7 @@ constexpr uint64_t kMinPart = 64 << 20;  // bytes that are worth a thread
 }  // namespace
 
 FileBytes::FileBytes(const std::filesystem::path& path) : path_(path) {
-  // Without O_NONBLOCK a named pipe would wait for its writer; regular files do not care.
+  // Without O_NONBLOCK, opening a named pipe would wait for its writer; it has no effect on regular files.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) fail(path, ErrorCode::kIo, concat("cannot open: ", std::strerror(errno)));
   struct stat status {};
@@ -72,18 +73,19 @@ bool FileBytes::map() {
 
 void FileBytes::load() {
   if (size_ == 0) return;
-  // The system promises memory that it does not have, and ends the program when it is touched.
+  // Linux overcommits: it grants memory it does not have and kills the process when that is touched.
   if (const uint64_t free = host_memory().free; size_ > free) {
-    fail(path_, ErrorCode::kOutOfMemory, concat("expected ", size_, " bytes of memory to read it into, found ", free));
+    fail(path_, ErrorCode::kOutOfMemory,
+         concat("expected ", bytes_text(size_), " of free memory to read it into, found ", bytes_text(free)));
   }
-  // Reading weights runs through memory page by page; with huge ones, translating addresses holds it up far less.
+  // Weights are read page by page; with huge pages, address translation costs far less.
   const size_t page = size_ >= kHugePage ? kHugePage : kPage;
   const size_t rounded = (size_ + page - 1) / page * page;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(page, rounded));
-  if (!memory) fail(path_, ErrorCode::kOutOfMemory, concat("no memory for its ", size_, " bytes"));
+  if (!memory) fail(path_, ErrorCode::kOutOfMemory, concat("not enough memory for its ", bytes_text(size_)));
   if (page == kHugePage) ::madvise(memory, rounded, MADV_HUGEPAGE);
   data_ = memory;
-  // Most of the time goes into the system's preparing of the pages, which several threads share.
+  // Most of the time is spent by the kernel preparing pages, which several threads can share.
   const uint64_t parts =
       std::clamp<uint64_t>(std::min<uint64_t>(std::thread::hardware_concurrency(), size_ / kMinPart), 1, 8);
   const uint64_t part = (rounded / page + parts - 1) / parts * page;
@@ -108,7 +110,8 @@ void FileBytes::read_into(std::byte* target, uint64_t begin, uint64_t n) const {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path_, ErrorCode::kIo, concat("cannot read: ", std::strerror(errno)));
     if (got == 0)
-      fail(path_, ErrorCode::kIo, concat("ended at byte ", begin + done, " while it was read, had ", size_));
+      fail(path_, ErrorCode::kIo,
+           concat("expected ", size_, " bytes, found the end at byte ", begin + done, " while reading"));
     done += static_cast<uint64_t>(got);
   }
 }

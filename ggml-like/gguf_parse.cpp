@@ -13,13 +13,13 @@
 namespace infer {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "GGUF numbers are read as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "GGUF numbers are read in the file's byte order");
 static_assert(sizeof(size_t) == 8, "file offsets must fit size_t");
 
-// Together these bound what a header can make us allocate: about 1.5 GiB, and never more than a small multiple of the
-// bytes that are really in the file.
-constexpr uint64_t kMaxEntries = 1 << 20;        // metadata entries, and tensors
-constexpr uint64_t kMaxArrayElements = 1 << 26;  // of all arrays of one part together
+// Together these bound the memory a header can make us allocate: about 1.5 GiB, and never more than a small multiple of
+// the bytes that the file really has.
+constexpr uint64_t kMaxEntries = 1 << 20;        // metadata entries, and also tensors
+constexpr uint64_t kMaxArrayElements = 1 << 26;  // over all arrays of one part
 constexpr uint64_t kMaxStringBytes = 64 << 20;   // of one metadata string
 constexpr uint64_t kMaxKeyBytes = 65535;         // the format's own limit
 constexpr uint64_t kMaxTensorNameBytes = 256;    // llama.cpp takes 63
@@ -27,11 +27,11 @@ constexpr uint64_t kMaxDimensions = 4;
 constexpr uint64_t kMinAlignment = 8, kMaxAlignment = 1 << 20;
 constexpr uint32_t kDefaultAlignment = 32;
 
-// The smallest encodings: a key and a one-byte value; a tensor of one dimension.
+// The smallest encodings: a key with a one-byte value, and a tensor of one dimension.
 constexpr uint64_t kMinEntryBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
-// Thrown when the header goes on behind the bytes at hand.
+// Thrown if the header continues beyond the available bytes.
 struct NeedsMore {};
 
 class Parser {
@@ -65,7 +65,7 @@ class Parser {
     throw Error(code, concat("[gguf] ", printable(name_), ": ", what));
   }
 
-  // REQUIRES pos_ <= file_size_, which holds throughout.
+  // REQUIRES: pos_ <= file_size_, which always holds.
   void need(uint64_t n, const char* what) const {
     if (n > file_size_ - pos_) {
       const bool overflows = n > std::numeric_limits<uint64_t>::max() - pos_;
@@ -86,7 +86,7 @@ class Parser {
 
   std::string read_string(uint64_t max_bytes, const char* what) {
     const uint64_t length = read<uint64_t>(what);
-    need(length, what);  // first, so that a damaged length reads as what it most likely is
+    need(length, what);  // first, because a damaged length is most likely reported best this way
     if (length > max_bytes) fail(concat(what, " has ", length, " bytes, the limit is ", max_bytes));
     std::string text(reinterpret_cast<const char*>(start_.data() + pos_), length);
     pos_ += length;
@@ -94,25 +94,26 @@ class Parser {
   }
 
   void check_magic() {
-    if (file_size_ == 0) fail_file("empty file");
+    if (file_size_ == 0) fail_file("expected a GGUF file, found an empty file");
     const size_t n = std::min<size_t>(start_.size(), 16);
     const std::string_view head(reinterpret_cast<const char*>(start_.data()), n);
     if (head.substr(0, 4) == "FUGG")
-      fail_file("big-endian file, only little-endian files are read", ErrorCode::kUnsupported);
-    if (head.substr(0, 4) != "GGUF") fail_file(concat("not a GGUF file: starts with \"", printable(head), "\""));
+      fail_file("expected a little-endian file, found a big-endian one", ErrorCode::kUnsupported);
+    if (head.substr(0, 4) != "GGUF")
+      fail_file(concat("expected a GGUF file, found one that starts with \"", printable(head), "\""));
     pos_ = 4;
   }
 
   uint32_t read_version() {
     const uint32_t version = read<uint32_t>("version");
-    // A small number whose bytes stand the other way round.
+    // A small number in reversed byte order.
     if (version != 0 && (version & 0xFFFF) == 0) {
-      fail_file(concat("big-endian file (version bytes of ", __builtin_bswap32(version),
-                       " reversed), only little-endian files are read"),
+      fail_file(concat("expected a little-endian file, found a big-endian one (version ", __builtin_bswap32(version),
+                       " with its bytes reversed)"),
                 ErrorCode::kUnsupported);
     }
     if (version != 2 && version != 3) {
-      fail_file(concat("GGUF version ", version, ", versions 2 and 3 are read"), ErrorCode::kUnsupported);
+      fail_file(concat("expected GGUF version 2 or 3, found ", version), ErrorCode::kUnsupported);
     }
     return version;
   }
@@ -144,7 +145,7 @@ class Parser {
     return static_cast<GgufType>(number);
   }
 
-  // bool_byte: 0 or 1 by the format; anything else means that we or the writer lost the place.
+  // The format allows 0 and 1; anything else means that the reader or the writer is out of step.
   bool to_bool(uint8_t byte) const {
     if (byte > 1) fail(concat("bool has value ", static_cast<int>(byte), ", expected 0 or 1"));
     return byte != 0;
@@ -194,7 +195,7 @@ class Parser {
     }
   }
 
-  // Stored as T, held as Held.
+  // T: the type in the file; Held: the type in memory.
   template <typename T, typename Held>
   std::vector<Held> read_numbers(uint64_t count) {
     need(count * sizeof(T), "array");  // count <= kMaxArrayElements
@@ -260,7 +261,8 @@ class Parser {
       case GgufType::kString: {
         check_fits(sizeof(uint64_t));
         std::vector<std::string> values;
-        values.reserve(std::min<uint64_t>(count, 1 << 19));  // a whole vocabulary, but no more on the file's word alone
+        values.reserve(
+            std::min<uint64_t>(count, 1 << 19));  // room for a whole vocabulary, but no more on the file's word alone
         for (uint64_t i = 0; i < count; ++i) values.push_back(read_string(kMaxStringBytes, "string of the array"));
         return values;
       }
@@ -278,7 +280,7 @@ class Parser {
     for (size_t i = 1; i < part_.key_order.size(); ++i) {
       if (key(part_.key_order[i - 1]) != key(part_.key_order[i])) continue;
       where_ = concat("key ", printable(key(part_.key_order[i])));
-      fail("stands twice in the metadata");
+      fail("appears twice in the metadata");
     }
   }
 
@@ -323,7 +325,7 @@ class Parser {
 
     const uint32_t type = read<uint32_t>("data type");
     const TypeTraits* type_traits = find_type(type);
-    if (!type_traits) fail(concat("data type ", type, " is not known to this program"), ErrorCode::kUnsupported);
+    if (!type_traits) fail(concat("data type ", type, " is not supported"), ErrorCode::kUnsupported);
     tensor.type = type_traits->type;
     const uint64_t row = static_cast<uint64_t>(tensor.shape.back());
     if (row % type_traits->block_size != 0) {
@@ -335,14 +337,14 @@ class Parser {
     }
     tensor.n_bytes = n_bytes;
 
-    tensor.file_offset = read<uint64_t>("data offset");  // from the start of the data, until place_tensors()
+    tensor.file_offset = read<uint64_t>("data offset");  // relative to the start of the data, until place_tensors()
     if (tensor.file_offset % part_.alignment != 0) {
       fail(concat("data offset ", tensor.file_offset, " is not a multiple of the alignment ", part_.alignment));
     }
     part_.tensors.push_back(std::move(tensor));
   }
 
-  // Makes offsets absolute; checks that data lies in the file and no two tensors share a byte.
+  // Makes offsets absolute; checks that the data is in the file and that no two tensors overlap.
   void place_tensors() {
     const uint64_t data_start = (pos_ + part_.alignment - 1) / part_.alignment * part_.alignment;
     for (GgufTensor& tensor : part_.tensors) {

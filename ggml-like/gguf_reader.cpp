@@ -1,4 +1,4 @@
-// GgufFile: opens the file or all parts of a split model and joins their tensor tables.
+// GgufFile: opens a file or all parts of a split model and joins their tensor tables.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -12,7 +12,7 @@
 namespace infer {
 namespace {
 
-constexpr uint64_t kFirstRead = 4 << 20;  // of a file that is not mapped; most headers are shorter
+constexpr uint64_t kFirstRead = 4 << 20;  // for a file that is not mapped; most headers are shorter
 constexpr uint64_t kMaxParts = 65535;     // split.count is a uint16
 
 // NAME-00002-of-00005.gguf
@@ -68,7 +68,7 @@ class OpenFile final : public GgufFile {
     std::optional<SplitName> split = options_.follow_splits ? parse_split_name(path) : std::nullopt;
     std::filesystem::path first = path;
     if (split && split->number != 1) {
-      // The name alone does not make it a part: its metadata does.
+      // The metadata decides whether it is a part, not the name.
       OpenFile probe({.use_mmap = options_.use_mmap, .map_data = false, .follow_splits = false});
       probe.add_path(path);
       if (probe.check_split(path)) first = split->path_of(1);
@@ -113,7 +113,7 @@ class OpenFile final : public GgufFile {
     if (options_.map_data) files_.push_back(std::move(file));
   }
 
-  // Reads no more of the file than a few times its header.
+  // Reads at most a few times the header's size.
   static GgufPart parse_start(const FileBytes& file, const std::string& name) {
     for (uint64_t n = kFirstRead;; n *= 4) {
       const std::vector<std::byte> start = file.read_start(std::min(n, file.size()));
@@ -121,7 +121,7 @@ class OpenFile final : public GgufFile {
     }
   }
 
-  // `bytes` is empty when tensors shall have no data.
+  // `bytes` is empty if tensors get no data.
   void add_part(const std::filesystem::path& path, GgufPart part, uint64_t size, std::span<const std::byte> bytes) {
     const auto index = static_cast<uint32_t>(paths_.size());
     for (GgufTensor& tensor : part.tensors) {
@@ -139,7 +139,7 @@ class OpenFile final : public GgufFile {
     }
   }
 
-  // Of the only part added so far: nullopt when it is a whole model, else its place checked against its name.
+  // For the only part added so far: nullopt if it is a whole model, else its place according to its name, checked.
   std::optional<SplitName> check_split(const std::filesystem::path& path) const {
     const int64_t count = get_int("split.count").value_or(0);
     if (count <= 1 && count >= 0) return std::nullopt;  // 0: a model that was split and merged again
@@ -155,7 +155,7 @@ class OpenFile final : public GgufFile {
     return name;
   }
 
-  // REQUIRES that `number` and `count` come from the file's name.
+  // REQUIRES: `number` and `count` come from the file's name.
   static void check_place(const std::filesystem::path& path, const OpenFile& part, uint32_t number, uint32_t count) {
     const int64_t found_count = part.get_int("split.count").value_or(0);
     if (found_count != count) {
@@ -168,7 +168,7 @@ class OpenFile final : public GgufFile {
     }
   }
 
-  // REQUIRES part 1 added.
+  // REQUIRES: part 1 has been added.
   void add_other_parts(const SplitName& split) {
     for (uint32_t number = 2; number <= split.count; ++number) {
       const std::filesystem::path path = split.path_of(number);
@@ -199,8 +199,8 @@ class OpenFile final : public GgufFile {
     for (size_t i = 1; i < name_order_.size(); ++i) {
       const GgufTensor &a = tensors_[name_order_[i - 1]], &b = tensors_[name_order_[i]];
       if (a.name != b.name) continue;
-      const std::string where = a.part == b.part ? concat("stands twice in ", paths_[a.part].filename().string())
-                                                 : concat("stands in parts ", std::min(a.part, b.part) + 1, " and ",
+      const std::string where = a.part == b.part ? concat("appears twice in ", paths_[a.part].filename().string())
+                                                 : concat("appears in parts ", std::min(a.part, b.part) + 1, " and ",
                                                           std::max(a.part, b.part) + 1);
       throw Error(ErrorCode::kInvalidFile, concat("[gguf] tensor ", printable(a.name), ": ", where));
     }
@@ -214,8 +214,8 @@ class OpenFile final : public GgufFile {
   uint32_t alignment_ = 0;
   std::vector<std::pair<std::string, GgufValue>> metadata_;
   std::vector<GgufTensor> tensors_;
-  std::vector<uint32_t> key_order_;   // of metadata_, by key
-  std::vector<uint32_t> name_order_;  // of tensors_, by name
+  std::vector<uint32_t> key_order_;   // of metadata_, sorted by key
+  std::vector<uint32_t> name_order_;  // of tensors_, sorted by name
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Metadata values: names of their types, making them, and the typed look-up.
+// Metadata values: type names, construction, typed look-up.
 #include <limits>
 #include <type_traits>
 
@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-// Smallest and largest number of an integer type; the largest of uint64 is held as that of int64.
+// Range of an integer type; the maximum of uint64 is stored as that of int64.
 struct IntegerRange {
   int64_t min, max;
 };
@@ -38,7 +38,7 @@ IntegerRange integer_range(GgufType type) {
     case GgufType::kInt64:
       return range_of<int64_t>();
     default:
-      throw Error(ErrorCode::kInvalidArgument, concat("[gguf] ", gguf_type_name(type), " is no integer type"));
+      throw Error(ErrorCode::kInvalidArgument, concat("[gguf] ", gguf_type_name(type), " is not an integer type"));
   }
 }
 
@@ -69,7 +69,7 @@ int64_t to_int64(std::string_view key, uint64_t number) {
               concat("[gguf] key ", printable(key), ": expected a number below 2^63, found ", number));
 }
 
-// The elements of an array value if they are held as Held, else nullptr.
+// The elements of an array value if they are stored as Held, else nullptr.
 template <typename Held>
 const std::vector<Held>* elements(const GgufValue& value) {
   const auto* array = std::get_if<GgufValue::Array>(&value.value);

@@ -1,4 +1,4 @@
-// GgufWriter: header in one piece, then the tensors' data as it comes, into PATH.tmp-PID beside PATH.
+// GgufWriter: writes the header at once, then the tensors' data as it arrives, to PATH.tmp-PID beside PATH.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ void append_string(std::string& out, std::string_view text) {
   out += text;
 }
 
-// One number in the width the type has in the file. Held is what GgufValue holds for it.
+// Writes a number in the width of its type in the file. Held is GgufValue's type for it.
 template <typename Held>
 void append_number(std::string& out, GgufType type, Held number) {
   const auto as = [&]<typename T>(T) { append(out, static_cast<T>(number)); };
@@ -70,7 +70,7 @@ void append_number(std::string& out, GgufType type, Held number) {
   CHECK_INTERNAL(false);
 }
 
-// Whether a value of `type` is held as Held: the invariant of GgufValue, which a caller may have broken.
+// Whether a value of `type` is stored as Held: an invariant of GgufValue that a caller may have broken.
 template <typename Held>
 bool holds(GgufType type) {
   switch (type) {
@@ -105,7 +105,7 @@ void append_item(std::string& out, GgufType type, const Held& item) {
 
 void append_value(std::string& out, const std::string& key, const GgufValue& value) {
   const auto check_held = [&](bool matches) {
-    if (!matches) fail(concat("key ", printable(key), ": its value is not of its type"));
+    if (!matches) fail(concat("key ", printable(key), ": expected a value of its type, found another"));
   };
   append(out, static_cast<uint32_t>(value.type));
   std::visit(
@@ -183,11 +183,11 @@ struct Placed {
 struct GgufWriter::Impl {
   std::filesystem::path path, temporary;
   int descriptor = -1;
-  std::string buffer;  // bytes not handed to the system yet
+  std::string buffer;  // bytes not yet passed to the system
   std::vector<Placed> tensors;
   std::vector<std::string> names;
   size_t current = 0;  // tensor being written
-  uint64_t done = 0;   // bytes of it
+  uint64_t done = 0;   // bytes of it already written
   bool finished = false;
 
   ~Impl() {
@@ -201,7 +201,7 @@ struct GgufWriter::Impl {
   }
 
   void create() {
-    // Unique among the writers of this process and, by the process id, among processes.
+    // Unique among this process's writers and, through the process id, among processes.
     static std::atomic<unsigned> counter{0};
     temporary = path;
     temporary += concat(".", ::getpid(), "-", counter++, ".tmp");
@@ -233,7 +233,7 @@ struct GgufWriter::Impl {
     }
   }
 
-  // Ends tensors that are complete with their padding.
+  // Pads tensors that are complete, and moves on to the next.
   void advance() {
     while (current < tensors.size() && done == tensors[current].n_bytes) {
       const std::string zeros(tensors[current].padding, '\0');
@@ -243,7 +243,7 @@ struct GgufWriter::Impl {
     }
   }
 
-  // The name becomes durable with its folder; a file system that cannot sync folders still has the file.
+  // Syncing the folder makes the new name durable. On file systems that cannot do it, the file is still complete.
   void sync_folder() const {
     const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
     const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

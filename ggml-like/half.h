@@ -1,6 +1,6 @@
 // Conversions between F32 and the 16-bit and 8-bit float formats of weights, in integer arithmetic: the same bits on
-// every machine, and the same as the conversion instructions of x86 (F16C) and ARM, signalling NaNs becoming quiet.
-// Always inlined, so that a unit compiled for a newer instruction set never exports a copy of them.
+// every machine, and the same as the conversion instructions of x86 (F16C) and ARM, where signalling NaNs become quiet.
+// Always inlined, so that a unit compiled for a newer instruction set never exports a copy.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace infer {
   return __builtin_bit_cast(float, sign | magnitude);
 }
 
-// To nearest, ties to even; from 65520 on infinity.
+// Rounds to nearest, ties to even; infinity from 65520 on.
 [[gnu::always_inline]] constexpr uint16_t f32_to_f16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
@@ -34,7 +34,7 @@ namespace infer {
   } else if (magnitude >= 0x477ff000u) {
     half = 0x7c00u;
   } else if (magnitude < 0x38800000u) {
-    // Below 2^-14 a half counts multiples of 2^-24, the unit in the last place of 0.5: the addition rounds.
+    // Below 2^-14, a half counts multiples of 2^-24, which is the ulp of 0.5: the addition rounds.
     half = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) + 0.5f) - 0x3f000000u;
   } else {
     half = ((magnitude + 0xfffu + ((magnitude >> 13) & 1u)) >> 13) - ((127u - 15u) << 10);
@@ -47,15 +47,15 @@ namespace infer {
   return __builtin_bit_cast(float, static_cast<uint32_t>(value) << 16);
 }
 
-// To nearest, ties to even; a NaN stays one and becomes quiet.
+// Rounds to nearest, ties to even; a NaN stays a NaN and becomes quiet.
 [[gnu::always_inline]] constexpr uint16_t f32_to_bf16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>(bits >> 16 | 0x40u);
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-// 2^(e - 128), exact for all 256 codes: half of what the E8M0 format says, for the doubled values of MXFP4. e = 0 and 1
-// are denormal. E8M0 reserves e = 255 for NaN; readers of GGUF files take it as one more power of two, and so do we.
+// 2^(e - 128), exact for all 256 codes: half of E8M0's value, for the doubled values of MXFP4. e = 0 and 1 give
+// denormals. E8M0 reserves e = 255 for NaN, but readers of GGUF files treat it as another power of two, as we do.
 [[gnu::always_inline]] constexpr float e8m0_to_f32_half(uint8_t e) {
   return __builtin_bit_cast(float, e < 2 ? 0x00200000u << e : static_cast<uint32_t>(e - 1) << 23);
 }

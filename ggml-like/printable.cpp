@@ -6,7 +6,7 @@
 namespace infer {
 namespace {
 
-// Characters that move the cursor, end a line or reorder what follows.
+// Characters that move the cursor, end a line or reorder the following text.
 bool is_unsafe(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c <= 0x9F)) return true;
   return c == 0x061C || (c >= 0x200E && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
@@ -57,7 +57,7 @@ size_t utf8_character(std::string_view text, char32_t& code_point) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
     c = (c << 6) | (byte(i) & 0x3F);
   }
-  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};  // by length; less is an overlong form
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};  // by length; smaller values are overlong forms
   if (c < kSmallest[length] || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) return 0;
   code_point = c;
   return length;

@@ -5,7 +5,7 @@
 namespace infer {
 namespace {
 
-// Work of a product: `pairs` rows of activations times a weight matrix of n by k.
+// The work of a matmul: `pairs` rows of activations times a weight matrix of n by k.
 void count_product(ProfileLine& line, const TensorDesc& weight, int64_t pairs) {
   const int64_t experts = weight.shape.rank == 3 ? weight.shape[0] : 1;
   const double matrix = static_cast<double>(line.n) * static_cast<double>(line.k);
@@ -14,7 +14,7 @@ void count_product(ProfileLine& line, const TensorDesc& weight, int64_t pairs) {
                 static_cast<double>(std::min(experts, pairs));
 }
 
-// Every token reads the positions up to its own; those of a sequence share what they read.
+// Every token reads the positions up to its own; the tokens of a sequence share those reads.
 void count_attention(ProfileLine& line, const Node& node, const TensorDesc& query, const StepView& step) {
   const CacheDesc& c = node.cache;
   const auto bytes_of = [](DataType type, int dim) {

@@ -30,7 +30,7 @@ RopeAngles rope_angles(const RopeTableParams& p, std::span<const float> factors)
   for (int i = 0; i < p.n_dims / 2; ++i) {
     double step = portable_pow(p.freq_base, -2.0 * i / p.n_dims);
     if (!factors.empty()) step /= factors[i];
-    double blend = 0;  // share of extrapolation
+    double blend = 0;  // weight of extrapolation
     if (yarn) blend = (1 - std::clamp((i - low) / std::max(0.001, high - low), 0.0, 1.0)) * p.ext_factor;
     angles.step.push_back(step * (p.freq_scale * (1 - blend) + blend));
   }

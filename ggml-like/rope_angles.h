@@ -10,7 +10,7 @@ namespace infer {
 
 struct RopeAngles {
   std::vector<double> step;  // [n_dims / 2]: angle of pair i at position p is p * step[i]
-  float magnitude;           // factor on cosine and sine
+  float magnitude;           // factor for cosine and sine
 };
 
 // `factors` is empty or has n_dims / 2 entries.

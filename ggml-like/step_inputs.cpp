@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 namespace {
@@ -32,13 +33,15 @@ int StepInputs::add_sequence(std::span<const std::span<const int32_t>> tables, i
   CHECK_INTERNAL(static_cast<int>(tables.size()) == layout_.capacity.groups);
   if (sequence >= layout_.capacity.sequences) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[step] at most ", layout_.capacity.sequences, " sequences in a step, one more was added"));
+                expected_found("step", concat("at most ", layout_.capacity.sequences, " sequences"), "more"));
   }
   for (int group = 0; group < layout_.capacity.groups; ++group) {
     const std::span<const int32_t> table = tables[group];
     if (static_cast<int>(table.size()) > layout_.capacity.blocks_per_sequence) {
-      throw Error(ErrorCode::kInvalidArgument, concat("[step] at most ", layout_.capacity.blocks_per_sequence,
-                                                      " blocks per sequence, table has ", table.size()));
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          expected_found("step", concat("at most ", layout_.capacity.blocks_per_sequence, " blocks per sequence"),
+                         table.size()));
     }
     const int row_length = layout_.capacity.blocks_per_sequence;
     const auto row = buffer_.begin() + layout_.tables_at(group) + static_cast<size_t>(sequence) * row_length;
@@ -55,9 +58,11 @@ int StepInputs::add_token(int sequence, int32_t token, int32_t position, bool ou
   CHECK_INTERNAL(!output || n_logits() == n_outputs());
   if (row >= layout_.capacity.tokens ||
       (output && (n_outputs() >= layout_.capacity.outputs || n_logits() >= layout_.capacity.logits))) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[step] at most ", layout_.capacity.tokens, " tokens and ",
-                                                    std::min(layout_.capacity.outputs, layout_.capacity.logits),
-                                                    " outputs in a step, one more was added"));
+    throw Error(ErrorCode::kInvalidArgument,
+                expected_found("step",
+                               concat("at most ", layout_.capacity.tokens, " tokens and ",
+                                      std::min(layout_.capacity.outputs, layout_.capacity.logits), " outputs"),
+                               "more"));
   }
   buffer_[layout_.tokens_at + row] = token;
   buffer_[layout_.positions_at + row] = position;
@@ -75,7 +80,7 @@ void StepInputs::add_hidden_output(int row) {
   CHECK_INTERNAL(row >= 0 && row < n_tokens());
   if (n_outputs() >= layout_.capacity.outputs) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[step] at most ", layout_.capacity.outputs, " outputs in a step, one more was added"));
+                expected_found("step", concat("at most ", layout_.capacity.outputs, " outputs"), "more"));
   }
   buffer_[layout_.output_rows_at + n_outputs()] = row;
   ++buffer_[1];

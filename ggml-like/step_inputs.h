@@ -1,6 +1,6 @@
 // The data of one step: which tokens, at which positions of which sequences, where their keys and values go, and which
-// rows need logits or hidden states. All arrays are int32 and lie in one buffer, so that a device gets them with one
-// upload; a plan depends on capacities only, never on what is in here.
+// rows need logits or hidden states. All arrays are int32 in one buffer, so a device needs one upload; a plan depends
+// only on the capacities, never on the contents.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ struct StepCapacity {
   int outputs = 0;
   int sequences = 0;
   int groups = 1;
-  int blocks_per_sequence = 0;  // length of a row of a block table
+  int blocks_per_sequence = 0;  // length of a block table's row
   int logits = 0;               // outputs with logits; 0: all
   bool operator==(const StepCapacity&) const = default;
 };
 
-// Where the arrays of a step lie in its buffer, in int32 from the start: n_tokens, n_outputs, n_sequences, n_logits,
-// then the arrays below in this order. It follows from the capacities, so kernels may build it into what they compile.
+// The offsets of a step's arrays in its buffer, in int32 from the start: n_tokens, n_outputs, n_sequences, n_logits,
+// then the arrays below in this order. Derived from the capacities only, so kernels may compile it in.
 struct StepLayout {
   explicit StepLayout(const StepCapacity& capacity);
 
-  StepCapacity capacity;   // `logits` is never 0 because of "all"
+  StepCapacity capacity;   // with `logits` resolved: 0 no longer means "all"
   size_t tokens_at;        // [tokens]
   size_t positions_at;     // [tokens]
   size_t sequences_at;     // [tokens]: index of each token's sequence
@@ -44,20 +44,20 @@ struct StepLayout {
   bool operator==(const StepLayout&) const = default;
 };
 
-// Reads a step in memory that the host addresses. Copies nothing; layout and memory must outlive it.
+// Reads a step in host-addressable memory. Copies nothing; layout and memory must outlive it.
 //
 // The tokens of one sequence are consecutive rows with consecutive positions. A token at position p of sequence s has
 // its keys in slot p % kBlockTokens of block block_table(group, s)[p / kBlockTokens].
 class StepView {
  public:
-  StepView() = default;  // of nothing
+  StepView() = default;  // an empty view
   StepView(const StepLayout& layout, const int32_t* data) : layout_(&layout), data_(data) {}
 
   int n_tokens() const { return data_[0]; }
   int n_outputs() const { return data_[1]; }
   int n_sequences() const { return data_[2]; }
   int n_logits() const { return data_[3]; }
-  // Rows that hold data in a tensor of the given kind; `fixed` is returned for kFixed.
+  // Rows in use in a tensor of the given kind; returns `fixed` for kFixed.
   int64_t row_count(RowKind kind, int64_t fixed) const {
     switch (kind) {
       case RowKind::kTokens:
@@ -75,7 +75,7 @@ class StepView {
   std::span<const int32_t> positions() const { return array(layout_->positions_at, n_tokens()); }
   std::span<const int32_t> sequences() const { return array(layout_->sequences_at, n_tokens()); }
   std::span<const int32_t> output_rows() const { return array(layout_->output_rows_at, n_outputs()); }
-  // Tokens of the sequence that are computed once this step is done (positions 0 .. length - 1).
+  // How many tokens of the sequence are computed after this step (positions 0 .. length - 1).
   int sequence_length(int sequence) const { return data_[layout_->lengths_at + static_cast<size_t>(sequence)]; }
   std::span<const int32_t> block_table(int group, int sequence) const {
     const int length = layout_->capacity.blocks_per_sequence;
@@ -89,7 +89,7 @@ class StepView {
   const int32_t* data_ = nullptr;
 };
 
-// Builds steps of one capacity, one after the other.
+// Builds steps of one capacity, one after another.
 class StepInputs {
  public:
   explicit StepInputs(const StepCapacity& capacity);
@@ -104,12 +104,12 @@ class StepInputs {
   int n_sequences() const { return view().n_sequences(); }
   int n_logits() const { return view().n_logits(); }
 
-  // Appends a sequence with one table per group (each at most blocks_per_sequence long; missing entries become -1)
-  // and returns its index. Throws Error(kInvalidArgument) when a capacity is exceeded, as does add_token.
+  // Appends a sequence with one table per group (at most blocks_per_sequence long each; missing entries become -1) and
+  // returns its index. Throws Error(kInvalidArgument) if a capacity is exceeded, as does add_token.
   int add_sequence(std::span<const std::span<const int32_t>> tables, int length);
-  // Appends a token and returns its row. `output` asks for its logits and hidden state, before any add_hidden_output().
+  // Appends a token and returns its row. `output` requests its logits and hidden state, before any add_hidden_output().
   int add_token(int sequence, int32_t token, int32_t position, bool output);
-  // Asks for the hidden state of a row without its logits. Throws as add_token does.
+  // Requests the hidden state of a row without its logits. Throws as add_token does.
   void add_hidden_output(int row);
 
   // The whole buffer, layout().bytes() long, for upload.
@@ -120,7 +120,7 @@ class StepInputs {
   std::vector<int32_t> buffer_;
 };
 
-// The bucket that n rows fall into: 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ... 512; multiples of 512 above.
+// The bucket for n rows: 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ... 512; multiples of 512 above.
 int bucket_size(int n);
 
 }  // namespace infer

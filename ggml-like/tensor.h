@@ -1,5 +1,5 @@
-// What a tensor is: element type, shape, and whether its rows count the tokens or the outputs of a step.
-// Plain values without memory; TensorRef (backend.h) adds where the data lies.
+// A tensor's description: element type, shape, and whether its rows count the tokens or the outputs of a step. Plain
+// values without memory; TensorRef (backend.h) adds the location of the data.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Shape {
   int64_t dim[kMaxRank] = {1, 1, 1, 1};
 
   Shape() = default;
-  Shape(std::initializer_list<int64_t> dims);  // REQUIRES at most four
+  Shape(std::initializer_list<int64_t> dims);  // REQUIRES: at most four
   int64_t operator[](int i) const { return dim[i]; }
   int64_t last() const { return dim[rank - 1]; }
   int64_t elements() const;
@@ -26,17 +26,17 @@ struct Shape {
   std::string to_string() const;  // "[512, 32, 64]"
 };
 
-// What the first dimension counts. A plan is made for a bucket of tokens and of outputs; the first dimension in the
-// descriptor is the bucket, the number of rows that hold data in a step comes from StepInputs.
-// kLogits: the output rows whose logits are wanted, which come first; of the others only the hidden state is.
+// What the first dimension counts. A plan is made for a bucket of tokens and of outputs: the descriptor's first
+// dimension is the bucket's size, and StepInputs gives the number of rows in use.
+// kLogits: the output rows that need logits, which come first; the others need only the hidden state.
 enum class RowKind : uint8_t { kFixed, kTokens, kOutputs, kLogits };
 
 struct TensorDesc {
   DataType type = DataType::kF32;
   Shape shape;
   RowKind rows = RowKind::kFixed;
-  int64_t row_stride =
-      0;  // elements from one index of the first dimension to the next; more than row_elements() in a view
+  // Elements between indices of the first dimension; more than row_elements() in a view.
+  int64_t row_stride = 0;
 
   size_t bytes() const;  // of a contiguous tensor
   bool contiguous() const { return row_stride == shape.row_elements(); }
@@ -48,7 +48,7 @@ TensorDesc make_desc(DataType type, const Shape& shape, RowKind rows = RowKind::
 inline constexpr int kBlockTokens = 32;      // tokens per block of the paged KV cache, everywhere
 inline constexpr int kAttentionSplit = 256;  // positions after which attention closes a partial softmax
 
-// The keys and values of one layer in the paged cache. Their layout inside a block is the backend's own business.
+// The keys and values of one layer in the paged cache. Their layout inside a block is up to the backend.
 struct CacheDesc {
   int layer = 0;
   int group = 0;  // index of the model's cache group, which selects the block table

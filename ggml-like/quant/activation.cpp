@@ -10,9 +10,9 @@
 namespace infer {
 namespace {
 
-// Fills q[0..n) and returns d.
+// Fills q[0..n); returns d.
 float quantize(const float* x, int8_t* q, int n) {
-  // The bits of magnitudes order as the magnitudes do, with infinity and the NaNs on top.
+  // The bits of magnitudes sort like the magnitudes, with infinity and NaNs at the top.
   uint32_t largest = 0;
   for (int i = 0; i < n; ++i) largest = std::max(largest, std::bit_cast<uint32_t>(x[i]) & 0x7fffffffu);
   if (largest >= 0x7f800000u) {

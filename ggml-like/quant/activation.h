@@ -1,10 +1,10 @@
 // Activations of a quantized matmul: int8 values with one F32 scale per 256 values for super-block formats and per 32
-// for formats of 32, and the exact sums that weight formats with an offset or a minimum need. (One scale per 256 for
-// both was tried: against formats of 32 it left up to twice the error of one per 32.)
+// for formats of 32, and the exact sums that weight formats with an offset or minimum need. (With one scale per 256 for
+// both, formats of 32 had up to twice the error.)
 //
 // Quantization of a block x[0..n): a = max |x[i]|; d = a / 127 (one IEEE division); q[i] = round_to_nearest_even(x[i] *
-// (127 / a)), all zero where 127 / a is not finite (a zero or below about 2^-121). A block holding a NaN or an infinity
-// gets d = NaN (quiet, positive) and q = 0, so that the product is NaN and never undefined. Padding is zero.
+// (127 / a)), all zero if 127 / a is not finite (a is zero or below about 2^-121). A block with a NaN or infinity gets
+// d = NaN (quiet, positive) and q = 0, so the result is NaN and never undefined. Padding is zero.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// Blocks of the quantized formats, byte for byte as they lie in GGUF files (little endian). Plain C structs that C++
-// and CUDA read alike; halves are their bits in uint16_t (half.h converts). A block needs the alignment of its struct.
+// Blocks of the quantized formats, byte for byte as in GGUF files (little endian). Plain C structs for C++ and CUDA;
+// halves are stored as their bits in uint16_t (half.h converts). A block needs the alignment of its struct.
 //
-// In the comments i counts the values of a block, x[i] is the value, d and m are F32 after conversion. Nibbles: "low"
-// is bits 0..3 of a byte. No product of scales and code below loses a bit in F32 (at most 11 + 8 + 5 bits), so x[i] is
-// rounded once at most: where a minimum is added.
+// In the comments, i is the index of a value in its block, x[i] its value, d and m are F32 after conversion. Nibbles:
+// "low" means bits 0..3 of a byte. No product of scales and code below loses a bit in F32 (at most 11 + 8 + 5 bits), so
+// x[i] is rounded at most once: when a minimum is added.
 #pragma once
 
 #include <stdint.h>
@@ -63,7 +63,7 @@ struct BlockIQ4_NL {
 static_assert(sizeof(BlockIQ4_NL) == 18, "layout of IQ4_NL");
 
 // 4.25 bits per weight. x[i] = 2^(e - 128) * kMXFP4Values[code[i]]; codes as in Q4_0. All 256 values of e are powers of
-// two (0 and 1 give denormals, 255 is no NaN); from e = 253 on the largest codes overflow to infinity.
+// two (0 and 1 give denormals, 255 is not NaN); from e = 253 on, the largest codes overflow to infinity.
 struct BlockMXFP4 {
   uint8_t e;
   uint8_t qs[16];
@@ -136,8 +136,8 @@ struct BlockIQ4_XS {
 };
 static_assert(sizeof(BlockIQ4_XS) == 136, "layout of IQ4_XS");
 
-// 9.125 bits per value. x[i] = d * qs[i]; bsums[s] is the sum of qs over sub-block s of 16. Known for files that hold
-// it; never a weight type of a product.
+// 9.125 bits per value. x[i] = d * qs[i]; bsums[s] is the sum of qs over sub-block s of 16. Supported for files that
+// contain it; never a weight type of a matmul.
 struct BlockQ8_K {
   float d;
   int8_t qs[256];

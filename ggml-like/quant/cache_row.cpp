@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kLargestHalf = 65504;
 
-// The scale as it is kept, and what values are multiplied with.
+// The stored scale, and the factor for the values.
 struct Scale {
   uint16_t half;
   float inverse;  // 0 for a scale of 0
@@ -22,7 +22,7 @@ struct Scale {
   }
 };
 
-// What is no number becomes the lowest code.
+// NaN becomes the lowest code.
 int code(float x, float lowest, float highest) {
   x = x > lowest ? x : lowest;
   return round_even(x < highest ? x : highest);
@@ -38,7 +38,7 @@ void store_q8_0(const float* x, BlockQ8_0* block, int64_t n) {
   }
 }
 
-// The value of the largest magnitude gets the code -8.
+// The value with the largest magnitude gets the code -8.
 void store_q4_0(const float* x, BlockQ4_0* block, int64_t n) {
   for (; n > 0; n -= kBlock32, x += kBlock32, ++block) {
     float largest = 0;

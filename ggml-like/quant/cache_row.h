@@ -1,4 +1,4 @@
-// Keys and values as the KV cache stores them: the definition that every device's kv_store follows. Pure; any thread.
+// How the KV cache stores keys and values: the definition that every device's kv_store follows. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace infer {
 
-// Stores x [n] as `type`; `to` has row_bytes(type, n). As the type's from_float, but Q8_0 and Q4_0 take their scale
-// from the largest magnitude of each 32 values and round the rest to it: this is done for every token, where weights,
-// which are encoded once, are searched for better scales. REQUIRES n to be a multiple of the type's block size.
+// Stores x [n] as `type`; `to` has row_bytes(type, n) bytes. Like the type's from_float, except that Q8_0 and Q4_0 take
+// their scale from the largest magnitude of each 32 values and round the rest to it. This runs for every token, whereas
+// weights are encoded once and worth a search for better scales. REQUIRES: n is a multiple of the type's block size.
 void store_cache_row(DataType type, const float* x, void* to, int64_t n);
 
 }  // namespace infer

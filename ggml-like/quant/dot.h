@@ -1,12 +1,12 @@
 // The dot product of each weight format with a row of activations, as a formula that every backend follows to the last
-// bit. The scalar functions in the table of types are these formulas written down; a kernel may choose tiles, lanes and
-// the order of integer sums, and nothing else.
+// bit. The scalar functions in the table of types implement these formulas; a kernel may choose tiles, lanes and the
+// order of integer sums, and nothing else.
 //
 // Notation. cvt: int32 to F32, to nearest even. fma: fused, one rounding (IEEE). `*` and `+` on floats: F32, one
 // rounding each. d, dmin, m: the block's scales as F32 (exact). q, sum16, sum32, dx: fields of the activation block.
-// code, sc, m_s: as in the comments of blocks.h, with the stated offsets taken off. isum and msum are exact: no format
-// comes near 2^31, but many pass 2^24, so cvt rounds. acc starts at +0 and blocks are taken in ascending order.
-// Denormals count.
+// code, sc, m_s: as in the comments of blocks.h, with the stated offsets subtracted. isum and msum are exact: no format
+// comes near 2^31, but many exceed 2^24, so cvt rounds. acc starts at +0 and blocks are processed in ascending order.
+// Denormals are kept.
 //
 // 1. Super-blocks of 256 with minima (Q2_K, Q4_K, Q5_K), for each block, codes unsigned:
 //        isum = sum over s of sc_s * (sum over i in s of code_i * q_i)
@@ -29,7 +29,7 @@
 
 namespace infer {
 
-// The one tree that adds 16 partial sums, here and in every kernel:
+// The tree that adds 16 partial sums, here and in every kernel:
 // r[j] = p[j] + p[j + 8] for j < 8; r[j] += r[j + 4] for j < 4; r[j] += r[j + 2] for j < 2; the result is r[0] + r[1].
 float reduce16(const float p[16]);
 

@@ -14,12 +14,12 @@ namespace {
 
 using namespace fit;
 
-// Chosen by measurement: more of them, or closer ones, lower the error by less than 1 %.
+// Chosen by measurement: more factors, or closer ones, lower the error by less than 1 %.
 constexpr float kScaleFactors[] = {0.72f, 0.76f, 0.80f, 0.84f, 0.88f, 0.91f, 0.94f,
                                    0.97f, 1.0f,  1.03f, 1.06f, 1.10f, 1.14f};
 constexpr float kAffineFactors[] = {0.92f, 0.95f, 0.97f, 0.99f, 1.01f, 1.03f, 1.05f, 1.08f, 1.11f, 1.15f, 1.20f};
 
-// A block without data to fit. Returns false when there is.
+// Handles a block without data to fit; returns false if there is data.
 template <typename Fit>
 bool is_special(Loaded loaded, Fit& fit) {
   if (loaded == Loaded::kNotFinite) fit.d = kF16NaN;
@@ -88,8 +88,8 @@ Fit32 fit_min32(const float* x, const float* importance, int max_code) {
 
 namespace {
 
-// Of nearly 256 steps only the last few are worth a search: the rounding errors of 32 values differ from one candidate
-// to the next by chance, so the best of a handful is several percent better than the first.
+// Of nearly 256 steps only the last few are worth searching: the rounding errors of 32 values vary randomly between
+// candidates, so the best of a handful is several percent better than the first.
 constexpr float kBelowLargestCode[] = {0.0f, 0.7f, 1.4f};
 constexpr int kTried = static_cast<int>(std::size(kBelowLargestCode));
 

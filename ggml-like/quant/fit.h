@@ -1,10 +1,10 @@
-// How a block's scale, minimum and codes are chosen: weighted least squares, found by searching a fixed list of
-// candidate scales, solving for the scale and minimum that suit the codes of each, and going on from the best until
-// nothing improves. In a super-block the small integers that scale the sub-blocks and the two F16 scales above them are
-// then improved in turn.
+// Chooses a block's scale, minimum and codes by weighted least squares: searches a fixed list of candidate scales,
+// solves for the scale and minimum that suit the codes of each, and iterates from the best until nothing improves. In a
+// super-block, the small integers that scale the sub-blocks and the two F16 scales above them are then improved in
+// turn.
 //
-// `importance` holds one weight >= 0 per value, or is null: all count alike. A function of the block alone, the same
-// bits on every machine. Finite input gives finite values; a block with a NaN or an infinity gets a NaN for a scale.
+// `importance` holds one weight >= 0 per value, or is null: all equal. A function of the block alone, with the same
+// bits on every machine. Finite input gives finite values; a block with a NaN or an infinity gets a NaN scale.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace infer {
 
 bool all_finite(const float* x, int n);
 
-// The weights of the values from `start` on, if there are any.
+// The weights of the values from `start` on; null if there are none.
 inline const float* importance_at(const float* importance, int64_t start) {
   return importance ? importance + start : nullptr;
 }
 
-// TypeTraits::from_float of a format with an encoder: all values count alike.
+// TypeTraits::from_float of a format with an encoder: all values have equal weight.
 template <auto kEncode>
 void encode_alike(const float* values, void* blocks, int64_t n) {
   kEncode(values, nullptr, blocks, n);
 }
 
-// Nearest F16 of a scale, cut off at the largest finite one.
+// Nearest F16 of a scale, clamped to the largest finite one.
 uint16_t scale_to_f16(float scale);
 inline constexpr uint16_t kF16NaN = 0x7e00;
 
-// What the codes 0, 1, 2, ... of a format stand for, before the scale: low, low + 1, ..., high, or kIQ4NLValues.
+// The values of the codes 0, 1, 2, ... of a format before scaling: low, low + 1, ..., high, or kIQ4NLValues.
 struct IntegerGrid {
   int low, high;
 };
@@ -43,7 +43,7 @@ struct Fit32 {
 Fit32 fit_scale32(const float* x, const float* importance, IntegerGrid grid);
 Fit32 fit_scale32(const float* x, const float* importance, IQ4NLGrid grid);
 Fit32 fit_min32(const float* x, const float* importance, int max_code);
-// x ~ d * code with codes in -largest_code .. largest_code: fills them and returns d.
+// x ~ d * code with codes in -largest_code .. largest_code: fills in the codes and returns d.
 uint16_t fit_int8(const float* x, const float* importance, int largest_code, int8_t code[32]);
 
 // Super-blocks. x ~ d * scale[s] * grid value, or d * scale[s] * code - dmin * min[s].

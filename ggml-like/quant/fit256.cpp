@@ -1,7 +1,7 @@
-// Super-blocks of 256. First each sub-block by itself, with scales that are any float; then, in turn, the integers that
-// stand for these under given steps, each tried with its neighbours on the data themselves, and the steps that suit the
-// integers and codes, by least squares over all 256 values. The error falls from round to round or the search ends.
-// In the end the steps are lengthened a little, see Projection.
+// Super-blocks of 256. First each sub-block is fitted separately, with arbitrary float scales. Then, in turn: the
+// integers that represent these scales for given steps, each tried with its neighbours on the data, and the steps that
+// suit the integers and codes, by least squares over all 256 values. The error falls in each round, or the search ends.
+// Finally the steps are increased slightly, see Projection.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace {
 
 using namespace fit;
 
-// Chosen by measurement, for speed: twice the candidates lower the error by less than 1 %.
+// Chosen by measurement, for speed: twice as many candidates lower the error by less than 1 %.
 constexpr float kCoarseFactors[] = {0.72f, 0.76f, 0.80f, 0.84f, 0.88f, 0.91f, 0.94f,
                                     0.97f, 1.0f,  1.03f, 1.06f, 1.10f, 1.14f};                // 3 and 4 bits
 constexpr float kFineFactors[] = {0.90f, 0.92f, 0.94f, 0.955f, 0.97f, 0.985f, 1.0f, 1.015f};  // 6 bits
@@ -30,12 +30,12 @@ int nearest(float v, int low, int high) {
   return static_cast<int>(round_lanes(all_lanes(std::clamp(v, static_cast<float>(low), static_cast<float>(high))))[0]);
 }
 
-// Neighbours of the nearest integer that are tried, nearest first so that ties stay.
+// Offsets from the nearest integer to try, nearest first so that it wins ties.
 constexpr int kNeighbours[] = {0, -1, 1, -2, 2};
 
-// Where the search over the steps begins, as multiples of the step that puts the largest sub-block's scale on the
-// outermost integer. Beside one that is far larger than the others, these have few integers to choose from: of three
-// bits it pays to try whether cutting it off is better.
+// Where the search for the steps starts, as multiples of the step that puts the largest sub-block's scale on the
+// outermost integer. If that scale is far larger than the others, they have few integers to choose from; with three
+// bits it pays to try whether clipping it is better.
 struct Starts {
   const float* factor;
   int n;
@@ -90,7 +90,7 @@ void search_scales(const Values<256>& v, const Grid& grid, Candidates tried, Sta
       d = next;
     }
   };
-  const float step = largest / static_cast<float>(min_scale);  // negative, and one further from 0 than max_scale
+  const float step = largest / static_cast<float>(min_scale);  // negative; |min_scale| is max_scale + 1
   for (int i = 0; i < starts.n; ++i) improve(v.to_f16(step * starts.factor[i]));
 
   const float chosen_step = v.from_f16(fit.d);
@@ -115,7 +115,7 @@ Fit256 fit_scales(const float* x, const float* importance, const Grid& grid, Can
   return fit;
 }
 
-// Least squares for the two steps: x ~ step * l * q - min_step * m with l, q, m given.
+// Least squares for the two steps: x ~ step * l * q - min_step * m for given l, q, m.
 struct StepSums {
   double llqq = 0, lmq = 0, mm = 0, lxq = 0, mx = 0;
 
@@ -126,7 +126,7 @@ struct StepSums {
     lxq += l * s.xq;
     mx += m * total.x;
   }
-  // Returns false when no positive step solves it.
+  // Returns false if no positive step solves it.
   bool solve(float& step, float& min_step) const {
     const double determinant = llqq * mm - lmq * lmq;
     if (determinant > 1e-6 * llqq * mm) {
@@ -169,7 +169,8 @@ void search_minima(const Values<256>& v, float top, Candidates tried, int reach,
       float least = INFINITY;
       for (int l = std::max(0, middle - reach); l <= std::min(max_scale, middle + reach); ++l) {
         for (int m = std::max(0, middle_min - reach); m <= std::min(max_scale, middle_min + reach); ++m) {
-          if (round > 0 && l != middle && m != middle_min) continue;  // by now one of them at a time will do
+          if (round > 0 && l != middle && m != middle_min)
+            continue;  // after the first round, changing one at a time suffices
           const Affine trial{step * static_cast<float>(l), -min_step * static_cast<float>(m)};
           const float e = affine_error(part, trial, top);
           if (e < least) least = e, chosen[s] = static_cast<int16_t>(l), chosen_min[s] = static_cast<int16_t>(m);
@@ -228,7 +229,7 @@ Fit256 fit_scale256_sub32(const float* x, const float* importance, IQ4NLGrid gri
 }
 
 Fit256 fit_min256_sub16(const float* x, const float* importance, int max_code, int max_scale) {
-  // Few scales to choose from: their choice matters more than the start.
+  // With few scales to choose from, their choice matters more than the start.
   return fit_minima<16>(x, importance, max_code, candidates(kAffineCoarseFactors), 2, max_scale);
 }
 

@@ -1,6 +1,6 @@
 // The search over one block or sub-block, shared by the fits of blocks of 32 and of 256.
-//
-// Values are brought to a magnitude of about one by a power of two, which is exact, so that floats suffice for data of
+// Values are scaled to a magnitude of about one by a power of two, which is exact, so that floats suffice for data
+// of
 // any size; a scale found here is `scale * 2^exponent` of the data.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace infer::fit {
 // 2^n, n from -126 to 127.
 inline float power_of_two(int n) { return __builtin_bit_cast(float, static_cast<uint32_t>(n + 127) << 23); }
 
-// kN values and, unless they all count alike, their weights.
+// kN values and, unless all weights are equal, their weights.
 template <int kN>
 struct Values {
   alignas(16) float x[kN];
@@ -31,12 +31,12 @@ struct Values {
   int exponent;
   float largest;  // magnitude of x
 
-  // An F16 scale of the data as it counts here, and back.
+  // Converts an F16 scale of the data to this scaling, and back.
   float from_f16(uint16_t half) const { return f16_to_f32(half) * power_of_two(-exponent); }
   uint16_t to_f16(float scale) const { return scale_to_f16(scale * power_of_two(exponent)); }
 };
 
-// kN of the values, 16-byte aligned. Without weights the multiplications by them fall away.
+// A part of kN values, 16-byte aligned. Without weights, the multiplications by them are omitted.
 template <int kSize, bool kWeighted>
 struct Part {
   static constexpr int kN = kSize;
@@ -51,9 +51,9 @@ struct Part {
 
 enum class Loaded { kValues, kZero, kNotFinite };
 
-// Data below this decodes to zeros in every format whose scale is an F16.
+// Data below this decodes to zero in every format with an F16 scale.
 inline constexpr float kNegligible = 0x1p-60f;
-// Below this, after scaling, a sub-block beside larger ones is zero.
+// A scaled sub-block below this, beside larger ones, becomes zero.
 inline constexpr float kTiny = 0x1p-40f;
 
 template <int kN>
@@ -77,7 +77,7 @@ Loaded load(const float* x, const float* importance, Values<kN>& v) {
   const float heaviest = importance ? *std::max_element(importance, importance + kN) : 0;
   v.weighted = heaviest > 0;
   for (int i = 0; v.weighted && i < kN; ++i) {
-    // The floor keeps values that no activation has touched from being lost altogether.
+    // The floor prevents values that no activation has touched from being lost.
     v.w[i] = static_cast<float>(importance[i] / double{heaviest}) + 1e-6f;
     v.wx[i] = v.w[i] * v.x[i];
   }
@@ -104,7 +104,7 @@ struct IQ4NL {
   static constexpr float low = kIQ4NLValues[0], high = kIQ4NLValues[15];
 
   explicit IQ4NL(IQ4NLGrid) {}
-  // One comparison per border between neighbours; a value on a border goes to the lower one.
+  // One comparison per boundary between neighbours; a value on a boundary goes to the lower one.
   static Lanes snap(Lanes v) {
     Lanes value = all_lanes(low);
 #pragma GCC unroll 15
@@ -143,7 +143,7 @@ ScaleSums scale_sums(const Part& part, float inverse_scale, const Grid& grid) {
   return {sum_lanes(xv), sum_lanes(vv)};
 }
 
-// Weighted squared error when values are coded with this scale.
+// The weighted squared error of coding the values with this scale.
 template <typename Part, typename Grid>
 float scale_error(const Part& part, float scale, const Grid& grid) {
   const float inverse_scale = inverse(scale);
@@ -157,7 +157,7 @@ float scale_error(const Part& part, float scale, const Grid& grid) {
   return sum_lanes(error);
 }
 
-// Candidate scales, as multiples of the one that puts the outermost value on the outermost code.
+// Candidate scales, as multiples of the scale that puts the outermost value on the outermost code.
 struct Candidates {
   const float* factor;
   int n;
@@ -165,7 +165,7 @@ struct Candidates {
 
 inline constexpr int kFixedPointRounds = 4;
 
-// The best scale over the candidates, at either end of the grid, and the fixed point reached from it; 0 for zeros.
+// The best scale over the candidates, at either end of the grid, iterated to a fixed point; 0 if all values are zero.
 template <typename Part, typename Grid>
 float best_scale(const Part& part, const Grid& grid, Candidates candidates) {
   float largest = 0;  // by magnitude, with its sign
@@ -230,7 +230,7 @@ float affine_error(const Part& part, Affine a, float max_code) {
   return sum_lanes(error);
 }
 
-// Sums that no code changes: of w, of w * x.
+// Sums that do not depend on the codes: of w, of w * x.
 struct Totals {
   float w, x;
 };
@@ -263,7 +263,7 @@ Range range(const Part& part) {
 
 enum class Offset { kAny, kNotPositive };
 
-// The best pair over the candidate scales and the fixed point reached from it; scale 0 when all values are equal.
+// The best pair over the candidate scales, iterated to a fixed point; scale 0 if all values are equal.
 template <typename Part>
 Affine best_affine(const Part& part, float max_code, Offset kind, Candidates candidates) {
   auto [low, high] = range(part);
@@ -284,7 +284,7 @@ Affine best_affine(const Part& part, float max_code, Offset kind, Candidates can
       if (kind == Offset::kNotPositive && fitted.offset > 0) fitted = {s.xq / s.qq, 0};
     }
     if (!(fitted.scale > 0)) return false;
-    // What the fit takes off the weighted sum of x^2: at a least-squares solution, its own product with x.
+    // The reduction of the weighted sum of x^2; for a least-squares solution, the product of the fit with x.
     const float gain = fitted.scale * s.xq + fitted.offset * total.x;
     if (!(gain > best_gain)) return false;
     best_gain = gain;
@@ -299,10 +299,10 @@ Affine best_affine(const Part& part, float max_code, Offset kind, Candidates can
 
 // ---- Codes, once the scales are chosen ----
 
-// Least squares makes things smaller: its error is at right angles to y, what the codes stand for, not to the data x.
-// At two bits it takes 6 % off whatever a matrix yields, and that part of the error does not average out over the
-// columns. Scales times factor() give a share of it back: half of it is three quarters of the squared loss, for a
-// quarter of the plain error that all of it costs. docs/quantize.md has what a model gains.
+// Least squares shrinks values: its error is orthogonal to y, the decoded values, not to the data x. At two bits it
+// takes 6 % off every result of a matrix, and that part of the error does not average out over the columns. Multiplying
+// scales by factor() returns a share of it: half of it avoids three quarters of the squared loss, for a quarter of the
+// plain error that all of it would cost. docs/quantize.md shows what a model gains.
 inline constexpr double kShareReturned = 0.5, kShareReturnedOfTwoBits = 1;
 struct Projection {
   double xx = 0, xy = 0;  // of w * x * x, w * x * y

@@ -1,4 +1,4 @@
-// F32, F16 and BF16: conversion is half.h, the dot is formula 5 of dot.h.
+// F32, F16 and BF16: conversion is in half.h; the dot product is formula 5 of dot.h.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -32,7 +32,7 @@ float dot(const void* blocks, const void* activations, int64_t n) {
 }
 
 constexpr auto kF16ToF32 = [](uint16_t w) { return f16_to_f32(w); };
-// The same without branches, for rows: the bits moved up are the number times 2^-112, its denormals too.
+// The same without branches, for rows: the shifted bits are the number times 2^-112, including its denormals.
 constexpr auto kF16ToF32ByScaling = [](uint16_t w) {
   const int32_t moved = (w & 0x7fff) << 13;
   constexpr int32_t kInfinity = 0x7c00 << 13;

@@ -19,10 +19,10 @@ struct Format {
   static float scale(const Block& b) { return e8m0_to_f32_half(b.e); }
 };
 
-// The largest exponent under which no code overflows F32.
+// The largest exponent for which no code overflows F32.
 constexpr int kLargestExponent = 252;
 
-// Nearest of the doubled values; halfway goes to the even mantissa, as E2M1 conversions do.
+// The nearest doubled value; ties go to the even mantissa, as in E2M1 conversions.
 uint8_t nearest_code(double v) {
   const double magnitude = std::abs(v);
   int code = 0;
@@ -33,7 +33,7 @@ uint8_t nearest_code(double v) {
   return static_cast<uint8_t>(code | (v < 0 && code > 0 ? 8 : 0));
 }
 
-// Fills the codes for exponent e and returns the weighted squared error.
+// Fills in the codes for exponent e and returns the weighted squared error.
 double encode_block(const float* x, const float* importance, int e, uint8_t code[32]) {
   const double d = e8m0_to_f32_half(static_cast<uint8_t>(e));
   double error = 0;
@@ -51,7 +51,7 @@ void encode(const float* values, const float* importance, void* blocks, int64_t 
     const float* x = values + start;
     *block = {};
     if (!all_finite(x, kBlock32)) {
-      // The format has no NaN as it is read here; 12 * 2^127 is infinite.
+      // As read here, the format has no NaN; 12 * 2^127 is infinite.
       block->e = 255;
       std::fill_n(block->qs, 16, uint8_t{0x77});
       continue;
@@ -59,8 +59,8 @@ void encode(const float* values, const float* importance, void* blocks, int64_t 
     float largest = 0;
     for (int i = 0; i < kBlock32; ++i) largest = std::max(largest, std::abs(x[i]));
     if (largest == 0) continue;
-    // 2^exponent <= largest: with e = 125 + exponent the largest value falls on 4..8 (doubled: 8..16) and may be cut
-    // off at 6; one more gives it room and halves the resolution. The smaller error wins.
+    // 2^exponent <= largest. With e = 125 + exponent, the largest value falls in 4..8 (doubled: 8..16) and may be
+    // clipped to 6; one more gives it room and halves the resolution. The smaller error wins.
     const int exponent = std::ilogb(largest);
     const int first = std::clamp(exponent + 125, 0, kLargestExponent);
     const int second = std::min(first + 1, kLargestExponent);

@@ -1,4 +1,5 @@
-// Q8_K: 8 bits and an F32 scale per 256, with sums. Other programs' activation format; here for files that hold it.
+// Q8_K: 8 bits and an F32 scale per 256, with sums. Other programs' activation format; supported for files that contain
+// it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -30,7 +31,7 @@ void from_float(const float* values, void* blocks, int64_t n) {
     float largest = 0;
     for (int i = 0; i < kBlock256; ++i) largest = std::max(largest, std::abs(x[i]));
     block->d = largest / 127.0f;
-    // The quotient may round up: 127 * d must stay finite.
+    // The quotient may be rounded up, but 127 * d must stay finite.
     if (!std::isfinite(127.0f * block->d)) block->d = std::nextafter(block->d, 0.0f);
     if (block->d == 0) continue;
     for (int i = 0; i < kBlock256; ++i) {

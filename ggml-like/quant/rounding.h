@@ -1,5 +1,5 @@
-// Rounding to the nearest integer, ties to even, without a library call. Adding 1.5 * 2^23 (2^52) moves the fraction
-// out of the mantissa. REQUIRES the default rounding mode and |x| < 2^22 (2^51).
+// Rounds to the nearest integer, ties to even, without a library call: adding 1.5 * 2^23 (2^52) shifts the fraction out
+// of the mantissa. REQUIRES: the default rounding mode and |x| < 2^22 (2^51).
 #pragma once
 
 #include <cstdint>

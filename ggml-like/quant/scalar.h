@@ -1,6 +1,6 @@
-// to_float and dot of the block formats, written once over a description of the format. A description is a struct with
+// to_float and dot of the block formats, written once for any format's description, a struct with
 //   Block            the struct of blocks.h
-//   kHasMin          whether values have an offset besides the scale
+// kHasMin          whether values have an offset in addition to the scale
 //   unpack(b, u)     fills Unpacked32 or Unpacked256
 //   scale(b)         d as F32
 //   min(b)           kHasMin: m of the blocks of 32 (added), dmin of the super-blocks (subtracted)
@@ -18,13 +18,13 @@
 namespace infer {
 
 struct Unpacked32 {
-  int8_t code[32];  // offset taken off, or looked up
+  int8_t code[32];  // offset subtracted, or looked up
 };
 
 struct Unpacked256 {
   int8_t code[256];
-  int16_t scale[16];  // of each sub-block, offset taken off
-  int16_t min[16];    // formats with minima only
+  int16_t scale[16];  // of each sub-block, offset subtracted
+  int16_t min[16];    // only in formats with minima
 };
 
 inline int32_t dot_int(const int8_t* a, const int8_t* b, int n) {

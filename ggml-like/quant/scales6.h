@@ -1,4 +1,4 @@
-// The 6-bit scales and minima that Q4_K and Q5_K share: 8 + 8 numbers in 12 bytes, as described at BlockQ4_K.
+// The 6-bit scales and minima shared by Q4_K and Q5_K: 8 + 8 numbers in 12 bytes, as described at BlockQ4_K.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// kv_store and paged_attention. Layout of a block here: [token][kv_head][key_dim] of the key type, then the values
-// likewise.
+// kv_store and paged_attention. Block layout: [token][kv_head][key_dim] of the key type, then the values in the same
+// way.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace infer::ref {
 namespace {
 
-// Where one head's key or value of one position lies.
+// Locates one head's key or value at one position.
 struct CacheView {
   const CacheRef& cache;
   size_t key_bytes = row_bytes(cache.desc->key_type, cache.desc->key_dim);
@@ -34,8 +34,8 @@ struct CacheView {
   }
 };
 
-// https://arxiv.org/abs/2108.12409: geometric slopes, for head counts that are no power of two interleaved from the
-// next power.
+// https://arxiv.org/abs/2108.12409: geometric slopes. For head counts that are not powers of two, the rest are
+// interleaved from the next power.
 double alibi_slope(int head, int n_head, double max_bias) {
   if (max_bias <= 0) return 0;
   int power = 1;

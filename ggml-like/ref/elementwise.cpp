@@ -7,7 +7,7 @@
 namespace infer::ref {
 namespace {
 
-// out[r][i] = f(a[r][i], b at the matching place), where b may be one row for all or one value per row.
+// out[r][i] = f(a[r][i], b at the matching place); b may have one row for all, or one value per row.
 template <typename F>
 void binary(const HostLaunch& launch, F f) {
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];

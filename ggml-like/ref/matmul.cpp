@@ -1,4 +1,4 @@
-// matmul, matmul_experts: products of dequantized weight rows with F32 activations, summed in double.
+// matmul, matmul_experts: dequantized weight rows times F32 activations, summed in double.
 #include <vector>
 
 #include "ggml-like/ref/ref_ops.h"

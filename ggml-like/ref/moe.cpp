@@ -22,7 +22,7 @@ std::vector<int> largest(const std::vector<double>& scores, int count) {
   return order;
 }
 
-// Experts outside the best groups can not be selected; a group counts as much as its two best experts.
+// Experts outside the best groups cannot be selected; a group's score is the sum of its two best experts.
 void keep_best_groups(std::vector<double>& scores, int n_groups, int groups_used) {
   if (n_groups <= 1 || groups_used >= n_groups) return;
   const size_t size = scores.size() / n_groups;

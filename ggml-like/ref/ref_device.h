@@ -1,5 +1,5 @@
-// `ref`: a device whose operations are the definitions, in plain scalar code with double-precision sums. Slow, one
-// thread, every operation and type; the oracle of the conformance tests and a fallback to debug with (--device ref).
+// `ref`: a device whose operations define the results, in plain scalar code with double-precision sums. Slow, one
+// thread, every operation and type; the oracle of the conformance tests and a debugging aid (--device ref).
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What the files of the reference operations share. One file per operation or family, which ends in its records.
+// Shared by the reference operations: one file per operation or family, which ends with its records.
 #pragma once
 
 #include "ggml-like/backend.h"
@@ -14,7 +14,7 @@ std::span<const OpRecord> norm_ops();
 std::span<const OpRecord> rope_ops();
 std::span<const OpRecord> rows_ops();
 
-bool supports_all(const OpDesc& op, const Device&);  // every type that has a to_float
+bool supports_all(const OpDesc& op, const Device&);  // every type that has to_float
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&);
 template <void (*kKernel)(const Prepared&, const HostLaunch&, Stream&)>
 constexpr OpRecord reference(Op op) {

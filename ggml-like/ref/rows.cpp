@@ -38,7 +38,7 @@ void top_k(const Prepared&, const HostLaunch& launch, Stream&) {
   std::vector<int32_t> order(static_cast<size_t>(n));
   for (int64_t r = 0; r < launch.rows(x); ++r) {
     const float* row = x.data<float>() + r * x.desc->row_stride;
-    // NaN sorts last, so that the order is one whatever the logits are.
+    // NaN sorts last, so that the order is total for any logits.
     const auto better = [&](int32_t a, int32_t b) {
       const bool nan_a = std::isnan(row[a]), nan_b = std::isnan(row[b]);
       if (nan_a || nan_b) return nan_a == nan_b ? a < b : nan_b;

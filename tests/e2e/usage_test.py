@@ -1,6 +1,6 @@
-"""Wrong input, as people make it: one line on standard error that names the trouble, and nothing on standard output.
+"""Wrong input: one line on standard error that names the problem, and nothing on standard output.
 
-The exit code is 2 where the command line is wrong, 1 where a file, the memory or the machine is.
+The exit code is 2 if the command line is wrong, and 1 for problems with a file, memory or the machine.
 """
 
 import json
@@ -19,7 +19,7 @@ WRONG_USAGE, FAILED = 2, 1
 
 
 def expect_refusal(result, code, *needles):
-    """One line without control characters, the exit code, no output; the line holds all of `needles`."""
+    """One line without control characters, the exit code, no output; the line contains all of `needles`."""
     expect_equal(result.code, code, f"exit code of\n{result}\n")
     expect_equal(result.out, "", "standard output")
     line = result.err.removesuffix("\n")
@@ -34,7 +34,7 @@ def refused(code, needles, *arguments, **how):
 
 
 def with_model(*arguments):
-    """Arguments of a short, valid completion and more."""
+    """The arguments of a short, valid completion, and further ones."""
     return ("run", "-m", SPM, "-p", "once", "-n", 2, *arguments)
 
 
@@ -57,7 +57,7 @@ def model_that_is_a_folder():
 def model_that_is_no_model():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "some.gguf")
-        for content, needle in ((b"", "empty"), (b"Dear Sir or Madam,\n\x1b[31m" * 20, "not a GGUF file")):
+        for content, needle in ((b"", "empty"), (b"Dear Sir or Madam,\n\x1b[31m" * 20, "expected a GGUF file")):
             path.write_bytes(content)
             refused(FAILED, ["some.gguf", needle], "-m", path, "-p", "a")
             refused(FAILED, ["some.gguf", needle], "inspect", path)
@@ -85,7 +85,7 @@ def architecture_that_is_not_there():
 
 @test
 def damaged_weights():
-    """A NaN among the weights makes every logit NaN; no text is made up from that."""
+    """A NaN among the weights makes every logit NaN; no text is generated from that."""
     inspected = json.loads(run("inspect", SPM, "--json").out)
     at = next(t["file_offset"] for t in inspected["tensors"] if t["name"] == "blk.1.ffn_up.weight")
     content = bytearray(SPM.read_bytes())
@@ -135,7 +135,7 @@ def missing_arguments():
     refused(WRONG_USAGE, ["--json", "--jsonl"], "tokenize", "-m", SPM, "--json", "--jsonl", "a")
 
 
-# Values that are wrong for a flag, by its name. Every flag refuses the empty value of an unset shell variable too.
+# Wrong values, by flag. Every flag also refuses the empty value of an unset shell variable.
 WRONG_VALUES = {
     "--ctx-size": ["0", "-1", "x", "1.5", "", "4k"],
     "--predict": ["-2", "-5", "x", "", "1.5", "99999999999"],
@@ -267,9 +267,9 @@ def full_disk():
 
 @test
 def reader_that_goes_away():
-    """`infer ... | head -c 1`: the program ends soon and says nothing more."""
+    """`infer ... | head -c 1`: the program ends soon and prints nothing more."""
     command = [BINARY, *map(str, ("run", "-m", SPM, "-p", "once", "-c", 100000, "-n", 99000, "--temp", 0,
-                                     "--ignore-eos", "--quiet"))]  # more text than a pipe holds
+                                     "--ignore-eos", "--quiet"))]  # more text than fits in a pipe
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.read(1)
         process.stdout.close()

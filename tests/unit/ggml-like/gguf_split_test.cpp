@@ -97,7 +97,7 @@ TEST_CASE("gguf split: the number of tensors must be the one announced") {
 TEST_CASE("gguf split: a tensor in two parts") {
   const SplitModel model;
   model.write("m-00003-of-00003.gguf", part_of(2, 3, {"a"}));
-  CHECK(model.open_error() == "[gguf] tensor a: stands in parts 2 and 3");
+  CHECK(model.open_error() == "[gguf] tensor a: appears in parts 2 and 3");
 }
 
 TEST_CASE("gguf split: damage in a part names the part") {

@@ -57,10 +57,10 @@ TEST_CASE("step inputs: what is added is read back") {
   StepInputs more({.tokens = 4, .outputs = 3, .sequences = 1, .groups = 1, .blocks_per_sequence = 1, .logits = 1});
   more.add_sequence(Tables{d}, 3);
   for (int i = 0; i < 3; ++i) more.add_token(0, i, i, i == 1);
-  CHECK(error_of([&] { more.add_token(0, 3, 3, true); }).starts_with("[step] at most 4 tokens and 1 outputs"));
+  CHECK(error_of([&] { more.add_token(0, 3, 3, true); }).starts_with("[step] expected at most 4 tokens and 1 outputs"));
   more.add_hidden_output(0);
   more.add_hidden_output(2);
-  CHECK(error_of([&] { more.add_hidden_output(1); }) == "[step] at most 3 outputs in a step, one more was added");
+  CHECK(error_of([&] { more.add_hidden_output(1); }) == "[step] expected at most 3 outputs, found more");
   CHECK(list(more.view().output_rows()) == std::vector<int32_t>{1, 0, 2});
   CHECK(more.view().row_count(RowKind::kOutputs, 99) == 3);
   CHECK(more.view().row_count(RowKind::kLogits, 99) == 1);
@@ -78,16 +78,17 @@ TEST_CASE("step inputs: what is added is read back") {
 TEST_CASE("step inputs: exceeding a capacity is an error and changes nothing") {
   StepInputs step({.tokens = 2, .outputs = 1, .sequences = 1, .groups = 1, .blocks_per_sequence = 2});
   const std::vector<int32_t> two{1, 2}, three{1, 2, 3};
-  CHECK(error_of([&] { step.add_sequence(Tables{three}, 1); }) == "[step] at most 2 blocks per sequence, table has 3");
+  CHECK(error_of([&] { step.add_sequence(Tables{three}, 1); }) ==
+        "[step] expected at most 2 blocks per sequence, found 3");
   CHECK(step.n_sequences() == 0);
   CHECK(step.add_sequence(Tables{two}, 1) == 0);
-  CHECK(error_of([&] { step.add_sequence(Tables{two}, 1); }) ==
-        "[step] at most 1 sequences in a step, one more was added");
+  CHECK(error_of([&] { step.add_sequence(Tables{two}, 1); }) == "[step] expected at most 1 sequences, found more");
   step.add_token(0, 1, 0, true);
-  CHECK(error_of([&] { step.add_token(0, 2, 1, true); }).starts_with("[step] at most 2 tokens and 1 outputs"));
+  CHECK(error_of([&] { step.add_token(0, 2, 1, true); }).starts_with("[step] expected at most 2 tokens and 1 outputs"));
   CHECK(step.n_tokens() == 1);
   step.add_token(0, 2, 1, false);
-  CHECK(error_of([&] { step.add_token(0, 3, 2, false); }).starts_with("[step] at most 2 tokens and 1 outputs"));
+  CHECK(
+      error_of([&] { step.add_token(0, 3, 2, false); }).starts_with("[step] expected at most 2 tokens and 1 outputs"));
   CHECK(step.n_tokens() == 2);
   CHECK(step.n_outputs() == 1);
 }
