@@ -1,12 +1,13 @@
 #include "src/engine/block_pool.h"
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 
 BlockPool::BlockPool(int32_t n_blocks) {
   if (n_blocks < 1) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[cache] expected at least 1 block, found ", n_blocks));
+    throw Error(ErrorCode::kInvalidArgument, expected_found("cache", "at least 1 block", n_blocks));
   }
   blocks_.resize(static_cast<size_t>(n_blocks) + 1);
   blocks_.back().older = blocks_.back().newer = n_blocks;
@@ -41,7 +42,7 @@ std::optional<BlockId> BlockPool::allocate() {
     block = free_.back();
     free_.pop_back();
   } else if (n_cached_ > 0) {
-    block = blocks_.back().newer;  // the ring's first: the least recently used
+    block = blocks_.back().newer;  // head of the ring: least recently used
     unlink(block);
     by_key_.erase(blocks_[block].key);
     blocks_[block].published = false;

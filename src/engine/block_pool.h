@@ -1,8 +1,8 @@
-// Bookkeeping of the blocks of one cache group. Works on integers only; ModelRunner owns the memory. A block holds the
-// keys and values of kBlockTokens tokens, or one recurrent state. It is free, in use (one or more references), or
-// cached: without references, but published under the key of its content, so that a later request can find it. When no
-// block is free, the least recently used cached block is evicted.
-// One thread. Wrong use (releasing a free block, publishing a block twice) is a bug and ends the process.
+// Tracks the blocks of one cache group. Works on integers only; ModelRunner owns the memory. A block holds the keys and
+// values of kBlockTokens tokens, or one recurrent state. It is free, in use (one or more references), or cached:
+// without references, but published under the key of its content so that a later request can find it. When no block is
+// free, the least recently used cached block is evicted.
+// One thread. Misuse (releasing a free block, publishing a block twice) is a bug and terminates the process.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace infer {
 using BlockId = int32_t;
 inline constexpr BlockId kNoBlock = -1;  // in block tables
 
-// How many blocks n tokens take.
+// The number of blocks that n tokens take.
 constexpr int64_t blocks_for(int64_t n_tokens) { return (n_tokens + kBlockTokens - 1) / kBlockTokens; }
 
 class BlockPool {
@@ -34,7 +34,7 @@ class BlockPool {
   // Blocks that allocate() can return: free and cached ones.
   int32_t available() const { return static_cast<int32_t>(free_.size()) + n_cached_; }
 
-  // A block with one reference and no content; nullopt when all blocks are in use. Evicts only when none is free.
+  // Returns a block with one reference and no content; nullopt when all blocks are in use. Evicts only if none is free.
   std::optional<BlockId> allocate();
   // Adds or removes a reference. A published block that loses its last one becomes the most recently used cached
   // block; any other becomes free. Retaining a cached block takes it back into use.
@@ -43,16 +43,16 @@ class BlockPool {
   int32_t references(BlockId block) const { return blocks_[block].references; }
 
   // Lets others find the content of a block in use. If another block already has that content, the caller's reference
-  // moves there. Returns the block that the caller holds from now on.
+  // moves there. Returns the block that the caller holds afterwards.
   BlockId publish(BlockId block, const PrefixKey& key);
   std::optional<BlockId> find(const PrefixKey& key) const;
-  // The blocks of the longest prefix of `keys` that is completely present. Takes no references.
+  // The blocks of the longest prefix of `keys` that is entirely present. Takes no references.
   std::vector<BlockId> find_prefix(std::span<const PrefixKey> keys) const;
 
-  // Unpublishes a block with one reference, so that its holder may write it. (A fork from the middle of a full block
-  // may be the last holder of that block.)
+  // Unpublishes a block that has one reference, so that its holder may write to it. (A fork from the middle of a full
+  // block may be that block's last holder.)
   void make_writable(BlockId block);
-  // Whether the only holder may write: one reference and not published.
+  // Whether its only holder may write to it: one reference and not published.
   bool writable(BlockId block) const { return blocks_[block].references == 1 && !blocks_[block].published; }
 
  private:
@@ -60,12 +60,12 @@ class BlockPool {
     int32_t references = 0;
     bool published = false;
     PrefixKey key;                 // of a published block
-    int32_t older = 0, newer = 0;  // neighbours in the ring of cached blocks
+    int32_t older = 0, newer = 0;  // neighbours in the LRU ring of cached blocks
   };
   void link_newest(BlockId block);
   void unlink(BlockId block);
 
-  std::vector<Block> blocks_;  // [n_blocks + 1]; the last is both ends of the ring
+  std::vector<Block> blocks_;  // [n_blocks + 1]; the last one is the ring's sentinel
   std::vector<BlockId> free_;
   int32_t n_cached_ = 0;
   int64_t evictions_ = 0;

@@ -5,13 +5,13 @@
 namespace infer {
 namespace {
 
-constexpr double kWeight = 0.25;  // of a new measurement in a mean
+constexpr double kWeight = 0.25;  // of a new measurement in the moving average
 constexpr double kRiseWeight = 0.5;
-constexpr int32_t kFirstChunk = 8;  // before anything is known
+constexpr int32_t kFirstChunk = 8;  // before the first measurement
 constexpr int32_t kNoLimit = INT32_MAX;
 
-// What a step may take beyond what is expected of it: the second longest of the last hundred, as 1 in 100 may be longer
-// than asked. A machine whose every hundredth step takes twice its time is not worth half its speed: hence the maximum.
+// The allowance for overruns: the second largest of the last hundred, since 1 step in 100 may exceed the bound. Capped,
+// because a machine whose every hundredth step takes twice as long should not run at half its speed.
 constexpr size_t kOverruns = 100;
 constexpr double kLeastOverrun = 1.4, kFirstOverrun = 1.5, kMostOverrun = 1.6;
 
@@ -38,7 +38,7 @@ void ChunkPacer::record(const StepRecord& step) {
     if (overruns_.size() > kOverruns) overruns_.pop_front();
   }
   const double token = std::max(0.0, step.seconds - decode) / step.prompt_tokens;
-  // A rise counts more than a fall: too long a step is what has to be avoided.
+  // A rise has more weight than a fall, because overlong steps are what must be avoided.
   if (!token_seconds_) token_seconds_ = token;
   else *token_seconds_ += (token > *token_seconds_ ? kRiseWeight : kWeight) * (token - *token_seconds_);
 }

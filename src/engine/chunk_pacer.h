@@ -1,6 +1,6 @@
-// How many prompt tokens a step may compute beside sequences that are being written, so that no reader waits longer for
-// the next token than asked. Learns from the steps' times what a prompt token costs and how far steps overrun what was
-// expected of them; knows no clock itself. What is computed does not depend on it, only when. One thread.
+// Chooses how many prompt tokens a step may compute beside running decodes, so that the inter-token latency stays
+// within its bound. Learns the cost of a prompt token, and how far steps overrun their estimate, from step times; it
+// reads no clock itself. It affects only when tokens are computed, not their values. One thread.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace infer {
 
 struct StepRecord {
   int sequences = 0;
-  int prompt_tokens = 0, decode_tokens = 0;  // computed
+  int prompt_tokens = 0, decode_tokens = 0;  // computed in this step
   double seconds = 0;
 };
 
 class ChunkPacer {
  public:
-  // `max_seconds`: of a step in which anyone is waiting for a token, in 99 of 100; 0: any.
+  // `max_seconds`: bound that 99 of 100 steps with decodes must keep; 0: none.
   explicit ChunkPacer(double max_seconds) : max_seconds_(max_seconds) {}
 
   void record(const StepRecord& step);
-  // Prompt tokens of the next step, which has this many decodes. Never none: a quarter of the decodes, and at least 1,
-  // make a step little longer and let every prompt come to its end.
+  // Prompt tokens for the next step, which has this many decodes. At least a quarter of the decodes and at least 1:
+  // that makes a step little longer, and lets every prompt finish.
   int32_t prompt_budget(int n_decodes) const;
 
  private:
@@ -30,8 +30,8 @@ class ChunkPacer {
 
   const double max_seconds_;
   std::optional<double> decode_seconds_;  // of a step without prompt tokens
-  std::optional<double> token_seconds_;   // that each prompt token adds
-  std::deque<double> overruns_;           // of the last steps with both: time taken / time expected
+  std::optional<double> token_seconds_;   // added by each prompt token
+  std::deque<double> overruns_;           // of recent steps with both kinds: actual time / estimated time
 };
 
 }  // namespace infer

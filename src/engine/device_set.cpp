@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 
@@ -34,7 +35,7 @@ std::string DeviceSet::description() const {
 }
 
 std::shared_ptr<DeviceSet> open_devices(const std::vector<std::string>& names, const DeviceOptions& options) {
-  if (names.empty()) throw Error(ErrorCode::kInvalidArgument, "[device] at least one name, found none");
+  if (names.empty()) throw Error(ErrorCode::kInvalidArgument, expected_found("device", "at least one name", "none"));
   auto set = std::make_shared<DeviceSet>();
   set->devices.push_back(open_device("cpu", options));
   for (const std::string& name : names) {
@@ -42,7 +43,8 @@ std::shared_ptr<DeviceSet> open_devices(const std::vector<std::string>& names, c
     const int index = name == "cpu" ? 0 : static_cast<int>(set->devices.size()) - 1;
     const bool known = set->find(set->devices[static_cast<size_t>(index)]->name()) != index ||
                        std::count(set->of_layers.begin(), set->of_layers.end(), index) > 0;
-    if (known) throw Error(ErrorCode::kInvalidArgument, concat("[device] every device once, found ", name, " twice"));
+    if (known)
+      throw Error(ErrorCode::kInvalidArgument, expected_found("device", "each device once", concat(name, " twice")));
     set->of_layers.push_back(index);
   }
   return set;
@@ -54,7 +56,7 @@ std::shared_ptr<DeviceSet> open_default_devices(const std::string& gpu, const De
   try {
     return open_devices({gpu}, options);
   } catch (const Error& error) {
-    if (note) note(concat("[offload] all on the CPU, since ", gpu, " can not be used: ", error.what()));
+    if (note) note(concat("[offload] all on the CPU, since ", gpu, " cannot be used: ", error.what()));
     return open_devices({"cpu"}, options);
   }
 }

@@ -1,4 +1,4 @@
-// The devices of a run, opened once and shared by those who plan and those who run. Outlives everything made of it.
+// The devices of a run, opened once and shared by planning and execution. Outlives everything made from it.
 #pragma once
 
 #include <functional>
@@ -11,21 +11,21 @@
 namespace infer {
 
 struct DeviceSet {
-  std::vector<std::unique_ptr<Device>> devices;  // [0] is the CPU, which takes what the others can not do
-  std::vector<int> of_layers;                    // those that take layers, in the user's order
+  std::vector<std::unique_ptr<Device>> devices;  // [0] is the CPU, which runs whatever the others cannot
+  std::vector<int> of_layers;                    // those that hold layers, in the user's order
 
-  int find(const std::string& name) const;  // -1 when it is none of them
+  int find(const std::string& name) const;  // -1 if the set does not contain it
   std::string names() const;                // "cpu, ref"
   std::vector<Device*> list() const;
-  std::string description() const;  // for people: "vulkan0 (llvmpipe ...) and <the processor>"
+  std::string description() const;  // human-readable: "vulkan0 (llvmpipe ...) and <the processor>"
 };
 
-// The CPU and the devices that the user named, which may be the CPU as well. Throws Error(kInvalidArgument) when there
-// are none or one is named twice, and what open_device() throws.
+// The CPU and the devices that the user named, which may include the CPU. Throws Error(kInvalidArgument) if none is
+// named or one is named twice, and what open_device() throws.
 std::shared_ptr<DeviceSet> open_devices(const std::vector<std::string>& names, const DeviceOptions& options);
 
-// The CPU and the GPU that is taken where the user named none, `gpu` (see default_accelerator()). The CPU alone where
-// that is "", and where it can not be opened, of which `note` gets a line.
+// The CPU and `gpu`, the default GPU when the user named none (see default_accelerator()). The CPU alone if `gpu` is
+// "", or if it cannot be opened; `note` then gets one line.
 std::shared_ptr<DeviceSet> open_default_devices(const std::string& gpu, const DeviceOptions& options,
                                                 const std::function<void(const std::string& line)>& note);
 

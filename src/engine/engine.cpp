@@ -71,7 +71,7 @@ bool Engine::submit(Request request) {
   }
   if (request.pooling != Pooling::kNone && inputs_->capacity().outputs < inputs_->capacity().tokens) {
     throw Error(ErrorCode::kUnsupported,
-                "[request] pooling: expected an engine made for embeddings, found one for text");
+                expected_found("request", "pooling", "an engine made for embeddings", "one for text"));
   }
   const RequestId id = request.id;
   if (!scheduler_->add(std::move(request))) return false;
@@ -157,7 +157,7 @@ std::vector<Progress> Engine::commit(const StepPlan& plan, SampledStep& sampled)
   for (const SampledStep::Failure& failure : sampled.failures) {
     const auto found = std::find_if(progress.begin(), progress.end(), [&](auto& p) { return p.id == failure.id; });
     if (found != progress.end()) continue;
-    Progress& choice = progress.emplace_back();  // one that never became a sequence
+    Progress& choice = progress.emplace_back();  // a choice that never became a sequence
     choice.id = failure.id;
     choice.finished = FinishReason::kError;
     choice.error = failure.error;
@@ -171,7 +171,7 @@ std::vector<Progress> Engine::commit(const StepPlan& plan, SampledStep& sampled)
   return progress;
 }
 
-// The tokens of a sequence from `known_before` on are new.
+// Tokens of the sequence from `known_before` on are new.
 Progress Engine::describe(const Sequence& s, int64_t known_before, const SampledStep& sampled) {
   const Times& times = times_.at(s.id());
   Progress p;

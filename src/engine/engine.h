@@ -1,5 +1,5 @@
-// The one path from requests to tokens: the terminal chat is one request here, a server has many. Each step is
-// schedule, run, sample, commit. Owned and called by one thread.
+// Turns requests into tokens: the terminal chat is one request, a server has many. Each step is schedule, run, sample,
+// commit. Owned and called by one thread.
 #pragma once
 
 #include <functional>
@@ -26,10 +26,10 @@ struct Progress {
   RequestId id = 0;             // of a request, or of one of its choices
   std::vector<TokenId> tokens;  // newly generated
   FinishReason finished = FinishReason::kNone;
-  int64_t prompt_tokens = 0, cached_tokens = 0;  // of the prompt: all, and those that came from the cache
+  int64_t prompt_tokens = 0, cached_tokens = 0;  // the prompt's: all, and those served from the cache
   double queue_seconds = 0;                      // from submit() to its first step
-  std::vector<float> pooled;                     // [n_embd], with the last step of a request for pooling
-  std::string error;                             // why, with FinishReason::kError
+  std::vector<float> pooled;                     // [n_embd], with the last step of a pooling request
+  std::string error;                             // the reason, with FinishReason::kError
 };
 
 // Time and work since construction.
@@ -46,26 +46,26 @@ class Engine {
   Engine(std::shared_ptr<Model> model, const EngineOptions& options);
   ~Engine();
 
-  // Queues a request, with the DRY breakers of dry_breakers() if it has none; false when the queue is full. Throws what
-  // Scheduler::add throws.
+  // Queues a request, adding dry_breakers() if it has none; false if the queue is full. Throws what Scheduler::add
+  // throws.
   [[nodiscard]] bool submit(Request request);
-  // Tokens that may follow the known ones of a sequence. Its next step verifies them; they do not change the text.
+  // Draft tokens that may follow the known ones of a sequence. Its next step verifies them; they do not change the
+  // text.
   void propose(RequestId id, std::span<const TokenId> drafts) { scheduler_->propose(id, drafts); }
-  // Drops every request and the contents of the cache. For use after std::bad_alloc has left submit(), cancel() or
-  // step() half done; may throw it too, and may then be called again.
+  // Drops every request and clears the cache. For recovery after std::bad_alloc left submit(), cancel() or step()
+  // incomplete; may throw it too, and may then be called again.
   void reset();
-  // Ends a request at once, whatever its state; unknown ids are ignored. While its prompt is being computed, a request
-  // takes its choices with it; afterwards each continues alone. Not from within a LogitsCallback.
+  // Ends a request immediately, whatever its state; unknown ids are ignored. While its prompt is being computed, its
+  // choices end with it; afterwards each continues alone. Must not be called from a LogitsCallback.
   void cancel(RequestId id, FinishReason reason = FinishReason::kCancelled);
   bool idle() const;
-  // Releases what a conversation retains (Request::conversation).
+  // Releases what a conversation has retained (Request::conversation).
   void forget(uint64_t conversation) { scheduler_->forget(conversation); }
 
-  // Runs one step and returns the progress of every sequence that took part or ended. Empty when there is nothing to
-  // do.
+  // Runs one step and returns the progress of every sequence that took part or ended. Empty if there is nothing to do.
   std::vector<Progress> step();
 
-  // Any thread: what submit() would otherwise have to build on the engine's.
+  // Thread-safe. Lets other threads build in advance what submit() would otherwise build on the engine's thread.
   DryBreakerCache& dry_breakers() { return dry_breakers_; }
 
   using LogitsCallback = StepSampler::LogitsCallback;
@@ -77,7 +77,7 @@ class Engine {
   const Scheduler& scheduler() const { return *scheduler_; }
   const Speculator* speculator() const { return speculator_.get(); }  // null without speculation
   const EngineStats& stats() const { return stats_; }
-  Profile* profile() { return profile_.get(); }  // null unless asked for
+  Profile* profile() { return profile_.get(); }  // null unless profiling is on
   const StepRecord& last_step() const { return last_step_; }
   int64_t context() const { return scheduler_->config().max_context; }
   uint64_t last_logits_hash() const { return sampler_->last_logits_hash(); }
@@ -111,7 +111,7 @@ class Engine {
   size_t n_noted_ = 0;                     // fallbacks
   double step_start_ = 0, run_start_ = 0;  // seconds of a steady clock, as below; after the drafts were made
   struct Times {
-    double submitted, started;  // started: 0 before the first step
+    double submitted, started;  // 0 before the first step
   };
   std::unordered_map<RequestId, Times> times_;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/engine/block_pool.h"
 #include "src/engine/kv_cache_size.h"
 #include "src/engine/load_runner.h"
@@ -20,7 +22,7 @@ std::string partial_text(const Fit& fit, int n_layer, const DeviceSet& set) {
                 fit.shortage);
 }
 
-// The scheduler and the memory plan both take the rows of a step from here.
+// Both the scheduler and the memory plan get a step's row counts here.
 StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
   const int64_t context = choose_context(model, options.context);
   const int64_t tokens = std::min<int64_t>(options.step_tokens, context * options.max_sequences);
@@ -42,13 +44,14 @@ StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
   return capacity;
 }
 
-// The devices store keys and values only.
+// Devices can only store keys and values.
 void check_kinds(const Model& model) {
   for (size_t g = 0; g < model.cache_groups().size(); ++g) {
     const CacheKind kind = model.cache_groups()[g].kind;
     if (kind == CacheKind::kFull || kind == CacheKind::kWindow) continue;
-    throw Error(ErrorCode::kUnsupported, concat("[model] cache group ", g, ": expected kind full or window, found ",
-                                                cache_kind_name(kind), ", which no operation computes"));
+    throw Error(ErrorCode::kUnsupported,
+                expected_found("model", concat("cache group ", g), "kind full or window",
+                               concat(cache_kind_name(kind), ", which no operation supports")));
   }
 }
 
@@ -73,7 +76,7 @@ std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
   const int asked = options.placement.n_gpu_layers;
   if (gpu.empty() && asked != kAutoLayers && asked != 0) {
     tell(concat("[offload] -ngl ", asked == kAllLayers ? "all" : concat(asked),
-                ": all on the CPU, since no GPU was found (see infer devices, --device)"));
+                ": all on the CPU, since no GPU was found. infer devices lists the devices"));
   }
   return open_default_devices(gpu, device, tell);
 }
@@ -82,10 +85,10 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
                              const std::function<void(const std::string& line)>& note) {
   check_kinds(*model);
   const int64_t context = choose_context(*model, options.context);
-  // Far beyond any memory, and small enough that no size computed from it overflows.
+  // Far beyond any memory, yet small enough that no derived size overflows.
   if (context > (int64_t{1} << 40)) {
-    throw Error(ErrorCode::kOutOfMemory,
-                concat("[memory] a context of ", context, " tokens is larger than any memory"));
+    throw Error(ErrorCode::kOutOfMemory, concat("A context of ", grouped(static_cast<uint64_t>(context)),
+                                                " tokens exceeds any memory. Choose a smaller -c."));
   }
   RunnerOptions runner;
   runner.devices = open_devices(options);

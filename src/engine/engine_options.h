@@ -1,4 +1,4 @@
-// What an engine is made of: the options, the devices they name, and what follows from them for the model's runner.
+// The engine's options, the devices they name, and the model runner's options derived from them.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 namespace infer {
 
 struct EngineOptions {
-  std::vector<std::string> devices = {"cpu"};  // for layers, see open_devices(); empty: see default_accelerator()
-  std::shared_ptr<DeviceSet> opened;           // those devices, if they are open already; null: open them
+  std::vector<std::string> devices = {"cpu"};  // that hold layers, see open_devices(); empty: default_accelerator()
+  std::shared_ptr<DeviceSet> opened;           // those devices if already open; null: open them
   PlacementOptions placement;
-  bool strict_offload = false;  // a missing kernel, or too little memory on a device, is an error
-  // Gets a line for what was not done as asked: fewer layers on a device, operations that run on the CPU because the
-  // device has no kernel. Called at construction, and later when a step of another size finds something new.
+  bool strict_offload = false;  // a missing kernel or insufficient device memory is an error
+  // Gets a line for each deviation from what was asked: fewer layers on a device, or operations that run on the CPU for
+  // lack of a device kernel. Called at construction, and later when a step of another size finds a new one.
   std::function<void(const std::string& line)> note;
-  int n_threads = 0, n_threads_batch = 0;  // see DeviceOptions, as the next
+  int n_threads = 0, n_threads_batch = 0;  // as in DeviceOptions, like the next ones
   std::vector<int> processors;
   bool deterministic = false, blas = false;
   int64_t blas_min_rows = 0;
@@ -40,25 +40,25 @@ struct EngineOptions {
   // Otherwise the rows of logits of a step take up to this many bytes, and at least one row and the draft rows of each
   // sequence. The prompts of requests with logits_from are computed that many rows at a time.
   uint64_t logits_bytes = 0;
-  // A sequence whose results are not numbers, or from which no token can be sampled, ends with FinishReason::kError,
-  // and its choices with it; otherwise step() throws.
+  // If a sequence's logits are not finite or no token can be sampled, it and its choices end with FinishReason::kError;
+  // otherwise step() throws.
   bool isolate_errors = false;
   bool embeddings = false;  // requests may ask for pooled hidden states
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;  // see PlanOptions
-  bool profile = false;                                             // time every operation; steps take a little longer
+  bool profile = false;                                             // time every operation; slows steps down slightly
 };
 inline constexpr int64_t kDefaultContext = 4096;
 
-// The devices that the options name, or those that are open.
+// The devices that the options name, or those already open.
 std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options);
-// Tokens of context that the options ask for, or the model's own.
+// The context size, in tokens, that the options ask for, or the model's own.
 int64_t choose_context(const Model& model, int64_t asked);
-// What the runner of an engine gets. Throws Error(kUnsupported) for cache groups that no operation can compute, and
+// The runner options for an engine. Throws Error(kUnsupported) for cache groups that no operation supports, and
 // Error(kOutOfMemory) for contexts beyond any memory. `note` may be null.
 RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options,
                              const std::function<void(const std::string& line)>& note);
-// What an engine with these options would take on each device; nothing is allocated. Throws as the Engine does.
+// What an engine with these options would allocate on each device; allocates nothing. Throws as Engine does.
 std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options);
 
 }  // namespace infer

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/step_inputs.h"  // kMaxCacheGroups
 #include "src/engine/sequence.h"
 
@@ -14,7 +15,7 @@ KvCache::KvCache(std::vector<CacheGroup> groups, int64_t max_chunk, PrefixHasher
     : groups_(std::move(groups)), max_chunk_(max_chunk), hasher_(hasher) {
   if (groups_.empty() || groups_.size() > kMaxCacheGroups) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[cache] expected 1 to ", kMaxCacheGroups, " cache groups, found ", groups_.size()));
+                expected_found("cache", concat("1 to ", kMaxCacheGroups, " cache groups"), groups_.size()));
   }
   policies_ = make_policies();
 }
@@ -56,7 +57,8 @@ int64_t KvCache::match_prefix(Sequence& s) const {
   int64_t n_hit = (s.known() - 1) / kBlockTokens;
   extend_keys(s, n_hit);
   const std::span<const PrefixKey> keys = s.cache().keys_;
-  // What one group lacks shortens the hit for all, and a group that could serve the longer one may not serve this.
+  // A group that can serve less shortens the hit for all; a group that could serve the longer hit may not serve the
+  // shorter one. So repeat until all agree.
   for (size_t n_agreed = 0, g = 0; n_agreed < policies_.size(); g = (g + 1) % policies_.size()) {
     const int64_t found = policies_[g]->longest_hit(keys.first(n_hit));
     n_agreed = found == n_hit ? n_agreed + 1 : 1;
@@ -149,7 +151,7 @@ bool KvCache::allocate(Sequence& s, int64_t n, int64_t n_drafts) {
 std::vector<BlockCopy> KvCache::take_copies() { return std::exchange(copies_, {}); }
 
 int64_t KvCache::rollback(Sequence& s, int64_t n) {
-  // A group that goes further back than the others takes them along.
+  // If one group has to go back further, the others follow; repeat until all agree.
   for (size_t n_agreed = 0, g = 0; n_agreed < policies_.size(); g = (g + 1) % policies_.size()) {
     const int64_t valid = policies_[g]->rollback(s.cache().tables_[g], n);
     n_agreed = valid == n ? n_agreed + 1 : 1;
@@ -180,7 +182,7 @@ void KvCache::publish(Sequence& s) {
 void KvCache::trim(Sequence& s) {
   for (size_t g = 0; g < policies_.size(); ++g) {
     GroupTable& table = s.cache().tables_[g];
-    // Other groups have something to release after drafts only; this runs for every decode of every step.
+    // Other groups have something to release only after drafts. This runs for every decode of every step.
     if (groups_[g].kind == CacheKind::kWindow || std::ssize(table.blocks) > blocks_for(s.known())) {
       policies_[g]->trim(table, lengths(s));
     }

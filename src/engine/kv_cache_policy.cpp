@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 namespace {
 
 int64_t size_of(const GroupTable& t) { return static_cast<int64_t>(t.blocks.size()); }
 
-// One block per kBlockTokens positions: what the full and the windowed groups have in common.
+// Shared by the full and the windowed groups: one block per kBlockTokens positions.
 class PagedPolicy : public CachePolicy {
  public:
   using CachePolicy::CachePolicy;
@@ -24,7 +25,7 @@ class PagedPolicy : public CachePolicy {
   }
 
  protected:
-  // The block of the next token belongs to others too and has to be copied before it is written.
+  // Whether the block of the next token is shared, so it has to be copied before it is written.
   bool shares_next(const GroupTable& t, int64_t computed) const {
     const int64_t first = computed / kBlockTokens;
     return first < size_of(t) && pool_.references(t.blocks[first]) > 1;
@@ -58,7 +59,7 @@ class PagedPolicy : public CachePolicy {
   void drop_after(GroupTable& t, int64_t n_tokens) {
     for (; size_of(t) > std::max(t.begin, blocks_for(n_tokens)); t.blocks.pop_back()) pool_.release(t.blocks.back());
   }
-  // Last first: the end of a text in the cache is evicted before the beginning that it depends on.
+  // Last block first: the end of a text must be evicted before the prefix it depends on.
   void release_all(GroupTable& t) {
     drop_after(t, 0);
     t = {};
@@ -75,7 +76,8 @@ class FullPolicy final : public PagedPolicy {
   }
   std::vector<BlockId> hit_blocks(std::span<const PrefixKey> keys) const override { return pool_.find_prefix(keys); }
 
-  // Leaves a block to each running sequence that may yet need one: otherwise this one would soon be preempted again.
+  // Leaves one block for each running sequence that may still need one; otherwise this one would soon be preempted
+  // again.
   bool can_start(std::span<const BlockId> hit, int64_t n_hit, const CacheLengths& l) const override {
     const auto n_cached = std::count_if(hit.begin(), hit.end(), [&](auto b) { return pool_.references(b) == 0; });
     return pool_.available() - n_cached >= blocks_for(l.known) - n_hit + n_growing_;
@@ -145,11 +147,11 @@ class FullPolicy final : public PagedPolicy {
     n_growing_ += grows(t);
   }
 
-  int64_t n_growing_ = 0;  // running sequences that may yet need a further block
+  int64_t n_growing_ = 0;  // running sequences that may still need a block
 };
 
-// Claims: each running sequence may hold `most` blocks, shared ones included, and all claims together are at most the
-// pool. So while a sequence holds fewer blocks than its claim, a block is free, cached or retained.
+// Reservations: each running sequence may hold `most` blocks, shared ones included, and the reservations together never
+// exceed the pool. So while a sequence holds fewer than it reserved, some block is free, cached or retained.
 class WindowPolicy final : public PagedPolicy {
  public:
   WindowPolicy(int32_t index, const CacheGroup& group, int64_t max_chunk, std::vector<BlockCopy>& copies)
@@ -249,7 +251,7 @@ class WindowPolicy final : public PagedPolicy {
   }
 
   const int64_t window_, max_chunk_;
-  int64_t claimed_ = 0;  // blocks
+  int64_t claimed_ = 0;  // reserved blocks, all sequences together
 };
 
 class StatePolicy final : public CachePolicy {
@@ -284,7 +286,7 @@ class StatePolicy final : public CachePolicy {
         copy(hit[0], *slot);
         pool_.release(hit[0]);
       }
-    } else {  // the checkpoint is the last slot there is
+    } else {  // the checkpoint is the last free slot
       pool_.make_writable(hit[0]);
       t.blocks = {hit[0]};
     }
@@ -352,15 +354,14 @@ std::unique_ptr<CachePolicy> make_cache_policy(int32_t index, const CacheGroup& 
       return std::make_unique<FullPolicy>(index, group.n_blocks, copies);
     case CacheKind::kWindow:
       if (group.window < 1) {
-        throw Error(
-            ErrorCode::kInvalidArgument,
-            concat("[cache] group ", index, ": expected a window of at least 1 position, found ", group.window));
+        throw Error(ErrorCode::kInvalidArgument,
+                    expected_found("cache", concat("group ", index), "a window of at least 1 position", group.window));
       }
       return std::make_unique<WindowPolicy>(index, group, max_chunk, copies);
     case CacheKind::kState:
       return std::make_unique<StatePolicy>(index, group.n_blocks, copies);
   }
-  throw Error(ErrorCode::kInvalidArgument, concat("[cache] group ", index, " has a kind that does not exist"));
+  throw Error(ErrorCode::kInvalidArgument, expected_found("cache", concat("group ", index), "a known kind", "another"));
 }
 
 }  // namespace infer

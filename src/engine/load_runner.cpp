@@ -12,15 +12,15 @@ bool only_cpu(const DeviceSet& set) {
   return std::all_of(set.of_layers.begin(), set.of_layers.end(), [](int device) { return device == 0; });
 }
 
-// Parts on devices other than the CPU, which fewer parts would relieve.
+// Parts on devices other than the CPU; offloading fewer would relieve those devices.
 int moved_parts(const Model& model, const RunnerOptions& options) {
   const int most = placeable_parts(model.n_layer()), asked = options.placement.n_gpu_layers;
   if (only_cpu(*options.devices)) return 0;
   return asked == kAllLayers ? most : std::min(asked, most);
 }
 
-// Null when a device other than the host has too little memory, which fewer parts may relieve; the first reason is
-// kept.
+// Returns null if a device other than the host has too little memory, which offloading fewer parts may fix; the first
+// reason is kept.
 std::unique_ptr<ModelRunner> try_to_load(const std::shared_ptr<const Model>& model, const RunnerOptions& options,
                                          bool may_fail, std::string& reason) {
   try {
@@ -59,7 +59,7 @@ Fit fit_parts(const std::shared_ptr<const Model>& model, RunnerOptions options, 
     try {
       const std::string found = shortage_of(plan_memory_use(model, options), reserved);
       return found.empty() ? "" : "one more would need " + found;
-    } catch (const Error& error) {  // planning takes a little memory of its own, for the tables of operations
+    } catch (const Error& error) {  // planning itself allocates a little, for the operation tables
       if (error.code() != ErrorCode::kOutOfMemory) throw;
       return concat("with one more: ", error.what());
     }
@@ -73,7 +73,7 @@ Fit fit_parts(const std::shared_ptr<const Model>& model, RunnerOptions options, 
       fit.parts = middle;
     } else {
       high = middle - 1;
-      fit.shortage = std::move(found);  // in the end that of one part more than fit
+      fit.shortage = std::move(found);  // in the end, of one part more than fits
     }
   }
   return fit;

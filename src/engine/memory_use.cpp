@@ -16,7 +16,7 @@ void add_weights(const PlacedModel& placed, const Plan& plan, std::vector<Device
     }
   }
   for (size_t d = 0; d < uses.size(); ++d) {
-    std::unordered_set<const void*> counted;  // the embedding may be the output matrix as well
+    std::unordered_set<const void*> counted;  // the output matrix may be tied to the embedding
     for (const Weight* weight : plan.weights_on(static_cast<int>(d))) {
       if (!counted.insert(weight->host).second) continue;
       const uint64_t bytes = weight->desc.bytes();
@@ -39,7 +39,7 @@ void add_layers(const PlacedModel& placed, std::vector<DeviceUse>& uses) {
     for (int layer = range.first; layer <= range.last; ++layer) {
       const uint64_t bytes = placed.cache_block_bytes(layer), n = static_cast<uint64_t>(placed.cache_blocks(layer));
       if (bytes != 0 && n > ((uint64_t{1} << 62) - use.cache) / bytes) {
-        throw Error(ErrorCode::kOutOfMemory, "The KV cache would be larger than any memory. Choose a smaller -c.");
+        throw Error(ErrorCode::kOutOfMemory, "The KV cache would exceed any memory. Choose a smaller -c.");
       }
       use.cache += bytes * n;
       block += bytes;
@@ -48,7 +48,7 @@ void add_layers(const PlacedModel& placed, std::vector<DeviceUse>& uses) {
   }
 }
 
-// The inputs lie on the host and are copied to each device of its own memory; results come back to the host's staging
+// Inputs are on the host and are copied to each device with its own memory; results come back to the host's staging
 // memory.
 void add_staging(const PlacedModel& placed, const Plan& plan, std::vector<DeviceUse>& uses) {
   const uint64_t inputs = StepLayout(placed.options().capacity).bytes();

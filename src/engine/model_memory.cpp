@@ -42,9 +42,9 @@ void ModelMemory::allocate(const Plan& largest, std::span<const DeviceUse> uses)
     if (uses[d].cache <= uses[d].memory.free) continue;
     const int64_t blocks = *std::max_element(placed_.options().n_blocks.begin(), placed_.options().n_blocks.end());
     throw DeviceMemoryError(*placed_.devices()[d],
-                            concat("[memory] a context of ", blocks * kBlockTokens, " tokens needs ",
-                                   bytes_text(uses[d].cache), " of KV cache, ", uses[d].device, " has ",
-                                   bytes_text(uses[d].memory.free), " free; choose a smaller -c"));
+                            concat("[memory] A context of ", grouped(static_cast<uint64_t>(blocks * kBlockTokens)),
+                                   " tokens needs ", bytes_text(uses[d].cache), " of KV cache; ", uses[d].device,
+                                   " has ", bytes_text(uses[d].memory.free), " free. Choose a smaller -c."));
   }
   for (int layer = 0; layer < placed_.model().n_layer(); ++layer) {
     const auto n = static_cast<size_t>(placed_.cache_blocks(layer));
@@ -54,7 +54,7 @@ void ModelMemory::allocate(const Plan& largest, std::span<const DeviceUse> uses)
 }
 
 void ModelMemory::upload_weights() {
-  std::set<const Buffer*> uploaded;  // the embedding may be the output matrix as well
+  std::set<const Buffer*> uploaded;  // the output matrix may be tied to the embedding
   for (const int layer : placed_.model().all_layers()) {
     for (const Weight* weight : placed_.model().weights_of_layer(layer)) {
       for (int d = 0; d < n_devices(); ++d) {

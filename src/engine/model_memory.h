@@ -1,4 +1,4 @@
-// The memory of a run on its devices: weights, KV cache, and a place for each step's inputs. One thread.
+// The memory of a run on its devices: weights, KV cache and step inputs. One thread.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace infer {
 
-// Error(kOutOfMemory) that says whose memory was short: offloading fewer layers relieves every device but the host.
+// Error(kOutOfMemory) that says whose memory was short. Offloading fewer layers helps on every device but the host.
 class DeviceMemoryError final : public Error {
  public:
   DeviceMemoryError(const Device& device, const std::string& message)
@@ -23,7 +23,7 @@ class DeviceMemoryError final : public Error {
   bool on_host_;
 };
 
-// Memory of the device, and staging memory for it. Both throw DeviceMemoryError.
+// Allocate device memory, and staging memory for the device. Both throw DeviceMemoryError.
 std::unique_ptr<Buffer> allocate_on(Device& device, size_t bytes);
 std::unique_ptr<Buffer> allocate_staging_on(Device& device, size_t bytes);
 
@@ -32,21 +32,21 @@ class ModelMemory final : public TensorMemory {
   // `placed` and `streams`, one per device, outlive this.
   ModelMemory(const PlacedModel& placed, std::span<const std::unique_ptr<Stream>> streams);
 
-  // Takes the memory of all weights that `largest` reads, of the cache, and of step inputs. Throws DeviceMemoryError
-  // before the first weight is copied, so that a failure is cheap.
+  // Allocates memory for all weights that `largest` reads, for the cache and for step inputs. Throws DeviceMemoryError
+  // before the first weight is copied, so failing is cheap.
   void allocate(const Plan& largest, std::span<const DeviceUse> uses);
-  // Copies the weights that allocate() made room for to their devices; complete on return.
+  // Copies weights into the memory from allocate(); complete on return.
   void upload_weights();
 
-  // A plan of another bucket may place a node where the largest did not, if a device supports it in one size only: a
-  // weight that is not there yet is allocated and uploaded now.
+  // If a device supports a node in one size only, a plan for another bucket may place it where the largest plan did
+  // not; a weight missing there is allocated and uploaded now.
   BufferPlace weight(const Weight& weight, int device) override;
   CacheRef cache(int layer) const override;
-  // Where the plan's devices of their own memory find the step's inputs, by device; null for host devices.
+  // The step inputs of each device that has its own memory, by device; null for host devices.
   std::vector<Buffer*> step_buffers(const Plan& plan);
 
-  // Copies a whole KV block in every layer of a cache group, where it lies and without waiting: what runs later sees
-  // the copy. Blocks of other groups have ids of their own.
+  // Copies a whole KV block in every layer of a cache group, on the device and without waiting: work queued later sees
+  // the copy. Each group has its own block ids.
   void copy_block(int group, int32_t from, int32_t to);
 
  private:

@@ -50,7 +50,7 @@ ModelRunner::~ModelRunner() {
   try {
     for (const auto& stream : streams_) stream->synchronize();
   } catch (const std::exception&) {
-    // A device that is lost has no use for the memory either.
+    // A lost device does not need its memory either.
   }
 }
 

@@ -1,5 +1,5 @@
-// Runs steps of a model: takes the memory on the devices where its parts are placed, and turns StepInputs into logits
-// and hidden states. Knows nothing of requests or sequences. One thread.
+// Runs steps of a model: allocates memory on the devices that its parts are placed on, and turns StepInputs into logits
+// and hidden states. Knows nothing about requests or sequences. One thread.
 #pragma once
 
 #include <functional>
@@ -12,28 +12,28 @@
 
 namespace infer {
 
-// The bytes a runner with these options would take on each device; nothing is allocated. Throws as PlacedModel and
-// Plan do.
+// The bytes a runner with these options would take on each device; allocates nothing. Throws as PlacedModel and Plan
+// do.
 std::vector<DeviceUse> plan_memory_use(std::shared_ptr<const Model> model, const RunnerOptions& options);
 
 class ModelRunner {
  public:
-  // Places the parts, takes all memory and copies the weights where they belong. Throws what PlacedModel, Plan and
-  // ModelMemory throw.
+  // Places the model, allocates all memory and uploads the weights. Throws what PlacedModel, Plan and ModelMemory
+  // throw.
   ModelRunner(std::shared_ptr<const Model> model, const RunnerOptions& options);
   ~ModelRunner();
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
 
-  // Computes one step. Output row i gives logits(i), where asked for, and hidden(i), valid until the next run. After a
-  // step without outputs a device of its own memory may still be at work while the host prepares the next step.
-  // Where the best `n_deciding` logits of each row are enough (0: they are not), a device may keep the others;
-  // has_all() then says false, and best(i) takes the place of logits(i).
+  // Computes one step. Output row i has logits(i), if requested, and hidden(i), valid until the next run. After a step
+  // without outputs, a device with its own memory may still be working while the host prepares the next step.
+  // If the best `n_deciding` logits of each row suffice (0: all are needed), a device may return only those; has_all()
+  // is then false, and best(i) replaces logits(i).
   void run(const StepInputs& step, int64_t n_deciding = 0);
   bool has_all() const { return n_selected_ == 0; }
   std::span<const float> logits(int output) const;  // [n_vocab]
   BestLogits best(int output) const;                // at least n_deciding
-  std::span<const float> hidden(int output) const;  // [n_embd]: after the final norm
+  std::span<const float> hidden(int output) const;  // [n_embd], after the final norm
   // See ModelMemory::copy_block().
   void copy_block(int group, int32_t from, int32_t to) { memory_.copy_block(group, from, to); }
 
@@ -45,16 +45,16 @@ class ModelRunner {
 
   const Model& model() const { return placed_.model(); }
   const PlacedModel& placed() const { return placed_; }
-  const PlanCache& plans() const { return plans_; }  // for what fell back to the CPU
+  const PlanCache& plans() const { return plans_; }  // for the fallbacks to the CPU
   const std::vector<DeviceUse>& memory_use() const { return use_; }
 
  private:
   const PlacedModel placed_;
   std::vector<std::unique_ptr<Stream>> streams_;  // one per device
   ModelMemory memory_;
-  PlanCache plans_;             // ends before the streams that its segments were compiled for
+  PlanCache plans_;             // destroyed before the streams its segments were compiled for
   std::vector<DeviceUse> use_;  // one per device
-  // Of the last step, where the plan left them.
+  // Of the last step, in the plan's memory.
   std::span<const float> logits_, hidden_, best_values_, log_sums_;
   std::span<const int32_t> best_ids_;
   int n_selected_ = 0;  // of each row of logits; 0: all

@@ -1,5 +1,5 @@
-// A model whose parts have their places, and the plans of its steps. Nothing is allocated on a device here, so that
-// `infer plan` and -ngl auto ask exactly what a run would do.
+// A model whose parts are placed on devices, and the plans of its steps. Allocates no device memory, so that `infer
+// plan` and -ngl auto can ask exactly what a run would do.
 #pragma once
 
 #include <compare>
@@ -17,20 +17,20 @@ namespace infer {
 
 struct RunnerOptions {
   std::shared_ptr<DeviceSet> devices;
-  PlacementOptions placement;                    // REQUIRES n_gpu_layers other than kAutoLayers
-  std::optional<DataType> key_type, value_type;  // of the KV cache; unset: that of the first device with layers
-  std::vector<int32_t> n_blocks;                 // KV blocks of each cache group of the model
-  StepCapacity capacity;                         // of the steps that will be run
+  PlacementOptions placement;                    // REQUIRES: n_gpu_layers is not kAutoLayers
+  std::optional<DataType> key_type, value_type;  // of the KV cache; unset: as the first device with layers prefers
+  std::vector<int32_t> n_blocks;                 // KV blocks per cache group
+  StepCapacity capacity;                         // of the largest step that will run
   bool strict_offload = false;                   // see PlanOptions::strict
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;
   Profile* profile = nullptr;  // see PlanOptions
 };
 
-// Fixed for the life of a run. Plans and memory refer to it, so it neither moves nor dies before them.
+// Constant for the life of a run. Plans and memory refer to it, so it must outlive them and cannot move.
 class PlacedModel {
  public:
-  // Throws what place_model() throws, and Error(kInvalidArgument) for cache types that the model's heads do not fit.
+  // Throws what place_model() throws, and Error(kInvalidArgument) for cache types that do not fit the model's heads.
   PlacedModel(std::shared_ptr<const Model> model, RunnerOptions options);
   PlacedModel(const PlacedModel&) = delete;
   PlacedModel& operator=(const PlacedModel&) = delete;
@@ -43,7 +43,7 @@ class PlacedModel {
   Device& device_of_layer(int layer) const { return *devices_[static_cast<size_t>(placement_.of_layer(layer))]; }
 
   size_t cache_block_bytes(int layer) const;  // on the layer's device
-  int64_t cache_blocks(int layer) const;      // of the layer's group
+  int64_t cache_blocks(int layer) const;      // in the layer's group
 
  private:
   const std::shared_ptr<const Model> model_;
@@ -53,8 +53,8 @@ class PlacedModel {
   const CacheTypes cache_types_;
 };
 
-// The rows a plan is made for, each rounded up by bucket_size(), and what comes back of each row of logits: the best
-// `selected` of them and their log-sum-exp, or with 0 all.
+// The row counts a plan is made for, each rounded up by bucket_size(), and what it returns for each row of logits: the
+// best `selected` of them and the row's log-sum-exp, or all of them if 0.
 struct Bucket {
   int tokens = 0, outputs = 0, logits = 0;
   int selected = 0;
@@ -72,15 +72,15 @@ struct BucketPlan {
   Graph::TopK best;  // in a bucket with selected logits
 };
 
-// Where the tensors of a run lie; asked when a plan is bound.
+// The addresses of a run's tensors, requested when a plan is bound.
 class TensorMemory {
  public:
   virtual ~TensorMemory() = default;
-  virtual BufferPlace weight(const Weight& weight, int device) = 0;  // on a device that is no host device
+  virtual BufferPlace weight(const Weight& weight, int device) = 0;  // on a device with its own memory
   virtual CacheRef cache(int layer) const = 0;
 };
 
-// `memory` may be null where the plan is never bound; else it outlives the plan, as `placed` does.
+// `memory` may be null if the plan is never bound; otherwise it must outlive the plan, as must `placed`.
 BucketPlan make_plan(const PlacedModel& placed, const Bucket& bucket, TensorMemory* memory);
 
 }  // namespace infer

@@ -31,7 +31,7 @@ void check_rule_devices(const DeviceSet& set, const std::vector<TensorRule>& rul
   }
 }
 
-// A rule that matches nothing is a typing error.
+// A rule that matches nothing is probably a typo.
 void check_rules_match(const Model& model, const std::vector<TensorRule>& rules) {
   for (const TensorRule& rule : rules) {
     bool matches = false;
@@ -70,7 +70,7 @@ Placement place_parts(int n_layer, int parts, const std::vector<int>& devices, c
   CHECK_INTERNAL(parts >= 0 && parts <= placeable_parts(n_layer) && shares.size() == devices.size() && all > 0);
   Placement placement;
   placement.layers.assign(static_cast<size_t>(n_layer), 0);
-  // The layers and the output are numbered from 0; each goes where its middle falls.
+  // Layers and output are numbered from 0; each goes to the device whose share covers its midpoint.
   const int n = n_layer + 1, moved = std::min(parts, n);
   for (int i = 0; i < moved; ++i) {
     const double middle = (i + 0.5) / moved * all;

@@ -30,7 +30,7 @@ void PlanCache::count_run(const Entry& entry) {
   for (const auto& [index, n_nodes] : entry.fallbacks) fallback_runs_[index] += n_nodes;
 }
 
-// New memory for the devices where what there is is too small for the plan; null for the others.
+// New memory for devices whose current memory is too small for the plan; null for the others.
 PlanCache::Shared PlanCache::larger(const Bucket& bucket, const Plan& plan) const {
   Shared larger(shared_.arenas.size());
   for (size_t d = 0; d < shared_.arenas.size(); ++d) {
@@ -65,7 +65,7 @@ std::vector<PlanBinding> PlanCache::bindings(const Shared& larger, const Plan& p
   return bindings;
 }
 
-// All new memory is there before any old one is given up, so that a failure leaves the other plans as they were.
+// All new memory is allocated before any old memory is freed, so a failure leaves the other plans intact.
 PlanCache::Entry& PlanCache::keep(const Bucket& bucket, BucketPlan made) {
   Shared larger = this->larger(bucket, *made.plan);
   const auto any = [](const auto& buffers) {

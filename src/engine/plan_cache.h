@@ -1,4 +1,4 @@
-// The plans of a run, one per bucket, made when a step first needs them and bound to memory that they share.
+// The plans of a run, one per bucket, built when a step first needs them and bound to shared memory.
 // One thread.
 #pragma once
 
@@ -14,28 +14,28 @@ namespace infer {
 
 class PlanCache {
  public:
-  // All outlive this; `streams` has one per device.
+  // The arguments outlive this; `streams` has one entry per device.
   PlanCache(const PlacedModel& placed, ModelMemory& memory, std::span<const std::unique_ptr<Stream>> streams);
 
   struct Entry {
     BucketPlan made;
-    std::vector<std::pair<size_t, int>> fallbacks;  // index into fallbacks(), nodes of this plan
+    std::vector<std::pair<size_t, int>> fallbacks;  // index into fallbacks(), number of nodes in this plan
   };
-  // The plan of a bucket, bound. Throws DeviceMemoryError when the arenas would have to grow beyond the memory, and
-  // what Plan throws.
+  // The bound plan of a bucket. Throws DeviceMemoryError if the arenas cannot grow enough, and what Plan
+  // throws.
   Entry& get(const Bucket& bucket);
-  // Takes in a plan that was made for this run's memory. The largest comes first: its arenas hold nearly every other
+  // Adds a plan that was made with this run's memory. The largest is added first: its arenas hold nearly every other
   // plan's activations.
   Entry& keep(const Bucket& bucket, BucketPlan made);
 
-  // Of all plans so far, each (operation, type, device) once.
+  // Of all plans so far; each (operation, type, device) appears once.
   const std::vector<Fallback>& fallbacks() const { return fallbacks_; }
-  // How many nodes have run on the CPU because their device has no kernel, in the order of fallbacks().
+  // How many nodes have run on the CPU because their device has no kernel; same order as fallbacks().
   const std::vector<int64_t>& fallback_runs() const { return fallback_runs_; }
   void count_run(const Entry& entry);
 
  private:
-  // What plans share, one per device and null where none needs it: arenas, and staging memory for what leaves them.
+  // What plans share, one entry per device, null if not needed: arenas, and staging memory for results.
   struct Shared {
     std::vector<std::unique_ptr<Buffer>> arenas, staging;
     explicit Shared(size_t n_devices) : arenas(n_devices), staging(n_devices) {}

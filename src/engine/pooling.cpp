@@ -6,10 +6,10 @@ namespace infer {
 
 void check_numbers(std::span<const float> results) {
   unsigned bad = 0;
-  for (const float x : results) bad |= x != x ? 1 : 0;  // no early end, so that the loop vectorizes
+  for (const float x : results) bad |= x != x ? 1 : 0;  // no early exit, so that the loop vectorizes
   if (bad == 0) return;
   throw Error(ErrorCode::kInvalidFile,
-              "[engine] the model's results are not numbers; infer inspect --verify looks for damaged weights");
+              "[engine] expected finite results from the model, found NaN; check the file with infer inspect --verify");
 }
 
 bool Pooler::pools(const Sequence& s, int64_t position) {
@@ -30,7 +30,7 @@ void Pooler::add(const StepPlan& plan, const ModelRunner& runner, int output) {
   for (const ScheduledSequence& s : plan.sequences) {
     if (s.sequence->request().pooling == Pooling::kNone) continue;
     std::vector<double>& sums = sums_[s.sequence->id()];
-    if (s.first_position == 0) sums.clear();  // started again, after a preemption perhaps
+    if (s.first_position == 0) sums.clear();  // restarted, perhaps after a preemption
     sums.resize(static_cast<size_t>(runner.model().n_embd()));
     for (int64_t position = s.first_position; position < s.first_position + s.n_tokens; ++position) {
       if (!pools(*s.sequence, position)) continue;

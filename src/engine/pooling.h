@@ -1,5 +1,5 @@
-// Pools the hidden states of prompts into one vector each (Request::pooling). Sums are in double precision and in the
-// order of positions, so the chunks of a prompt change nothing. One thread.
+// Pools the hidden states of each prompt into one vector (Request::pooling). Sums are in double precision and in
+// position order, so chunking a prompt does not change the result. One thread.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace infer {
 
-// Throws Error(kInvalidFile) when a result is NaN, which means that weights are damaged.
+// Throws Error(kInvalidFile) if a result is NaN, which means that the weights are damaged.
 void check_numbers(std::span<const float> results);
 
 class Pooler {
  public:
-  // Whether the hidden state of this position counts.
+  // Whether the hidden state at this position contributes.
   static bool pools(const Sequence& s, int64_t position);
 
-  // Adds the hidden states of a step: those that count, in the order of the plan, from output row `output` on.
+  // Adds a step's contributing hidden states, in plan order, starting at output row `output`.
   void add(const StepPlan& plan, const ModelRunner& runner, int output);
   // The vector of a finished sequence, [n_embd]. Throws what check_numbers() throws.
   std::vector<float> take(const Sequence& s);

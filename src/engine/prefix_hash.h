@@ -1,7 +1,7 @@
-// Keys for the contents of cache blocks: a 128-bit hash of a block's tokens, all blocks before it and the salt of the
-// request. Each cache group has an index of its own under the same keys. The hash is SipHash-2-4 with a secret that is
-// chosen at random when the program starts, so that nobody can construct two texts with the same key and read another
-// request's cache. Immutable, safe from any thread.
+// Keys for the contents of cache blocks: a 128-bit hash of a block's tokens, all preceding blocks and the request's
+// salt. Each cache group has its own index, with the same keys. The hash is SipHash-2-4 with a secret chosen at random
+// at startup, so nobody can construct two texts with the same key and read another request's cache. Immutable;
+// thread-safe.
 // SipHash: Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012; 128-bit output as in the authors' code.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a client asks of the engine: one prompt and one or more continuations. Plain data.
+// A client's request to the engine: one prompt and one or more continuations. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace infer {
 
 using RequestId = uint64_t;
 
-// How the hidden states of a prompt after the final norm become one vector.
+// How a prompt's hidden states, after the final norm, are reduced to one vector.
 enum class Pooling : uint8_t {
   kNone,
   kMean,  // over all positions
   kLast,  // of the last position
-  kCls,   // of the first
+  kCls,   // of the first position
 };
 
 struct Request {
@@ -27,35 +27,35 @@ struct Request {
   std::vector<TokenId> prompt;
   SamplingParams sampling;
   std::shared_ptr<const DryBreakers> dry_breakers;  // null: none
-  std::shared_ptr<const TokenMask> mask;            // null: none; each continuation begins with a clone
+  std::shared_ptr<const TokenMask> mask;            // null: none; each continuation starts with a clone
 
   // When to stop.
   int32_t max_new_tokens = -1;            // -1: until the context is full; 0: only compute the prompt
-  bool ignore_eog = false;                // go on after an end-of-generation token
+  bool ignore_eog = false;                // continue after an end-of-generation token
   std::vector<TokenId> stop_tokens;       // further tokens that end the text
-  std::vector<std::string> stop_strings;  // found by whoever turns tokens into text, who then calls finish()
+  std::vector<std::string> stop_strings;  // detected by the code that turns tokens into text, which then calls finish()
 
-  // Higher goes first, then first come, first served. Each level counts as an arrival Scheduler::kTokensPerPriority
-  // tokens of work earlier, so a request is overtaken for a bounded amount of work only.
+  // Higher runs first, then first come, first served. Each level counts as having arrived kTokensPerPriority tokens of
+  // work earlier (see Scheduler), so a request can be overtaken only for a bounded amount of work.
   int32_t priority = 0;
   std::string cache_salt;    // only requests with the same salt share cached prefixes
-  bool reuse_prefix = true;  // false: uses no cached blocks and publishes none
-  // Not 0: continues from exactly the tokens that the last request of this conversation computed, where published
-  // blocks serve multiples of kBlockTokens, and retains its own for the next. One request of a conversation at a time
-  // benefits.
+  bool reuse_prefix = true;  // false: neither uses nor publishes cached blocks
+  // If not 0, continues from exactly the tokens that the conversation's last request computed (published blocks only
+  // serve multiples of kBlockTokens), and retains its own for the next. Only one request of a conversation at a time
+  // can reuse them.
   uint64_t conversation = 0;
-  // Ids of further continuations of the prompt, unused like `id`. The prompt is computed once; then each choice becomes
-  // a request of its own. The i-th, counted from 1, is the text of seed + i.
+  // Ids of further continuations of the prompt; unique like `id`. The prompt is computed once; then each choice becomes
+  // a request of its own. The i-th, counted from 1, samples with seed + i.
   std::vector<RequestId> choices;
-  int32_t max_running = 0;  // how many of the request and its choices run at once; 0: any number
-  // Logits of every prompt position from this one on; -1: of none. Such a request uses no cached blocks.
+  int32_t max_running = 0;  // how many of the request and its choices may run at once; 0: all
+  // Compute logits of every prompt position from this one on; -1: none. Such a request uses no cached blocks.
   int64_t logits_from = -1;
   bool wants_prompt_logits() const { return logits_from >= 0; }
-  // Its rows go to Engine::on_logits(), and so do those of its choices, each for every sampled token. Otherwise a
-  // device may keep all logits but the best. logits_from has its rows reported too.
+  // Report the rows of every token sampled for this request and its choices to Engine::on_logits(). Otherwise a device
+  // may return only the best logits. logits_from also implies reporting.
   bool report_logits = false;
   bool reports_logits() const { return report_logits || wants_prompt_logits(); }
-  // Not kNone: the request asks for a vector, and for no tokens or logits. With kMean and kCls it uses no cached
+  // Unless kNone, the result is a vector, without tokens or logits. With kMean and kCls the request uses no cached
   // blocks.
   Pooling pooling = Pooling::kNone;
   bool takes_cached_blocks() const {

@@ -11,7 +11,7 @@ double share_in_use(const Model& model, const ModelWeight& weight) {
   return static_cast<double>(model.config().n_expert_used) / static_cast<double>(weight.desc.shape[0]);
 }
 
-// Of each device. The embedding is not read but looked up.
+// Per device. The embedding is a lookup, so it is not counted.
 std::vector<double> bytes_by_device(const PlacedModel& placed) {
   std::vector<double> bytes(placed.devices().size(), 0);
   for (const int layer : placed.model().all_layers()) {
@@ -35,7 +35,7 @@ Operations operations_of(const Model& model, int layer) {
   return sum;
 }
 
-// The rate at which the devices together do what each does a share of, one after the other; 0 where one is not known.
+// The combined rate of devices that work one after another, each on its share; 0 if a rate is unknown.
 double combined_rate(const std::vector<double>& shares, const std::vector<double>& rates) {
   double all = 0, seconds = 0;
   for (const double share : shares) all += share;

@@ -56,7 +56,7 @@ bool Scheduler::allocate(Sequence& s, int64_t n) {
 }
 
 void Scheduler::schedule_decodes(StepPlan& plan) {
-  // In rank, so that a victim, the last in rank, is never one that is already scheduled.
+  // In rank order, so that the victim, the last in rank, has never been scheduled already.
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& s = *running_[i];
     if (s.remaining() != 1 || s.held_) continue;
@@ -66,7 +66,7 @@ void Scheduler::schedule_decodes(StepPlan& plan) {
       allocated = allocate(s, 1);
     }
     if (!allocated) {
-      CHECK_INTERNAL(running_.size() > 1);  // alone, a sequence fits
+      CHECK_INTERNAL(running_.size() > 1);  // a sequence fits when it is alone
       preempt(s);
       return;
     }
@@ -79,7 +79,7 @@ void Scheduler::schedule_drafts(StepPlan& plan) {
     Sequence& s = *scheduled.sequence;
     int64_t n = std::min<int64_t>({static_cast<int64_t>(s.drafts().size()), config_.token_budget - plan.n_tokens,
                                    config_.max_outputs - plan.n_outputs});
-    while (n > 0 && !cache_.allocate(s, 1 + n, n)) --n;  // drafts never evict or preempt anyone
+    while (n > 0 && !cache_.allocate(s, 1 + n, n)) --n;  // drafts never cause eviction or preemption
     s.tokens_.resize(s.n_known_ + n);
     scheduled.n_drafts = static_cast<int32_t>(n);
     scheduled.n_tokens += scheduled.n_drafts;
@@ -162,7 +162,7 @@ FinishReason Scheduler::advance(Sequence& s, const ScheduledSequence& scheduled,
     stats_.proposed_drafts += scheduled.n_drafts;
     stats_.accepted_drafts += static_cast<int64_t>(accepted);
     reason = append(s, sampled);
-    computed = std::min(computed, s.n_known_);  // the text may have ended before accepted drafts
+    computed = std::min(computed, s.n_known_);  // the text may have ended before the accepted drafts
   }
   const int64_t valid = scheduled.n_drafts > 0 ? cache_.rollback(s, computed) : computed;
   CHECK_INTERNAL(valid >= s.n_computed_);

@@ -1,20 +1,20 @@
-// Decides what each step computes. There is no prefill phase and no decode phase: every sequence has computed tokens
-// and known tokens, and the token budget of a step goes first to sequences that lack one token (decodes), then to
-// chunks of prompts, then to drafts to verify. Integers only: no tensors, no model, no clock. What a sequence takes
-// from the cache is the KvCache's business; the scheduler only learns whether blocks suffice.
+// Decides what each step computes. There is no prefill or decode phase: every sequence has computed tokens and known
+// tokens. The token budget of a step goes first to sequences that lack one token (decodes), then to chunks of prompts,
+// then to drafts to verify. Integers only: no tensors, no model, no clock. The KvCache decides what a sequence takes
+// from the cache; the scheduler only learns whether there are enough blocks.
 //
-// A step is schedule(), run by the engine, commit(). A waiting sequence is admitted only when there are blocks for all
-// its known tokens, so only decodes can run out of blocks. Then what finished conversations retain is evicted, and
-// after that the last sequence in rank is preempted: it releases its blocks, waits, and is computed again later.
+// A step is schedule(), run by the engine, commit(). A waiting sequence is admitted only if there are blocks for all
+// its known tokens, so only decodes can run out of blocks. Then blocks retained for finished conversations are
+// evicted; after that the lowest-ranked sequence is preempted: it releases its blocks, waits, and is recomputed later.
 //
-// Rank is the order of arrival, in which each level of priority counts as an arrival kTokensPerPriority tokens of work
-// earlier. So a sequence is overtaken for a bounded amount of work only. The first in rank is never preempted for
+// Rank is the order of arrival, where each level of priority counts as having arrived kTokensPerPriority tokens of work
+// earlier. So a sequence can be overtaken only for a bounded amount of work. The first in rank is never preempted for
 // another, and add() has checked that it fits alone: it always advances.
 //
 // Prompts share what the decodes leave of a step. A quarter goes to the first in rank, so that every prompt finishes
-// eventually; the rest goes to short prompts first, whether they are running or waiting with a place free. Prompts of
-// similar length are computed one after the other by rank, so that a later one finds what it shares with an earlier one
-// in the cache.
+// eventually; the rest goes to short prompts first, whether they are running or could be admitted. Prompts of similar
+// length are computed one after another by rank, so that a later one finds in the cache what it shares with an earlier
+// one.
 //
 // Owns the cache's bookkeeping and the sequences. One thread.
 #pragma once
@@ -38,39 +38,39 @@ struct SchedulerConfig {
   int32_t max_sequences = 32;  // running at once; at most token_budget and max_outputs
   int32_t max_outputs = 512;   // rows of logits per step
   int32_t max_waiting = 1024;  // length of the queue
-  int64_t max_context = 4096;  // tokens of one sequence, prompt and answer together
+  int64_t max_context = 4096;  // tokens per sequence, prompt and answer together
   size_t n_vocab = 0;
-  std::vector<TokenId> eog_tokens;  // end-of-generation tokens of the model
+  std::vector<TokenId> eog_tokens;  // the model's end-of-generation tokens
 };
 
-// A sequence's share of a step: tokens().subspan(first_position, n_tokens), at positions from first_position on.
-// Rows [first_output, n_tokens) need logits; first_output == n_tokens when none does.
+// A sequence's share of a step: tokens().subspan(first_position, n_tokens), at positions from first_position on. Rows
+// [first_output, n_tokens) need logits; first_output == n_tokens if none does.
 struct ScheduledSequence {
   Sequence* sequence = nullptr;
   int64_t first_position = 0;
   int32_t n_tokens = 0;
   int32_t first_output = 0;
-  int32_t n_drafts = 0;  // the last n_drafts of the tokens are drafts
-  // Tokens are sampled from the last n_drafts + 1 rows; from none while the prompt is incomplete, or when the request
-  // wants no tokens.
+  int32_t n_drafts = 0;  // the last n_drafts tokens are drafts
+  // Tokens are sampled from the last n_drafts + 1 rows. False while the prompt is incomplete, and for requests that
+  // want no tokens.
   bool samples = false;
   int32_t first_sampled_row() const { return n_tokens - 1 - n_drafts; }
 };
 
 struct StepPlan {
   std::vector<ScheduledSequence> sequences;
-  std::vector<BlockCopy> copies;  // to be done before the step, in this order
+  std::vector<BlockCopy> copies;  // to be made before the step, in this order
   int32_t n_tokens = 0;
   int32_t n_outputs = 0;
   bool empty() const { return sequences.empty(); }
 };
 
-// A further continuation of a prompt (Request::choices), once its first token is sampled.
+// A further continuation of a prompt (Request::choices), after its first token has been sampled.
 struct Choice {
   RequestId parent = 0;
   uint32_t index = 0;  // from 1
   RequestId id = 0;
-  Sampler sampler;  // that sampled `first`
+  Sampler sampler;  // the one that sampled `first`
   TokenId first;
 };
 
@@ -79,9 +79,9 @@ struct SchedulerStats {
   int64_t computed_tokens = 0;  // without rejected drafts
   int64_t proposed_drafts = 0;  // drafts that were verified
   int64_t accepted_drafts = 0;
-  int64_t admissions = 0;         // sequences that were given a place, counted again after each preemption
-  int64_t prefix_hits = 0;        // of these, with any token found in the cache
-  int64_t admitted_tokens = 0;    // known tokens of sequences at each admission
+  int64_t admissions = 0;         // sequences admitted; counted again after each preemption
+  int64_t prefix_hits = 0;        // of these, those with any token found in the cache
+  int64_t admitted_tokens = 0;    // known tokens at each admission
   int64_t prefix_hit_tokens = 0;  // of these, found in the cache
   int64_t preemptions = 0;
 };
@@ -93,30 +93,30 @@ class Scheduler {
   // Throws Error(kInvalidArgument) for impossible settings.
   Scheduler(const SchedulerConfig& config, std::vector<CacheGroup> groups, PrefixHasher hasher = {});
 
-  // Queues a request; false when the queue is full (then nothing has changed).
-  // Throws Error(kInvalidArgument) when the request is wrong or longer than the context, Error(kOutOfMemory) when the
+  // Queues a request; false if the queue is full (nothing has changed then).
+  // Throws Error(kInvalidArgument) if the request is invalid or longer than the context, and Error(kOutOfMemory) if the
   // cache could not hold it even alone.
   [[nodiscard]] bool add(Request request);
 
-  // Tokens that may follow the known ones of a sequence. Its next step verifies them as far as budget, blocks and the
-  // request's limits and mask allow. Ignored while the sequence lacks more than one token.
+  // Draft tokens that may follow the known ones of a sequence. Its next step verifies as many as the budget, the blocks
+  // and the request's limits and mask allow. Ignored while the sequence lacks more than one token.
   void propose(RequestId id, std::span<const TokenId> drafts);
 
-  // The next step; empty when no sequence can run. Must be followed by commit() unless it is empty. Beside decodes, all
-  // chunks of prompts together have at most `prompt_budget` (at least 1) tokens.
+  // The next step; empty if no sequence can run. Must be followed by commit() unless it is empty. When there are
+  // decodes, all prompt chunks together have at most `prompt_budget` (at least 1) tokens.
   StepPlan schedule(int32_t prompt_budget = INT32_MAX);
 
-  // Takes the results of the step. sampled[i]: the tokens sampled for plan.sequences[i], one after another from its
-  // sampled rows, up to and including the first that differs from the draft in its place; empty where !samples.
-  // The text ends at the first token that finishes the sequence. Results of sequences that have finished meanwhile are
-  // ignored. `choices`: those of the sequences that sampled their first token. Each becomes a sequence, which shares
-  // its parent's blocks if there is a place for it, and otherwise waits. Choices that have been finished are ignored.
+  // Takes the results of the step. sampled[i]: the tokens sampled for plan.sequences[i], in order of its sampled rows,
+  // up to and including the first that differs from the draft at its position; empty if !samples. The text ends at the
+  // first token that finishes the sequence. Results of sequences that have finished in the meantime are ignored.
+  // `choices`: those of the sequences that sampled their first token. Each becomes a sequence that shares its parent's
+  // blocks if it can run at once, and otherwise waits. Choices that have already finished are ignored.
   void commit(const StepPlan& plan, std::span<const std::vector<TokenId>> sampled, std::span<Choice> choices = {});
 
-  // A new sequence of the parent's first n_shared tokens (at least the prompt) followed by `next`, a token that
-  // `sampler` has already sampled. It shares the parent's blocks if those tokens are computed and there is a place;
-  // otherwise it waits and is computed like any other. The parent may be finished. Not between schedule() and commit().
-  // Throws Error(kInvalidArgument) when the id is taken.
+  // Starts a new sequence with the parent's first n_shared tokens (at least the prompt) followed by `next`, a token
+  // that `sampler` has already sampled. It shares the parent's blocks if those tokens are computed and it can run at
+  // once; otherwise it waits and is computed like any other. The parent may be finished. Must not be called between
+  // schedule() and commit(). Throws Error(kInvalidArgument) if the id is taken.
   void fork(RequestId parent, RequestId child, Sampler sampler, int64_t n_shared, TokenId next);
 
   // Makes `tokens` (at least the prompt) the known tokens of a sequence that has not finished. What it has computed of
@@ -126,27 +126,27 @@ class Scheduler {
   void hold(RequestId id, bool held);
 
   // Ends a sequence (cancelled, stop string found, error); does nothing for a finished or unknown one. Choices that
-  // have not sampled a token yet end with their request, or alone when `id` is that of a choice. Between schedule() and
+  // have not sampled a token yet end with their request, or alone if `id` names a choice. Between schedule() and
   // commit() the sequence's table is gone, but no block is reused before the next schedule().
   void finish(RequestId id, FinishReason reason);
 
-  // Releases what a conversation retains, if anything. Its full blocks stay cached. Not between schedule() and
-  // commit().
+  // Releases what a conversation has retained, if anything. Its full blocks stay cached. Must not be called between
+  // schedule() and commit().
   void forget(uint64_t conversation);
 
-  // Drops every sequence and everything that is cached or retained; the statistics stay. Valid after an exception has
-  // left any call half done. Throws std::bad_alloc; then nothing has changed.
+  // Drops every sequence and everything cached or retained, but not the statistics. May be called after an exception
+  // left any call incomplete. If it throws std::bad_alloc, nothing has changed.
   void reset();
 
-  // Hands over a finished sequence. Not between schedule() and commit().
+  // Hands over a finished sequence. Must not be called between schedule() and commit().
   std::unique_ptr<Sequence> take(RequestId id);
 
   Sequence* find(RequestId id);  // nullptr when unknown
   const Sequence* find(RequestId id) const;
   int64_t max_known() const;  // tokens that one sequence may have, by context and by blocks
   bool idle() const { return running_.empty() && waiting_.empty(); }
-  std::span<Sequence* const> running() const { return running_; }  // in rank
-  std::span<Sequence* const> waiting() const { return waiting_; }  // in rank
+  std::span<Sequence* const> running() const { return running_; }  // in rank order
+  std::span<Sequence* const> waiting() const { return waiting_; }  // in rank order
   const KvCache& cache() const { return cache_; }
   const SchedulerStats& stats() const { return stats_; }
   const SchedulerConfig& config() const { return config_; }
@@ -157,26 +157,26 @@ class Scheduler {
   void schedule_prompts(StepPlan& plan);
   void schedule_drafts(StepPlan& plan);
 
-  // How many of the tokens that a sequence lacks the step can take while it has at most `limit` tokens.
+  // How many of a sequence's remaining tokens the step can take if it may have at most `limit` tokens in total.
   int64_t chunk_size(const Sequence& s, const StepPlan& plan, int32_t limit) const;
   void add_chunk(Sequence& s, int64_t n, StepPlan& plan);
-  // Takes blocks for the next n tokens, if need be those that conversations retain.
+  // Allocates blocks for the next n tokens, evicting what conversations retain if necessary.
   bool allocate(Sequence& s, int64_t n);
   // Sequences that have a prompt to compute and may do so in this step.
   std::vector<Sequence*> prompts() const;
   bool may_run(const Sequence& s) const;                          // by Request::max_running
-  static void insert(std::vector<Sequence*>& list, Sequence& s);  // in rank
+  static void insert(std::vector<Sequence*>& list, Sequence& s);  // in rank order
   void enqueue(Sequence& s);
-  static int32_t size_class(int64_t n_lacking);  // lengths within a factor of four count as alike
-  // Moves a waiting sequence to the running ones; false when blocks do not suffice.
+  static int32_t size_class(int64_t n_lacking);  // lengths within a factor of four are alike
+  // Moves a waiting sequence to the running ones; false if there are not enough blocks.
   bool admit(Sequence& s);
   void preempt(Sequence& s);
 
-  // Takes what a step brought for one sequence; why its text ended.
+  // Applies a step's results to one sequence; returns why its text ended.
   FinishReason advance(Sequence& s, const ScheduledSequence& scheduled, std::span<const TokenId> sampled);
-  // Adds sampled tokens to the known ones, up to the first that ends the text; why it ended.
+  // Adds sampled tokens to the known ones, up to the first that ends the text; returns why it ended.
   FinishReason append(Sequence& s, std::span<const TokenId> tokens);
-  // The sequence of a choice. `n_running` sequences keep their places.
+  // Adds the sequence of a choice. `n_running` sequences keep running.
   void add_choice(const Sequence& parent, Choice& choice, size_t n_running);
   void add_fork(const Sequence& parent, std::unique_ptr<Sequence> child, int64_t n_shared, TokenId next,
                 size_t n_running);
@@ -187,9 +187,9 @@ class Scheduler {
   KvCache cache_;
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
   std::unordered_set<RequestId> future_choices_;  // of requests whose prompts are not computed yet
-  std::vector<Sequence*> waiting_, running_;      // in rank
+  std::vector<Sequence*> waiting_, running_;      // in rank order
   uint64_t arrivals_ = 0;
-  int64_t work_ = 0;        // tokens of all steps
+  int64_t work_ = 0;        // tokens of all steps so far
   bool in_flight_ = false;  // between schedule() and commit()
   int32_t step_limit_ = 0;  // tokens that the step may have before drafts are added
   SchedulerStats stats_;

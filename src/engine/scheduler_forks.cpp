@@ -1,7 +1,8 @@
-// The scheduler's part for sequences that continue another: further choices of a prompt, and forks.
+// The scheduler's functions for sequences that continue another: further choices of a prompt, and forks.
 #include <utility>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/engine/scheduler.h"
 
 namespace infer {
@@ -12,7 +13,7 @@ void Scheduler::fork(RequestId parent_id, RequestId child_id, Sampler sampler, i
   CHECK_INTERNAL(parent && n_shared >= parent->n_prompt_ && n_shared <= parent->n_known_ &&
                  n_shared < parent->max_known_);
   if (sequences_.contains(child_id) || future_choices_.contains(child_id)) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[scheduler] expected an unused request id, found ", child_id));
+    throw Error(ErrorCode::kInvalidArgument, expected_found("scheduler", "an unused request id", child_id));
   }
   Request request = parent->request_;
   request.id = child_id;
@@ -23,7 +24,7 @@ void Scheduler::fork(RequestId parent_id, RequestId child_id, Sampler sampler, i
 void Scheduler::add_choice(const Sequence& parent, Choice& choice, size_t n_running) {
   Request request = parent.request_;
   request.id = choice.id;
-  request.conversation = 0;  // one answer continues it
+  request.conversation = 0;  // only one answer continues it
   request.logits_from = -1;
   auto child = std::make_unique<Sequence>(std::move(request), std::move(choice.sampler), parent.rank_, parent.arrival_,
                                           choice.index);

@@ -1,4 +1,4 @@
-// The scheduler's part for prompts: who waits, who is admitted, and how prompts share a step.
+// The scheduler's functions for prompts: which wait, which are admitted, and how they share a step.
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -43,7 +43,7 @@ void Scheduler::schedule_prompts(StepPlan& plan) {
     return queue.empty() ? nullptr : *std::min_element(queue.begin(), queue.end(), in_rank);
   };
   Sequence* first = first_in_rank();
-  // When there are no blocks for the first in rank, nobody behind it takes any.
+  // If there are no blocks for the first in rank, no lower-ranked sequence takes any.
   if (first && waits(first) && !admit(*first)) {
     std::erase_if(queue, waits);
     first = first_in_rank();
@@ -60,7 +60,7 @@ void Scheduler::schedule_prompts(StepPlan& plan) {
     if (s == first) kept = 0;
     if (plan.n_tokens >= step_limit_ - kept) continue;
     if (waits(s)) {
-      if (!may_run(*s)) continue;  // another choice of its request was admitted just now
+      if (!may_run(*s)) continue;  // another choice of its request was just admitted
       admits = admits && running_.size() < static_cast<size_t>(config_.max_sequences) && admit(*s);
       if (!admits) continue;
     }
@@ -78,7 +78,7 @@ bool Scheduler::admit(Sequence& s) {
   std::optional<int64_t> cached;
   while (!(cached = cache_.start(s))) {
     if (cache_.evict_retained()) continue;
-    CHECK_INTERNAL(!running_.empty());  // alone, a sequence fits
+    CHECK_INTERNAL(!running_.empty());  // a sequence fits when it is alone
     return false;
   }
   s.n_computed_ = *cached;

@@ -1,15 +1,17 @@
-// The scheduler's part for what comes from outside: settings, requests and drafts, each checked here and nowhere else.
+// The scheduler's checks of external input: settings, requests and drafts are checked here and nowhere else.
 #include <algorithm>
 #include <utility>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/engine/scheduler.h"
 
 namespace infer {
 namespace {
 
 void require(bool holds, const char* what, int64_t found) {
-  if (!holds) throw Error(ErrorCode::kInvalidArgument, concat("[scheduler] expected ", what, ", found ", found));
+  if (!holds) throw Error(ErrorCode::kInvalidArgument, expected_found("scheduler", what, found));
 }
 
 const SchedulerConfig& checked(const SchedulerConfig& config) {
@@ -36,19 +38,22 @@ void Scheduler::check_request(const Request& request) const {
   for (const TokenId token : request.prompt) {
     if (!is_token(token)) {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("[scheduler] prompt: expected token ids below ", config_.n_vocab, ", found ", token));
+                  expected_found("scheduler", "prompt", concat("token ids below ", config_.n_vocab), token));
     }
   }
   require(request.max_new_tokens >= -1, "max_new_tokens of -1 or more", request.max_new_tokens);
   const int64_t needed = length + (request.max_new_tokens != 0 ? 1 : 0);
   if (needed > config_.max_context) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[scheduler] prompt of ", length, " tokens: expected at most ",
-                       config_.max_context - (needed - length), " in a context of ", config_.max_context));
+                expected_found("scheduler", "prompt",
+                               concat("at most ", grouped(config_.max_context - (needed - length)),
+                                      " tokens in a context of ", grouped(config_.max_context)),
+                               grouped(length)));
   }
   if (needed > max_known()) {
-    throw Error(ErrorCode::kOutOfMemory, concat("[scheduler] prompt of ", length, " tokens needs ", blocks_for(needed),
-                                                " cache blocks, found ", max_known() / kBlockTokens, " in all"));
+    throw Error(ErrorCode::kOutOfMemory,
+                expected_found("scheduler", concat("prompt of ", grouped(length), " tokens"),
+                               concat(blocks_for(needed), " cache blocks"), max_known() / kBlockTokens));
   }
   require(request.pooling == Pooling::kNone || (request.max_new_tokens == 0 && !request.wants_prompt_logits()),
           "no new tokens and no logits of a request for a vector", request.max_new_tokens);
@@ -85,7 +90,7 @@ void Scheduler::propose(RequestId id, std::span<const TokenId> drafts) {
   Sequence* s = find(id);
   if (!s || s->state_ != SequenceState::kRunning || s->remaining() != 1) return;
   s->tokens_.resize(s->n_known_);
-  const int64_t room = s->max_known_ - s->n_known_ - 1;  // the step samples one token more than it verifies
+  const int64_t room = s->max_known_ - s->n_known_ - 1;  // the step samples one more token than it verifies
   drafts = drafts.first(std::min(drafts.size(), static_cast<size_t>(std::max<int64_t>(room, 0))));
   const auto invalid = std::find_if(drafts.begin(), drafts.end(), [&](TokenId token) { return !is_token(token); });
   drafts = drafts.first(static_cast<size_t>(invalid - drafts.begin()));

@@ -1,7 +1,7 @@
-// A request in progress: the known tokens, how many of them are computed, and where their cache lies.
-// Invariants until it is finished: computed() < known(), except for a request for no new tokens; tokens() is the known
-// tokens followed by the drafts; while it runs, its cache covers computed() tokens.
-// Owned and changed by the Scheduler; the KvCache changes cache(), and the engine uses the sampler. One thread.
+// A request in progress: its known tokens, how many are computed, and its cache blocks. Invariants until it finishes:
+// computed() < known(), except for a request without new tokens; tokens() is the known tokens followed by the drafts;
+// while it runs, its cache covers computed() tokens. Owned and changed by the Scheduler; the KvCache changes cache(),
+// and the engine uses the sampler. One thread.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ std::string_view finish_reason_name(FinishReason reason);
 
 class Sequence {
  public:
-  // Sequences are ordered by `rank`, the lowest first, then by `arrival`, then, for the choices of one request, by
+  // Sequences are ordered by `rank` (lowest first), then by `arrival`, then, for the choices of one request, by
   // `choice`.
   Sequence(Request request, Sampler sampler, int64_t rank, uint64_t arrival, uint32_t choice);
 
@@ -45,7 +45,7 @@ class Sequence {
   std::span<const TokenId> known_tokens() const { return tokens().first(n_known_); }  // prompt, then generated
   std::span<const TokenId> generated() const { return known_tokens().subspan(n_prompt_); }
   std::span<const TokenId> drafts() const { return tokens().subspan(n_known_); }
-  // All tokens up to and including `position`: what the sampler gets to choose the next one.
+  // All tokens up to and including `position`: the sampler's input for the next one.
   std::span<const TokenId> history(int64_t position) const { return tokens().first(position + 1); }
 
   int64_t prompt_length() const { return n_prompt_; }
@@ -62,7 +62,7 @@ class Sequence {
   int64_t cached_prompt_tokens() const { return n_cached_prompt_ < 0 ? 0 : n_cached_prompt_; }
   int32_t preemptions() const { return n_preemptions_; }
 
-  // Whether this goes before `other`: a total order that never changes.
+  // Whether this comes before `other`: a total order that never changes.
   bool before(const Sequence& other) const {
     if (rank_ != other.rank_) return rank_ < other.rank_;
     return arrival_ != other.arrival_ ? arrival_ < other.arrival_ : choice_ < other.choice_;
@@ -76,7 +76,7 @@ class Sequence {
   int64_t rank_;
   uint64_t arrival_;
   uint32_t choice_;
-  int32_t size_class_ = 0;  // of the tokens it lacked when it was queued; see Scheduler
+  int32_t size_class_ = 0;  // by the tokens it lacked when it was queued; see Scheduler
   SequenceState state_ = SequenceState::kWaiting;
   FinishReason finish_reason_ = FinishReason::kNone;
   std::vector<TokenId> tokens_;

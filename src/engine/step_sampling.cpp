@@ -42,9 +42,9 @@ int64_t StepSampler::n_deciding(const StepPlan& plan) const {
   return most;
 }
 
-// Why the logits of each sequence are of no use; null where they are.
+// Why the logits of each sequence are unusable; null if they are usable.
 std::vector<std::exception_ptr> StepSampler::check_rows(const StepPlan& plan) {
-  std::vector<size_t> owners;  // of each row
+  std::vector<size_t> owners;  // the sequence of each row
   for (size_t i = 0; i < plan.sequences.size(); ++i) {
     const ScheduledSequence& s = plan.sequences[i];
     owners.insert(owners.end(), static_cast<size_t>(s.n_tokens - s.first_output), i);
@@ -89,7 +89,7 @@ std::vector<StepSampler::Draw> StepSampler::prepare(const StepPlan& plan,
   return draws;
 }
 
-// Its logits begin with output row `output`.
+// The sequence's logits start at output row `output`.
 void StepSampler::report_logits(const ScheduledSequence& s, int output) const {
   if (!reports(*s.sequence)) return;
   for (int32_t row = s.first_output; row < s.n_tokens; ++row, ++output) {
@@ -100,8 +100,8 @@ void StepSampler::report_logits(const ScheduledSequence& s, int output) const {
   }
 }
 
-// From the sampled rows, up to the first token that differs from the draft in its place; for a choice from the first
-// of them. The sampler's state follows the tokens, never the drafts.
+// Samples from the sampled rows up to the first token that differs from its draft; for a choice, only from the first
+// row. The sampler's state follows the sampled tokens, never the drafts.
 void StepSampler::sample_tokens(Draw& draw, SamplerScratch& scratch) const {
   const ScheduledSequence& s = *draw.scheduled;
   Sampler& sampler = draw.sampler ? *draw.sampler : s.sequence->sampler();

@@ -1,5 +1,5 @@
-// Samples the tokens of a step: for every sequence from its sampled rows, and for every choice its first token. They
-// are sampled in parallel on the CPU's threads; each has a sampler of its own, so the order changes nothing.
+// Samples the tokens of a step: for every sequence from its sampled rows, and for every choice its first token.
+// Sampling runs in parallel on the CPU's threads; each sequence has its own sampler, so the order does not matter.
 // One thread calls it.
 #pragma once
 
@@ -17,13 +17,13 @@
 namespace infer {
 
 struct SampledStep {
-  std::vector<std::vector<TokenId>> tokens;  // of each sequence of the plan, see Scheduler::commit()
+  std::vector<std::vector<TokenId>> tokens;  // per sequence of the plan, see Scheduler::commit()
   std::vector<Choice> choices;
   struct Failure {
     RequestId id;
     std::string error;
   };
-  std::vector<Failure> failures;  // sequences, each followed by its choices; they have no tokens
+  std::vector<Failure> failures;  // failed sequences, each followed by its choices; they have no tokens
 };
 
 class StepSampler {
@@ -33,25 +33,25 @@ class StepSampler {
   StepSampler(ModelRunner& runner, size_t n_vocab, bool isolate_errors);
 
   // Called before sampling for every row of logits of a request that reports them; `position` is that of the row's
-  // token. The row from which the choices of a request start is reported for each of them. The logits are valid until
-  // the next step.
+  // token. The row that a request's choices start from is reported once for each. The logits are valid until the next
+  // step.
   using LogitsCallback = std::function<void(RequestId id, int64_t position, std::span<const float> logits)>;
   void on_logits(LogitsCallback callback) { on_logits_ = std::move(callback); }
 
-  // How many of the best logits of each row are enough to sample this plan; 0: all are needed.
+  // How many of the best logits of each row suffice to sample this plan; 0: all are needed.
   int64_t n_deciding(const StepPlan& plan) const;
-  // The runner has just computed the plan, with at least as many.
+  // REQUIRES: the runner has just computed the plan, with at least that many logits.
   SampledStep sample(const StepPlan& plan);
-  // FNV-1a of the bits of the last row of logits, or of the best of them where the device kept the others: equal runs
-  // give equal hashes.
+  // FNV-1a of the bits of the last row of logits, or of the best of them if the device returned only those: identical
+  // runs give identical hashes.
   uint64_t last_logits_hash() const;
 
  private:
-  // The sampling for one sequence, or for one of its choices.
+  // The state of sampling for one sequence, or for one of its choices.
   struct Draw {
     const ScheduledSequence* scheduled = nullptr;
-    int output = 0;                  // row of the logits of the first sampled position
-    std::optional<Sampler> sampler;  // of a choice; unset: the sequence's own
+    int output = 0;                  // row of logits for the first sampled position
+    std::optional<Sampler> sampler;  // for a choice; unset: the sequence's own
     std::vector<TokenId> tokens;
     std::exception_ptr failure;
   };

@@ -1,9 +1,9 @@
-// The parts that architectures are made of, as free functions: each declares its weights, or adds nodes to a graph.
-// They know nothing about architectures; what a part needs is an argument. An architecture that computes something else
-// calls another function, or Graph itself.
+// The building blocks of architectures, as free functions: each declares weights or adds nodes to a graph. They know
+// nothing about architectures; everything they need is an argument. An architecture that computes something else calls
+// another function, or Graph directly.
 //
-// In shapes, n_tokens is the number of tokens of a step, n_outputs the number of those whose hidden state is wanted,
-// and n_rows either of them.
+// In shapes, n_tokens is the number of tokens in a step, n_outputs the number of those whose hidden state is wanted,
+// and n_rows is either.
 #pragma once
 
 #include "src/model/blocks/attention.h"     // IWYU pragma: export

@@ -1,6 +1,6 @@
-// What a model caches for each sequence: groups of layers that are cached alike. A sequence has one block table per
-// group, and a prefix hit must be possible in all groups. Plain data: the model declares kind, window and layers; the
-// engine decides how many blocks there are. Fixed for the life of an engine.
+// What a model caches for each sequence: groups of layers with the same kind of cache. A sequence has one block table
+// per group, and a prefix hit must be possible in all groups. Plain data: the model declares kind, window and layers;
+// the engine decides how many blocks there are. Fixed for the life of an engine.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ enum class CacheKind : uint8_t {
   kFull,    // keys and values of every position
   kWindow,  // keys and values of the last positions
   kLatent,  // one compressed vector per position (multi-head latent attention)
-  kState,   // one state of fixed size per sequence (recurrent layers), copied at block borders for prefix hits
+  kState,   // one state of fixed size per sequence (recurrent layers), copied at block boundaries for prefix hits
 };
 
 constexpr std::string_view cache_kind_name(CacheKind kind) {
@@ -25,9 +25,9 @@ constexpr std::string_view cache_kind_name(CacheKind kind) {
 struct CacheGroup {
   CacheKind kind = CacheKind::kFull;
   std::vector<int32_t> layers;  // ascending
-  int32_t window = 0;           // kWindow: positions that a query sees, its own included; at least 1
+  int32_t window = 0;           // kWindow: positions that a query sees, including its own; at least 1
   size_t bytes = 0;             // of one block (kState: of one slot) in all layers of the group
-  int32_t n_blocks = 0;         // blocks (kState: slots) that exist
+  int32_t n_blocks = 0;         // number of blocks (kState: slots)
 };
 
 }  // namespace infer

@@ -5,20 +5,21 @@
 #include <cmath>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 
 namespace infer {
 namespace {
 
-// Keys that no graph asks for and that do not change what it computes.
+// Keys that no architecture reads and that do not change the result.
 constexpr std::array<std::string_view, 4> kWithoutEffect = {
-    "vocab_size",              // the embedding's shape tells
-    "rope.scaling.finetuned",  // whether the scaling was trained in
-    "tensor_data_layout",      // a note by old converters
-    "pooling_type",            // of embeddings; the logits are the same
+    "vocab_size",              // implied by the embedding's shape
+    "rope.scaling.finetuned",  // whether the model was trained with the scaling
+    "tensor_data_layout",      // a note left by old converters
+    "pooling_type",            // for embeddings; the logits are unaffected
 };
 
-// A value for an error message.
+// Formats a value for an error message.
 std::string show(const GgufValue& value) {
   if (const auto* i = std::get_if<int64_t>(&value.value)) return concat(*i);
   if (const auto* u = std::get_if<uint64_t>(&value.value)) return concat(*u);
@@ -28,12 +29,13 @@ std::string show(const GgufValue& value) {
   return concat("[", value.array_length(), " values]");
 }
 
-[[noreturn]] void invalid(const std::string& key, const std::string& message) {
-  throw Error(ErrorCode::kInvalidFile, concat("[model] key ", key, ": ", message));
+template <typename Expected, typename Found>
+[[noreturn]] void invalid(const std::string& key, const Expected& expected, const Found& found) {
+  throw Error(ErrorCode::kInvalidFile, expected_found("model", concat("key ", key), expected, found));
 }
 
 int checked(const std::string& key, int64_t value, int64_t low, int64_t high) {
-  if (value < low || value > high) invalid(key, concat("expected ", low, " to ", high, ", found ", value));
+  if (value < low || value > high) invalid(key, concat(low, " to ", high), value);
   return static_cast<int>(value);
 }
 
@@ -41,7 +43,7 @@ int checked(const std::string& key, int64_t value, int64_t low, int64_t high) {
 
 ConfigReader::ConfigReader(const GgufFile& file) : file_(file) {
   const std::optional<std::string> name = file.get_string("general.architecture");
-  if (!name) invalid("general.architecture", "expected the name of an architecture, the key is missing");
+  if (!name) invalid("general.architecture", "the name of an architecture", "none");
   architecture_ = *name;
   for (const std::string_view key : kWithoutEffect) ignore(key);
 }
@@ -56,7 +58,7 @@ int ConfigReader::count(std::string_view key, int64_t low, int64_t high, std::op
   const std::string full = mark(key);
   const std::optional<int64_t> value = file_.get_int(full);
   if (value) return checked(full, *value, low, high);
-  if (!fallback) invalid(full, "expected a number, the key is missing");
+  if (!fallback) invalid(full, "a number", "none");
   return checked(full, *fallback, low, high);
 }
 
@@ -68,7 +70,7 @@ std::vector<int> ConfigReader::counts(std::string_view key, int n, int64_t low, 
   if (!value || value->type != GgufType::kArray) return std::vector<int>(n, count(key, low, high));
   const std::vector<int64_t> array = *file_.get_int_array(full);
   if (array.size() != static_cast<size_t>(n)) {
-    invalid(full, concat("expected one number, or one for each of ", n, " layers, found ", array.size()));
+    invalid(full, concat("one number, or one for each of ", n, " layers"), array.size());
   }
   std::vector<int> numbers;
   for (const int64_t v : array) numbers.push_back(checked(full, v, low, high));
@@ -78,9 +80,9 @@ std::vector<int> ConfigReader::counts(std::string_view key, int n, int64_t low, 
 double ConfigReader::number(std::string_view key, double low, double high, std::optional<double> fallback) {
   const std::string full = mark(key);
   const std::optional<double> value = file_.get_float(full);
-  if (!value && !fallback) invalid(full, "expected a number, the key is missing");
+  if (!value && !fallback) invalid(full, "a number", "none");
   if (!value) return *fallback;
-  if (!(*value >= low && *value <= high)) invalid(full, concat("expected ", low, " to ", high, ", found ", *value));
+  if (!(*value >= low && *value <= high)) invalid(full, concat(low, " to ", high), *value);
   return *value;
 }
 
@@ -95,7 +97,7 @@ void ConfigReader::only(std::string_view key, std::initializer_list<double> valu
   const double found = value->type == GgufType::kBool ? *file_.get_bool(full) : *file_.get_float(full);
   if (std::find(values.begin(), values.end(), found) != values.end()) return;
   throw Error(ErrorCode::kUnsupported,
-              concat("[model] key ", full, " = ", show(*value), ": not implemented, and it changes the result"));
+              concat("[model] key ", full, " = ", show(*value), " is not supported and changes the result"));
 }
 
 void ConfigReader::finish() const {
@@ -103,7 +105,7 @@ void ConfigReader::finish() const {
   for (const auto& [key, value] : file_.metadata()) {
     if (!key.starts_with(prefix) || asked_.contains(key)) continue;
     throw Error(ErrorCode::kUnsupported, concat("[model] key ", printable(key, 100), " = ", show(value),
-                                                ": not implemented, and it may change the result"));
+                                                " is not supported and may change the result"));
   }
 }
 
@@ -112,7 +114,7 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
   RopeTableParams rope;
   rope.n_dims = reader.count("rope.dimension_count", 2, config.key_dim, config.key_dim);
   if (rope.n_dims % 2 != 0) {
-    invalid(reader.architecture() + ".rope.dimension_count", concat("expected an even number, found ", rope.n_dims));
+    invalid(reader.architecture() + ".rope.dimension_count", "an even number", rope.n_dims);
   }
   rope.freq_base = static_cast<float>(reader.number("rope.freq_base", 1.001, 1e15, 10000));
 
@@ -120,12 +122,12 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
   if (type != "none" && type != "linear" && type != "yarn") {
     throw Error(ErrorCode::kUnsupported,
                 concat("[model] key ", reader.architecture(), ".rope.scaling.type = \"", printable(type, 60),
-                       "\": not implemented (none, linear and yarn are)"));
+                       "\" is not supported (none, linear and yarn are)"));
   }
   const double old_factor = reader.number("rope.scale_linear", 0, 1e6, 0);
   const double factor = reader.number("rope.scaling.factor", 0, 1e6, old_factor);
   if (factor != 0 && factor < 1e-3) {
-    invalid(reader.architecture() + ".rope.scaling.factor", concat("expected 0 or 0.001 to 1e6, found ", factor));
+    invalid(reader.architecture() + ".rope.scaling.factor", "0 or 0.001 to 1e6", factor);
   }
   if (type != "none" && factor != 0) rope.freq_scale = static_cast<float>(1 / factor);
   rope.attn_factor = static_cast<float>(reader.number("rope.scaling.attn_factor", 1e-3, 1e3, 1));
@@ -135,7 +137,7 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
   rope.beta_slow = static_cast<float>(reader.number("rope.scaling.yarn_beta_slow", 1e-3, 1e4, 1));
   reader.only("rope.scaling.yarn_attn_factor", {1});
   reader.only("rope.scaling.yarn_log_multiplier", {0});
-  // YaRN's own factor on the magnitude applies to longer contexts only; elsewhere it is taken back here.
+  // YaRN's own magnitude factor applies to longer contexts only; cancel it otherwise.
   if (rope.ext_factor != 0 && rope.freq_scale > 1) rope.attn_factor /= 1 - 0.1f * std::log(rope.freq_scale);
   return rope;
 }
@@ -167,7 +169,7 @@ ModelConfig read_sizes(ConfigReader& reader) {
   for (int i = 0; i < config.n_layer; ++i) {
     config.layers[i] = {heads[i], kv_heads[i], widths[i]};
     if (heads[i] % kv_heads[i] != 0) {
-      invalid(head_key, concat("expected a multiple of the ", kv_heads[i], " key and value heads, found ", heads[i]));
+      invalid(head_key, concat("a multiple of the ", kv_heads[i], " key and value heads"), heads[i]);
     }
   }
 
@@ -177,7 +179,7 @@ ModelConfig read_sizes(ConfigReader& reader) {
   config.value_dim = reader.count("attention.value_length", 1, kMaxHeadDim, head_dim);
   for (const int n : heads) {
     const int64_t width = static_cast<int64_t>(n) * std::max(config.key_dim, config.value_dim);
-    if (width > kMaxWidth) invalid(head_key, concat("expected heads of at most ", kMaxWidth, " values, found ", width));
+    if (width > kMaxWidth) invalid(head_key, concat("heads of at most ", kMaxWidth, " values"), width);
   }
   return config;
 }
@@ -188,8 +190,7 @@ void read_experts(ConfigReader& reader, ModelConfig& config) {
   if (config.n_expert == 0) {
     reader.only("expert_used_count", {0});
   } else if (config.n_expert_used < 1 || config.n_expert_used > config.n_expert) {
-    invalid(reader.architecture() + ".expert_used_count",
-            concat("expected 1 to ", config.n_expert, ", found ", config.n_expert_used));
+    invalid(reader.architecture() + ".expert_used_count", concat("1 to ", config.n_expert), config.n_expert_used);
   }
   config.n_ff_expert = reader.count("expert_feed_forward_length", 0, kMaxWidth, 0);
   reader.only("expert_gating_func", {0, 1});  // softmax
@@ -200,10 +201,9 @@ void read_experts(ConfigReader& reader, ModelConfig& config) {
 }
 
 void require_experts(ModelConfig& config) {
-  if (config.n_expert == 0) invalid(config.architecture + ".expert_count", "expected at least 1, found none");
+  if (config.n_expert == 0) invalid(config.architecture + ".expert_count", "at least 1", "none");
   if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff / config.n_expert_used;
-  if (config.n_ff_expert == 0)
-    invalid(config.architecture + ".expert_feed_forward_length", "expected a width, found none");
+  if (config.n_ff_expert == 0) invalid(config.architecture + ".expert_feed_forward_length", "a width", "none");
 }
 
 void read_no_experts(ConfigReader& reader) {

@@ -1,6 +1,6 @@
-// Hyper-parameters of a model, and the reader that takes them from `<arch>.*` metadata with checked ranges. The reader
-// remembers what was asked for; a key that nobody asked for and that is not known to be without effect is refused, so
-// that no model is run by rules its file contradicts.
+// A model's hyper-parameters, and the reader that gets them from `<arch>.*` metadata and checks their ranges. The
+// reader records which keys were read. Any other key is rejected, unless it is known to have no effect, so that no
+// model runs by rules its file contradicts.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace infer {
 
-// Caps on counts; far above any model, far below what overflows.
+// Caps on counts: far above any model, far below what overflows.
 inline constexpr int64_t kMaxLayers = 4096;
 inline constexpr int64_t kMaxWidth = 1 << 22;  // embedding, feed forward, heads * head size
 inline constexpr int64_t kMaxHeads = 1 << 14;
@@ -25,11 +25,11 @@ inline constexpr int64_t kMaxExperts = 1 << 14;
 inline constexpr int64_t kMaxVocabulary = 1 << 24;
 inline constexpr int64_t kMaxContext = 1 << 30;
 
-// What may differ from layer to layer.
+// Parameters that may differ between layers.
 struct LayerConfig {
   int n_head = 0;
   int n_kv_head = 0;
-  int n_ff = 0;  // inner width of the dense feed forward, 0 when the file does not say
+  int n_ff = 0;  // inner width of the dense feed-forward; 0 if the file does not say
 };
 
 struct ModelConfig {
@@ -40,7 +40,7 @@ struct ModelConfig {
   int n_vocab = 0;
   int context_length = 0;
   std::vector<LayerConfig> layers;  // [n_layer]
-  int key_dim = 0;                  // of one head
+  int key_dim = 0;                  // per head
   int value_dim = 0;
   float norm_eps = 0;
   RopeTableParams rope;
@@ -56,53 +56,53 @@ class ConfigReader {
   explicit ConfigReader(const GgufFile& file);
 
   const std::string& architecture() const { return architecture_; }
-  // Keys are given without "<arch>.".
+  // Keys are given without the "<arch>." prefix.
 
-  // A count in [low, high]. Without a fallback the key must be there, here and below.
+  // A count in [low, high]. Without a fallback, the key is required; the same holds below.
   int count(std::string_view key, int64_t low, int64_t high, std::optional<int> fallback = std::nullopt);
-  // One number for all n layers, or an array with one for each.
+  // One number for all n layers, or an array with one per layer.
   std::vector<int> counts(std::string_view key, int n, int64_t low, int64_t high,
                           const std::vector<int>* fallback = nullptr);
   // A finite number in [low, high].
   double number(std::string_view key, double low, double high, std::optional<double> fallback = std::nullopt);
   std::string text(std::string_view key, std::string_view fallback);
-  // A key of which only `values` are what this program computes (booleans are 0 and 1); it may be absent.
+  // A key for which only `values` are implemented (booleans are 0 and 1); it may be absent.
   void only(std::string_view key, std::initializer_list<double> values);
   // A key that does not change the result.
   void ignore(std::string_view key) { mark(key); }
 
-  // Throws Error(kUnsupported) naming a key of the architecture that was not asked for.
+  // Throws Error(kUnsupported) naming a key of the architecture that was not read.
   void finish() const;
 
  private:
-  std::string mark(std::string_view key);  // the full name of the key, which is remembered
+  std::string mark(std::string_view key);  // records the key and returns its full name
 
   const GgufFile& file_;
   std::string architecture_;
   std::set<std::string, std::less<>> asked_;
 };
 
-// Reads the name of the architecture, the context length, the number of layers, the width of the model, and the heads
-// and feed-forward width of every layer; other members keep their defaults.
+// Reads the architecture's name, the context length, the number of layers, the model's width, and each layer's heads
+// and feed-forward width; other members keep their defaults.
 ModelConfig read_sizes(ConfigReader& reader);
 
 float read_rms_norm_eps(ConfigReader& reader);
 
-// Rotary position embedding with linear or YaRN scaling. REQUIRES the sizes.
+// Rotary position embedding with linear or YaRN scaling. REQUIRES: `config` has its sizes.
 RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config);
 
-// Refuses attention that does not see all earlier positions, or sees later ones. REQUIRES the sizes.
+// Rejects attention that does not see all earlier positions, or sees later ones. REQUIRES: `config` has its sizes.
 void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config);
 
-// Reads the counts of experts and the width of one, 0 where the key is absent. Refuses routing by anything but softmax
+// Reads the expert counts and the width of an expert, 0 where the key is absent. Rejects routing other than by softmax
 // weights; whether they are divided by their sum (expert_weights_norm) is left to the caller.
 void read_experts(ConfigReader& reader, ModelConfig& config);
 
-// For architectures that have nothing but experts: there must be some. An expert's width that the file does not tell is
-// an equal share of the dense width.
+// For architectures where experts are required. If the file has no expert width, it is an equal share of the dense
+// width.
 void require_experts(ModelConfig& config);
 
-// Refuses files that declare experts, for architectures that have none.
+// Rejects files that declare experts, for architectures that have none.
 void read_no_experts(ConfigReader& reader);
 
 }  // namespace infer

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/model/arch/architecture.h"
 #include "src/model/vocabulary_loader.h"
 #include "src/model/weights.h"
@@ -10,18 +11,18 @@
 namespace infer {
 namespace {
 
-// Rows of the embedding, which must be as many as the tokenizer has tokens.
+// The number of rows in the embedding, which must equal the number of tokens.
 int vocabulary_size(const GgufFile& file, const Vocabulary& vocabulary) {
   const GgufTensor* embedding = file.find_tensor("token_embd.weight");
   if (!embedding) {
-    throw Error(ErrorCode::kInvalidFile,
-                "[model] tensor token_embd.weight: expected the embedding, it is not in the file");
+    throw Error(ErrorCode::kInvalidFile, expected_found("model", "tensor token_embd.weight", "the embedding", "none"));
   }
   const int64_t rows = embedding->shape.size() == 2 ? embedding->shape[0] : 0;
   if (rows < 1 || rows > kMaxVocabulary || static_cast<size_t>(rows) != vocabulary.tokens.size()) {
     throw Error(ErrorCode::kInvalidFile,
-                concat("[model] tensor token_embd.weight: expected a row for each of the ", vocabulary.tokens.size(),
-                       " tokens, found ", embedding->shape_string()));
+                expected_found("model", "tensor token_embd.weight",
+                               concat("a row for each of the ", vocabulary.tokens.size(), " tokens"),
+                               embedding->shape_string()));
   }
   return static_cast<int>(rows);
 }
@@ -65,8 +66,8 @@ void Model::check_cache_types(CacheTypes types) const {
     const TypeTraits& t = traits(type);
     if (!t.from_float || !t.to_float || dim % t.block_size != 0) {
       throw Error(ErrorCode::kInvalidArgument,
-                  concat("[model] cache type of ", what, ": expected one that stores heads of ", dim, ", found ",
-                         t.name, " with blocks of ", t.block_size));
+                  expected_found("model", concat("cache type of ", what), concat("one that stores heads of ", dim),
+                                 concat(t.name, " with blocks of ", t.block_size)));
     }
   };
   check("keys", types.key, config_.key_dim);

@@ -1,8 +1,8 @@
-// A loaded model: hyper-parameters, weights, vocabulary, and the graph of its forward pass. `load_model` refuses a file
-// whose architecture, hyper-parameters or tensors it does not implement in full; a model that loads is run rightly.
+// A loaded model: hyper-parameters, weights, vocabulary, and the graph of its forward pass. `load_model` rejects a file
+// whose architecture, hyper-parameters or tensors are not fully implemented; a model that loads is computed correctly.
 //
-// A Model keeps its GgufFile alive and owns the Weight objects that graphs point to, so it outlives every graph and
-// plan built from it. Never changes once loaded: any number of threads may use it.
+// A Model keeps its GgufFile alive and owns the Weight objects that graphs point to, so it must outlive every graph and
+// plan built from it. Immutable once loaded: any number of threads may use it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace infer {
 class Architecture;
 class WeightSet;
 
-// Types in which keys and values are stored in the cache.
+// The types in which the cache stores keys and values.
 struct CacheTypes {
   DataType key = DataType::kF16, value = DataType::kF16;
 };
@@ -45,32 +45,32 @@ class Model {
   const std::string& architecture() const { return config_.architecture; }  // "llama"
   const std::string& name() const { return config_.name; }                  // general.name, may be empty
   const ModelConfig& config() const { return config_; }
-  int context_length() const { return config_.context_length; }  // tokens the model was trained for
+  int context_length() const { return config_.context_length; }  // trained context, in tokens
   int n_layer() const { return config_.n_layer; }
   int n_embd() const { return config_.n_embd; }
   int n_vocab() const { return config_.n_vocab; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const std::optional<std::string>& chat_template() const { return chat_template_; }
   int64_t parameter_count() const;
-  uint64_t weight_bytes() const;  // of all tensors as they lie in the file, tied ones once
+  uint64_t weight_bytes() const;  // all tensors in the file's format; tied ones count once
 
-  // The groups of layers that are cached alike; `bytes` and `n_blocks` are left to the engine.
+  // Groups of layers with the same kind of cache; the engine sets `bytes` and `n_blocks`.
   const std::vector<CacheGroup>& cache_groups() const { return cache_groups_; }
-  int cache_group_of(int layer) const;  // index into cache_groups(); REQUIRES 0 <= layer < n_layer()
-  // Throws Error(kInvalidArgument) when the heads are no multiple of a type's block, or a type cannot be stored to.
+  int cache_group_of(int layer) const;  // index into cache_groups(); REQUIRES: 0 <= layer < n_layer()
+  // Throws Error(kInvalidArgument) if a head is not a multiple of the type's block, or a type cannot be stored to.
   void check_cache_types(CacheTypes types) const;
-  CacheDesc cache_desc(int layer, CacheTypes types) const;  // REQUIRES as cache_group_of(), and checked types
+  CacheDesc cache_desc(int layer, CacheTypes types) const;  // REQUIRES: as cache_group_of(), and checked types
 
-  // The weights of kInputLayer (embedding, rope frequency factors), of a block, or of kOutputLayer (final norm, head);
-  // empty for other numbers. A head tied to the embedding is a Weight of its own with the same host data, so that the
-  // two can lie on different devices.
+  // The weights of kInputLayer (embedding, rope frequency factors), of a layer, or of kOutputLayer (final norm, head);
+  // empty for other numbers. A head tied to the embedding is a separate Weight with the same host data, so that the two
+  // can be on different devices.
   std::span<ModelWeight* const> weights_of_layer(int layer) const;
   std::vector<int> all_layers() const;  // kInputLayer, 0 .. n_layer() - 1, kOutputLayer
 
-  // Adds the whole forward pass to an empty graph, for the graph's buckets. Values with names, N = layer:
+  // Adds the whole forward pass to an empty graph, for the graph's bucket. Named values, N = layer:
   //   embedding, blk.N.attn_norm, blk.N.attn_heads, blk.N.attn_out, blk.N.ffn_norm, blk.N.ffn_out, blk.N.out,
   //   result_norm, logits
-  // In the last layer everything after attention is computed for the output rows only. REQUIRES checked types.
+  // In the last layer, everything after attention is computed for the output rows only. REQUIRES: checked types.
   ModelOutputs build(Graph& graph, CacheTypes cache) const;
 
  private:
@@ -87,10 +87,10 @@ class Model {
   std::vector<CacheGroup> cache_groups_;
 };
 
-// Throws Error(kUnsupported) for an unknown architecture, hyper-parameter, tensor or type, Error(kInvalidFile) for
-// values out of range and tensors that are missing or have another shape.
+// Throws Error(kUnsupported) for an unknown architecture, hyper-parameter, tensor or type, and Error(kInvalidFile) for
+// values out of range and for tensors that are missing or have another shape.
 std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file);
-// The same with an architecture that need not be in the list, whatever the file's general.architecture says.
+// The same with a given architecture, which need not be in the list; the file's general.architecture is ignored.
 std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture);
 
 }  // namespace infer

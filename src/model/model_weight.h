@@ -1,4 +1,4 @@
-// A weight of a model, and what it is for.
+// A weight of a model, and its role.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace infer {
 
-// Stated where the weight is declared; nothing infers it from a name or a shape. A bias has the role of its matrix.
+// Given where the weight is declared, never inferred from a name or shape. A bias has the role of its matrix.
 enum class WeightRole : uint8_t {
-  kEmbedding,     // of tokens
+  kEmbedding,     // token embedding
   kRope,          // frequency factors of the rotary position embedding
-  kNorm,          // of the residual stream and of heads
+  kNorm,          // of the residual stream or of heads
   kAttention,     // projections to and from heads
   kFeedForward,   // dense
   kRouter,        // scores the experts for a token
-  kExpert,        // of all routed experts, the first dimension counts them; a token uses n_expert_used of them
-  kSharedExpert,  // of the expert that every token uses, and the gate that weighs it
-  kOutput,        // head: hidden state to logits
+  kExpert,        // all routed experts, counted by the first dimension; a token uses n_expert_used of them
+  kSharedExpert,  // the expert that every token uses, and its gate
+  kOutput,        // output head: hidden state to logits
 };
 
 struct ModelWeight : Weight {

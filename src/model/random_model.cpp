@@ -6,6 +6,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/gguf.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 
 namespace infer {
@@ -15,7 +16,7 @@ struct ModelShape {
   std::string_view name, architecture;
   int64_t n_embd, n_layer, n_ff, n_head, n_kv_head, head_dim, n_vocab, n_ctx;
   bool tied;
-  bool head_norms = false;  // queries and keys are normed by head
+  bool head_norms = false;  // queries and keys are normalized per head
   int64_t n_expert = 0, n_expert_used = 0;
 };
 
@@ -37,7 +38,7 @@ const ModelShape& find_shape(const std::string& name) {
   }
   std::string known;
   for (const ModelShape& shape : kShapes) known += (known.empty() ? "" : ", ") + std::string(shape.name);
-  throw Error(ErrorCode::kInvalidArgument, concat("[shape] expected one of ", known, ", found ", printable(name)));
+  throw Error(ErrorCode::kInvalidArgument, expected_found("shape", concat("one of ", known), printable(name)));
 }
 
 // A SentencePiece vocabulary with the byte tokens and filler words.
@@ -62,7 +63,7 @@ void add_vocabulary(std::vector<std::pair<std::string, GgufValue>>& metadata, in
   metadata.emplace_back("tokenizer.ggml.eos_token_id", GgufValue::of_uint32(2));
 }
 
-// 64 different rows of normal numbers in turn.
+// Repeats 64 different rows of normally distributed numbers.
 void write_tensor(GgufWriter& writer, const GgufWriter::TensorInfo& tensor, std::mt19937_64& random) {
   const bool norm = tensor.shape.size() == 1;
   const int64_t n = tensor.shape.back();
@@ -79,7 +80,7 @@ void write_tensor(GgufWriter& writer, const GgufWriter::TensorInfo& tensor, std:
   for (int64_t r = 0; r < rows; ++r) writer.write({pool.data() + r % 64 * bytes, bytes});
 }
 
-// Types of a mix: what most weights have, and what the ones that matter more have.
+// The types of a mix: for most weights, and for the more important ones.
 struct Types {
   DataType main, better;
 };
@@ -89,7 +90,7 @@ Types find_types(const std::string& name) {
   const TypeTraits* base = find_type(mix ? "Q4_K" : name);
   if (!base || !base->from_float) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[shape] type: expected a weight type or Q4_K_M, found ", printable(name)));
+                expected_found("shape", "type", "a weight type or Q4_K_M", printable(name)));
   }
   return {base->type, mix ? DataType::kQ6_K : base->type};
 }

@@ -3,14 +3,16 @@
 #include <string>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 namespace {
 
 constexpr char kPrefix[] = "tokenizer.ggml.";
 
-[[noreturn]] void invalid(const std::string& key, const std::string& message) {
-  throw Error(ErrorCode::kInvalidFile, concat("[vocabulary] ", kPrefix, key, ": ", message));
+template <typename Expected, typename Found>
+[[noreturn]] void invalid(const std::string& key, const Expected& expected, const Found& found) {
+  throw Error(ErrorCode::kInvalidFile, expected_found("vocabulary", kPrefix + key, expected, found));
 }
 
 class Loader {
@@ -32,7 +34,7 @@ class Loader {
 
   void set_model_defaults() {
     const std::optional<std::string> model = file_.get_string(key("model"));
-    if (!model) invalid("model", "expected the name of a tokenizer, the key is missing");
+    if (!model) invalid("model", "the name of a tokenizer", "none");
     v_.pre = file_.get_string(key("pre")).value_or("");
     if (*model == "llama") {
       v_.model = TokenizerModel::kSentencePiece;
@@ -56,7 +58,7 @@ class Loader {
       else v_.pre = "gemma4";
       force_bos_ = apply_pre_tokenizer_defaults(v_);
       std::optional<std::vector<std::string>> merges = file_.get_string_array(key("merges"));
-      if (!merges) invalid("merges", "expected a list of merges, the key is missing");
+      if (!merges) invalid("merges", "a list of merges", "none");
       v_.merges = std::move(*merges);
     } else {
       throw Error(ErrorCode::kUnsupported, concat("[vocabulary] ", kPrefix, "model: tokenizer '", model->substr(0, 100),
@@ -69,7 +71,7 @@ class Loader {
     if (!value) return;
     if (value->type != GgufType::kArray ||
         (value->element_type != GgufType::kUint8 && value->element_type != GgufType::kInt8)) {
-      invalid("precompiled_charsmap", "expected an array of bytes, found another type");
+      invalid("precompiled_charsmap", "an array of bytes", "another type");
     }
     const auto bytes = file_.get_int_array(key("precompiled_charsmap"));
     v_.precompiled_charsmap.reserve(bytes->size());
@@ -78,10 +80,10 @@ class Loader {
 
   void read_tokens() {
     std::optional<std::vector<std::string>> tokens = file_.get_string_array(key("tokens"));
-    if (!tokens || tokens->empty()) invalid("tokens", "expected a list of tokens, it is missing or empty");
+    if (!tokens || tokens->empty()) invalid("tokens", "a list of tokens", tokens ? "an empty one" : "none");
     const auto check_length = [&](const char* name, size_t length) {
       if (length < tokens->size()) {
-        invalid(name, concat("expected ", tokens->size(), " entries, one per token, found ", length));
+        invalid(name, concat(tokens->size(), " entries, one per token"), length);
       }
     };
     const auto scores = file_.get_float_array(key("scores"));
@@ -95,7 +97,7 @@ class Loader {
       if (scores) token.score = static_cast<float>((*scores)[id]);
       if (types) {
         const int64_t type = (*types)[id];
-        // Type 0 and numbers to come: a token with no text of its own.
+        // Type 0 and unknown types: a token without text of its own.
         token.type = type >= 1 && type <= 6 ? static_cast<TokenType>(type) : TokenType::kUnused;
       }
     }
@@ -112,11 +114,10 @@ class Loader {
     };
     const auto n_tokens = static_cast<int64_t>(v_.tokens.size());
     for (const auto& [name, id] : ids) {
-      if (id >= n_tokens) id = kNoToken;  // a default for larger vocabularies
+      if (id >= n_tokens) id = kNoToken;  // a default meant for larger vocabularies
       const std::optional<int64_t> given = file_.get_int(key(name));
-      if (!given || *given == -1 || *given == UINT32_MAX) continue;  // some converters write "none" so
-      if (*given < 0 || *given >= n_tokens)
-        invalid(name, concat("expected an id below ", n_tokens, ", found ", *given));
+      if (!given || *given == -1 || *given == UINT32_MAX) continue;  // some converters write "none" as one of these
+      if (*given < 0 || *given >= n_tokens) invalid(name, concat("an id below ", n_tokens), *given);
       id = static_cast<TokenId>(*given);
     }
     if (const auto suppressed = file_.get_int_array(key("suppress_tokens"))) {

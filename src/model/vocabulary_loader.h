@@ -1,5 +1,5 @@
-// Reads the tokenizer.ggml.* metadata of a model file into a Vocabulary, with the defaults that llama.cpp has for keys
-// the file leaves out.
+// Reads a model file's tokenizer.ggml.* metadata into a Vocabulary, with llama.cpp's defaults for absent
+// keys.
 #pragma once
 
 #include "ggml-like/gguf.h"
@@ -7,8 +7,8 @@
 
 namespace infer {
 
-// Throws Error(kUnsupported) naming a tokenizer model or pre-tokenizer this program does not know, and
-// Error(kInvalidFile) for missing lists, lists of the wrong type or length and ids out of range.
+// Throws Error(kUnsupported) naming an unknown tokenizer model or pre-tokenizer, and Error(kInvalidFile) for missing
+// lists, lists of the wrong type or length, and ids out of range.
 Vocabulary load_vocabulary(const GgufFile& file);
 
 }  // namespace infer

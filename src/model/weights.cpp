@@ -1,12 +1,13 @@
 #include "src/model/weights.h"
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 
 namespace infer {
 namespace {
 
-// Without leading dimensions of 1, which files may leave out.
+// Drops leading dimensions of 1, which files may omit.
 std::vector<int64_t> significant(std::span<const int64_t> dims) {
   while (dims.size() > 1 && dims.front() == 1) dims = dims.subspan(1);
   return {dims.begin(), dims.end()};
@@ -22,8 +23,8 @@ std::string WeightSet::full_name(int layer, std::string_view name) {
 const Weight* WeightSet::require(int layer, WeightRole role, std::string_view name, const Shape& shape) {
   const Weight* weight = optional(layer, role, name, shape);
   if (!weight) {
-    throw Error(ErrorCode::kInvalidFile, concat("[model] tensor ", full_name(layer, name), ": expected ",
-                                                shape.to_string(), ", it is not in the file"));
+    throw Error(ErrorCode::kInvalidFile,
+                expected_found("model", concat("tensor ", full_name(layer, name)), shape.to_string(), "none"));
   }
   return weight;
 }
@@ -34,14 +35,14 @@ const Weight* WeightSet::optional(int layer, WeightRole role, std::string_view n
   const GgufTensor* tensor = file_->find_tensor(weight.name);
   if (!tensor) return nullptr;
   if (significant(tensor->shape) != significant({shape.dim, static_cast<size_t>(shape.rank)})) {
-    throw Error(ErrorCode::kInvalidFile, concat("[model] tensor ", weight.name, ": expected ", shape.to_string(),
-                                                ", found ", tensor->shape_string()));
+    throw Error(ErrorCode::kInvalidFile,
+                expected_found("model", concat("tensor ", weight.name), shape.to_string(), tensor->shape_string()));
   }
   const TypeTraits& type = traits(tensor->type);
   const bool vector = shape.rank == 1;
   if (!type.to_float || (!vector && !type.dot)) {
     throw Error(ErrorCode::kUnsupported,
-                concat("[model] tensor ", weight.name, ": expected a type with a kernel, found ", type.name));
+                expected_found("model", concat("tensor ", weight.name), "a type with a matmul kernel", type.name));
   }
   used_.insert(tensor);
   parameters_ += tensor->n_elements();
@@ -79,7 +80,7 @@ void WeightSet::finish() const {
   for (const GgufTensor& tensor : file_->tensors()) {
     if (used_.contains(&tensor)) continue;
     throw Error(ErrorCode::kUnsupported, concat("[model] tensor ", printable(tensor.name, 100), " ",
-                                                tensor.shape_string(), ": this architecture has no use for it"));
+                                                tensor.shape_string(), " is not used by this architecture"));
   }
 }
 

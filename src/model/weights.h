@@ -1,6 +1,6 @@
-// The weights of a model: architecture code declares the tensors it needs by role, name and shape, and gets Weight
+// The weights of a model: an architecture declares the tensors it needs by role, name and shape, and gets Weight
 // objects that point into the mapped file. In the end every tensor of the file must have been declared, so that none is
-// left out of the computation in silence.
+// silently left out of the computation.
 //
 // Owns the Weight objects and keeps the GgufFile alive; addresses are stable.
 #pragma once
@@ -25,15 +25,15 @@ class WeightSet {
   WeightSet(const WeightSet&) = delete;
   WeightSet& operator=(const WeightSet&) = delete;
 
-  // The tensor NAME of kInputLayer and kOutputLayer, or blk.LAYER.NAME. Leading dimensions of 1 may be missing in the
-  // file. Vectors are F32 whatever their type in the file. Throws Error(kInvalidFile) when the tensor is missing or has
-  // another shape, Error(kUnsupported) when there is no matmul for its type.
+  // The tensor NAME (for kInputLayer and kOutputLayer) or blk.LAYER.NAME. The file may omit leading dimensions of 1.
+  // Vectors become F32, whatever their type in the file. Throws Error(kInvalidFile) if the tensor is missing or has
+  // another shape, and Error(kUnsupported) if its type has no matmul kernel.
   const Weight* require(int layer, WeightRole role, std::string_view name, const Shape& shape);
-  // As above, but null when the tensor is missing.
+  // The same, but null if the tensor is missing.
   const Weight* optional(int layer, WeightRole role, std::string_view name, const Shape& shape);
-  // A second use of the same data, in another layer and role.
+  // Uses the same data a second time, in another layer and role.
   const Weight* share(int layer, WeightRole role, const Weight& weight);
-  // A tensor that is not needed; it may be missing.
+  // A tensor that is not used; it may be missing.
   void ignore(int layer, std::string_view name);
   bool has(int layer, std::string_view name) const;
   static std::string full_name(int layer, std::string_view name);
@@ -43,7 +43,7 @@ class WeightSet {
 
   std::span<ModelWeight* const> of_layer(int layer) const;
   int64_t parameter_count() const { return parameters_; }
-  uint64_t bytes() const { return bytes_; }  // as they lie in the file
+  uint64_t bytes() const { return bytes_; }  // in the file's format
 
  private:
   const Weight* add(int layer, WeightRole role, Weight weight);
@@ -51,7 +51,7 @@ class WeightSet {
   std::shared_ptr<const GgufFile> file_;
   std::deque<ModelWeight> weights_;
   std::map<int, std::vector<ModelWeight*>> layers_;
-  std::deque<std::vector<float>> converted_;  // vectors that are not F32 in the file
+  std::deque<std::vector<float>> converted_;  // vectors whose type in the file is not F32
   std::set<const GgufTensor*> used_;
   int64_t parameters_ = 0;
   uint64_t bytes_ = 0;

@@ -1,4 +1,4 @@
-"""The models that end-to-end tests run, and the numbers that come out of them.
+"""The models of the end-to-end tests, and their results.
 
 Reference models are in goldens/arch of the reference data; a few of them, and small models of our own, are in
 tests/data, so that a clone alone tests something. Trained ones that ship with the project are in models/.
@@ -14,11 +14,11 @@ import tempfile
 from harness import BINARY, SOURCE_DIR, Failure, run, shared_folder, skip
 
 DATA = SOURCE_DIR / "tests" / "data"
-SPM = DATA / "spm.gguf"  # adds BOS, its greedy text is printable
+SPM = DATA / "spm.gguf"  # adds BOS; its greedy text is printable
 BPE = DATA / "bpe.gguf"  # adds no BOS
 VOCAB_ONLY = DATA / "vocab_only.gguf"
 
-DEMO = SOURCE_DIR / "models"  # trained; all of one vocabulary
+DEMO = SOURCE_DIR / "models"  # trained; all with one vocabulary
 DEMO_TARGET = DEMO / "infer-demo-5m-q8_0.gguf"
 DEMO_DRAFT, DEMO_DRAFT_F16 = DEMO / "infer-demo-draft-q8_0.gguf", DEMO / "infer-demo-draft-f16.gguf"
 
@@ -27,7 +27,7 @@ F32_CACHE = ("-ctk", "f32", "-ctv", "f32")
 
 
 def reference_model(name):
-    """(path of the model, its recorded results); skips the test where the model is neither here nor there."""
+    """(path of the model, its recorded results); skips the test if the model is missing."""
     shared = shared_folder()
     for folder in ([shared / "goldens" / "arch"] if shared else []) + [DATA / "arch"]:
         if (folder / f"{name}.gguf").is_file():
@@ -45,7 +45,7 @@ def architectures():
         path = pathlib.Path(folder, "unknown.gguf")
         path.write_bytes(SPM.read_bytes().replace(b"llama", b"lhama", 1))
         result = run("logprobs", "-m", path, "--tokens", "1", "--json")
-    names = re.search(r"expected one of (.+); found \"lhama\"", result.err)
+    names = re.search(r"expected one of (.+), found \"lhama\"", result.err)
     if not names:
         raise Failure(f"no list of architectures\n{result}")
     return names[1].split(", ")
@@ -53,7 +53,7 @@ def architectures():
 
 @functools.cache
 def f32_models():
-    """{reference model with F32 weights: its architecture}, of all the architectures that the program has."""
+    """{reference model with F32 weights: its architecture}, of all the architectures that the program supports."""
     shared = shared_folder()
     models = {}
     for path in sorted((shared / "goldens" / "arch" if shared else DATA / "arch").glob("*.json")):
@@ -65,7 +65,7 @@ def f32_models():
 
 
 def succeeded(result):
-    """The result, unless the program failed."""
+    """The result; fails the test if the program failed."""
     if result.code != 0:
         raise Failure(f"exit code {result.code}\n{result}")
     return result
@@ -78,7 +78,7 @@ def logprobs_text(model, tokens, *flags, top=WHOLE_VOCABULARY, env=None):
 
 
 def logprobs(model, tokens, *flags, top=WHOLE_VOCABULARY, env=None):
-    """One {token: log-probability} per position, likeliest first."""
+    """One {token: log-probability} per position, most probable first."""
     text = logprobs_text(model, tokens, *flags, top=top, env=env)
     return [dict(entries) for entries in json.loads(text)["positions"]]
 

@@ -1,4 +1,4 @@
-// arcee: as Llama 3, but the feed-forward is a squared ReLU without a gate.
+// arcee: like Llama 3, but the feed-forward is a squared ReLU without a gate.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -47,7 +47,7 @@ class Arcee final : public Architecture {
       q = rope_interleaved(g, q, table);                                           // [n_tokens, n_head, key_dim]
       k = rope_interleaved(g, k, table);                                           // [n_tokens, n_kv_head, key_dim]
       h = attention(g, q, k, v, model.cache_desc(i, cache), params);               // [n_tokens, n_head * value_dim]
-      // In the last layer, only the rows of outputs are needed from here on.
+      // From here on, the last layer needs only the output rows.
       if (i + 1 == config.n_layer) {
         h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
         x = g.select_rows(x);  // [n_outputs, n_embd]

@@ -1,4 +1,4 @@
-// What an architecture provides. CONTRIBUTING.md says how to add one.
+// The interface of an architecture. CONTRIBUTING.md explains how to add one.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace infer {
 
-// One loaded model's structure. The first two are called once, in this order; the others any number of times, by any
-// thread.
+// The structure of one loaded model. The first two functions are called once, in this order; the others any number of
+// times, from any thread.
 class Architecture {
  public:
   virtual ~Architecture() = default;
-  // All keys that change the result are read; `config.n_vocab` is filled in by the caller afterwards.
+  // Must read every key that changes the result; the caller then sets `config.n_vocab`.
   virtual ModelConfig read_config(ConfigReader& reader) = 0;
   virtual void declare_weights(WeightSet& weights, const ModelConfig& config) = 0;
   virtual std::vector<CacheGroup> cache_groups(const ModelConfig& config) const;  // one full group unless overridden
@@ -28,9 +28,9 @@ struct ArchitectureEntry {
   std::unique_ptr<Architecture> (*create)();
 };
 
-// All architectures, by name.
+// All architectures, sorted by name.
 std::span<const ArchitectureEntry> all_architectures();
-// Throws Error(kUnsupported) with the list of known ones.
+// Throws Error(kUnsupported) with the list of known names.
 std::unique_ptr<Architecture> create_architecture(std::string_view name);
 
 }  // namespace infer

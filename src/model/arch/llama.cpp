@@ -57,7 +57,7 @@ class Llama final : public Architecture {
       q = rope_interleaved(g, q, table);                                           // [n_tokens, n_head, key_dim]
       k = rope_interleaved(g, k, table);                                           // [n_tokens, n_kv_head, key_dim]
       h = attention(g, q, k, v, model.cache_desc(i, cache), params);               // [n_tokens, n_head * value_dim]
-      // In the last layer, only the rows of outputs are needed from here on.
+      // From here on, the last layer needs only the output rows.
       if (i + 1 == config.n_layer) {
         h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
         x = g.select_rows(x);  // [n_outputs, n_embd]
@@ -89,8 +89,8 @@ class Llama final : public Architecture {
     AttentionWeights attn;
     const Weight* ffn_norm = nullptr;  // [n_embd]
     GatedFeedForwardWeights ffn;       // of dense models
-    const Weight* router = nullptr;    // [n_expert, n_embd], of mixtures
-    ExpertWeights experts;             // likewise
+    const Weight* router = nullptr;    // [n_expert, n_embd], of mixtures of experts
+    ExpertWeights experts;             // of mixtures of experts
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]

@@ -46,7 +46,7 @@ class Qwen2 final : public Architecture {
       q = rope_neox(g, q, table);                                                  // [n_tokens, n_head, key_dim]
       k = rope_neox(g, k, table);                                                  // [n_tokens, n_kv_head, key_dim]
       h = attention(g, q, k, v, model.cache_desc(i, cache), params);               // [n_tokens, n_head * value_dim]
-      // In the last layer, only the rows of outputs are needed from here on.
+      // From here on, the last layer needs only the output rows.
       if (i + 1 == config.n_layer) {
         h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
         x = g.select_rows(x);  // [n_outputs, n_embd]

@@ -1,7 +1,8 @@
-// The list of architectures: each has a declaration and a row here, both in order of the names.
+// The list of architectures: each has a declaration and a row here, both sorted by name.
 #include <array>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "src/model/arch/architecture.h"
 
@@ -33,8 +34,8 @@ std::unique_ptr<Architecture> create_architecture(std::string_view name) {
     if (entry.name == name) return entry.create();
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw Error(ErrorCode::kUnsupported,
-              concat("[model] general.architecture: expected one of ", known, "; found \"", printable(name, 60), '"'));
+  throw Error(ErrorCode::kUnsupported, expected_found("model", "general.architecture", "one of " + known,
+                                                      concat('"', printable(name, 60), '"')));
 }
 
 std::vector<CacheGroup> Architecture::cache_groups(const ModelConfig& config) const {

@@ -13,7 +13,7 @@ AttentionWeights declare_attention(WeightSet& weights, const ModelConfig& config
   w.k = declare_linear(weights, layer, role, "attn_k", l.n_kv_head * key_dim, d);
   w.v = declare_linear(weights, layer, role, "attn_v", l.n_kv_head * value_dim, d);
   w.out = declare_linear(weights, layer, role, "attn_output", d, l.n_head * value_dim);
-  weights.ignore(layer, "attn_rot_embd.weight");  // a table some old files carry; the rotation is computed
+  weights.ignore(layer, "attn_rot_embd.weight");  // a table in some old files; the rotation is computed instead
   return w;
 }
 

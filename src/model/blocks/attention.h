@@ -13,7 +13,7 @@ struct AttentionWeights {
   Linear out;  // [n_embd, n_head * value_dim]
 };
 
-// With the heads of the layer's configuration.
+// Uses the head counts of the layer's configuration.
 AttentionWeights declare_attention(WeightSet& weights, const ModelConfig& config, int layer);
 
 // x [n_rows, n_head * head_dim] -> [n_rows, n_head, head_dim]: a view.

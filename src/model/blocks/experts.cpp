@@ -1,6 +1,7 @@
 #include "src/model/blocks/experts.h"
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 
@@ -10,10 +11,11 @@ const Weight* declare_router(WeightSet& weights, const ModelConfig& config, int 
 
 ExpertWeights declare_experts(WeightSet& weights, const ModelConfig& config, int layer) {
   if (weights.has(layer, "ffn_gate.0.weight")) {
-    throw Error(ErrorCode::kUnsupported,
-                concat("[model] tensor ", WeightSet::full_name(layer, "ffn_gate.0.weight"), ": expected one tensor ",
-                       WeightSet::full_name(layer, "ffn_gate_exps.weight"),
-                       " for all experts, found the old format with one tensor each; convert the model again"));
+    throw Error(
+        ErrorCode::kUnsupported,
+        expected_found("model", "tensor " + WeightSet::full_name(layer, "ffn_gate.0.weight"),
+                       concat("one tensor ", WeightSet::full_name(layer, "ffn_gate_exps.weight"), " for all experts"),
+                       "the old format with one tensor per expert; convert the model again"));
   }
   const WeightRole role = WeightRole::kExpert;
   const int64_t d = config.n_embd, f = config.n_ff_expert, e = config.n_expert;

@@ -1,6 +1,7 @@
 #include "src/model/blocks/feed_forward.h"
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 namespace {
@@ -8,8 +9,9 @@ namespace {
 int64_t width_of(const ModelConfig& config, int layer) {
   const int n_ff = config.layers[layer].n_ff;
   if (n_ff == 0) {
-    throw Error(ErrorCode::kInvalidFile, concat("[model] key ", config.architecture,
-                                                ".feed_forward_length: expected a number, the key is missing"));
+    throw Error(
+        ErrorCode::kInvalidFile,
+        expected_found("model", concat("key ", config.architecture, ".feed_forward_length"), "a number", "none"));
   }
   return n_ff;
 }

@@ -17,7 +17,7 @@ struct GatedFeedForwardWeights {
   Linear down;  // [n_embd, n_ff]
 };
 
-// With the width of the layer's configuration. Throw Error(kInvalidFile) when the file does not say it.
+// Use the width of the layer's configuration. Throw Error(kInvalidFile) if the file does not give it.
 FeedForwardWeights declare_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
 GatedFeedForwardWeights declare_gated_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
 

@@ -9,13 +9,13 @@ namespace infer {
 
 const Weight* declare_embedding(WeightSet& weights, const ModelConfig& config);     // [n_vocab, n_embd]
 const Weight* declare_rope_factors(WeightSet& weights, const ModelConfig& config);  // [rope.n_dims / 2], may be null
-// [n_vocab, n_embd]; the embedding's data where the file has no head of its own.
+// [n_vocab, n_embd]; shares the embedding's data if the file has no separate head
 Linear declare_head(WeightSet& weights, const ModelConfig& config, const Weight& embedding);
 
-// -> [n_tokens, n_embd]. Nodes belong to kInputLayer from here on.
+// -> [n_tokens, n_embd]. Later nodes belong to kInputLayer.
 ValueId embed(Graph& graph, const Weight& embedding);
 
-// hidden [n_outputs, n_embd], the state after the last norm -> [n_logits, n_vocab].
+// hidden [n_outputs, n_embd], the state after the final norm -> [n_logits, n_vocab].
 ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head);
 // Names both values.
 ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits);

@@ -1,4 +1,4 @@
-// Linear layers and norms, which the other blocks are made of.
+// Linear layers and norms, the basis of the other blocks.
 #pragma once
 
 #include <string_view>
@@ -9,19 +9,19 @@ namespace infer {
 
 struct Linear {
   const Weight* weight = nullptr;  // [n_out, n_in]
-  const Weight* bias = nullptr;    // [n_out], null where the file has none
+  const Weight* bias = nullptr;    // [n_out], null if the file has none
 };
 
-// The tensor NAME.weight, which must exist, and NAME.bias, which may.
+// Declares NAME.weight, which must exist, and NAME.bias, which may.
 Linear declare_linear(WeightSet& weights, int layer, WeightRole role, std::string_view name, int64_t n_out,
                       int64_t n_in);
-// The tensor NAME.weight: [width].
+// Declares NAME.weight: [width].
 const Weight* declare_norm(WeightSet& weights, int layer, std::string_view name, int64_t width);
 
 // x [n_rows, n_in] -> [n_rows, n_out].
 ValueId linear(Graph& graph, ValueId x, const Linear& w);
 
-// Names a value "blk.LAYER.PART" for observers, and returns it.
+// Names a value "blk.LAYER.PART" for observers and returns it.
 ValueId named(Graph& graph, int layer, std::string_view part, ValueId x);
 
 }  // namespace infer

@@ -99,9 +99,9 @@ TEST_CASE("the_queue_is_bounded") {
 TEST_CASE("what_can_never_fit_is_refused_with_numbers") {
   World w(4);
   CHECK(error_of(ErrorCode::kInvalidArgument, [&] { w.add(request(1, text(512))); }) ==
-        "[scheduler] prompt of 512 tokens: expected at most 511 in a context of 512");
+        "[scheduler] prompt: expected at most 511 tokens in a context of 512, found 512");
   CHECK(error_of(ErrorCode::kOutOfMemory, [&] { w.add(request(1, text(128))); }) ==
-        "[scheduler] prompt of 128 tokens needs 5 cache blocks, found 4 in all");
+        "[scheduler] prompt of 128 tokens: expected 5 cache blocks, found 4");
   CHECK(error_of(ErrorCode::kInvalidArgument, [&] { w.add(request(1, {})); }) ==
         "[scheduler] expected a prompt of at least 1 token, found 0");
   CHECK(error_of(ErrorCode::kInvalidArgument, [&] {

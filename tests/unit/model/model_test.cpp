@@ -154,31 +154,31 @@ TEST_CASE("architectures that are not implemented are refused") {
   std::string known;
   for (const ArchitectureEntry& entry : all_architectures()) known += concat(known.empty() ? "" : ", ", entry.name);
   check_refused("general.architecture", GgufValue::of_string("gp\x01t"), ErrorCode::kUnsupported,
-                "[model] general.architecture: expected one of " + known + "; found \"gp\\x01t\"");
+                "[model] general.architecture: expected one of " + known + ", found \"gp\\x01t\"");
   TinyModel tiny;
   tiny.erase("general.architecture");
   check_refused(tiny, ErrorCode::kInvalidFile,
-                "[model] key general.architecture: expected the name of an architecture, the key is missing");
+                "[model] key general.architecture: expected the name of an architecture, found none");
 }
 
 TEST_CASE("keys that are not implemented are refused") {
   const auto unsupported = ErrorCode::kUnsupported;
   check_refused("llama.foo.bar", number(3), unsupported,
-                "[model] key llama.foo.bar = 3: not implemented, and it may change the result");
+                "[model] key llama.foo.bar = 3 is not supported and may change the result");
   check_refused("llama.attention.scale", real(0.5f), unsupported,
-                "[model] key llama.attention.scale = 0.5: not implemented, and it may change the result");
+                "[model] key llama.attention.scale = 0.5 is not supported and may change the result");
   check_refused("llama.logit_scale", real(2), unsupported,
-                "[model] key llama.logit_scale = 2: not implemented, and it may change the result");
+                "[model] key llama.logit_scale = 2 is not supported and may change the result");
   check_refused("llama.attention.causal", GgufValue::of_bool(false), unsupported,
-                "[model] key llama.attention.causal = false: not implemented, and it changes the result");
+                "[model] key llama.attention.causal = false is not supported and changes the result");
   check_refused("llama.attention.sliding_window", number(63), unsupported,
-                "[model] key llama.attention.sliding_window = 63: not implemented, and it changes the result");
+                "[model] key llama.attention.sliding_window = 63 is not supported and changes the result");
   check_refused("llama.rope.scaling.type", GgufValue::of_string("longrope"), unsupported,
-                "[model] key llama.rope.scaling.type = \"longrope\": not implemented (none, linear and yarn are)");
+                "[model] key llama.rope.scaling.type = \"longrope\" is not supported (none, linear and yarn are)");
   check_refused("llama.rope.scaling.yarn_log_multiplier", real(0.1f), unsupported,
-                "[model] key llama.rope.scaling.yarn_log_multiplier = 0.1: not implemented, and it changes the result");
+                "[model] key llama.rope.scaling.yarn_log_multiplier = 0.1 is not supported and changes the result");
   check_refused("llama.expert_gating_func", number(2), unsupported,
-                "[model] key llama.expert_gating_func = 2: not implemented, and it changes the result");
+                "[model] key llama.expert_gating_func = 2 is not supported and changes the result");
 }
 
 TEST_CASE("keys without effect are accepted") {
@@ -239,21 +239,18 @@ TEST_CASE("required keys that are missing are named") {
         "llama.attention.head_count", "llama.attention.layer_norm_rms_epsilon"}) {
     TinyModel tiny;
     tiny.erase(key);
-    check_refused(tiny, ErrorCode::kInvalidFile,
-                  std::string("[model] key ") + key + ": expected a number, the key is missing");
+    check_refused(tiny, ErrorCode::kInvalidFile, std::string("[model] key ") + key + ": expected a number, found none");
   }
   // A head size that cannot be derived has to be given.
   TinyModel tiny;
   tiny.set("llama.attention.head_count", number(6));
-  check_refused(tiny, ErrorCode::kInvalidFile,
-                "[model] key llama.attention.key_length: expected a number, the key is missing");
+  check_refused(tiny, ErrorCode::kInvalidFile, "[model] key llama.attention.key_length: expected a number, found none");
 }
 
 TEST_CASE("tensors that do not fit are refused") {
   TinyModel missing;
   missing.remove("blk.1.ffn_up.weight");
-  check_refused(missing, ErrorCode::kInvalidFile,
-                "[model] tensor blk.1.ffn_up.weight: expected [24, 16], it is not in the file");
+  check_refused(missing, ErrorCode::kInvalidFile, "[model] tensor blk.1.ffn_up.weight: expected [24, 16], found none");
 
   TinyModel shape;
   shape.remove("blk.0.attn_k.weight");
@@ -268,12 +265,12 @@ TEST_CASE("tensors that do not fit are refused") {
   TinyModel unused;
   unused.add("blk.2.attn_norm.weight", {16});
   check_refused(unused, ErrorCode::kUnsupported,
-                "[model] tensor blk.2.attn_norm.weight [16]: this architecture has no use for it");
+                "[model] tensor blk.2.attn_norm.weight [16] is not used by this architecture");
 
   TinyModel norm;
   norm.add("blk.0.attn_q_norm.weight", {4});
   check_refused(norm, ErrorCode::kUnsupported,
-                "[model] tensor blk.0.attn_q_norm.weight [4]: this architecture has no use for it");
+                "[model] tensor blk.0.attn_q_norm.weight [4] is not used by this architecture");
 
   TinyModel vocabulary;
   vocabulary.remove("token_embd.weight");
@@ -284,7 +281,7 @@ TEST_CASE("tensors that do not fit are refused") {
   TinyModel no_embedding;
   no_embedding.remove("token_embd.weight");
   check_refused(no_embedding, ErrorCode::kInvalidFile,
-                "[model] tensor token_embd.weight: expected the embedding, it is not in the file");
+                "[model] tensor token_embd.weight: expected the embedding, found none");
 
   TinyModel old = tiny_mixtral();
   old.remove("blk.0.ffn_gate_exps.weight");
@@ -292,7 +289,7 @@ TEST_CASE("tensors that do not fit are refused") {
   check_refused(
       old, ErrorCode::kUnsupported,
       "[model] tensor blk.0.ffn_gate.0.weight: expected one tensor blk.0.ffn_gate_exps.weight for all experts, "
-      "found the old format with one tensor each; convert the model again");
+      "found the old format with one tensor per expert; convert the model again");
 }
 
 // Sets every number of the file to every absurd value: the result is an Error, or a model whose graph can be built.
