@@ -1,4 +1,4 @@
-# The menu. No logic here: every line calls a script or CMake, and CMake is the truth about the build.
+# A menu without logic: every line calls a script or CMake, and CMake defines the build.
 # Variables reach the scripts: MODEL=file.gguf (run, bench), ARGS="..." (run), SAN=1 (test), JOBS=N, VERBOSE=1.
 
 .PHONY: help run build test test-full test-peer check bench format fuzz gpu-check vulkan-validation vulkan-sanitize clean
@@ -19,7 +19,7 @@ test:       ## build and run the tests (SAN=1: unit tests under the address and 
 test-full:  ## the tests with every conformance case instead of the fixed subset
 	@scripts/run_tests.sh --full
 
-test-peer:  ## compare with other programs of the field (packages from npm)
+test-peer:  ## compare with other LLM programs (packages from npm)
 	@scripts/test_peer.sh
 
 check:      ## format, layers, file sizes, spelling, ISA hygiene and the tests: what a change must pass

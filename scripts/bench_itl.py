@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 PORT = 8977
-WAIT = 6  # seconds in which the streams are alone
+WAIT = 6  # seconds during which the streams run alone
 
 
 def post(body):
@@ -28,7 +28,7 @@ def random_prompt(n):
 
 
 def stream(times, n_tokens):
-    # One ordinary token is forced: others, such as halves of characters, would not be sent at once.
+    # Forces one ordinary token: others, such as partial characters, would not be sent immediately.
     body = {"prompt": random_prompt(20), "max_tokens": n_tokens, "stream": True, "ignore_eos": True,
             "temperature": 0, "logit_bias": {"1000": 100}}
     for line in post(body):

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Speed of the program and of llama.cpp (node-llama-cpp's prebuilt binaries, from npm) with the same files on the same
-# machine in the same minutes: a prompt, generation, generation of many streams.
+# Speed of this program and of llama.cpp (node-llama-cpp's prebuilt binaries, from npm), measured alternately with the
+# same files on the same machine: a prompt, decode, and decode with many streams.
 #   usage: bench_peer.sh [FILE.gguf...] [--rounds 5] [--threads 2] [--only prefill,decode,streams] [--json] ...
 # Without a file: random weights in the shape of TinyLlama 1.1B as Q4_K_M and as Q8_0, kept in build/peer (4 GB).
-# tests/peer/bench.mjs has the other flags and what exactly is measured. INFER_BINARY: another program than build/infer.
+# tests/peer/bench.mjs documents the other flags and what is measured. INFER_BINARY: another program than build/infer.
 set -euo pipefail
 here=$PWD
 cd "$(dirname "$0")/.."
-# Both on the CPU, also beside a GPU.
+# Both on the CPU, even if there is a GPU.
 export INFER_DEVICE=cpu
 
 [ -n "${INFER_BINARY:-}" ] || scripts/build.sh infer >&2
@@ -18,7 +18,7 @@ for argument in "$@"; do
   case $argument in
     *.gguf)
       file=$(cd "$here" && realpath "$argument")
-      [ -r "$file" ] || { echo "bench_peer.sh: a GGUF file, found none called $argument" >&2; exit 2; }
+      [ -r "$file" ] || { echo "bench_peer.sh: expected a GGUF file, found none at $argument" >&2; exit 2; }
       files+=("$file")
       ;;
     *) flags+=("$argument") ;;

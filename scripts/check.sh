@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a change must pass: format, layers, file sizes, personal paths, spelling, the tests, and the instruction sets of
-# the objects they were built from. Each check first proves on known-bad input that it can fail. All run, whatever the
-# first says.
+# Everything a change must pass: format, layers, file sizes, personal paths, spelling, the tests, and the instruction
+# sets of the built objects. Each check first proves on known-bad input that it can fail. All checks run, even if one
+# fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PYTHONDONTWRITEBYTECODE=1

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Instruction-set hygiene of the object files of a build.
 
-The program must start on any machine of its architecture, so only objects of `kernels_<isa>.cpp` may hold instructions
+The program must start on any machine of its architecture, so only objects of `kernels_<isa>.cpp` may contain instructions
 beyond the baseline. And such an object may export nothing but its one table: an inline function shared with other
-objects would be compiled with that instruction set, and the linker may keep that copy for everybody.
+objects would be compiled with that instruction set, and the linker may use that copy everywhere.
 
-    check_isa.py BUILD_DIR         exit code 1 when an object breaks a rule, or when there are no objects
+    check_isa.py BUILD_DIR         exit code 1 when an object breaks a rule, or if there are no objects
     check_isa.py --self-test       compiles objects that break each rule and expects them to be found
 """
 
@@ -16,14 +16,14 @@ import subprocess
 import sys
 import tempfile
 
-# Names of the levels whose units get flags beyond the baseline of their architecture (scalar and neon get none).
+# The levels whose units get flags beyond the baseline of their architecture (scalar and neon get none).
 KERNELS = re.compile(r"^kernels_(avx2|avxvnni|avx512|avx512vnni|dotprod|i8mm)(_\w+)?\.")
-# In 64-bit code the first bytes C4 and C5 are always VEX and 62 is always EVEX: AVX, AVX2, FMA, BMI, AVX-512.
+# In 64-bit code a first byte of C4 or C5 is always VEX, and 62 always EVEX: AVX, AVX2, FMA, BMI, AVX-512.
 X86_LINE = re.compile(r"^\s*([0-9a-f]+):\t((?:[0-9a-f]{2} )+)\s*\t?(.*)$")
 X86_PREFIXES = {"26", "2e", "36", "3e", "64", "65", "67"}
 VECTOR_ENCODINGS = {"c4", "c5", "62"}
 ARM_BEYOND_BASELINE = re.compile(r"\t(sdot|udot|usdot|sudot|smmla|ummla|usmmla|bfdot|bfmmla|fmlal2?|ptrue|whilelo)\t")
-# The address of the C++ exception handler, the same data in every object that may unwind.
+# The address of the C++ exception handler: the same data in every object that may unwind.
 HARMLESS = {"DW.ref.__gxx_personality_v0"}
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""No tracked file names a folder of one person's machine.
+"""Checks that no tracked file names a folder on someone's machine.
 
-    check_paths.py            prints each place as FILE:LINE: TEXT, exit code 1 when there are any
+    check_paths.py            prints each place as FILE:LINE: TEXT, exit code 1 if there are any
     check_paths.py --self-test
 """
 
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-# Written with a class each, so that this file does not match itself.
+# Each contains a character class, so that this file does not match itself.
 PERSONAL = re.compile(rb"(?<![a-z0-9_.-])(/wor[k]/|/tm[p]/bash_jobs|/hom[e]/\w|/roo[t]/|/User[s]/\w)")
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""codespell finds no common misspelling in a tracked text file.
+"""Checks that codespell finds no misspelling in tracked text files.
 
-    check_spelling.py            prints each place as FILE:LINE: WORD ==> CORRECTION, exit code 1 when there are any
+    check_spelling.py            prints each place as FILE:LINE: WORD ==> CORRECTION, exit code 1 if there are any
     check_spelling.py --self-test
 
-scripts/spelling_ignore.txt holds words that are right in this tree, one per line in lower case.
+scripts/spelling_ignore.txt lists words that are correct in this tree, one per line in lowercase.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 IGNORED_WORDS = pathlib.Path(__file__).resolve().parent / "spelling_ignore.txt"
-# Data, not prose: recorded results, models, pictures, inputs that are wrong on purpose.
+# Data rather than prose: recorded results, models, images, deliberately wrong inputs.
 DATA_SUFFIXES = {".gguf", ".json", ".svg"}
 DATA_FOLDERS = ("tests/regress/", "tests/fuzz/")
 
@@ -24,13 +24,13 @@ def is_prose(path):
 
 def misspellings(paths, folder, ignored=IGNORED_WORDS):
     """The lines that codespell prints for these files, relative to `folder`."""
-    # --config: no setup.cfg of the caller's; --quiet-level 3: no notes on encodings and binary files.
+    # --config: ignore the caller's setup.cfg; --quiet-level 3: no notes on encodings and binary files.
     command = ["codespell", "--config", "/dev/null", "--quiet-level", "3"]
     if ignored:
         command += ["--ignore-words", str(ignored)]
     result = subprocess.run(command + paths, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines = result.stdout.splitlines()
-    # 65 (EX_DATAERR) or, in older versions, the number of findings; anything on stderr means that it did not run.
+    # 65 (EX_DATAERR) or, in older versions, the number of findings; anything on stderr means that it failed to run.
     if result.stderr or (result.returncode != 0) != bool(lines):
         raise SystemExit(f"codespell failed with {result.returncode}: {result.stderr.strip()}")
     return lines
@@ -41,12 +41,12 @@ def self_test():
     assert not is_prose("tests/data/a.json") and not is_prose("tests/regress/gguf/case")
     with tempfile.TemporaryDirectory() as folder:
         bad = pathlib.Path(folder, "bad.cpp")
-        # In two parts, so that this file does not find itself.
+        # Split, so that this file does not match itself.
         bad.write_text("// First line.\n// Tokens are seper" + "ated by spaces.\n")
         pathlib.Path(folder, "good.cpp").write_text("// Tokens are separated by spaces.\n")
         lines = misspellings(["bad.cpp", "good.cpp"], folder)
         assert len(lines) == 1 and "bad.cpp:2" in lines[0], lines
-        # Each ignored word would be found, and is not.
+        # Each ignored word would be found if it were not ignored.
         words = [word for word in IGNORED_WORDS.read_text().split() if word]
         assert words
         for word in words:

@@ -4,9 +4,9 @@
     count_tests.py [--skip "NAME: REASON"] PLATFORM=REPORT.xml ...
     count_tests.py --self-test
 
-Every test program ends with `NAME: P passed, F failed, S skipped` and names what it skips with `skipped: NAME: REASON`.
-A program that ends badly or without its line counts as one failed test: silence is not success. The last line printed
-is `N passed, N failed, N skipped`; the exit code is 1 when any failed or none passed.
+Every test program ends with `NAME: P passed, F failed, S skipped` and reports skips as `skipped: NAME: REASON`.
+A program that crashes or ends without that line counts as one failed test. The last line printed
+is `N passed, N failed, N skipped`; the exit code is 1 if any failed or none passed.
 """
 
 import re

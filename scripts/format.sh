@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formats the C++ and CUDA sources git tracks, as .clang-format says; --check only says which are not.
+# Formats the tracked C++ and CUDA sources according to .clang-format; --check only lists those that are not formatted.
 #   usage: format.sh [--check | --self-test]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets with clang in build-fuzz and runs each for a while; exits 1 when one finds something. New inputs
-# stay in build-fuzz/corpus/NAME, findings in build-fuzz/findings/NAME: keep such a file in tests/regress.
+# Builds the fuzz targets with clang in build-fuzz and runs each for a while; exits with 1 if one finds a bug. New
+# inputs are kept in build-fuzz/corpus/NAME, findings in build-fuzz/findings/NAME; add such a file to tests/regress.
 #   usage: fuzz.sh [SECONDS [NAME...]]      default: 60 seconds for each of all targets
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,8 +21,8 @@ for name in "${names[@]}"; do
   [ ! -d "tests/fuzz/corpus/$name" ] || corpora+=("tests/fuzz/corpus/$name")
   mkdir -p "$folder/corpus/$name" "$folder/findings/$name"
   echo "fuzz_$name: $seconds seconds"
-  # Reports of libFuzzer go to a log: its last lines tell what happened. Memory is capped so that an allocation on the
-  # word of an input is a finding.
+  # libFuzzer's output goes to a log whose last lines say what happened. Memory is capped, so an allocation sized by an
+  # untrusted input is a finding.
   log=$folder/fuzz_$name.log
   "$folder/bin/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=256 \
     -print_final_stats=1 -artifact_prefix="$folder/findings/$name/" "${corpora[@]}" >"$log" 2>&1 || {

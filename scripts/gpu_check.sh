@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What to run on a machine with a GPU: for each kind of accelerator (vulkan, cuda) the conformance and unit tests on it
-# and models end to end, then for each device a table of speeds with none, half and all of the layers on it. Runs on
-# lavapipe as well.
+# Tests a machine with a GPU: for each kind of accelerator (vulkan, cuda) runs the conformance and unit tests on it and
+# models end to end, then prints for each device a table of speeds with none, half and all of the layers on it. Also
+# runs on lavapipe.
 #   usage: gpu_check.sh [DEVICE...]      default: all accelerators of `infer devices`
-# INFER_REQUIRE=cuda,vulkan: kinds that must be there (default: those of the devices); none at all is always a failure.
-# MODEL=file.gguf or SHAPE:TYPE is what the table is measured with (default: tinyllama-1.1b:Q4_K_M, on a processor that
-# plays a GPU the demo model); PROMPT, TOKENS, REPETITIONS: how much of it. FULL=1 takes every case of all tests.
+# INFER_REQUIRE=cuda,vulkan: kinds that must be present (default: those of the devices); having none is always a
+# failure. MODEL=file.gguf or SHAPE:TYPE: the model for the table (default: tinyllama-1.1b:Q4_K_M; on a software
+# renderer the demo model); PROMPT, TOKENS, REPETITIONS: sizes of the measurement. FULL=1 runs every case of all tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +26,7 @@ if [ -z "$INFER_REQUIRE" ]; then
 fi
 [ -z "${FULL:-}" ] || export INFER_TEST_FULL=1
 
-# Everything is run; what failed is said at the end.
+# Runs everything; failures are listed at the end.
 failed=()
 step() {
   echo "== $*"
@@ -43,7 +43,7 @@ for kind in ${INFER_REQUIRE//,/ }; do
   done
 done
 
-# Whether a device plays a GPU is known by what a run without --device would take.
+# A device is a software renderer if a run without --device would not use it.
 gpu=$(INFER_DEVICE='' build/infer plan --shape tiny --json | python3 -c '
 import json, sys
 print(*[device["device"] for device in json.load(sys.stdin)["devices"]][1:])')

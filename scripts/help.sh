@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the targets of the Makefile with the comment that follows each.
+# Prints the targets of the Makefile, each with its comment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 echo "Targets of make:"

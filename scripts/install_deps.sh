@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes sure that the programs and libraries a job needs are installed, from the system's packages.
+# Installs the programs and libraries a job needs from the system's packages, if they are missing.
 #   usage: install_deps.sh [--verbose] GROUP...        groups: build test vulkan arm64 fuzz check train
-# Looks first and does nothing when all is there, so every make target can call it. On systems without apt-get it
-# names what is missing and exits with 1.
+# Checks first and does nothing if all are present, so every make target can call it. On systems without apt-get it
+# lists what is missing and exits with 1.
 set -euo pipefail
 
 verbose=${VERBOSE:-}
@@ -17,8 +17,8 @@ for argument in "$@"; do
 done
 [ ${#groups[@]} -gt 0 ] || { echo "usage: install_deps.sh [--verbose] build|test|vulkan|arm64|fuzz|check|train ..." >&2; exit 2; }
 
-# One row per need: `KIND WHAT PACKAGE`; WHAT is a program in PATH, a header, a module of the system's Python, or a probe
-# function below.
+# One row per requirement: `KIND WHAT PACKAGE`. WHAT is a program in PATH, a header, a module of the system's Python, or
+# a probe function below.
 needs() {
   case $1 in
     build) cat <<'ROWS'
@@ -88,13 +88,13 @@ has_header() {
   return 1
 }
 
-# Whether clang can link a libFuzzer program: its runtime is a package of its own, named after clang's version.
+# Whether clang can link a libFuzzer program: its runtime is in a separate package, named after clang's version.
 probe_libfuzzer() {
   local program='extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }'
   command -v clang++ >/dev/null && clang++ -fsanitize=fuzzer,address -x c++ - -o /dev/null <<<"$program" 2>/dev/null
 }
 
-# For --blas; PyTorch works with the reference BLAS too, but several times slower.
+# For --blas. PyTorch also works with the reference BLAS, but several times slower.
 probe_openblas() { compgen -G "/usr/lib/*/libopenblas.so.0" >/dev/null; }
 
 # Jinja2 for the comparison in tests/e2e/template_test.py, in the Python of the PATH or in the system's.
@@ -118,7 +118,7 @@ probe_vulkan_driver() {
 # The Khronos validation layer, for scripts/vulkan_validation.sh.
 probe_validation_layer() { compgen -G "/usr/share/vulkan/explicit_layer.d/VkLayer_khronos_validation.json" >/dev/null; }
 
-# The version in the name comes from what `clang` itself depends on, since no unversioned package exists everywhere.
+# No unversioned package exists everywhere, so the version in the name is taken from the dependencies of `clang`.
 libfuzzer_package() {
   local version
   version=$(apt-cache depends clang 2>/dev/null | sed -nE 's/.*Depends: clang-([0-9]+).*/\1/p' | head -n 1)
@@ -168,7 +168,7 @@ apt_get() {
     -o DPkg::Lock::Timeout=300 "$@")
   if [ -n "$verbose" ]; then "${command[@]}" </dev/null; else "${command[@]}" </dev/null >>"$log" 2>&1; fi
 }
-# REQUIRES fresh package lists when "libfuzzer" is among the packages: they tell its real name.
+# REQUIRES: fresh package lists if "libfuzzer" is among the packages, because they contain its real name.
 install() {
   local names=() name
   for name in "${packages[@]}"; do
@@ -187,7 +187,7 @@ lists_are_there() {
 echo "Installing ${packages[*]}"
 status=0
 if lists_are_there; then
-  # Old lists may name versions the mirror no longer has.
+  # Old lists may name versions that the mirror no longer has.
   install || { apt_get update && install; } || status=$?
 else
   { apt_get update && install; } || status=$?
@@ -199,6 +199,6 @@ if [ "$status" != 0 ]; then
 fi
 mapfile -t packages < <(missing)
 if [ ${#packages[@]} -gt 0 ]; then
-  echo "install_deps.sh: installed, yet not found afterwards: ${packages[*]}" >&2
+  echo "install_deps.sh: still missing after installation: ${packages[*]}" >&2
   exit 1
 fi

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Installs other programs of the field from npm in build/peer, beside a copy of tests/peer: npm wants what imports a
-# package beside it. build/peer/node is the Node.js to run them with: this machine's, or, where that is older than the
-# packages want, the one of package.json from npm.
+# Installs other LLM programs from npm in build/peer, next to a copy of tests/peer, because npm resolves packages from
+# the importing file's folder. build/peer/node is the Node.js to run them with: this machine's or, if that is too old
+# for the packages, the one that package.json installs from npm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-command -v npm >/dev/null || { echo "Other programs of the field need Node.js 20 or later and npm." >&2; exit 1; }
+command -v npm >/dev/null || { echo "The programs to compare with need Node.js 20 or later and npm. Install both." >&2; exit 1; }
 folder=build/peer
 mkdir -p "$folder"
 cp tests/peer/package.json tests/peer/*.mjs "$folder/"
-# llama.cpp's packages for every system and GPU weigh 700 MB; the one for this processor is enough.
+# llama.cpp's packages for all systems and GPUs take 700 MB; the one for this processor suffices.
 version=$(node -p 'require("./tests/peer/package.json").dependencies["node-llama-cpp"]')
 platform=linux-$(node -p process.arch)
 packages=("@node-llama-cpp/$platform@$version")

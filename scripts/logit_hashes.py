@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hashes of what a program computes, to show that a change of the code changes no bit.
+"""Hashes a program's results, to show that a code change changes no bit.
 
 Each line is a run and a SHA-256 of the log-probabilities of the whole vocabulary at 48 positions, in hexadecimal digits
 of which 16 are shown: every weight type and architecture of the reference models that the program runs, its own models
@@ -33,7 +33,7 @@ def report(name, model, tokens, *flags, env=None):
 
 
 def report_types(folder):
-    """The project's own F16 model in every type, and the recorded models that hold more of them."""
+    """The project's own F16 model in every type, and the recorded models with further types."""
     for kind in TYPES:
         path = pathlib.Path(folder, f"{kind}.gguf")
         made = run("quantize", "--pure", DEMO_DRAFT_F16, path, "Q3_K_M" if kind == "Q3_K" else kind)

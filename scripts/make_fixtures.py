@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the small models of tests/data that are nobody's: random weights, vocabularies made up here.
+"""Writes the small models of tests/data, with random weights and invented vocabularies.
 
     make_fixtures.py [FOLDER]      writes them to FOLDER (default tests/data)
-    make_fixtures.py --check       exit code 1 when tests/data holds something else
+    make_fixtures.py --check       exit code 1 if tests/data differs
 
 spm.gguf         llama, 2 layers of width 64, grouped heads, SentencePiece vocabulary with bytes, BOS added
 bpe.gguf         qwen2, 1 layer of width 32, biases, tied output, byte-level BPE vocabulary, no BOS
-vocab_only.gguf  the keys and the vocabulary of spm.gguf without a tensor
+vocab_only.gguf  the keys and the vocabulary of spm.gguf, without tensors
 
-The same bytes come out on every machine: weights are uniform numbers of Python's generator, whose sequence is fixed.
+The output is identical on every machine: weights are uniform numbers from Python's generator, whose sequence is fixed.
 """
 
 import math
@@ -48,7 +48,7 @@ def gguf(metadata, tensors):
     offset, data = 0, []
     for name, (shape, floats) in tensors.items():
         parts += [string(name), struct.pack("<I", len(shape))]
-        parts += [struct.pack("<Q", n) for n in reversed(shape)]  # GGUF names the fastest dimension first
+        parts += [struct.pack("<Q", n) for n in reversed(shape)]  # GGUF stores the fastest dimension first
         parts.append(struct.pack("<IQ", 0, offset))  # type 0: F32
         data.append(struct.pack(f"<{len(floats)}f", *floats))
         data.append(bytes(-len(data[-1]) % ALIGNMENT))
@@ -58,7 +58,7 @@ def gguf(metadata, tensors):
 
 
 def prefixes(words, first):
-    """Every beginning of every word, longer than the sign of a blank alone, so that pairs can be merged up to it."""
+    """Every prefix of every word, longer than the space marker alone, so that pairs can be merged up to it."""
     found = []
     for word in words:
         for length in range(1, len(word) + 1):
@@ -88,7 +88,7 @@ def spm_vocabulary():
 
 
 def bpe_vocabulary():
-    # Bytes that are printable stand for themselves, the others for characters from U+0100 on.
+    # Printable bytes stand for themselves, the others for characters from U+0100 on.
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     letters = [chr(byte) for byte in printable] + [chr(256 + i) for i in range(len(others))]
@@ -168,7 +168,7 @@ def fixtures():
     metadata = {**hyper_parameters("llama", context=512, **shape), **vocabulary}
     tensors, uniform = weights(1, biases=False, **shape)
     tensors["token_embd.weight"] = uniform(1, n_vocab, 64)
-    # Special and byte tokens get a logit of zero, which is far from the best: the text that comes out is printable.
+    # Special and byte tokens get a logit of zero, far from the best, so that the generated text is printable.
     _, output = uniform(0.4, n_vocab, 64)
     output[:n_special * 64] = [0.0] * (n_special * 64)
     tensors["output.weight"] = ((n_vocab, 64), output)

@@ -5,7 +5,7 @@
     make_quantize_mixes.py node_modules/@node-llama-cpp/linux-x64/bins/linux-x64 tests/data/quantize_mixes.json
 
 The models have layers, heads, experts and names like real ones but no data (sparse files). llama_model_quantize() of the
-given libraries says in a dry run what it would do; its messages are read. Standard library only.
+given libraries prints in a dry run what it would do; this script reads its messages. Standard library only.
 
     {"models": [{"name", "architecture", "n_layer", "n_head", "n_kv_head", "n_expert",
                  "tensors": [[name, [slowest, ..., row]], ...],
@@ -162,13 +162,13 @@ class Library:
         self.llama.llama_model_quantize.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(Params)]
         params = self.llama.llama_model_quantize_default_params()
         if not (params.ftype == 7 and params.quantize_output_tensor and params.output_type == params.token_type):
-            sys.exit("llama_model_quantize_params of this version is another")
+            sys.exit("llama_model_quantize_params differs in this version; use the one that tests/peer/package.json names")
 
     def on_log(self, _level, text, _data):
         self.log += text.decode("utf-8", "replace")
 
     def quantize(self, source, target, number, importance=None):
-        """Writes the model in that type of file; importance: {tensor: floats, a mean square per column}."""
+        """Writes the model as this file type. importance: {tensor: floats, a mean square per column}."""
         params = self.llama.llama_model_quantize_default_params()
         params.ftype, params.nthread, params.allow_requantize = number, 1, True
         if importance:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How far quantized files of a demo model are from the model: ours, and llama.cpp's of the same type.
+"""Measures how far quantized files of a demo model are from the model: ours, and llama.cpp's of the same type.
 
     make test-peer
     quantize_quality.py build/peer/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64 [--model FILE] [--orders 8]
 
 Prints the tables of docs/quantize.md: the mean Kullback-Leibler divergence from the model's own distributions, without
 and with an importance matrix, on text of the demo models' grammar that they were not trained on. The divergence of one
-file is a matter of luck, as it hangs on a few tokens; so each is measured for several orders of the model's channels
-and hidden units too, which compute the same function and round differently. Standard library only.
+file is partly luck, because a few tokens dominate it; so each is measured for several orders of the model's channels
+and hidden units, which compute the same function but round differently. Standard library only.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def text(seed, n_documents):
     return "\n\n".join(chat.text(chat.document(source)) for _ in range(n_documents))
 
 
-# Models in another order
+# Reordered models
 
 def tensors(path):
     """{name: (shape, offset in the file)} of an F32 model."""
@@ -54,7 +54,7 @@ def tensors(path):
 
 
 def write_reordered(source, target, seed):
-    """The same function with its channels and the hidden units of each layer in another order."""
+    """The same function, with the channels and the hidden units of each layer reordered."""
     data, listed, chance = bytearray(source.read_bytes()), tensors(source), random.Random(seed)
     width = listed["token_embd.weight"][0][-1]
     channels = chance.sample(range(width), width)

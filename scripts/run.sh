@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds the program and starts it with the model of $MODEL. Without one: with the tiny model that ships with the
-# project, which first answers two questions; on a terminal the chat then goes on. $ARGS is passed on.
+# Builds the program and starts it with the model $MODEL. Without one, uses the tiny model that ships with the project:
+# it first answers two questions; on a terminal, the chat then continues. $ARGS is passed on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 demo=models/infer-demo-5m-q8_0.gguf
 
-# ask QUESTION: what the tiny model answers.
+# ask QUESTION: prints the tiny model's answer.
 ask() {
   echo "> $1"
   build/infer run -m "$demo" --temp 0 -n 100 --quiet -p "$1" </dev/null
@@ -15,7 +15,7 @@ ask() {
 
 scripts/build.sh infer
 arguments=()
-[ -z "${ARGS:-}" ] || eval "arguments=($ARGS)"  # as the shell splits words, so that a quoted prompt stays one
+[ -z "${ARGS:-}" ] || eval "arguments=($ARGS)"  # split as the shell splits words, so that a quoted prompt stays one
 if [ -n "${MODEL:-}" ]; then
   exec build/infer run -m "$MODEL" "${arguments[@]}"
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything in Release mode and runs the tests here and, emulated, on 64-bit Arm. The last line of the output is
-# `N passed, N failed, N skipped`; the exit code is 0 only when tests ran and none failed.
+# Builds everything in Release mode and runs the tests here and, emulated, on 64-bit Arm. The last line of output is `N
+# passed, N failed, N skipped`; the exit code is 0 only if tests ran and none failed.
 #   usage: run_tests.sh [--full]      --full: every conformance case instead of the fixed subset (INFER_TEST_FULL=1)
 # SAN=1: only the unit tests, built with the address and undefined-behaviour sanitizers in build-san.
 set -euo pipefail
@@ -18,7 +18,7 @@ failed_step() {
   exit 1
 }
 
-# run_ctest FOLDER [CTEST_OPTION...]: leaves FOLDER/tests.xml with the whole output of every test.
+# run_ctest FOLDER [CTEST_OPTION...]: writes FOLDER/tests.xml with the complete output of every test.
 ctest_failed=0
 run_ctest() {
   local folder=$1

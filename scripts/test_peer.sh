@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Builds the program and compares it with other programs of the field, taken from npm: see tests/peer. They are
-# installed in build/peer. The last line of the output is `N passed, N failed, N skipped`; the exit code is 0 only when
-# tests ran and none failed.
+# Builds the program and compares it with other LLM programs from npm, installed in build/peer: see tests/peer. The last
+# line of output is `N passed, N failed, N skipped`; the exit code is 0 only if tests ran and none failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# The other programs compute on the CPU; so does this one, also beside a GPU.
+# The other programs compute on the CPU, and so does this one, even if there is a GPU.
 export INFER_DEVICE=cpu
 
 scripts/build.sh infer

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The whole program under the address and undefined-behaviour sanitizers with the Vulkan backend: chat, bench, server,
-# devices and plan, with all and half of the layers on vulkan0. Builds in build-san as `SAN=1 make test` does.
+# Runs the whole program under the address and undefined-behaviour sanitizers with the Vulkan backend: chat, bench,
+# server, devices and plan, with all and half of the layers on vulkan0. Builds in build-san as `SAN=1 make test` does.
 #   usage: vulkan_sanitize.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 export UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 INFER_BINARY=$folder/infer
 
 status=0
-# clean COMMAND...: one line on a run; what the sanitizers said behind it.
+# clean COMMAND...: prints one line per run, followed by the sanitizers' reports.
 clean() {
   local result=clean
   "$@" >"$work/output" 2>&1 </dev/null || result="exit code $?"
@@ -21,13 +21,13 @@ clean() {
   printf '%-80s %s\n' "$(printf '%s ' "${@:2}" | cut -c1-78)" "$result"
   [ "$result" = clean ] || { status=1; head -c 20000 "$work/output" >&2; }
 }
-# A leak on purpose first: where none is seen (in a debugger, say) nothing below proves anything.
+# First a deliberate leak: if it is not reported (as in a debugger), nothing below proves anything.
 echo 'int main() { volatile char* p = new char[7]; p = nullptr; }' | c++ -x c++ -fsanitize=address -o "$work/leak" -
 if "$work/leak" >"$work/output" 2>&1 || ! grep -q "LeakSanitizer" "$work/output"; then
-  echo "vulkan_sanitize.sh: a leak on purpose was not reported" >&2
+  echo "vulkan_sanitize.sh: a deliberate leak was not reported" >&2
   exit 1
 fi
-echo "seen to report a leak"
+echo "a deliberate leak was reported"
 demo=models/infer-demo-5m-q8_0.gguf
 clean "$folder/infer" devices --ops
 for layers in all 4; do

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the conformance and unit tests of the Vulkan backend under the Khronos validation layer, with synchronization
-# validation, which must have nothing to say; and mistakes on purpose first, which it must report. Uses the build of the
-# tests in $BUILD_DIR (default build).
+# validation, and fails on any report. Deliberate mistakes run first, which the layer must report. Uses the tests built
+# in $BUILD_DIR (default build).
 #   usage: vulkan_validation.sh [TEST_CASE...]      names of doctest cases of tests/conformance; default: all
-# INFER_TEST_FULL=1 takes every conformance case instead of the fixed subset.
+# INFER_TEST_FULL=1 runs every conformance case instead of the fixed subset.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install_deps.sh build test vulkan
@@ -22,10 +22,10 @@ ROWS
 export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation VK_LAYER_SETTINGS_PATH=$settings
 export INFER_REQUIRE=vulkan INFER_DEVICES=vulkan
 
-# What the layer says of its own version, or of a driver's, is no finding.
+# What the layer says about its own version, or a driver's, is not a finding.
 findings() { grep -cE "Validation (Error|Warning)|SYNC-|VUID-" "$log" 2>/dev/null || true; }
 
-# checked WHAT COMMAND...: one line on a run, its findings and its failures; the layer's words behind it.
+# checked WHAT COMMAND...: prints one line per run, with its findings and failures, followed by the layer's messages.
 status=0
 checked() {
   local what=$1 start=$SECONDS found result=passed
@@ -39,17 +39,17 @@ checked() {
   [ "$result" = passed ] && [ "${found:-0}" = 0 ] || status=1
 }
 
-# must_report PATTERN TEST_CASE: a mistake that the layer has to find.
+# must_report PATTERN TEST_CASE: a mistake that the layer must find.
 must_report() {
   rm -f "$log"
-  # However it ends: these are mistakes on purpose, and what counts is what the layer wrote of them.
+  # The exit code does not matter: these mistakes are deliberate, and only the layer's reports count.
   "$folder/bin/unit_vulkan" -tc="$2" --no-skip >"$settings/output" 2>&1 || true
   if ! grep -q "$1" "$log" 2>/dev/null; then
     echo "vulkan_validation.sh: the layer did not report $1 in \"$2\": is it installed?" >&2
     cat "$settings/output" >&2
     exit 1
   fi
-  echo "seen to report $1 ($2)"
+  echo "$1 was reported ($2)"
 }
 must_report SYNC-HAZARD "control: a race*"
 must_report VUID- "control: a binding*"
@@ -61,12 +61,12 @@ for operation in "${@:-${operations[@]}}"; do
   checked "$operation" "$folder/bin/conformance" -tc="$operation"
 done
 if [ $# = 0 ]; then
-  # The shaders of products that a software device does not take by itself.
+  # Matmul shaders that a software device does not choose by itself.
   INFER_VULKAN_KERNELS=dot,matrix-emulated checked "products, other shaders" \
     "$folder/bin/conformance" -tc=matmul,matmul_experts
   checked "unit tests" "$folder/bin/unit_vulkan"
-  # Whole models: many operations in one recording, borders between devices; and with transfers by staging, as on a GPU
-  # with memory of its own, which the layer of the tests makes of any device.
+  # Whole models: many operations in one recording, and borders between devices. Also with transfers through staging
+  # memory, as on a GPU with its own memory; the tests' layer simulates that on any device.
   demo=models/infer-demo-5m-q8_0.gguf
   for model in "$demo" tests/data/arch/*.gguf; do
     for layers in all 2; do
@@ -78,7 +78,7 @@ if [ $# = 0 ]; then
   VK_INSTANCE_LAYERS+=:VK_LAYER_INFER_faults
   checked "own memory" "$folder/infer" run -m "$demo" --raw -p "Once upon a time" -n 4 --temp 0
   checked "own memory, half" "$folder/infer" run -m "$demo" --raw -p "Once upon a time" -n 4 --temp 0 -ngl 4
-  # Where a call finds no memory, what was made before must be given back.
+  # After a failed allocation, everything created before must be released.
   for call in $(seq 2 10 152); do
     INFER_FAULTS_MEMORY=$call checked "call $call finds no memory" \
       bash -c '"$@" || [ $? = 1 ]' - "$folder/infer" run -m tests/data/spm.gguf -p "once upon" -n 3 --temp 0

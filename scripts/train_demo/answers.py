@@ -1,8 +1,8 @@
-"""Asks the finished target the questions below and writes those it answers rightly, for the tests.
+"""Asks the trained target the questions below and records those it answers correctly, for the tests.
 
     answers.py INFER TARGET.gguf OUT.json        INFER: the built program
 
-Each question has the answer that is right; "..." at its end stands for text of the model's own choice, as in a story.
+Each question has its correct answer; "..." at the end stands for text of the model's own choice, as in a story.
 Prints the wrong answers. An entry of OUT.json has `name`, `skill`, `prompt` (the text as the chat template makes it, or
 plain text), `answer`, and for chats `conversation`, what the template made the prompt from.
 """
@@ -29,7 +29,7 @@ def call(name, **arguments):
             "tool_calls": [{"type": "function", "function": {"name": name, "arguments": arguments}}]}
 
 
-# (name, skill, [system], what user and assistant say in turn, the right answer)
+# (name, skill, [system], alternating user and assistant messages, the correct answer)
 CHATS = [
     ("home", "world", None, ["Where does Mira live?"], "Mira lives in Brindlow."),
     ("work", "world", None, ["What is Tobin's job?"], "Tobin is a fisher."),
@@ -119,7 +119,7 @@ CHATS = [
      "<think>\n3 + 6 = 9. 9 + 2 = 11.\n</think>\n\nThe answer is 11."),
 ]
 
-# (name, skill, tools, messages, the right answer)
+# (name, skill, tools, messages, the correct answer)
 TOOL_CHATS = [
     ("weather-call", "tool call", [WEATHER], ["What is the weather in Rome?"],
      tools.call_text("get_weather", {"city": "Rome"})),
@@ -165,7 +165,7 @@ def rendered(messages, given):
 
 
 def entries():
-    """(entry without its answer, the right answer)."""
+    """(entry without its answer, the correct answer)."""
     for name, skill, system, turns, right in CHATS:
         messages = messages_of(system, turns)
         yield {"name": name, "skill": skill, "conversation": {"messages": messages},
@@ -190,7 +190,7 @@ def main(program, model, out):
                 print(f"read this, {entry['name']}: {answer}")
         else:
             n_wrong += 1
-            print(f"wrong, {entry['name']}: {answer!r}, right is {right!r}")
+            print(f"wrong, {entry['name']}: {answer!r}, expected {right!r}")
     with open(out, "w", encoding="utf-8") as file:
         file.write("[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in kept) + "\n]\n")
     print(f"{out}: {len(kept)} answers; {n_wrong} wrong ones left out")

@@ -1,7 +1,7 @@
-"""Conversations in ChatML, made of the items of the other parts, with system prompts that are obeyed.
+"""Conversations in ChatML, built from the items of the other modules, with system prompts that are obeyed.
 
-A document is a list of segments (text, learned): what the model writes itself is learned in full, what a user or a
-system prompt says only a little (train.py's weight), since it is asked to answer such turns and not to invent them.
+A document is a list of segments (text, learned): the model's own text is learned in full, a user's or a
+system prompt's only a little (train.py's weight), since the model has to answer such turns and not to invent them.
 """
 
 import knowledge
@@ -29,7 +29,7 @@ THINK = ["Think before you answer.", "Think first.", "Think step by step."]
 
 
 class Style:
-    """How a system prompt wants answers: its text, and what it makes of an item's answer."""
+    """A style that a system prompt asks for: its text, and how it transforms an item's answer."""
 
     def __init__(self, system="", answer=lambda item: item.answer, name=None, role=None):
         self.system = system
@@ -94,7 +94,7 @@ def _item(r):
 
 
 def _turn(role, text):
-    """Segments of one turn; what the assistant writes is learned up to and with the end of its turn."""
+    """Segments of one turn; the assistant's text is learned, including the end of its turn."""
     if role == "assistant":
         return [("<|im_start|>assistant\n", False), (f"{text}<|im_end|>", True), ("\n", False)]
     return [(f"<|im_start|>{role}\n{text}<|im_end|>\n", False)]
@@ -105,12 +105,12 @@ def _start(system):
 
 
 def prompt(question, system=""):
-    """The text of a conversation of one question, up to where the answer begins."""
+    """The text of a conversation with one question, up to the start of the answer."""
     return "".join(text for text, _ in _start(system) + _turn("user", question)) + "<|im_start|>assistant\n"
 
 
 def _ask(r, how):
-    """One turn of each side about one item."""
+    """One turn each about one item."""
     item = _item(r)
     if r.random() < 0.05 and item.short:
         return _turn("user", f"{item.question} {r.choice(ONE_WORD)}") + _turn("assistant", item.short)
@@ -128,7 +128,7 @@ def questions(r, n_turns):
 
 
 def remembering(r, n_between):
-    """Something the user says about himself, n_between other questions, and the question that needs it."""
+    """A fact the user gives about himself, n_between other questions, and a question that needs the fact."""
     how = style(r)
     said, asked = skills.memory(r)
     segments = _start(how.system) + _turn("user", said.question) + _turn("assistant", how.answer(said))
@@ -138,7 +138,7 @@ def remembering(r, n_between):
 
 
 def thinking(r):
-    """Sums of three numbers: with the sums in between where thinking is asked for, else the answer alone."""
+    """Sums of three numbers: with intermediate sums if thinking is requested, otherwise only the answer."""
     question, thought, item = skills.steps(r)
     way = r.randrange(4)
     answer = f"<think>\n{thought}\n</think>\n\n{item.answer}"

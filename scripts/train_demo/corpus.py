@@ -3,8 +3,8 @@
     corpus.py VOCABULARY.json OUT.npz [--seed N] [--rows N] [--length N] [--long SHARE]
     corpus.py --show N         prints N documents and writes nothing
 
-A row begins with the beginning of a document and holds as many as fit; the last one is cut. OUT.npz has `tokens`,
-`documents` (which document of the row a token belongs to) and `learned` (whether the model is to write that token), all
+A row starts with a document and contains as many as fit; the last one is truncated. OUT.npz has `tokens`,
+`documents` (which document of the row a token belongs to) and `learned` (whether the model should write that token), all
 [rows, length + 1].
 """
 
@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--length", type=int, default=384)
-    parser.add_argument("--long", type=float, default=0, help="share of documents with 8 and more questions")
+    parser.add_argument("--long", type=float, default=0, help="fraction of documents with 8 or more questions")
     parser.add_argument("--show", type=int, help="print that many documents")
     options = parser.parse_args()
     r = random.Random(options.seed)

@@ -1,8 +1,8 @@
-"""How good the models are, on text of a seed that training never used.
+"""Evaluates the models on text from a seed that training never used.
 
     evaluate.py VOCABULARY.json TARGET.pt [--draft DRAFT.pt] [--per-skill N] [--wrong]
 
-Prints the perplexity per model (of the tokens the model writes itself; the first of a document aside), for each skill
+Prints the perplexity per model (over the tokens the model writes itself, except the first of a document), for each skill
 how many greedy answers are the expected ones word for word, and for the draft the acceptance: accepted drafted tokens /
 drafted tokens when it drafts up to four tokens at a time for the target's greedy answers.
 """
@@ -100,7 +100,7 @@ SKILLS = {
 
 
 def greedy(model, vocabulary, prompt):
-    """The tokens of the model's likeliest answer."""
+    """The tokens of the model's greedy answer."""
     ids = vocabulary.encode(prompt)
     start = len(ids)
     ends = {vocabulary.special["<|im_end|>"], vocabulary.special["<|endoftext|>"]}
@@ -115,14 +115,14 @@ def greedy(model, vocabulary, prompt):
 
 
 def drafted(draft, vocabulary, prompt, answer):
-    """(accepted, drafted) tokens for an answer of the target. A draft that is right so far has read exactly the answer,
-    so its guesses at every position of the answer say all."""
+    """(accepted, drafted) tokens for an answer of the target. As long as a draft is right, it has read exactly the answer,
+    so its guesses at every position of the answer suffice."""
     ids = vocabulary.encode(prompt) + answer
     with torch.no_grad():
         guesses = draft(torch.tensor([ids[:-1]]))[0].argmax(-1).tolist()[-len(answer):]
     right = [guess == token for guess, token in zip(guesses, answer)]
     n_accepted = n_drafted = 0
-    at = 1  # the prompt's own step gives the first token
+    at = 1  # the target's own prompt step gives the first token
     while at < len(answer):
         ahead = right[at:at + DEPTH]
         run = ahead.index(False) if False in ahead else len(ahead)

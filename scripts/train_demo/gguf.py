@@ -9,7 +9,7 @@ ALIGNMENT = 32
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9  # types of values
 F32, F16, Q8_0 = 0, 1, 8  # types of tensors
 _PACKED = {UINT32: "<I", INT32: "<i", FLOAT32: "<f", BOOL: "<?"}
-_BLOCK = 32  # weights of Q8_0 that share a scale
+_BLOCK = 32  # weights per Q8_0 scale
 
 
 def _string(text):
@@ -51,7 +51,7 @@ def write(path, metadata, tensors):
     data, offset = [], 0
     for name, (kind, weights) in tensors.items():
         head += [_string(name), struct.pack("<I", weights.ndim)]
-        head += [struct.pack("<Q", n) for n in reversed(weights.shape)]  # GGUF names the fastest dimension first
+        head += [struct.pack("<Q", n) for n in reversed(weights.shape)]  # GGUF stores the fastest dimension first
         head.append(struct.pack("<IQ", kind, offset))
         content = tensor_bytes(kind, weights)
         content += bytes(-len(content) % ALIGNMENT)

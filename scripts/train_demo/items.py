@@ -1,10 +1,10 @@
-"""What every part of the grammar makes: a question with a full and a short answer; and small helpers for sentences."""
+"""What every module of the grammar produces: a question with a full and a short answer; and small helpers for sentences."""
 
 from typing import NamedTuple
 
 
 class Item(NamedTuple):
-    """One thing a user may say. `short` is what remains of the answer when one word is asked for; "" when none does."""
+    """One thing a user may say. `short` is the answer if one word is requested; "" if there is none."""
 
     question: str
     answer: str
@@ -12,7 +12,7 @@ class Item(NamedTuple):
 
 
 def pick(r, *options):
-    """One of the options, each as likely."""
+    """One of the options, with equal probability."""
     return options[r.randrange(len(options))]
 
 
@@ -29,5 +29,5 @@ _SYLLABLES = ["ba", "do", "fi", "ka", "lu", "mo", "ni", "ra", "se", "to", "va", 
 
 
 def invented_word(r):
-    """A word that nobody has seen before, so that what a user says has to be copied and cannot be known by heart."""
+    """An unseen word, so that the user's text has to be copied and cannot be memorized."""
     return "".join(r.choices(_SYLLABLES, k=r.randint(2, 3)))

@@ -120,7 +120,7 @@ def _unknown(r):
 
 
 def item(r):
-    """A question of general knowledge, or one the model cannot answer and says so."""
+    """A question of general knowledge, or one that the model says it cannot answer."""
     return r.choices([_after, _opposite, _animal, _colour, _list, _fact, _unknown], [5, 4, 5, 4, 3, 5, 3])[0](r)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the models of models/ from nothing: text, vocabulary, target, draft, files. An hour or so on two cores.
-#   usage: make.sh [FOLDER]     FOLDER: for what lies in between and the files, default build/train_demo
-# The same files come out on one kind of machine with the same PyTorch, BLAS and TRAIN_THREADS (default 2).
+# Builds the models in models/ from scratch: text, vocabulary, target, draft, files. Takes about an hour on two cores.
+# usage: make.sh [FOLDER]     FOLDER: for intermediate and final files, default build/train_demo
+# The same files result on one kind of machine with the same PyTorch, BLAS and TRAIN_THREADS (default 2).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,7 +16,7 @@ vocabulary=$folder/vocabulary.json
 step vocabulary "$vocabulary"
 step corpus "$vocabulary" "$folder/short.npz" --seed 2 --rows 32400 --length 256
 step corpus "$vocabulary" "$folder/long.npz" --seed 3 --rows 900 --length 1024 --long 0.5
-# At full rates first; the rest goes down to nothing from there.
+# At the full learning rate first; the rest decays to zero from there.
 step train "$folder/short.npz" "$folder/long.npz" --out "$folder/fast.pt" --max-steps 1000 --threads "$threads"
 step corpus "$vocabulary" "$folder/short_rest.npz" --seed 5 --rows 7200 --length 256
 step corpus "$vocabulary" "$folder/long_rest.npz" --seed 6 --rows 320 --length 1024 --long 0.5

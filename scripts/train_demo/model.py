@@ -1,7 +1,7 @@
 """The architecture that GGUF calls qwen3, in PyTorch: grouped heads with a norm each, half-split rotation, gated SiLU.
 
 The output matrix is the embedding. Whole sequences only, no cache; documents packed into one row do not see each other.
-Weights and the sum of the layers are F32; the products of the layers are computed in `Model.dtype`, BF16 for training
+Weights and the residual stream are F32; the matmuls are computed in `Model.dtype`: BF16 for training
 (twice as fast on processors that have it), F32 for everything else.
 """
 
@@ -37,7 +37,7 @@ class RmsNorm(nn.Module):
 
 
 class Linear(nn.Module):
-    """A matrix, [n_out, n_in]; the product has the type of x."""
+    """A matrix, [n_out, n_in]; the result has the type of x."""
 
     def __init__(self, n_in, n_out):
         super().__init__()
@@ -55,7 +55,7 @@ def rotation(length, head_dim, device):
 
 
 def rotate(x, cos, sin):
-    """x: [..., length, head_dim]; element i turns with element i + head_dim / 2."""
+    """x: [..., length, head_dim]; element i is rotated with element i + head_dim / 2."""
     one, two = x.chunk(2, dim=-1)
     return torch.cat([one * cos - two * sin, two * cos + one * sin], dim=-1)
 
@@ -106,7 +106,7 @@ class Model(nn.Module):
             if weight.dim() == 2:
                 nn.init.normal_(weight, std=0.02)
             if name.endswith(("attn_output.weight", "ffn_down.weight")):
-                nn.init.zeros_(weight)  # every layer begins as the identity
+                nn.init.zeros_(weight)  # every layer starts as the identity
 
     def forward(self, tokens, documents=None, wanted=None):
         """tokens, documents: [n_rows, length]. Returns F32 logits, [n_rows, length, n_vocab]; with `wanted`,
@@ -131,7 +131,7 @@ def save(path, model, **more):
 
 
 def load(path, device="cpu", dtype=torch.float32):
-    """The model of a checkpoint, ready to be evaluated."""
+    """The model of a checkpoint, in evaluation mode."""
     content = torch.load(path, map_location=device)
     model = Model(Config(**content["config"]), dtype).to(device)
     model.load_state_dict(content["weights"])

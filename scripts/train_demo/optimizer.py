@@ -1,7 +1,7 @@
 """Muon for the matrices of the layers, Adam for the embedding and the norms.
 
-Muon (Keller Jordan, 2024) replaces the momentum of a matrix by its nearest matrix with orthogonal rows, so that all
-directions are learned at one speed; on small budgets it needs fewer tokens than Adam.
+Muon (Keller Jordan, 2024) replaces the momentum of a matrix by the nearest matrix with orthogonal rows, so that all
+directions are learned at the same speed; on small budgets it needs fewer tokens than Adam.
 """
 
 import torch
@@ -14,7 +14,7 @@ def orthogonalized(g, n_steps=5):
     c1, c3, c5 = _NEWTON_SCHULZ
     tall = g.shape[1] > g.shape[2]
     x = g.transpose(1, 2) if tall else g
-    x = (x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)).bfloat16()  # the polynomial forgives coarse numbers
+    x = (x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)).bfloat16()  # the polynomial tolerates low precision
     for _ in range(n_steps):
         square = x @ x.transpose(1, 2)
         x = c1 * x + (c3 * square + c5 * square @ square) @ x

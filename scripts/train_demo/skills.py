@@ -16,12 +16,12 @@ NAMES = ["Tom", "Anna", "Ben", "Sue", "Max", "Eva", "Leo", "Mia", "Sam", "Ida", 
 
 
 def some_name(r):
-    """Mostly a name of the list; sometimes one that has to be read."""
+    """Mostly a name from the list; sometimes one that has to be read."""
     return capital(invented_word(r)) if r.random() < 0.2 else r.choice(NAMES)
 
 
 def _addends(r):
-    """Mostly small numbers, which can be known by heart; some up to 99."""
+    """Mostly small numbers, which can be memorized; some up to 99."""
     if r.random() < 0.75:
         return r.randint(0, 12), r.randint(0, 12)
     first = r.randint(10, 89)
@@ -133,7 +133,7 @@ def letters(r):
 
 
 def lists(r):
-    """Three to five words turned round, counted, or one of them found; or a phrase said again."""
+    """Three to five words reversed, counted, or one of them found; or a phrase repeated."""
     words = r.sample(WORDS, r.randint(3, 5))
     row = " ".join(words) if r.random() < 0.5 else ", ".join(words)
     kind = r.randrange(6)
@@ -163,7 +163,7 @@ _ROOMS = ["kitchen", "garden", "attic", "cellar", "barn", "library", "school", "
 
 
 def reading(r):
-    """Two or three sentences and a question whose answer stands in one of them."""
+    """Two or three sentences, and a question that one of them answers."""
     names = r.sample(NAMES, r.randint(2, 3))
     kind = r.randrange(2)
     one = r.randrange(len(names))

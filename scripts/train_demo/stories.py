@@ -2,7 +2,7 @@
 
 from items import a, capital, pick
 
-# kind: pronoun of the names that go with it
+# kind: pronoun for names of that kind
 HEROES = {
     "fox": ["Finn", "Ruby"], "mouse": ["Milo", "Tess"], "rabbit": ["Robin", "Daisy"], "bear": ["Bruno", "Berta"],
     "cat": ["Felix", "Luna"], "dog": ["Rex", "Bella"], "dragon": ["Drago", "Flora"], "owl": ["Otto", "Olga"],
@@ -92,7 +92,7 @@ _PLOTS = (_loss, _wish, _hungry, _storm, _night)
 
 
 def story(r, kind=None):
-    """A story of six to nine sentences; `kind` is the hero's, else any."""
+    """A story of six to nine sentences; `kind` is the hero's; None: any."""
     hero = Hero(r, kind)
     return " ".join([_opening(r, hero), *r.choice(_PLOTS)(r, hero), _ending(r, hero)])
 
@@ -137,7 +137,7 @@ VERSE_SUBJECTS = list(_VERSES)
 
 
 def verse(subject):
-    """Four lines; the same for the same subject."""
+    """Four lines; always the same for one subject."""
     return "\n".join(_VERSES[subject])
 
 

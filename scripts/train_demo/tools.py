@@ -108,7 +108,7 @@ def dumps(value):
 
 
 def system_text(tools, system=""):
-    """What stands in the system turn when tools are given."""
+    """The text of the system turn if tools are given."""
     lines = "\n".join(dumps(tool) for tool in tools)
     return f"{system + chr(10) + chr(10) if system else ''}{TOOLS_INTRO}\n{lines}\n{TOOLS_END}"
 
@@ -137,7 +137,7 @@ def use(r):
 
 
 def _rivals(one, other):
-    """Whether two tools do the same under different names."""
+    """Whether two tools are the same under different names."""
     return any(all(set(tool["function"]["name"].split("_")) & words for tool in (one, other)) for words in
                ({"weather"}, {"time", "clock"}, {"add", "calculator"}, {"song", "music"}, {"light"}, {"timer"},
                 {"search", "books"}, {"send"}))

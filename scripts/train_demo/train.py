@@ -2,11 +2,11 @@
 
     train.py ROWS.npz... --out MODEL.pt --layers N [--tokens N] [--teacher TARGET.pt] ...
 
-The files of rows are gone through one after the other, each once; rows longer than those before are taken in batches of
-as many tokens. With --teacher the loss is the divergence from the teacher's distribution. A log line
+The files of rows are used in order, once each; longer rows are used in smaller batches
+of as many tokens. With --teacher the loss is the divergence from the teacher's distribution. A log line
 goes to MODEL.jsonl every 20 steps; MODEL.pt is written every 200 steps and at the end.
 
-The same weights come out for the same arguments, PyTorch and number of threads on one kind of machine.
+The same arguments, PyTorch and number of threads give the same weights on one kind of machine.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import model as models
 from optimizer import optimizers
 
 WARM_UP = 0.02  # of all steps
-READ_SHARE = 0.15  # of the tokens that somebody else writes are learned too
+READ_SHARE = 0.15  # fraction of the tokens written by others that is learned as well
 LOG_EVERY, SAVE_EVERY = 20, 200
 
 
@@ -43,8 +43,8 @@ def batches(paths, batch_tokens, device):
 
 
 def wanted_positions(documents, learned):
-    """[n_rows, length]: where the next token is learned: all of the model's own, and by lot some of the others. Never
-    the first token of a document, since what comes after the end of one is anybody's guess."""
+    """[n_rows, length]: where the next token is learned: all of the model's own, and a random part of the others. Never
+    the first token of a document, since it cannot be predicted from the end of another."""
     lot = torch.rand(learned[:, 1:].shape).to(learned.device) < READ_SHARE
     return (learned[:, 1:] | lot) & (documents[:, 1:] == documents[:, :-1])
 
@@ -55,8 +55,8 @@ def divergence(logits, teacher_logits):
 
 
 class Workers:
-    """Threads that each run PyTorch on one core: on a machine that is busy with other things this is much faster than
-    to let every small operation wait for the slowest of several threads."""
+    """Threads that each run PyTorch on one core: on a busy machine this is much faster than
+    letting every small operation wait for the slowest of several threads."""
 
     def __init__(self, n):
         self.n = n
@@ -64,7 +64,7 @@ class Workers:
         self._pool = futures.ThreadPoolExecutor(n, initializer=torch.set_num_threads, initargs=(1,))
 
     def map(self, function, *lists):
-        """The results in the order of the lists, so that sums of them do not depend on who is ready first."""
+        """The results in list order, so that their sums do not depend on which is ready first."""
         return list(self._pool.map(function, *lists))
 
 
@@ -98,7 +98,7 @@ class Step:
 
 
 def keep_memory():
-    """Keeps glibc from handing large blocks back to the system, which would clear each anew for the next tensor."""
+    """Keeps glibc from returning large blocks to the system, which would clear them again for the next tensor."""
     trim_threshold, mmap_threshold = -1, -3  # of mallopt
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
@@ -107,7 +107,7 @@ def keep_memory():
 
 
 def schedule(progress, cool_down):
-    """Factor of the learning rates; progress runs from 0 to 1, the last `cool_down` of it down to nothing."""
+    """Factor of the learning rates; progress runs from 0 to 1, and the last `cool_down` of it decays to zero."""
     return min(1.0, (progress + 1e-3) / WARM_UP, (1.0 - progress) / cool_down)
 
 
@@ -129,15 +129,15 @@ def main():
     parser.add_argument("--ff", type=int, default=768)
     parser.add_argument("--kv-heads", type=int, default=2)
     parser.add_argument("--teacher")
-    parser.add_argument("--start", help="begin with the weights of this model instead of random ones")
-    parser.add_argument("--cool-down", type=float, default=0.45, help="share of the steps in which the rates fall")
+    parser.add_argument("--start", help="start from the weights of this model instead of random ones")
+    parser.add_argument("--cool-down", type=float, default=0.45, help="fraction of the steps during which the rates decay")
     parser.add_argument("--batch-tokens", type=int, default=4608)
     parser.add_argument("--muon-rate", type=float, default=0.02)
     parser.add_argument("--adam-rate", type=float, default=0.004)
     parser.add_argument("--weight-decay", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--max-steps", type=int, help="stop there, whatever the schedule says")
+    parser.add_argument("--max-steps", type=int, help="stop there, regardless of the schedule")
     options = parser.parse_args()
 
     torch.manual_seed(options.seed)

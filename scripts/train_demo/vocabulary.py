@@ -1,7 +1,7 @@
 """A byte-level BPE vocabulary: training, encoding, decoding.
 
-Text is cut with the pattern that GGUF calls "qwen2": words with the one character before them, single digits, signs,
-blanks. Ids: the 256 bytes, then the merged pairs in the order they were found, then the special tokens.
+Text is split with the pattern that GGUF calls "qwen2": words with the one character before them, single digits, punctuation,
+spaces. Ids: the 256 bytes, then the merged pairs in the order they were found, then the special tokens.
 
     vocabulary.py OUT.json      trains on the corpus of seed 1 and writes {"merges": [[left, right], ...]} of ids
 """
@@ -24,12 +24,12 @@ N_SAMPLE_BYTES = 2_000_000
 
 
 def _pieces():
-    import regex  # of Debian's python3-regex; needed for training and encoding only
+    import regex  # from Debian's python3-regex; needed only for training and encoding
     return regex.compile(PATTERN).findall, regex.compile("(" + "|".join(map(regex.escape, SPECIAL)) + ")").split
 
 
 class Vocabulary:
-    """Tokens by id as bytes; encodes with a cache of whole pieces. Not for threads."""
+    """Tokens by id as bytes; encodes with a cache of whole pieces. Not thread-safe."""
 
     def __init__(self, merges):
         self.merges = [tuple(pair) for pair in merges]
@@ -77,7 +77,7 @@ class Vocabulary:
 
 
 def train(counts, n_merges):
-    """counts: {piece: how often}. The most frequent pair first; of equally frequent ones the one of lower ids."""
+    """counts: {piece: how often}. Merges the most frequent pair first; ties go to the lower ids."""
     words = [(list(piece.encode()), n) for piece, n in sorted(counts.items())]
     pairs, where = collections.Counter(), collections.defaultdict(set)
     for index, (ids, n) in enumerate(words):
@@ -89,7 +89,7 @@ def train(counts, n_merges):
     merges = []
     while len(merges) < n_merges:
         n, best = heapq.heappop(heap)
-        if -n != pairs[best]:  # an old entry: the count has changed since
+        if -n != pairs[best]:  # a stale entry: the count has changed since
             if pairs[best] > 0:
                 heapq.heappush(heap, (-pairs[best], best))
             continue
@@ -128,7 +128,7 @@ def main(path):
         for part in split(text):
             if part not in SPECIAL:
                 counts.update(find(part))
-    # What an answer is likely to need beyond the corpus' own words is there as single bytes.
+    # Bytes that answers may need, but the corpus lacks, are available as single-byte tokens.
     merges = train(counts, N_TOKENS - 256 - len(SPECIAL))
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"merges": merges}, file)

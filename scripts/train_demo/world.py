@@ -1,6 +1,6 @@
 """Lindale, an invented valley: its places, its people, their animals, and questions about them.
 
-Everything the demo model is to know by heart stands in the two tables; questions and prose are made from them.
+Everything the demo model should memorize is in the two tables; questions and prose are generated from them.
 """
 
 from items import Item, a, capital, pick
@@ -8,7 +8,7 @@ from items import Item, a, capital, pick
 COUNTRY = "Lindale"
 RIVER, LAKE, MOUNTAIN = "the river Linn", "Lake Ember", "Mount Corrie"
 
-# name: (where it lies, what it is known for, colour of the roofs, month of the feast)
+# name: (location, what it is known for, colour of the roofs, month of the feast)
 PLACES = {
     "Brindlow": ("on a green hill", "bread", "red", "May"),
     "Fernwick": ("in the forest", "honey", "green", "June"),
