@@ -31,7 +31,7 @@ void add_key(std::string_view key, std::vector<std::string>& keys) {
   keys.emplace_back(key);
 }
 
-// Every byte is looked at, whatever the ones before were.
+// Examines every byte, whether or not earlier ones matched.
 bool equal_in_constant_time(std::string_view secret, std::string_view given) {
   unsigned difference = secret.size() == given.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -59,7 +59,7 @@ bool is_address(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), buffer) == 1 || inet_pton(AF_INET6, host.c_str(), buffer) == 1;
 }
 
-// Both in lower case. `entry` may be an origin, also written as a URL with a final slash, or a host.
+// Both are lowercase. `entry` is a host or an origin; the origin may end with a slash.
 bool origin_matches(const std::string& origin, std::string entry) {
   if (entry.ends_with('/')) entry.pop_back();
   if (entry.find("://") != std::string::npos) return origin == entry;
@@ -67,7 +67,7 @@ bool origin_matches(const std::string& origin, std::string entry) {
     if (!origin.starts_with(scheme)) continue;
     const std::string_view from = std::string_view(origin).substr(scheme.size());
     if (from == entry) return true;
-    // A port follows the host, also after the brackets of an IPv6 address.
+    // A port follows the host (for IPv6, its closing bracket).
     const size_t end = from.rfind(':');
     return end != std::string_view::npos && from.find(']', end) == std::string_view::npos &&
            from.substr(0, end) == entry;
@@ -79,15 +79,15 @@ bool origin_matches(const std::string& origin, std::string entry) {
 
 std::vector<std::string> read_api_keys(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw Error(ErrorCode::kIo, "The file of API keys, " + printable(path) + ", cannot be read.");
+  if (!file) throw Error(ErrorCode::kIo, "Cannot read the API keys from " + printable(path) + ".");
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
     const std::string_view key = trimmed(line);
     if (!key.empty() && !key.starts_with('#')) add_key(key, keys);
   }
-  if (file.bad()) throw Error(ErrorCode::kIo, "The file of API keys, " + printable(path) + ", cannot be read.");
+  if (file.bad()) throw Error(ErrorCode::kIo, "Cannot read the API keys from " + printable(path) + ".");
   if (keys.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "There is no API key in " + printable(path) + ". Write one per line.");
+    throw Error(ErrorCode::kInvalidArgument, "Found no API key in " + printable(path) + ". Write one per line.");
   }
   return keys;
 }

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "src/server/api_error.h"
 
 namespace infer {
 namespace {
 
-constexpr int kLongestWait = 60;  // seconds that a client is asked to stay away
+constexpr int kLongestWait = 60;  // seconds; limit on Retry-After
 
 ApiError too_many(const std::string& message, const std::string& code, int retry_after) {
   ApiError error(429, "rate_limit_error", message, code);
@@ -60,17 +61,18 @@ int64_t Admission::places_of(int64_t answers) const {
 
 std::shared_ptr<Admission::Ticket> Admission::enter(int64_t answers, int64_t prompt_tokens) {
   const int64_t places = places_of(answers);
-  // Before the lock, which the ticket's own end takes too: when an allocation fails, and when the queue is full.
+  // Created before locking, because ~Ticket also locks: it runs if an allocation fails or the queue is full.
   std::shared_ptr<Ticket> ticket(new Ticket(*this, places));
   const std::lock_guard lock(mutex_);
   if (in_flight_ + places > limits_.running + limits_.waiting) {
-    throw too_many(concat("the queue is full: at most ", limits_.waiting, " answers wait; try again later"),
-                   "queue_full", retry_after_locked());
+    throw too_many(
+        concat("The queue is full: at most ", grouped(limits_.waiting), " answers may wait. Try again later."),
+        "queue_full", retry_after_locked());
   }
   if (waiting_tokens_ > 0 && waiting_tokens_ + prompt_tokens > limits_.waiting_tokens) {
-    throw too_many(
-        concat("the queue is full: at most ", limits_.waiting_tokens, " tokens of prompts wait; try again later"),
-        "queue_tokens_full", retry_after_locked());
+    throw too_many(concat("The queue is full: at most ", grouped(limits_.waiting_tokens),
+                          " prompt tokens may wait. Try again later."),
+                   "queue_tokens_full", retry_after_locked());
   }
   ticket->answers_ = answers;
   ticket->waiting_tokens_ = prompt_tokens;
@@ -99,8 +101,9 @@ Admission::KeySlot Admission::enter_key(const std::string& key) {
   const std::lock_guard lock(mutex_);
   int64_t& n = by_key_[key];
   if (limits_.per_key > 0 && n >= limits_.per_key) {
-    throw too_many(concat("at most ", limits_.per_key, " requests of one key at a time; try again later"),
-                   "too_many_requests", retry_after_locked());
+    throw too_many(
+        concat("This key may have ", limits_.per_key, " requests in progress. Try again when one has finished."),
+        "too_many_requests", retry_after_locked());
   }
   ++n;
   KeySlot slot;

@@ -10,11 +10,11 @@
 namespace infer {
 namespace {
 
-constexpr size_t kAlwaysTokenized = 64 << 10;  // bytes of a prompt; some vocabularies drop much of a text
+constexpr size_t kAlwaysTokenized = 64 << 10;  // bytes; needed because some vocabularies drop much of a text
 
 std::string count(int64_t n) { return grouped(static_cast<uint64_t>(n)); }
 
-// What the member of a request is to the user who reads an error about it.
+// What error messages call a member of the request.
 const char* name_of_input(std::string_view param) {
   return param == "messages" ? "conversation" : param == "input" ? "input" : "prompt";
 }
@@ -91,11 +91,11 @@ void stream(Api& api, ApiCall& call, Answering& a, const HttpResponse::Write& wr
       a.answers.take(event);
       send(a.format->next(a.answers, event));
     });
-    call.key_slot.release();  // the key's next request may come as soon as the client has read the end
+    call.key_slot.release();  // so that the client's next request can follow as soon as it has read the end
     send(a.format->last(a.answers));
     if (!open) status = kClientGone;
   } catch (const ApiError& error) {
-    // The status line has been sent long ago: the error becomes an event of the stream.
+    // The status line was sent long ago, so the error becomes an event of the stream.
     call.key_slot.release();
     if (error.status() != kClientGone) send(a.format->error(a.answers, error));
     status = error.status();
@@ -121,7 +121,7 @@ void check_prompt_text(const ServedModel& model, std::string_view text, const ch
 
 std::unique_ptr<Generation> make_generation(const Api& api, const ApiCall& call, std::vector<TokenId> prompt,
                                             const GenerationParams& params, const char* param) {
-  if (prompt.empty()) throw invalid_parameter(param, "expected at least one token, found none");
+  if (prompt.empty()) throw unexpected_value(param, "at least one token", "none");
   const int64_t n = static_cast<int64_t>(prompt.size()), room = params.max_tokens != 0 ? 1 : 0;
   if (n + room > api.model().max_tokens()) throw context_exceeded(api.model(), param, n, room);
   auto generation = std::make_unique<Generation>();

@@ -1,5 +1,5 @@
-// From prompts to the answers of a request: checks that a prompt fits, runs the generations and sends what comes back
-// in the endpoint's format. Called on the thread of the request.
+// From prompts to the answers of a request: checks that a prompt fits, runs the generations and sends the results in
+// the endpoint's format. Called on the request's thread.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,23 @@
 
 namespace infer {
 
-// 400 for a text with more bytes than a context full of the longest tokens has; called before the text is tokenized.
-// `param` names the member of the request that holds it.
+// Throws ApiError (400) for a text with more bytes than a context full of the longest tokens; called before tokenizing.
+// `param` names the request's member that contains it.
 void check_prompt_text(const ServedModel& model, std::string_view text, const char* param);
 
-// A prompt on its way to the engine. Throws ApiError (400) for an empty prompt, and for one that leaves no room in the
+// Prepares a prompt for the engine. Throws ApiError (400) for an empty prompt, and for one that leaves no room in the
 // context for the first token of its answer.
 std::unique_ptr<Generation> make_generation(const Api& api, const ApiCall& call, std::vector<TokenId> prompt,
                                             const GenerationParams& params, const char* param);
 
-// The answers to one request: make one, add its prompts, then call answer().
+// The answers to one request: construct it, add the prompts, then call answer().
 struct Answering {
   Answering(Api& api, std::unique_ptr<AnswerFormat> its_format, const GenerationParams& params);
 
   std::unique_ptr<AnswerFormat> format;
   GenerationRun run;
   Answers answers;
-  std::optional<size_t> first_difference;  // from recent prompts, where that is to be logged
+  std::optional<size_t> first_difference;  // to the most similar recent prompt, if that is logged
 };
 
 // Starts the generations and answers the call, whole or as a stream. Throws what GenerationRun throws, unless the

@@ -1,4 +1,4 @@
-// What is known so far of the answers to one request: the events of its choices put together. Plain data; one thread.
+// The answers to one request so far, collected from the events of its choices. Plain data; one thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Usage {
 struct AnswerRecord {
   std::string content, reasoning;
   std::vector<TokenScore> scores;
-  std::vector<TokenScore> prompt_scores;  // of a prompt's first choice, where they were asked for
+  std::vector<TokenScore> prompt_scores;  // of a prompt's first choice, if requested
   int64_t n_tokens = 0;
   FinishReason finished = FinishReason::kNone;
   AnswerTimes times;
@@ -29,11 +29,11 @@ struct Answers {
   std::string model;
   GenerationParams params;
   const Tokenizer* tokenizer = nullptr;
-  std::vector<AnswerRecord> choices;  // params.n of each prompt, prompt by prompt
-  Usage usage;                        // of all of them
+  std::vector<AnswerRecord> choices;  // params.n per prompt, prompt by prompt
+  Usage usage;                        // totals
 
   void take(const AnswerEvent& event);
-  // The first choice of the prompt that `choice` answers.
+  // The first choice for the prompt that `choice` answers.
   int32_t first_choice(int32_t choice) const { return choice - choice % params.n; }
 };
 

@@ -1,5 +1,5 @@
-// What the endpoints share: the model, the limits on work, the log and the counters. One object per server, used by
-// many threads at once.
+// Shared by the endpoints: the model, the limits, the log and the metrics. One object per server, used by many threads
+// at once.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace infer {
 
-// A request on its way through an endpoint, and what the log will say about it. One thread at a time.
+// A request being handled by an endpoint, and its log entry. One thread at a time.
 struct ApiCall {
   HttpRequest request;
   HttpResponse& response;
@@ -26,10 +26,10 @@ struct ApiCall {
   Json log;
   Clock::time_point arrived;
   Admission::KeySlot key_slot;
-  // The prefix of this request's cache salts: the number of its API key and a colon, or "". No salt that a client
-  // sends can make a request of one key match those of another.
+  // Prefix of this request's cache salts: the number of its API key and a colon, or "". Whatever salt a client sends,
+  // requests with different keys never match.
   std::string cache_scope;
-  ByteBudget::Share input;  // while the body is parsed and its texts are tokenized
+  ByteBudget::Share input;  // held while the body is parsed and its texts are tokenized
 };
 using CallPtr = std::shared_ptr<ApiCall>;
 
@@ -46,27 +46,27 @@ class Api {
   RecentPrompts& recent_prompts() { return recent_prompts_; }
 
   bool ready() const { return ready_; }        // the model is loaded
-  bool draining() const { return draining_; }  // no further requests are taken
-  // REQUIRES ready().
+  bool draining() const { return draining_; }  // no more requests are accepted
+  // REQUIRES: ready().
   const ServedModel& model() const { return *model_; }
   void set_model(std::unique_ptr<ServedModel> model);
   void drain() { draining_ = true; }
-  // Requests under way end with 503 soon.
+  // Makes requests in progress end with 503 soon.
   void cancel_all() { stopping_ = true; }
-  // Ends the model's engine. REQUIRES that no request is under way.
+  // Destroys the model's engine. REQUIRES: no request is in progress.
   void close_model() { model_.reset(); }
 
-  // The request's body. Waits until there is room for it in the budget of bodies that are worked on at a time. Throws
-  // ApiError: 400 for what is not a JSON object, and 499, 503 or 504 when the wait ends otherwise.
+  // Parses the request's body, after waiting until it fits the budget for bodies being processed. Throws ApiError: 400
+  // if it is not a JSON object; 499, 503 or 504 if the wait is cut short.
   Json body_of(ApiCall& call);
-  // Frees the body and its share of the budget, once nothing refers to it any more.
+  // Frees the body and its share of the budget, once nothing refers to it.
   static void release_input(ApiCall& call);
   RequestContext request_context() const;
-  // What ends a request that is under way: its client leaves, the server stops, its time is over.
+  // The conditions that end a request in progress: its client disconnects, the server stops, or it times out.
   GenerationRun::Watch watch(const ApiCall& call) const;
-  // Counts and logs a call that has been answered with `status`.
+  // Counts and logs a call that was answered with `status`.
   void finish(ApiCall& call, int status);
-  // `prefix` and 16 hexadecimal digits, unique in this run of the server.
+  // `prefix` and 16 hexadecimal digits, unique within this server run.
   std::string new_id(const char* prefix);
 
  private:
@@ -74,7 +74,7 @@ class Api {
   Metrics& metrics_;
   ServerLog& log_;
   Admission admission_;
-  ByteBudget input_;  // bytes of bodies that are parsed and tokenized at a time
+  ByteBudget input_;  // bytes of bodies being parsed and tokenized
   RecentPrompts recent_prompts_;
   std::unique_ptr<ServedModel> model_;  // set once, before ready_
   std::atomic<bool> ready_ = false, draining_ = false, stopping_ = false;

@@ -1,4 +1,4 @@
-// POST /apply-template: the prompt that a conversation becomes.
+// POST /apply-template: renders a conversation into a prompt.
 #include "src/server/api.h"
 #include "src/server/responses.h"
 

@@ -1,4 +1,4 @@
-// POST /v1/completions: texts that continue the prompts.
+// POST /v1/completions: continues the prompts.
 #include "src/server/answering.h"
 #include "src/server/openai_formats.h"
 #include "src/text/prompt_tokens.h"

@@ -1,4 +1,4 @@
-// POST /detokenize: the text of tokens.
+// POST /detokenize: converts tokens to text.
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "src/server/api.h"
@@ -15,8 +15,8 @@ void run(Api& api, const CallPtr& call) {
   size_t n_bytes = 0;
   for (const TokenId token : tokens) n_bytes += tokenizer.piece(token, true).size();
   if (n_bytes > kMaxBytes) {
-    throw invalid_parameter("tokens", concat("expected tokens of at most ", grouped(kMaxBytes),
-                                             " bytes of text, found ", grouped(n_bytes)));
+    throw unexpected_value("tokens", concat("tokens with at most ", grouped(kMaxBytes), " bytes of text"),
+                           grouped(n_bytes));
   }
   call->response.body = json_text({{"content", tokenizer.decode(tokens, true)}});
 }

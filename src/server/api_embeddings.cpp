@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-// The vector divided by its Euclidean length; a vector of zeros stays.
+// The vector divided by its Euclidean length; a zero vector is unchanged.
 std::vector<float> unit_length(std::vector<float> vector) {
   double sum = 0;
   for (const float x : vector) sum += static_cast<double>(x) * x;
@@ -31,7 +31,7 @@ void run(Api& api, const CallPtr& call) {
   const int n_embd = model.engine->model().n_embd();
   const int64_t dimensions = request.dimensions.value_or(n_embd);
   if (dimensions > n_embd) {
-    throw invalid_parameter("dimensions", concat("expected at most ", n_embd, ", the model's own, found ", dimensions));
+    throw unexpected_value("dimensions", concat("at most ", n_embd, ", the model's own"), concat(dimensions));
   }
   GenerationParams params = request.generation;
   params.sampling = api.options().sampling;

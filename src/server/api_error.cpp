@@ -25,4 +25,8 @@ ApiError invalid_parameter(const std::string& param, const std::string& what, co
   return ApiError(400, "invalid_request_error", param + ": " + what, code, param);
 }
 
+ApiError unexpected_value(const std::string& param, const std::string& expected, const std::string& found) {
+  return invalid_parameter(param, "expected " + expected + ", found " + found);
+}
+
 }  // namespace infer

@@ -1,4 +1,4 @@
-// GET /health: whether the server takes requests.
+// GET /health: whether the server accepts requests.
 #include "src/server/api.h"
 #include "src/server/responses.h"
 

@@ -1,4 +1,4 @@
-// How the API is served: what the flags of `infer serve` decide. Plain data.
+// How the API is served: set by the flags of `infer serve`. Plain data.
 #pragma once
 
 #include <chrono>
@@ -16,9 +16,9 @@ struct ApiOptions {
   std::string bound_host = "127.0.0.1";
   std::vector<std::string> allowed_hosts, cors_origins;
   AdmissionLimits admission;
-  bool share_prefixes = false;  // requests of different keys share cached prefixes
+  bool share_prefixes = false;  // requests with different keys share cached prefixes
   RequestLimits limits;
-  SamplingParams sampling;  // the defaults of requests
+  SamplingParams sampling;  // the defaults for requests
   std::chrono::seconds request_timeout{600};
   bool serve_metrics = true;
   Pooling pooling = Pooling::kLast;

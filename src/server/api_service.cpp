@@ -13,7 +13,7 @@
 namespace infer {
 namespace {
 
-// The memory of a body of this size or more is given back to the system after the request.
+// After a request with a body of this size or more, its memory is returned to the system.
 constexpr size_t kLargeBody = 1 << 20;
 
 void return_memory() {
@@ -22,7 +22,7 @@ void return_memory() {
 #endif
 }
 
-// The error that the client gets for one that is not an ApiError.
+// The client's error for an exception that is not an ApiError.
 ApiError translate(const std::exception& error) {
   if (const auto* known = dynamic_cast<const ApiError*>(&error)) return *known;
   if (const auto* known = dynamic_cast<const Error*>(&error)) {
@@ -37,7 +37,7 @@ ApiError translate(const std::exception& error) {
   return ApiError(500, "server_error", error.what());
 }
 
-// The endpoint of a request; null when there is none.
+// The endpoint for a request; null if there is none.
 const Endpoint* find_endpoint(const std::string& method, const std::string& path, const ApiOptions& options) {
   for (const Endpoint& endpoint : endpoints()) {
     const bool same_method =
@@ -70,13 +70,13 @@ void ApiService::check_access(const HttpHead& head) const {
   if (!host_allowed(host, options.bound_host, options.allowed_hosts)) {
     throw ApiError(
         403, "permission_error",
-        "The Host header names none of this server's hosts. Start the server with --allowed-host NAME to allow one.",
+        "The Host header does not name this server. To allow a name, start the server with --allowed-host NAME.",
         "host_not_allowed");
   }
   if (const std::string* origin = head.find("origin"); origin && !origin_allowed(*origin, host, options.cors_origins)) {
     throw ApiError(
         403, "permission_error",
-        "Pages of this origin may not call this server. Start the server with --cors-origin ORIGIN to allow them.",
+        "Pages from this origin may not call this server. To allow them, start the server with --cors-origin ORIGIN.",
         "origin_not_allowed");
   }
   if (head.method == "OPTIONS") return;
@@ -88,15 +88,19 @@ void ApiService::check_access(const HttpHead& head) const {
   }
   if (!endpoint) {
     throw is_known(head.path, options)
-        ? ApiError(405, "invalid_request_error", concat("This route does not take ", head.method.substr(0, 20), "."))
-        : ApiError(404, "invalid_request_error", "There is no such route.", "not_found");
+        ? ApiError(
+              405, "invalid_request_error",
+              concat("This route does not accept ", head.method.substr(0, 20), ". See docs/serve.md for its method."))
+        : ApiError(404, "invalid_request_error", "There is no such route. See docs/serve.md for the list.",
+                   "not_found");
   }
   if (head.value("content-type").starts_with("multipart/")) {
-    throw ApiError(415, "invalid_request_error", "The body is a form. Send JSON, with Content-Type: application/json.");
+    throw ApiError(415, "invalid_request_error", "The body is a form. Send JSON with Content-Type: application/json.");
   }
   if (endpoint->needs_model && (!api_.ready() || api_.draining())) {
     ApiError error(503, "server_error",
-                   api_.draining() ? "The server is shutting down." : "The model is being loaded. Try again soon.",
+                   api_.draining() ? "The server is shutting down. Try again later."
+                                   : "The model is still loading. Try again soon.",
                    api_.draining() ? "stopping" : "loading");
     error.retry_after = 1;
     throw error;

@@ -1,5 +1,5 @@
-// Routes requests to the endpoints: who may call them, and what becomes of their errors. Called by the HTTP server on
-// many threads at once.
+// Routes requests to the endpoints: checks access and turns exceptions into error responses. Called by the HTTP server
+// on many threads at once.
 #pragma once
 
 #include <memory>

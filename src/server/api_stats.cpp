@@ -1,4 +1,4 @@
-// GET /stats: where the model is, and what the engine is doing.
+// GET /stats: where the model is placed, and the engine's state.
 #include "src/server/api.h"
 #include "src/server/responses.h"
 #include "src/server/stats.h"

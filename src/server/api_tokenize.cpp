@@ -1,4 +1,4 @@
-// POST /tokenize: the tokens of a text.
+// POST /tokenize: converts text to tokens.
 #include <memory>
 
 #include "ggml-like/bytes_text.h"
@@ -15,13 +15,13 @@ constexpr size_t kBytesAtATime = 16 << 10;  // of the response
 void run(Api& api, const CallPtr& call) {
   const TokenizeRequest request = parse_tokenize_request(api.body_of(*call));
   if (request.content.size() > kMaxBytes) {
-    throw invalid_parameter("content", concat("expected a text of at most ", grouped(kMaxBytes), " bytes, found ",
-                                              grouped(request.content.size())));
+    throw unexpected_value("content", concat("a text of at most ", grouped(kMaxBytes), " bytes"),
+                           grouped(request.content.size()));
   }
   const Tokenizer& tokenizer = api.model().engine->tokenizer();
   const auto tokens = std::make_shared<const std::vector<TokenId>>(
       tokenizer.encode(request.content, request.add_special, request.parse_special));
-  // With pieces the response is many times as large as the tokens, so it never exists as a whole.
+  // With pieces, the response is many times larger than the tokens, so it is streamed and never held in full.
   call->response.stream = [&api, &tokenizer, call, tokens,
                            with_pieces = request.with_pieces](const HttpResponse::Write& write) {
     std::string text = "{\"tokens\":[";

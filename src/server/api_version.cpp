@@ -1,4 +1,4 @@
-// GET /version: the program, the model and the flags that were given.
+// GET /version: the program, the model and the flags it was started with.
 #include "src/server/api.h"
 #include "src/server/responses.h"
 

@@ -1,5 +1,5 @@
-// A budget of bytes that requests share: it bounds the memory of all requests under way. Any thread; shares
-// must not outlive their budget.
+// A byte budget shared by requests: bounds the memory of all requests in progress. Any thread; shares must not outlive
+// their budget.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ class ByteBudget {
  public:
   explicit ByteBudget(size_t limit) : limit_(limit) {}
 
-  // Bytes taken from a budget; gives them back when it is destroyed.
+  // Bytes taken from a budget; the destructor returns them.
   class Share {
    public:
     Share() = default;
@@ -24,9 +24,9 @@ class ByteBudget {
     Share& operator=(Share&& other) noexcept;
     ~Share() { release(); }
 
-    // Takes further bytes if they are there at once. The first bytes of all are always there, however many.
+    // Takes more bytes if they are available now. The only holder always gets its bytes, however many.
     bool try_grow(size_t bytes);
-    // As try_grow(), but waits for them; false when that takes longer.
+    // The same, but waits for them; false after the timeout.
     bool grow(size_t bytes, std::chrono::milliseconds timeout);
     // No effect without a budget.
     void release();

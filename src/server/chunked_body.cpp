@@ -4,14 +4,15 @@
 #include <charconv>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "src/server/http_head.h"
 
 namespace infer {
 
-bool ChunkedBody::fail(const std::string& what) {
+bool ChunkedBody::fail(const std::string& expected, const std::string& found) {
   state_ = kFailed;
-  error_ = "[http] expected " + what;
+  error_ = expected_found("http", expected, found);
   return false;
 }
 
@@ -39,7 +40,7 @@ bool ChunkedBody::begin_chunk() {
   const size_t name = rest.find_first_not_of(" \t");
   const bool extended = name != std::string_view::npos && rest[name] == ';';
   if (error != std::errc() || at - line.data() > kMaxDigits || (!rest.empty() && !extended)) {
-    return fail("a chunk's size in hexadecimal digits, found " + printable(line, 60));
+    return fail("a chunk's size in hexadecimal digits", printable(line, 60));
   }
   state_ = kData;
   return left_ > 0 || read_trailers();
@@ -58,7 +59,7 @@ bool ChunkedBody::read_trailers() {
     if (!read_line(left, line)) return false;
     if (line.empty()) break;
     left -= line.size();
-    if (!is_header_line(line)) return fail("NAME: VALUE in a trailer, found " + printable(line, 60));
+    if (!is_header_line(line)) return fail("NAME: VALUE in a trailer", printable(line, 60));
   }
   state_ = kEnd;
   return false;
@@ -71,15 +72,15 @@ bool ChunkedBody::read_line(size_t max_bytes, std::string& line) {
       state_ = kFailed;
       return false;
     }
-    if (++n_framing_ > kFreeFraming + kFramingPerByte * n_data_) return fail("chunks of more than a few bytes");
+    if (++n_framing_ > kFreeFraming + kFramingPerByte * n_data_)
+      return fail("chunks of more than a few bytes", "smaller ones");
     const bool ends = !line.empty() && line.back() == '\r';
-    if (ends != (c == '\n')) return fail("lines that end with CR LF between chunks");
+    if (ends != (c == '\n')) return fail("chunk lines that end with CR LF", "another line end");
     if (ends) break;
     line += c;
     if (c != '\r' && line.size() > max_bytes) {
-      return fail(max_bytes == 0
-                      ? "the end of a line after a chunk"
-                      : concat("at most ", max_bytes, " bytes of a chunk's size or of trailers, found more"));
+      if (max_bytes == 0) return fail("a line end after a chunk", "more data");
+      return fail(concat("at most ", max_bytes, " bytes in a chunk's size line or in trailers"), "more");
     }
   }
   line.pop_back();

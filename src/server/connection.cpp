@@ -13,10 +13,10 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLinger{1};                // for what the client is still sending
-constexpr size_t kMaxLingerBytes = 16 << 20;              // and how much of it
-constexpr std::string_view kResponseStart = "HTTP/1.1 ";  // of every response
-constexpr size_t kSmallRead = 4096;                       // bytes; less is read through the buffer
+constexpr std::chrono::seconds kLinger{1};                // to drain what the client is still sending
+constexpr size_t kMaxLingerBytes = 16 << 20;              // limit on that
+constexpr std::string_view kResponseStart = "HTTP/1.1 ";  // start of every response
+constexpr size_t kSmallRead = 4096;                       // bytes; smaller reads go through the buffer
 
 int milliseconds_until(steady_clock::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
@@ -99,7 +99,7 @@ Connection::Head Connection::read_head(size_t max_bytes, std::string& head) {
   read_until_ = steady_clock::now() + timeouts_.read;
   read_timed_out_ = probed_ = responding_ = false;
   constexpr std::string_view kEnd = "\r\n\r\n";
-  // Empty lines before a request are passed over.
+  // Empty lines before a request are skipped.
   for (size_t searched = 0;;) {
     while (buffer_.compare(at_, 2, "\r\n") == 0) at_ += 2;
     const size_t end = buffer_.find(kEnd, at_ + searched);
@@ -117,7 +117,7 @@ Connection::Head Connection::read_head(size_t max_bytes, std::string& head) {
 
 ssize_t Connection::read(char* data, size_t size) {
   if (size == 0) return 0;
-  // Also where bytes are there: they may come one by one, or without end.
+  // Checked even if bytes are available: they may arrive one at a time or without end.
   if (steady_clock::now() >= read_until_) {
     read_timed_out_ = true;
     return -1;

@@ -8,7 +8,7 @@
 namespace infer {
 
 std::optional<uint64_t> ConnectionTable::add(int socket, const std::string& address) {
-  // Threads of connections that gave way may need a moment to end.
+  // Threads of dropped connections may need a moment to end.
   constexpr std::chrono::milliseconds kMoment{100};
   std::unique_lock lock(mutex_);
   if (!removed_.wait_for(lock, kMoment, [&] { return open_.size() < 2 * limit_; })) return std::nullopt;
@@ -54,7 +54,7 @@ void ConnectionTable::closing(uint64_t id) noexcept {
 }
 
 void ConnectionTable::remove(uint64_t id) noexcept {
-  // Under the lock: whoever waits may destroy the table next.
+  // Notify under the lock: the waiting thread may destroy the table next.
   const std::lock_guard lock(mutex_);
   if (const auto found = open_.find(id); found != open_.end()) {
     if (found->second.gave_way) --n_gave_way_;

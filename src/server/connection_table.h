@@ -1,5 +1,5 @@
-// The open connections of a server: how many there may be, and which one gives way when all places are taken. It only
-// ever shuts sockets down; closing them is their owners' business. Any thread.
+// The open connections of a server: how many there may be, and which one is dropped when all places are taken. Only
+// shuts sockets down; their owners close them. Any thread.
 #pragma once
 
 #include <chrono>
@@ -14,30 +14,30 @@ namespace infer {
 
 class ConnectionTable {
  public:
-  // At most `limit` connections; one address has at most half of them once there are no more places.
+  // At most `limit` connections. When all places are taken, one address may hold at most half of them.
   explicit ConnectionTable(size_t limit) : limit_(limit), share_((limit + 1) / 2) {}
 
   enum class Phase {
     kIdle,     // no byte of a request has arrived
     kHead,     // its head is arriving
-    kRequest,  // it is being read further or answered: such connections never give way
+    kRequest,  // being read further or answered; never dropped
   };
 
-  // A place for a connection from `address`, in phase kIdle; nullopt when there is none. With all places taken, the
-  // connection that has waited longest for the head of a request gives way: one of the same address where that has its
-  // half, else one of an address beyond its half, else any.
+  // Adds a connection from `address`, in phase kIdle; nullopt if there is no place. If all places are taken, the
+  // connection that has waited longest for the head of a request is dropped: one from the same address if that holds
+  // its half, else one from an address beyond its half, else any.
   std::optional<uint64_t> add(int socket, const std::string& address);
-  // False when the connection is to end: it gave way, or, in phase kIdle, the server drains.
+  // False if the connection must end: it was dropped, or it is in phase kIdle and the server is draining.
   bool set_phase(uint64_t id, Phase phase);
-  // The socket is not touched from now on.
+  // The table no longer touches this socket.
   void closing(uint64_t id) noexcept;
   void remove(uint64_t id) noexcept;
 
-  // Ends what is idle, now and later.
+  // Ends idle connections, now and later.
   void drain();
   bool draining() const;
   void break_all();
-  // False when connections are left after that time.
+  // False if connections are left after the timeout.
   bool wait_until_empty(std::chrono::milliseconds timeout);
 
  private:
@@ -45,7 +45,7 @@ class ConnectionTable {
     int socket;  // -1: being closed
     std::string address;
     Phase phase = Phase::kIdle;
-    uint64_t waits_since = 0;  // counts requests and connections
+    uint64_t waits_since = 0;  // a counter of requests and connections
     bool gave_way = false;
   };
   bool make_room_locked(const std::string& address);

@@ -10,25 +10,24 @@
 namespace infer {
 namespace {
 
-constexpr size_t kMaxCalls = 1024;  // of one message
+constexpr size_t kMaxCalls = 1024;  // per message
 
-// A string, or a list of text parts; parts of other kinds are refused. What is not there or null is "", where the
-// message may do without.
+// A string or a list of text parts; other kinds of parts are refused. Absent or null content is "" if the message may
+// lack it.
 Json read_content(const Json& message, const std::string& path, bool may_lack) {
   const auto content = message.find("content");
   if (content == message.end() || content->is_null()) {
     if (may_lack) return "";
-    throw invalid_parameter(path + "content", "expected a string or an array of text parts, found nothing");
+    throw unexpected_value(path + "content", "a string or an array of text parts", "none");
   }
   if (content->is_string()) return *content;
   if (!content->is_array()) {
-    throw invalid_parameter(path + "content",
-                            "expected a string or an array of text parts, found " + describe_json(*content));
+    throw unexpected_value(path + "content", "a string or an array of text parts", describe_json(*content));
   }
   for (size_t i = 0; i < content->size(); ++i) {
     const Json& part = (*content)[i];
     const std::string name = concat(path, "content[", i, "]");
-    if (!part.is_object()) throw invalid_parameter(name, "expected an object, found " + describe_json(part));
+    if (!part.is_object()) throw unexpected_value(name, "an object", describe_json(part));
     const JsonFields fields(part, name + ".");
     const std::string type = fields.text("type").value_or("");
     if (type != "text") fields.refuse("type", "\"text\" (this server takes no images, audio or files)");
@@ -37,9 +36,9 @@ Json read_content(const Json& message, const std::string& path, bool may_lack) {
   return *content;
 }
 
-// One call of an assistant's message, with the type that clients leave out.
+// One call of an assistant's message; adds the type, which clients leave out.
 Json read_call(const Json& call, const std::string& path) {
-  if (!call.is_object()) throw invalid_parameter(path, "expected an object, found " + describe_json(call));
+  if (!call.is_object()) throw unexpected_value(path, "an object", describe_json(call));
   const JsonFields fields(call, path + ".");
   fields.text("id");
   const Json* function = fields.object("function");
@@ -54,7 +53,7 @@ Json read_call(const Json& call, const std::string& path) {
 
 Json read_message(const Json& message, size_t index) {
   const std::string path = concat("messages[", index, "]");
-  if (!message.is_object()) throw invalid_parameter(path, "expected an object, found " + describe_json(message));
+  if (!message.is_object()) throw unexpected_value(path, "an object", describe_json(message));
   const JsonFields fields(message, path + ".");
   const auto role = fields.text("role", 64);
   static constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool", "function"};
@@ -65,7 +64,7 @@ Json read_message(const Json& message, size_t index) {
   fields.text("tool_call_id");
   fields.text("reasoning_content");
   const Json* calls = fields.array("tool_calls", kMaxCalls);
-  // Clients send back what they were given, with members that are null; templates ask whether a member is there.
+  // Clients send back what they received, including null members; templates check whether a member exists.
   Json result = Json::object();
   for (const auto& [name, value] : message.items()) {
     if (!value.is_null() && name != "tool_calls") result[name] = value;
@@ -79,7 +78,7 @@ Json read_message(const Json& message, size_t index) {
   return result;
 }
 
-// Calls of tools are not made here.
+// This server does not constrain answers to tool calls.
 void refuse_constraints(const JsonFields& fields) {
   if (const Json* choice = fields.find("tool_choice")) {
     if (*choice != "auto" && *choice != "none") fields.refuse("tool_choice", "\"auto\" or \"none\"");
@@ -94,7 +93,7 @@ void fit_content(Json& content, const ContentForms& forms) {
   }
 }
 
-// The object that JSON text stands for; no text at all stands for no arguments. null: it is none.
+// Parses JSON text into an object; "" means no arguments. null if it is not an object.
 Json object_of(const std::string& text) {
   constexpr int kMaxDepth = 64;
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
@@ -118,13 +117,13 @@ void fit_arguments(Json& function, const TemplateTraits& traits, const std::stri
   if (object.is_object()) {
     arguments = std::move(object);
   } else if (!traits.string_arguments) {
-    throw invalid_parameter(path, "expected the JSON text of an object, which the model's chat template needs, found " +
-                                      describe_json(arguments));
+    throw unexpected_value(path, "the JSON text of an object, as the model's chat template needs",
+                           describe_json(arguments));
   }
 }
 
-// Gives calls without an id one, and results without one that of the first call that has no result yet. `only_short`:
-// ids that are not nine letters and digits are replaced, in calls and results alike.
+// Gives an id to calls without one, and to results without one that of the first call still lacking a result.
+// `only_short`: ids other than nine letters and digits are replaced, in calls and results alike.
 class CallIds {
  public:
   explicit CallIds(bool only_short) : only_short_(only_short) {}
@@ -156,12 +155,12 @@ class CallIds {
   }
 
   const bool only_short_;
-  std::deque<std::string> open_;  // of calls without a result
+  std::deque<std::string> open_;  // ids of calls without a result
   std::map<std::string, std::string> short_ids_;
   int n_made_ = 0;
 };
 
-// How the prompt ends: with the head of an answer, with an answer that is begun, or as the messages end.
+// How the prompt ends: with the header of an answer, with an incomplete answer, or as the messages end.
 void read_end(const JsonFields& fields, ChatPromptRequest& request) {
   Conversation& conversation = request.conversation;
   const bool says_continue = fields.find("continue_final_message"),
@@ -169,7 +168,7 @@ void read_end(const JsonFields& fields, ChatPromptRequest& request) {
   conversation.continue_final_message = fields.boolean("continue_final_message", false);
   conversation.add_generation_prompt = fields.boolean("add_generation_prompt", true);
   if (conversation.continue_final_message && says_generation && conversation.add_generation_prompt) {
-    throw invalid_parameter("add_generation_prompt", "expected false together with continue_final_message, found true");
+    throw unexpected_value("add_generation_prompt", "false together with continue_final_message", "true");
   }
   const Json& messages = conversation.messages;
   const Json& last = messages.back();
@@ -178,9 +177,8 @@ void read_end(const JsonFields& fields, ChatPromptRequest& request) {
   request.continue_answer = !says_continue && !is_whole;
   const bool continued = request.continue_answer || conversation.continue_final_message;
   if (continued && messages.size() > 1 && messages[messages.size() - 2]["role"] == "assistant") {
-    throw invalid_parameter("messages",
-                            "expected at most one message of the assistant at the end, found two; the last "
-                            "one is the beginning of the answer");
+    throw unexpected_value("messages", "at most one assistant message at the end",
+                           "two; the last one is taken as the beginning of the answer");
   }
 }
 

@@ -1,4 +1,4 @@
-// The list of endpoints: a declaration and a row each. Everything else about an endpoint is in its own file.
+// The list of endpoints, with a declaration and a row for each. Everything else is in the endpoint's own file.
 #include "src/server/endpoint.h"
 
 namespace infer {

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kResetInterval{200};
 
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-// No number of tokens fills a cache of windows and states alone.
+// With only windows and states, no number of tokens fills the cache.
 int64_t cache_tokens_of(const Scheduler& scheduler) {
   const int64_t most = scheduler.cache().max_tokens();
   if (most < std::numeric_limits<int64_t>::max()) return most;
@@ -92,7 +92,7 @@ EngineThread::Work EngineThread::wait_for_work() {
   Work work;
   std::unique_lock lock(mutex_);
   const auto some = [&] { return stopping_ || !submitted_.empty() || some_cancelled_ || !choices_.empty(); };
-  // What a dirty engine holds shows in the metrics until it is reset.
+  // The metrics show what a dirty engine holds until it is reset.
   if (engine_is_dirty_) work_.wait_for(lock, kResetInterval, some);
   else work_.wait(lock, some);
   work.submitted.swap(submitted_);
@@ -142,7 +142,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   std::vector<RequestId>& ids = ids_[generation.get()];
   ids.push_back(request.id);
   for (int32_t i = 1; i < params.n; ++i) ids.push_back(++last_id_);
-  // Choices differ in their sampled tokens only; a request without any needs one choice.
+  // Choices differ only in their sampled tokens; a request without any needs one choice.
   if (params.max_tokens != 0) request.choices.assign(ids.begin() + 1, ids.end());
   for (int32_t i = 0; i < params.n; ++i) {
     Choice choice{generation, i, AnswerText(engine_->tokenizer(), generation->rules), {}, 0, false, {}, {}, {}, {}};
@@ -203,7 +203,7 @@ void EngineThread::take_logits(RequestId id, int64_t position, std::span<const f
   const int64_t n_prompt = static_cast<int64_t>(generation.prompt.size());
   if (position + 1 >= n_prompt) choice.rows[position] = logits;
   if (!generation.prompt_scores || choice.index != 0 || position >= n_prompt) return;
-  // Rows of a prompt come in order; after a preemption they come again.
+  // The rows of a prompt come in order, and again after a preemption.
   auto& scores = choice.prompt_scores;
   if (scores.empty()) scores.push_back({generation.prompt[0], std::nullopt, {}});
   if (position + 1 < n_prompt && static_cast<int64_t>(scores.size()) == position + 1) {
@@ -244,7 +244,7 @@ void EngineThread::score(const std::vector<Progress>& progress) {
   scorings_.clear();
 }
 
-// Adds what the step generated to the choice's text, with the log-probabilities of its tokens.
+// Adds the tokens of a step to the choice's text, with their log-probabilities.
 void EngineThread::add_tokens(Choice& choice, const Progress& progress, AnswerEvent& event) {
   std::vector<std::optional<TokenScore>> scores(choice.scores.empty() ? 0 : progress.tokens.size());
   const int64_t first = static_cast<int64_t>(choice.generation->prompt.size()) + choice.n_tokens - 1;
@@ -260,7 +260,7 @@ void EngineThread::add_tokens(Choice& choice, const Progress& progress, AnswerEv
   metrics_.generated_tokens += static_cast<uint64_t>(event.new_tokens);
 }
 
-// With the first event after the prompt, of the generation's first choice.
+// Filled in for the first event after the prompt, for the generation's first choice.
 void EngineThread::report_prompt(Choice& choice, const Progress& progress, AnswerEvent& event) {
   event.prompt_tokens = progress.prompt_tokens;
   event.cached_tokens = progress.cached_tokens;
@@ -277,7 +277,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
   Generation& generation = *choice.generation;
   const GenerationParams& params = generation.params;
   if (progress.finished == FinishReason::kError || !choice.error.empty()) {
-    // Further choices may not even have begun.
+    // Other choices may not even have started.
     const std::string error = choice.error.empty() ? progress.error : choice.error;
     stop(std::shared_ptr<Generation>(choice.generation), FinishReason::kError, error);
     return;

@@ -1,5 +1,5 @@
-// One prompt on its way through the engine, and the queue through which its answers come back. A handler makes a
-// Generation, gives it to the EngineThread and reads from the queue; several generations may share one.
+// One prompt on its way through the engine, and the queue that returns its answers. A handler creates a Generation,
+// passes it to the EngineThread and reads from the queue; several generations may share one.
 #pragma once
 
 #include <atomic>
@@ -20,33 +20,33 @@ namespace infer {
 
 using Clock = std::chrono::steady_clock;
 
-// Of one answer. Points in time that were not reached stay at the epoch.
+// The times of one answer. A time not reached stays at the epoch.
 struct AnswerTimes {
   Clock::time_point arrived, started, first_token, ended;
 };
 
-// What the engine has to tell about one choice.
+// The engine's news about one choice.
 struct AnswerEvent {
   int32_t choice = 0;
   AnswerDelta delta;
   int32_t new_tokens = 0;
   FinishReason finished = FinishReason::kNone;
-  std::string error;  // of kError
-  AnswerTimes times;  // of a finished choice
-  // Of the first event of a generation's first choice; else 0.
+  std::string error;  // for kError
+  AnswerTimes times;  // for a finished choice
+  // In the first event of a generation's first choice; otherwise 0.
   int64_t prompt_tokens = 0, cached_tokens = 0;
-  std::vector<TokenScore> prompt_scores;  // where they were asked for
-  std::vector<float> embedding;           // of an embedding
+  std::vector<TokenScore> prompt_scores;  // if requested
+  std::vector<float> embedding;           // for an embedding request
 };
 
-// From the engine's thread to a handler's. Bounded by what was asked for: at most one event per token.
+// Carries events from the engine's thread to a handler's. Bounded by the request: at most one event per token.
 class AnswerQueue {
  public:
   void push(AnswerEvent event);
-  // Everything that came since the last call; waits up to `timeout` for something.
-  // Throws std::bad_alloc once run_out_of_memory() was called.
+  // All events since the last call; waits up to `timeout` for the first. Throws std::bad_alloc after
+  // run_out_of_memory().
   std::vector<AnswerEvent> wait(std::chrono::milliseconds timeout);
-  // Ends the queue because an allocation failed: wait() throws from now on. Allocates nothing.
+  // Ends the queue because an allocation failed: wait() throws from then on. Does not allocate.
   void run_out_of_memory() noexcept;
 
  private:
@@ -56,19 +56,19 @@ class AnswerQueue {
   bool out_of_memory_ = false;       // guarded by mutex_
 };
 
-// Constant once it is given to the EngineThread, which tells the ticket what becomes of it, save for `cancelled`.
+// Constant once passed to the EngineThread, except for `cancelled`. The EngineThread keeps the ticket up to date.
 struct Generation {
   std::vector<TokenId> prompt;
   GenerationParams params;
-  std::shared_ptr<const DryBreakers> dry_breakers;  // set by EngineThread::submit() where the request needs some
+  std::shared_ptr<const DryBreakers> dry_breakers;  // set by EngineThread::submit() if needed
   AnswerRules rules;                                // how the answers end and how their text is read
-  bool prompt_scores = false;                       // log-probabilities of the prompt's tokens, before the answer
-  Pooling pooling = Pooling::kNone;                 // otherwise an embedding instead of an answer
-  int32_t first_choice = 0;                         // number of the first of params.n choices
+  bool prompt_scores = false;                       // report log-probabilities of the prompt's tokens before the answer
+  Pooling pooling = Pooling::kNone;                 // other values: compute an embedding instead of an answer
+  int32_t first_choice = 0;                         // number of the first of its params.n choices
   std::shared_ptr<AnswerQueue> answers;
   Clock::time_point arrived;
-  std::shared_ptr<Admission::Ticket> ticket;  // of the request; null: none is needed
-  int32_t max_running = 0;                    // see Request
+  std::shared_ptr<Admission::Ticket> ticket;  // the request's; null: none is needed
+  int32_t max_running = 0;                    // as in Request
   std::atomic<bool> cancelled = false;
 };
 

@@ -4,13 +4,14 @@
 #include <limits>
 #include <utility>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
 namespace infer {
 namespace {
 
 constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
-constexpr double kLargest = 1e6;  // of numbers that have no range of their own
+constexpr double kLargest = 1e6;  // for numbers without a range of their own
 
 std::vector<std::string> read_stop(const JsonFields& fields, const RequestLimits& limits) {
   const Json* value = fields.find("stop");
@@ -24,15 +25,15 @@ std::vector<std::string> read_stop(const JsonFields& fields, const RequestLimits
     if (!entry.is_string()) fields.refuse("stop", expected);
     stops.push_back(entry.get<std::string>());
     if (stops.back().empty() || stops.back().size() > limits.max_stop_bytes) {
-      throw invalid_parameter(
-          "stop", concat("expected strings of 1 to ", limits.max_stop_bytes, " bytes, found ", stops.back().size()));
+      throw unexpected_value("stop", concat("strings of 1 to ", limits.max_stop_bytes, " bytes"),
+                             concat(stops.back().size()));
     }
   }
   return stops;
 }
 
-// Reads logit_bias in the three forms that clients send: {"15043": -100}, [[15043, -100]], and with text in the place
-// of a token id, where each token of the text gets the bias.
+// Reads logit_bias in the three forms that clients send: {"15043": -100}, [[15043, -100]], and with a text instead of a
+// token id, where the bias applies to each token of the text.
 class LogitBiasReader {
  public:
   LogitBiasReader(const RequestContext& context, SamplingParams& sampling) : context_(context), sampling_(sampling) {}
@@ -57,13 +58,12 @@ class LogitBiasReader {
   }
 
  private:
-  // A number, or false: never.
+  // A number, or false for "never".
   static float read_bias(const Json& bias) {
     if (bias == false) return -std::numeric_limits<float>::infinity();
     const double number = bias.is_number() ? bias.get<double>() : -1000;
     if (number >= -100 && number <= 100) return static_cast<float>(number);
-    throw invalid_parameter("logit_bias",
-                            concat("expected numbers from -100 to 100, or false, found ", describe_json(bias)));
+    throw unexpected_value("logit_bias", "numbers from -100 to 100, or false", describe_json(bias));
   }
 
   void add_key(const std::string& key, float bias) {
@@ -79,31 +79,30 @@ class LogitBiasReader {
 
   void add_token(std::optional<int64_t> token, const Json& given, float bias) {
     if (!token || *token < 0 || *token >= context_.n_vocab) {
-      throw invalid_parameter("logit_bias", concat("expected token ids from 0 to ", context_.n_vocab - 1, ", found ",
-                                                   describe_json(given)));
+      throw unexpected_value("logit_bias", concat("token ids from 0 to ", context_.n_vocab - 1), describe_json(given));
     }
     sampling_.logit_bias.emplace_back(static_cast<TokenId>(*token), bias);
   }
 
   void add_text(const std::string& text, float bias) {
     if (text.empty() || text.size() > context_.limits.max_stop_bytes) {
-      throw invalid_parameter("logit_bias", concat("expected texts of 1 to ", context_.limits.max_stop_bytes,
-                                                   " bytes, found ", text.size()));
+      throw unexpected_value("logit_bias", concat("texts of 1 to ", context_.limits.max_stop_bytes, " bytes"),
+                             concat(text.size()));
     }
     for (const TokenId token : context_.tokenize(text)) sampling_.logit_bias.emplace_back(token, bias);
     if (sampling_.logit_bias.size() > context_.limits.max_logit_biases) refuse_number();
   }
 
   [[noreturn]] void refuse_number() const {
-    throw invalid_parameter("logit_bias",
-                            concat("expected at most ", context_.limits.max_logit_biases, " tokens, found more"));
+    throw unexpected_value("logit_bias", concat("at most ", grouped(context_.limits.max_logit_biases), " tokens"),
+                           "more");
   }
 
   const RequestContext& context_;
   SamplingParams& sampling_;
 };
 
-// The chain of samplers, in its order, by llama.cpp's names and letters; and how each is switched off.
+// The sampler chain in order, with llama.cpp's names and letters, and how to turn each stage off.
 struct ChainStage {
   std::string_view name;
   char letter;
@@ -124,13 +123,12 @@ constexpr ChainStage kChain[] = {
 [[noreturn]] void refuse_samplers(const std::string& found) {
   std::string order;
   for (const ChainStage& stage : kChain) order += (order.empty() ? "" : ", ") + std::string(stage.name);
-  throw invalid_parameter("samplers",
-                          concat("The chain is ", order,
-                                 ". Name them in this order, without those that are to be off; ", "found ", found, "."),
-                          "unsupported_parameter");
+  throw invalid_parameter(
+      "samplers", concat("expected samplers in the order ", order, ", found ", found, "; leave out those to turn off"),
+      "unsupported_parameter");
 }
 
-// ["top_k", "temperature"], or llama.cpp's letters: "kt". Samplers that are not named are switched off.
+// ["top_k", "temperature"], or llama.cpp's letters: "kt". Samplers that are not named are turned off.
 void read_samplers(const JsonFields& fields, SamplingParams& s) {
   const Json* value = fields.find("samplers");
   if (!value) return;
@@ -140,7 +138,7 @@ void read_samplers(const JsonFields& fields, SamplingParams& s) {
     for (const char c : value->get_ref<const std::string&>()) letters.push_back(std::string(1, c));
   }
   const Json& named = value->is_string() ? letters : *value;
-  size_t next = 0;  // of named
+  size_t next = 0;  // index into named
   for (const ChainStage& stage : kChain) {
     const std::string name = value->is_string() ? std::string(1, stage.letter) : std::string(stage.name);
     const Json::string_t* given = next < named.size() ? named[next].get_ptr<const Json::string_t*>() : nullptr;
@@ -179,7 +177,7 @@ void read_seed(const JsonFields& fields, SamplingParams& s) {
   }
   const std::optional<int64_t> number = whole_number(*value);
   if (!number) fields.refuse("seed", "a whole number of at most 64 bits");
-  // -1 asks for a random one; other negative numbers are seeds too.
+  // -1 asks for a random seed; other negative numbers are seeds.
   s.seed = static_cast<uint64_t>(*number);
   if (*number == -1) s.seed.reset();
 }
@@ -220,7 +218,7 @@ void read_sampling(const JsonFields& fields, const RequestContext& context, Samp
   LogitBiasReader(context, s).read(fields);
 }
 
-// Where several names are given, the last of these counts, as in llama-server.
+// If several names are given, the last one listed here wins, as in llama-server.
 int32_t read_max_tokens(const JsonFields& fields, int64_t least, int32_t otherwise) {
   int32_t tokens = otherwise;
   for (const char* name : {"max_tokens", "max_completion_tokens", "n_predict"}) {
@@ -240,8 +238,7 @@ std::vector<TokenId> read_token_ids(const Json& array, const std::string& name, 
   for (const Json& entry : array) {
     const std::optional<int64_t> token = whole_number(entry);
     if (!token || *token < 0 || *token >= n_vocab) {
-      throw invalid_parameter(name,
-                              concat("expected token ids from 0 to ", n_vocab - 1, ", found ", describe_json(entry)));
+      throw unexpected_value(name, concat("token ids from 0 to ", n_vocab - 1), describe_json(entry));
     }
     tokens.push_back(static_cast<TokenId>(*token));
   }
@@ -251,8 +248,8 @@ std::vector<TokenId> read_token_ids(const Json& array, const std::string& name, 
 void read_scheduling(const JsonFields& fields, const RequestLimits& limits, GenerationParams& params) {
   params.priority = static_cast<int32_t>(fields.integer("priority", -100, 100).value_or(0));
   if (params.priority > limits.max_priority) {
-    throw invalid_parameter("priority", concat("expected at most ", limits.max_priority, ", found ", params.priority,
-                                               "; the server's --max-priority sets the limit"));
+    throw unexpected_value("priority", concat("at most ", limits.max_priority),
+                           concat(params.priority, "; the server's --max-priority sets the limit"));
   }
   params.cache_salt = fields.text("cache_salt", 256).value_or("");
   params.reuse_prefix = fields.boolean("cache_prompt", true);
@@ -277,7 +274,7 @@ GenerationParams read_generation(const JsonFields& fields, const RequestContext&
   read_scheduling(fields, limits, g);
   g.stream = fields.boolean("stream", false);
   if (const Json* options = fields.object("stream_options")) {
-    if (!g.stream) throw invalid_parameter("stream_options", "expected only together with stream");
+    if (!g.stream) throw invalid_parameter("stream_options", "use it only together with stream");
     const JsonFields members(*options, "stream_options.");
     g.include_usage = members.boolean("include_usage", false);
   }

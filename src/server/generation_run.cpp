@@ -6,10 +6,12 @@
 namespace infer {
 namespace {
 
-// How soon a client that left, or a time that is over, is noticed at the latest.
+// The longest delay before a disconnect or timeout is noticed.
 constexpr std::chrono::milliseconds kLook{50};
 
-ApiError stopping_error() { return ApiError(503, "server_error", "The server is shutting down.", "stopping"); }
+ApiError stopping_error() {
+  return ApiError(503, "server_error", "The server is shutting down. Try again later.", "stopping");
+}
 
 }  // namespace
 

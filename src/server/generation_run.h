@@ -1,6 +1,6 @@
-// The answers to one HTTP request: gives its prompts to the engine, as many at a time as the request has places, and
-// collects or streams what comes back. What is still under way when it is destroyed, or when the client leaves or the
-// time is over, is cancelled. One thread.
+// The answers to one HTTP request: passes its prompts to the engine, as many at once as the request has places, and
+// collects or streams the results. Unfinished generations are cancelled on destruction, and when the client disconnects
+// or the time is up. One thread.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class GenerationRun {
     std::function<bool()> client_gone;
     std::function<bool()> server_stops;
     Clock::time_point deadline;
-    // Throws ApiError: 499 when the client is gone, 503 when the server stops, 504 when the time is over.
+    // Throws ApiError: 499 if the client has disconnected, 503 if the server is stopping, 504 if the time is up.
     void check() const;
   };
 
@@ -29,12 +29,12 @@ class GenerationRun {
   GenerationRun(const GenerationRun&) = delete;
   GenerationRun& operator=(const GenerationRun&) = delete;
 
-  // Another prompt, with its choices numbered after those there are. REQUIRES that start() was not called.
+  // Adds another prompt; its choices are numbered after the existing ones. REQUIRES: start() has not been called.
   void add(std::unique_ptr<Generation> generation);
-  // Takes places for all of them and begins. Throws what Admission::enter throws; then nothing has begun.
+  // Acquires places for all of them and starts. Throws what Admission::enter throws; nothing has started then.
   void start(Admission& admission);
 
-  // Passes the events on, in order, until every choice is finished. Throws ApiError: what `watch` throws, and 500 when
+  // Passes on the events, in order, until every choice is finished. Throws ApiError: what `watch` throws, and 500 if
   // the engine failed.
   void run(const Watch& watch, const std::function<void(AnswerEvent&&)>& take);
 
@@ -43,22 +43,22 @@ class GenerationRun {
   int32_t n_choices() const { return n_choices_; }
 
  private:
-  // Submits further generations while there are places for them.
+  // Submits more generations while there are places for them.
   void feed();
   void finish_choice(int32_t choice);
-  size_t index_of(int32_t choice) const;  // among the generations
+  size_t index_of(int32_t choice) const;  // index into generations_
   int64_t places_of(size_t generation) const;
 
   EngineThread& engine_;
   std::shared_ptr<AnswerQueue> answers_;
   std::vector<std::shared_ptr<Generation>> generations_;
-  std::vector<int32_t> unfinished_;  // choices of each generation
+  std::vector<int32_t> unfinished_;  // number of unfinished choices, by generation
   size_t n_submitted_ = 0;           // generations
   int64_t places_ = 0, places_used_ = 0;
   int32_t n_choices_ = 0, n_unfinished_ = 0;
 };
 
-// The status that stands for a client that left; it is logged and counted, and nobody receives it.
+// The status for a client that disconnected; it is logged and counted, but never sent.
 inline constexpr int kClientGone = 499;
 
 }  // namespace infer

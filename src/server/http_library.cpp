@@ -14,13 +14,13 @@
 namespace infer {
 namespace {
 
-// A line of a stream of events that says nothing; it shows whether the client is still there.
+// An SSE comment, which clients ignore; sending it shows whether the client is still connected.
 constexpr std::string_view kEmptyEvent = ":\n\n";
 
 }  // namespace
 
-// The library's view of a connection: the head once more, as text, and the body. Chunks are framed anew, since the
-// library reads their frames less strictly than ChunkedBody.
+// The library's view of a connection: the head again, as text, and the body. Chunks are reframed, because the library
+// parses framing less strictly than ChunkedBody.
 class HttpLibrary::Stream : public httplib::Stream {
  public:
   explicit Stream(HttpExchange& exchange) : connection_(exchange.connection), unread_(head_text(exchange.head)) {
@@ -29,7 +29,7 @@ class HttpLibrary::Stream : public httplib::Stream {
     }
   }
 
-  // Later versions ask for wait_readable, wait_writable and duration in place of the first two.
+  // Later versions use wait_readable, wait_writable and duration instead of the first two.
   bool is_readable() const { return true; }
   bool is_writable() const { return !failed_ && !connection_.peer_gone(); }
   bool wait_readable() const { return true; }
@@ -53,7 +53,7 @@ class HttpLibrary::Stream : public httplib::Stream {
   socket_t socket() const override { return connection_.socket(); }
 
   bool failed() const { return failed_; }
-  // What is wrong with a body that could not be read to its end.
+  // Why a body could not be read to its end.
   std::string body_error() const {
     if (chunks_ && !chunks_->error().empty()) return chunks_->error();
     return expected_found("http", "a complete body", "less");
@@ -72,20 +72,20 @@ class HttpLibrary::Stream : public httplib::Stream {
   }
 
   Connection& connection_;
-  std::string unread_;  // from at_ on
+  std::string unread_;  // unread from at_ on
   size_t at_ = 0;
   std::optional<ChunkedBody> chunks_;
   bool failed_ = false;
 };
 
-// The library's server without its sockets: process_request() on our own Stream class. A connection has a thread of its
-// own, so the exchange that a handler belongs to is that of its thread.
+// The library's server without its sockets: process_request() on our own Stream class. Each connection has its own
+// thread, so a handler's exchange is that of its thread.
 class HttpLibrary::Server : public httplib::Server {
  public:
   Server(const HttpServerOptions& options, HttpService& service, ByteBudget& bodies, int listener)
       : options_(options), service_(service), bodies_(bodies) {
-    svr_sock_ = listener;  // streams end early without one
-    // What clients are told; a connection serves any number of requests.
+    svr_sock_ = listener;  // the library ends streams early without one
+    // Sent to clients; a connection serves any number of requests.
     set_keep_alive_timeout(options.timeouts.idle.count());
     set_keep_alive_max_count(1 << 20);
     set_pre_routing_handler([this](const httplib::Request&, httplib::Response& response) {
@@ -102,7 +102,7 @@ class HttpLibrary::Server : public httplib::Server {
         take_body(*current, response, read);
       });
     }
-    // The library itself would tell the client what() says.
+    // By default the library would send what() to the client.
     set_exception_handler(
         [](const httplib::Request&, httplib::Response&, std::exception_ptr error) { std::rethrow_exception(error); });
   }
@@ -123,7 +123,7 @@ class HttpLibrary::Server : public httplib::Server {
   }
 
  private:
-  // Later versions take the addresses of both ends as well.
+  // Later versions also take the addresses of both ends.
   template <typename Self>
   static bool process(Self& self, httplib::Stream& stream, bool close, bool& closed) {
     if constexpr (requires { self.process_request(stream, close, closed, nullptr); }) {

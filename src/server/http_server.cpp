@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kBacklog = 512;
 
-// A listening socket for the host's first address that can be bound.
+// A listening socket on the host's first address that can be bound.
 int listen_on(const std::string& host, int port) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
@@ -82,7 +82,7 @@ const char* reason_phrase(int status) {
   }
 }
 
-// The address of a client for the share of one: IPv6 by its first 64 bits, which one client has to itself.
+// The key for limits per client address: for IPv6 the first 64 bits, the prefix that one client controls.
 std::string address_of(const sockaddr_storage& client) {
   char text[INET6_ADDRSTRLEN] = "?";
   if (client.ss_family == AF_INET) {
@@ -98,7 +98,7 @@ std::string address_of(const sockaddr_storage& client) {
 
 constexpr std::string_view kNoRoom =
     "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
-// Sent where there is no memory to put a response together.
+// Sent if there is not enough memory to build a response.
 #define INFER_OUT_OF_MEMORY                                                                              \
   R"({"error":{"message":"The server has too little memory for this request. Try again later, or send )" \
   R"(less.","type":"server_error","param":null,"code":"out_of_memory"}})"
@@ -126,7 +126,7 @@ HttpServer::~HttpServer() {
 }
 
 void HttpServer::accept_all() {
-  // Whoever connected before the end is still accepted; more than the backlog cannot have.
+  // Clients that connected before shutdown are still accepted; there can be no more than the backlog.
   for (int late = 0; late <= kBacklog;) {
     pollfd waited[2] = {{listener_, POLLIN, 0}, {wake_, POLLIN, 0}};
     if (poll(waited, 2, -1) < 0 && errno != EINTR) break;
@@ -145,7 +145,7 @@ void HttpServer::accept_one() {
   socklen_t length = sizeof(address);
   const int client = accept4(listener_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (client < 0) {
-    // No descriptors left: those of others have to be closed first.
+    // Out of descriptors: others must be closed first.
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) usleep(10000);
     return;
   }
@@ -159,7 +159,7 @@ void HttpServer::accept_one() {
       std::thread([this, id = *id, client] { serve(id, client); }).detach();
       return;
     }
-  } catch (const std::exception&) {  // no memory, or no further thread
+  } catch (const std::exception&) {  // out of memory or threads
     if (id) connections_.remove(*id);
     refusal = kOutOfMemory;
   }
@@ -170,7 +170,7 @@ void HttpServer::refuse_connection(int socket, std::string_view response) noexce
   report(nullptr, 503,
          response == kNoRoom
              ? "[http] The server has no room for another connection (--max-connections). Try again later."
-             : "[memory] not enough memory for a further connection");
+             : "The server has too little memory for another connection. Try again later.");
   if (!tls_) {
     send(socket, response.data(), response.size(), MSG_NOSIGNAL);
     shutdown(socket, SHUT_WR);
@@ -182,7 +182,7 @@ void HttpServer::report(const Connection* connection, int status, const char* re
   try {
     service_.refused(connection ? connection->peer() : "?", nullptr, status, reason);
   } catch (const std::exception&) {
-    // No memory to say so.
+    // Not enough memory to report it.
   }
 }
 
@@ -206,7 +206,7 @@ void HttpServer::serve_requests(uint64_t id, Connection& connection) {
   using Phase = ConnectionTable::Phase;
   bool open = connection.open();
   while (open) {
-    // What has arrived by the time the server drains is still answered.
+    // A request that has arrived when the server starts draining is still answered.
     const bool stays = connections_.set_phase(id, Phase::kIdle);
     open = connection.wait_for_request(stays ? options_.timeouts.idle : std::chrono::seconds(0)) &&
            connections_.set_phase(id, Phase::kHead) && serve_one(id, connection);
@@ -244,7 +244,7 @@ bool HttpServer::serve_one(uint64_t id, Connection& connection) {
   }
   exchange.admitted = service_.admit(head, exchange.peer, exchange.response);
   exchange.close = connections_.draining();
-  // A body that nobody reads would be taken for the next request.
+  // An unread body would be taken for the next request.
   if (head.has_body() && (!exchange.admitted || head.method != "POST")) exchange.close = true;
   if (exchange.admitted && head.expects_continue && head.has_body() && !connection.has_unread() &&
       !connection.write_continue()) {

@@ -1,6 +1,6 @@
-// Accepts connections, one thread each, and lets cpp-httplib decompress bodies and write responses on them. What that
-// library lacks is here: a limit of connections, deadlines for whole requests, a strict look at heads and chunks,
-// knowledge of a client that left, and an orderly end.
+// Accepts connections, one thread each; cpp-httplib decompresses bodies and writes responses on them. Implemented here
+// is what that library lacks: a connection limit, deadlines for whole requests, strict checking of heads and chunks,
+// detection of disconnected clients, and an orderly shutdown.
 #pragma once
 
 #include <chrono>
@@ -18,30 +18,30 @@ namespace infer {
 
 struct HttpServerOptions {
   std::string host = "127.0.0.1";
-  int port = 8080;  // 0: any free one
+  int port = 8080;  // 0: any free port
   int max_connections = 512;
   size_t max_body_bytes = 16 << 20;        // decompressed
-  size_t max_buffered_bytes = 256u << 20;  // of all bodies that were read and are not yet dealt with
+  size_t max_buffered_bytes = 256u << 20;  // of all bodies read but not yet processed
   HeadLimits head;
   ConnectionTimeouts timeouts;
   std::string tls_certificate, tls_key;  // files; "": no TLS
-  std::vector<std::string> post_paths;   // of the requests with a body
+  std::vector<std::string> post_paths;   // paths that accept a body
 };
 
 class HttpServer {
  public:
-  // Binds and listens. Throws Error(kIo) when the address is not to be had, and as make_tls_context() does.
+  // Binds and listens. Throws Error(kIo) if the address is unavailable, and what make_tls_context() throws.
   HttpServer(const HttpServerOptions& options, HttpService& service);
-  // As stop(), however long that takes.
+  // Like stop(), but waits as long as it takes.
   ~HttpServer();
 
   int port() const { return port_; }
-  // Stops accepting and closes idle connections; requests under way go on, and their connections end with them.
+  // Stops accepting and closes idle connections; requests in progress finish, and then their connections close.
   void drain();
-  // Waits until no connection is left; false when that takes longer.
+  // Waits until no connection is left; false after the timeout.
   bool wait_until_closed(std::chrono::milliseconds timeout) { return connections_.wait_until_empty(timeout); }
-  // drain(), breaks the connections that are left, and waits for their threads; false when that takes longer. Whoever
-  // cannot wait for the destructor then has to end the process without it: those threads use the server and its
+  // drain(), then breaks the remaining connections and waits for their threads; false after the timeout. In that case
+  // the caller must wait for the destructor or end the process without it, because those threads use the server and its
   // service.
   bool stop(std::chrono::milliseconds timeout);
 
@@ -51,10 +51,10 @@ class HttpServer {
   void refuse_connection(int socket, std::string_view response) noexcept;
   void serve(uint64_t id, int socket) noexcept;
   void serve_requests(uint64_t id, Connection& connection);
-  // One request; false when the connection has to end.
+  // Serves one request; false if the connection must end.
   bool serve_one(uint64_t id, Connection& connection);
   void send_error(Connection& connection, const HttpHead* head, int status, const std::string& reason);
-  // As HttpService::refused(); `connection` may be null.
+  // Like HttpService::refused(); `connection` may be null.
   void report(const Connection* connection, int status, const char* reason) noexcept;
 
   const HttpServerOptions options_;

@@ -1,4 +1,4 @@
-// The interface through which HttpServer has its requests answered.
+// The interface that HttpServer calls to answer requests.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 
 namespace infer {
 
-// What it refers to lives until its response is written.
+// Everything it refers to lives until its response is written.
 struct HttpRequest {
   const HttpHead& head;
   std::string body;
   std::string peer;
   std::function<bool()> client_gone;  // never waits
-  ByteBudget::Share body_share;       // of the bytes that bodies may have together
+  ByteBudget::Share body_share;       // this body's share of the budget for all bodies
 };
 
 struct HttpResponse {
@@ -26,21 +26,21 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string content_type = "application/json";
   std::string body;
-  // Instead of a body: writes it piece by piece. `write` is false once the client is gone.
+  // Used instead of a body: writes it in pieces. `write` returns false once the client has disconnected.
   using Write = std::function<bool(std::string_view)>;
   std::function<void(const Write& write)> stream;
 };
 
-// What answers requests. Called on many threads at once. An exception that leaves admit(), handle() or a stream ends
-// the connection; before the response has begun, the client is told with 503 where memory is short.
+// Answers requests. Called on many threads at once. An exception from admit(), handle() or a stream ends the
+// connection; if the response has not begun and memory is short, the client gets a 503.
 class HttpService {
  public:
   virtual ~HttpService() = default;
-  // Before the body is read: false when `response` refuses the request.
+  // Called before the body is read; false if `response` refuses the request.
   virtual bool admit(const HttpHead& head, const std::string& peer, HttpResponse& response) = 0;
   virtual void handle(HttpRequest request, HttpResponse& response) = 0;
-  // A request that did not come to handle(), with the status it got; 0: none could be sent. `head` is null where it
-  // was not understood.
+  // Reports a request that never reached handle(), with the status it got; 0: none could be sent. `head` is null if it
+  // could not be parsed.
   virtual void refused(const std::string& peer, const HttpHead* head, int status, const std::string& reason) = 0;
 };
 

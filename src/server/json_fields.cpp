@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 
@@ -33,8 +34,8 @@ const Json* JsonFields::find(const char* name) const {
 
 void JsonFields::refuse(const char* name, const std::string& expected) const {
   const auto found = object_.find(name);
-  const std::string what = found == object_.end() ? "nothing" : describe_json(*found);
-  throw invalid_parameter(name_of(name), "expected " + expected + ", found " + what);
+  const std::string what = found == object_.end() ? "none" : describe_json(*found);
+  throw unexpected_value(name_of(name), expected, what);
 }
 
 bool JsonFields::boolean(const char* name, bool otherwise) const {
@@ -66,8 +67,8 @@ std::optional<std::string> JsonFields::text(const char* name, size_t max_bytes) 
   if (!value) return std::nullopt;
   if (!value->is_string()) refuse(name, "a string");
   if (value->get_ref<const std::string&>().size() > max_bytes) {
-    throw invalid_parameter(name_of(name), concat("expected at most ", max_bytes, " bytes, found ",
-                                                  value->get_ref<const std::string&>().size()));
+    throw unexpected_value(name_of(name), concat("at most ", grouped(max_bytes), " bytes"),
+                           grouped(value->get_ref<const std::string&>().size()));
   }
   return value->get<std::string>();
 }
@@ -82,7 +83,7 @@ const Json* JsonFields::array(const char* name, size_t max_size) const {
   const Json* value = find(name);
   if (!value) return nullptr;
   if (!value->is_array()) refuse(name, "an array");
-  if (value->size() > max_size) refuse(name, concat("at most ", max_size, " entries"));
+  if (value->size() > max_size) refuse(name, concat("at most ", grouped(max_size), " entries"));
   return value;
 }
 

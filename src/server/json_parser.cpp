@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "src/server/api_error.h"
 #include "src/server/json_fields.h"
@@ -13,12 +15,10 @@
 namespace infer {
 namespace {
 
-ApiError invalid_json(const std::string& what) {
-  return ApiError(400, "invalid_request_error", "[request] expected " + what, "invalid_json");
-}
+ApiError invalid_json(const std::string& what) { return ApiError(400, "invalid_request_error", what, "invalid_json"); }
 
-// Receives what the library's parser finds and puts it together. The library's own builder compares every member of an
-// object with all members before, and copies what an object holds each time the object grows.
+// Builds the value from the events of the library's parser. The library's own builder compares each member of an object
+// with all earlier ones, and copies an object's contents whenever it grows.
 class Builder {
  public:
   using number_integer_t = Json::number_integer_t;
@@ -38,7 +38,7 @@ class Builder {
   bool number_unsigned(number_unsigned_t value) { return add(value); }
   bool number_float(number_float_t value, const string_t&) { return add(value); }
   bool string(string_t& value) { return add(std::move(value)); }
-  bool binary(binary_t&) { return false; }  // no part of JSON as text
+  bool binary(binary_t&) { return false; }  // does not occur in JSON text
 
   bool start_object(size_t) { return open(true); }
   bool start_array(size_t) { return open(false); }
@@ -47,9 +47,10 @@ class Builder {
     object.slot = object.find(name);
     if (object.slot < object.members.size()) return true;
     if (object.members.size() == limits_.object_members) {
-      return fail(concat("at most ", limits_.object_members, " members of an object"));
+      return fail(concat("at most ", grouped(limits_.object_members), " members in an object"));
     }
-    if (++n_members_ > limits_.members) return fail(concat("at most ", limits_.members, " members of all objects"));
+    if (++n_members_ > limits_.members)
+      return fail(concat("at most ", grouped(limits_.members), " members in all objects"));
     object.append(std::move(name));
     return true;
   }
@@ -65,20 +66,21 @@ class Builder {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
     const std::string_view text = error.what();
     const size_t bracket = text.find("] ");
-    error_ = "a JSON object, found " + printable(bracket == text.npos ? text : text.substr(bracket + 2), 300);
+    error_ = expected_found("request", "a JSON object",
+                            printable(bracket == text.npos ? text : text.substr(bracket + 2), 300));
     return false;
   }
 
  private:
-  // An array or object whose end has not come yet.
+  // An array or object that is still open.
   struct Container {
     bool is_object = false;
     Json::array_t elements;
     std::vector<std::pair<std::string, Json>> members;
-    std::unordered_map<std::string, size_t> places;  // of the members, once there are many
+    std::unordered_map<std::string, size_t> places;  // by name, once there are many members
     size_t slot = 0;                                 // of the member whose value comes next
 
-    // The place of a member, members.size() for a new one.
+    // The index of a member; members.size() for a new one.
     size_t find(const std::string& name) const {
       if (!places.empty()) {
         const auto found = places.find(name);
@@ -90,7 +92,7 @@ class Builder {
     }
 
     void append(std::string name) {
-      constexpr size_t kFew = 16;  // are compared one by one
+      constexpr size_t kFew = 16;  // up to this many are compared one by one
       if (members.size() == kFew) {
         for (size_t i = 0; i < kFew; ++i) places.emplace(members[i].first, i);
       }
@@ -100,15 +102,17 @@ class Builder {
   };
 
   bool fail(const std::string& expected) {
-    error_ = "JSON with " + expected + ", found more";
+    error_ = expected_found("request", "JSON with " + expected, "more");
     return false;
   }
 
-  bool count_value() { return ++n_values_ <= limits_.values || fail(concat("at most ", limits_.values, " values")); }
+  bool count_value() {
+    return ++n_values_ <= limits_.values || fail(concat("at most ", grouped(limits_.values), " values"));
+  }
 
   bool open(bool is_object) {
     if (open_.size() >= static_cast<size_t>(limits_.depth)) {
-      error_ = concat("JSON nested at most ", limits_.depth, " deep, found more");
+      error_ = expected_found("request", concat("JSON nested at most ", limits_.depth, " deep"), "deeper nesting");
       return false;
     }
     if (!count_value()) return false;
@@ -154,7 +158,7 @@ Json parse_json_object(std::string_view body, const JsonLimits& limits) {
   Builder builder(limits);
   if (!Json::sax_parse(body, &builder)) throw invalid_json(builder.error());
   Json json = builder.take();
-  if (!json.is_object()) throw invalid_json("a JSON object, found " + describe_json(json));
+  if (!json.is_object()) throw invalid_json(expected_found("request", "a JSON object", describe_json(json)));
   return json;
 }
 

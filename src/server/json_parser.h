@@ -1,4 +1,4 @@
-// JSON of clients, parsed within bounds: time and memory are proportional to the bytes, whatever they are. Any thread.
+// Parses clients' JSON within bounds: time and memory are proportional to its size, for any input. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace infer {
 using Json = nlohmann::ordered_json;
 
 struct JsonLimits {
-  int depth = 64;                    // how deep arrays and objects may be nested
-  size_t object_members = 4096;      // of one object; looking a member up takes time in proportion
+  int depth = 64;                    // nesting of arrays and objects
+  size_t object_members = 4096;      // per object; looking a member up takes time proportional to them
   size_t members = size_t{1} << 18;  // of all objects together
-  size_t values = size_t{1} << 20;   // numbers, strings, arrays, ...: each takes up to 64 bytes beside its text
+  size_t values = size_t{1} << 20;   // numbers, strings, arrays, ...: each takes up to 64 bytes besides its text
 };
 
-// The object of a request's body. Of members with the same name the last one counts, in the place of the first. Throws
-// ApiError (400, invalid_json) for everything else and for what exceeds the limits.
+// Parses a request's body, which must be an object. If a member name is repeated, the last value wins, at the place of
+// the first. Throws ApiError (400, invalid_json) for anything else and beyond the limits.
 Json parse_json_object(std::string_view body, const JsonLimits& limits);
 
 }  // namespace infer

@@ -19,7 +19,7 @@ std::string number(double value) {
   return text;
 }
 
-// Writes one metric after another. Label values are the server's own words, so nothing needs escaping.
+// Writes metrics one after another. Label values are the server's own words, so nothing needs escaping.
 class Exposition {
  public:
   void counter(const std::string& name, const char* help, uint64_t value) {
@@ -36,7 +36,7 @@ class Exposition {
     head(name, help, "gauge");
     sample(name, "", std::to_string(value));
   }
-  // One metric with a sample for each set of labels; nothing where there is none.
+  // Writes one metric with a sample per set of labels; nothing if there are none.
   using Samples = std::vector<std::pair<std::string, uint64_t>>;
   void gauges(const std::string& name, const char* help, const Samples& values) {
     samples(name, help, "gauge", values);
@@ -75,14 +75,14 @@ class Exposition {
 
 uint64_t count(int64_t n) { return static_cast<uint64_t>(n); }
 
-// The cache as a whole, and each group by itself.
+// The whole cache, then each group.
 void write_cache(const EngineGauges& g, Exposition& out) {
   const CacheGauges all = g.cache();
   out.gauge("kv_blocks_total", "Blocks of the KV cache.", all.total);
-  out.gauge("kv_blocks_used", "Blocks that running sequences and retained conversations hold.", all.used);
-  out.gauge("kv_blocks_cached", "Blocks in no use that a later prompt may find.", all.cached);
+  out.gauge("kv_blocks_used", "Blocks held by running sequences and retained conversations.", all.used);
+  out.gauge("kv_blocks_cached", "Unused blocks that a later prompt can reuse.", all.cached);
   out.gauge("kv_blocks_free", "Blocks without content.", all.free);
-  out.counter("kv_evictions_total", "Cached blocks whose content was dropped for other content.", count(all.evictions));
+  out.counter("kv_evictions_total", "Cached blocks evicted to make room.", count(all.evictions));
   Exposition::Samples blocks, evictions;
   for (size_t i = 0; i < g.cache_groups.size(); ++i) {
     const auto& [kind, group] = g.cache_groups[i];
@@ -167,22 +167,22 @@ std::string Metrics::text() const {
   out.histogram("request_duration_seconds", "From a request's arrival to the end of its answer.", request_time);
   out.histogram("prompt_length_tokens", "Tokens of prompts.", prompt_length);
   out.histogram("output_length_tokens", "Tokens of answers.", output_length);
-  out.histogram("step_batch_size", "Sequences computed side by side in a step.", batch_size);
+  out.histogram("step_batch_size", "Sequences computed together in a step.", batch_size);
   out.gauge("requests_running", "Sequences being computed.", g.running);
   out.gauge("requests_waiting", "Sequences in the queue.", g.waiting);
   write_cache(g, out);
-  out.counter("prompt_tokens_total", "Tokens of prompts, cached ones included.", prompt_tokens);
-  out.counter("cached_prompt_tokens_total", "Tokens of prompts that came from the cache.", cached_tokens);
+  out.counter("prompt_tokens_total", "Prompt tokens, including cached ones.", prompt_tokens);
+  out.counter("cached_prompt_tokens_total", "Prompt tokens served from the cache.", cached_tokens);
   out.counter("generated_tokens_total", "Tokens generated.", generated_tokens);
   out.counter("steps_total", "Steps of the engine.", count(g.steps));
-  out.counter("preemptions_total", "Sequences that released their blocks and are computed again.",
+  out.counter("preemptions_total", "Preempted sequences: they released their blocks and are recomputed.",
               count(g.preemptions));
   out.counter("prefix_hit_tokens_total", "Tokens found in the cache when a sequence was admitted.",
               count(g.prefix_hit_tokens));
   out.counter("prefix_looked_up_tokens_total", "Tokens of sequences when they were admitted.",
               count(g.admitted_tokens));
   out.counters("responses_total", "Responses, by HTTP status.", "status", responses);
-  out.counters("rejected_requests_total", "Requests turned away, by reason.", "reason", rejected);
+  out.counters("rejected_requests_total", "Refused requests, by reason.", "reason", rejected);
   out.counters("finished_total", "Answers, by the reason they ended.", "reason", finished);
   out.counter("cancelled_requests_total", "Requests that ended early: the client disconnected, or the time was up.",
               cancelled);
@@ -200,7 +200,7 @@ std::string Metrics::text() const {
     }
   }
   out.gauges("device_layers", "Layers of the model on a device.", layers);
-  out.gauges("device_memory_bytes", "Memory that the model takes on a device, by purpose.", bytes);
+  out.gauges("device_memory_bytes", "Memory the model uses on a device, by purpose.", bytes);
   return out.text;
 }
 

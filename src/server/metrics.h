@@ -1,4 +1,4 @@
-// The server's counters and measurements, and their text in Prometheus' exposition format. Any thread may add to them;
+// The server's counters and measurements, and their text in Prometheus' exposition format. Any thread may update them;
 // a snapshot is consistent per metric, not across metrics.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace infer {
 
-// Counts values in buckets with inclusive upper bounds; one more bucket counts what is above the last.
+// Counts values in buckets with inclusive upper bounds, plus one bucket for values above the last bound.
 class Histogram {
  public:
   explicit Histogram(std::vector<double> bounds);  // ascending
@@ -34,7 +34,7 @@ class Histogram {
   double sum_ = 0;
 };
 
-// One counter for each value of a label.
+// One counter per value of a label.
 class LabelledCounter {
  public:
   void add(const std::string& label, uint64_t n = 1);
@@ -51,14 +51,14 @@ struct FallbackGauge {
   int64_t runs = 0;
 };
 
-// What the model takes on a device, by purpose ("weights"), in bytes.
+// The model's memory on a device, in bytes by purpose ("weights").
 struct DeviceGauges {
   std::string device;
   int64_t layers = 0;
   std::vector<std::pair<std::string, uint64_t>> bytes;
 };
 
-// Blocks of a cache group, or of several together.
+// The blocks of a cache group, or of several together.
 struct CacheGauges {
   int64_t total = 0, used = 0, cached = 0, free = 0;
   int64_t evictions = 0;  // since the start
@@ -68,12 +68,12 @@ struct CacheGroupGauges {
   CacheGauges blocks;
 };
 
-// State of the engine after a step.
+// The engine's state after a step.
 struct EngineGauges {
   int64_t running = 0, waiting = 0;  // sequences
   int64_t preemptions = 0, prefix_hit_tokens = 0, admitted_tokens = 0, steps = 0;
   std::vector<CacheGroupGauges> cache_groups;
-  CacheGauges cache() const;  // all groups together
+  CacheGauges cache() const;  // sum over all groups
   std::vector<FallbackGauge> fallbacks;
 };
 
@@ -83,7 +83,7 @@ class Metrics {
 
   Histogram time_to_first_token, time_per_output_token, queue_time, request_time;  // seconds
   Histogram prompt_length, output_length;                                          // tokens
-  Histogram batch_size;                                                            // sequences of a step
+  Histogram batch_size;                                                            // sequences per step
   std::atomic<uint64_t> prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, cancelled = 0;
   LabelledCounter responses;  // by status
   LabelledCounter rejected;   // by reason

@@ -10,11 +10,11 @@ namespace {
 
 Json finish_json(FinishReason reason) { return reason == FinishReason::kNone ? Json() : Json(finish_word(reason)); }
 
-// What both have in common: a response is an object with a list of choices, a stream is a row of such objects with one
-// choice each, and the reason to finish comes in a chunk of its own, because some clients drop the text beside it.
+// Common to both formats: a response is an object with a list of choices, and a stream is a series of such objects with
+// one choice each. The finish reason has its own chunk, because some clients drop text that comes with it.
 class OpenAiFormat : public AnswerFormat {
  public:
-  // `object`, `chunk_object`: what responses and chunks call themselves.
+  // `object`, `chunk_object`: the "object" members of responses and chunks.
   OpenAiFormat(const char* object, const char* chunk_object) : object_(object), chunk_object_(chunk_object) {}
 
   std::string whole(const Answers& answers) override {
@@ -50,11 +50,11 @@ class OpenAiFormat : public AnswerFormat {
   std::string error(const Answers&, const ApiError& error) override { return sse_event(error.to_json()); }
 
  protected:
-  // A choice of a whole response.
+  // A choice in a complete response.
   virtual Json choice(const Answers& answers, int32_t index) = 0;
-  // The choice of the chunk that `event` makes; null where it has nothing to show.
+  // The choice in the chunk for `event`; null if it has nothing to show.
   virtual Json delta(const Answers& answers, const AnswerEvent& event) = 0;
-  // The choice of the chunk that says why an answer ended.
+  // The choice in the chunk that carries the finish reason.
   virtual Json end(const AnswerEvent& event) = 0;
 
   Json chunk(const Answers& answers, Json choice) const {
@@ -72,7 +72,7 @@ class OpenAiFormat : public AnswerFormat {
             {"choices", std::move(choices)}};
   }
 
-  // Of the first choice.
+  // For the first choice.
   static Json timings(const Answers& answers) {
     const AnswerRecord& first = answers.choices[0];
     return timings_json(first.times, {answers.usage.prompt_tokens, answers.usage.cached_tokens, first.n_tokens});
@@ -178,7 +178,7 @@ class CompletionFormat : public OpenAiFormat {
     return echoed_.empty() ? "" : echoed_[static_cast<size_t>(choice / answers.params.n)];
   }
 
-  // The scores of the prompt that `choice` answers, where there are some, and then its own.
+  // The scores of the prompt that `choice` answers, if any, followed by its own.
   static std::vector<TokenScore> with_prompt(const Answers& answers, int32_t choice,
                                              const std::vector<TokenScore>& scores) {
     std::vector<TokenScore> all = answers.choices[static_cast<size_t>(answers.first_choice(choice))].prompt_scores;
@@ -187,7 +187,7 @@ class CompletionFormat : public OpenAiFormat {
   }
 
   const std::vector<std::string> echoed_;  // one per prompt, or none
-  std::map<int32_t, int64_t> offsets_;     // of streamed choices that have begun: characters of text so far
+  std::map<int32_t, int64_t> offsets_;     // by streamed choice: characters of text so far
 };
 
 }  // namespace

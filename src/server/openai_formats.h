@@ -1,4 +1,4 @@
-// The answer formats of OpenAI's chat completions and text completions, with a few members more.
+// The answer formats of OpenAI's chat completions and text completions, with a few additional members.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace infer {
 
 std::unique_ptr<AnswerFormat> make_chat_completion_format();
 
-// `echoed`: the prompts that the texts begin with, or none.
+// `echoed`: the prompts to prepend to the texts, or none.
 std::unique_ptr<AnswerFormat> make_completion_format(std::vector<std::string> echoed);
 
 }  // namespace infer

@@ -15,9 +15,9 @@ namespace infer {
 
 class RecentPrompts {
  public:
-  // Of the prompts added so far with this salt, how far the one that agrees longest does: the position of the first
-  // token that differs. nullopt when there is none, or when the whole prompt agrees. Then adds the prompt, in place of
-  // the oldest when there are many.
+  // Compares with the prompts added so far under this salt, and returns where the most similar one first differs: the
+  // position of that token. nullopt if there is none, or if the whole prompt matches. Then adds the prompt, replacing
+  // the oldest if there are too many.
   std::optional<size_t> add(std::span<const TokenId> prompt, const std::string& salt);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
 
-// A text, an array of texts, an array of token ids, or an array of such arrays.
+// A string, an array of strings, an array of token ids, or an array of such arrays.
 std::vector<Prompt> read_prompts(const JsonFields& fields, const char* name, int32_t n_vocab) {
   const char* expected = "a string, an array of strings, or token ids";
   const Json* value = fields.find(name);
@@ -26,7 +26,7 @@ std::vector<Prompt> read_prompts(const JsonFields& fields, const char* name, int
     } else if (entry.is_array() && !entry.empty()) {
       prompts.emplace_back(read_token_ids(entry, name, n_vocab));
     } else {
-      throw invalid_parameter(name, concat("expected ", expected, ", found ", describe_json(entry), " in the array"));
+      throw unexpected_value(name, expected, describe_json(entry) + " in the array");
     }
   }
   return prompts;
@@ -48,7 +48,7 @@ ChatRequest parse_chat_request(const Json& body, const RequestContext& context) 
   request.generation = read_generation(fields, context, 1);
   const auto top = fields.integer("top_logprobs", 0, context.limits.max_top_logprobs);
   const bool wants = fields.boolean("logprobs", false);
-  if (top.value_or(0) > 0 && !wants) throw invalid_parameter("top_logprobs", "expected only together with logprobs");
+  if (top.value_or(0) > 0 && !wants) throw invalid_parameter("top_logprobs", "use it only together with logprobs");
   if (wants) request.generation.top_logprobs = static_cast<int>(top.value_or(0));
   return request;
 }
@@ -61,12 +61,12 @@ CompletionRequest parse_completion_request(const Json& body, const RequestContex
   GenerationParams& g = request.generation;
   request.prompts = read_prompts(fields, "prompt", context.n_vocab);
   if (request.prompts.size() * static_cast<size_t>(g.n) > static_cast<size_t>(context.limits.max_choices)) {
-    throw invalid_parameter(
-        "prompt", concat("expected at most ", context.limits.max_choices, " choices (prompts times n), found ",
-                         request.prompts.size() * static_cast<size_t>(g.n)));
+    throw unexpected_value("prompt", concat("at most ", context.limits.max_choices, " choices (prompts times n)"),
+                           concat(request.prompts.size() * static_cast<size_t>(g.n)));
   }
   if (const auto best = fields.integer("best_of", 1, kMaxTokens); best && *best != g.n) {
-    throw invalid_parameter("best_of", concat("expected n (", g.n, "), found ", *best), "unsupported_parameter");
+    throw invalid_parameter("best_of", concat("must equal n (", g.n, "): answers are not ranked"),
+                            "unsupported_parameter");
   }
   request.echo = fields.boolean("echo", false);
   if (const Json* logprobs = fields.find("logprobs"); logprobs && !logprobs->is_boolean()) {

@@ -1,6 +1,6 @@
-// What clients ask of the server, as plain data, and how it is read from JSON. Pure functions; any thread. They throw
-// ApiError (400) that names the member of the request, also for parameters that other servers implement and this one
-// does not (unsupported_parameters.h); members that nobody defines are ignored.
+// Client requests as plain data, and how they are read from JSON. Pure functions; any thread. They throw ApiError (400)
+// naming the member of the request, including for parameters that other servers implement and this one does not
+// (unsupported_parameters.h). Unknown members are ignored.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace infer {
 
 using Prompt = std::variant<std::string, std::vector<TokenId>>;
 
-// What a prompt is made of.
+// The input of a prompt.
 struct ChatPromptRequest {
   Conversation conversation;  // without BOS and EOS texts
-  // The last message is the beginning of the answer, though the request does not say continue_final_message.
+  // The last message is the beginning of the answer, even though the request does not set continue_final_message.
   bool continue_answer = false;
 };
 
@@ -36,14 +36,14 @@ struct CompletionRequest {
   bool echo = false;
 };
 
-// Error(kInvalidArgument) for other names than mean, last, cls.
+// Throws Error(kInvalidArgument) for names other than mean, last and cls.
 Pooling parse_pooling(std::string_view name);
 
 struct EmbeddingRequest {
-  GenerationParams generation;  // how it is scheduled; the rest does not count
+  GenerationParams generation;  // how it is scheduled; the rest is unused
   std::vector<Prompt> inputs;   // at least one
   bool base64 = false;
-  std::optional<int64_t> dimensions;  // the first so many numbers of a vector
+  std::optional<int64_t> dimensions;  // truncate each vector to this length
   std::optional<Pooling> pooling;     // not kNone
 };
 
@@ -57,8 +57,8 @@ CompletionRequest parse_completion_request(const Json& body, const RequestContex
 EmbeddingRequest parse_embedding_request(const Json& body, const RequestContext& context);
 TokenizeRequest parse_tokenize_request(const Json& body);
 std::vector<TokenId> parse_detokenize_request(const Json& body, const RequestContext& context);
-// The conversation of a chat request, without the rest: roles, contents and calls are checked, members that are null
-// left out, and content is a string or a list of text parts. In conversation.cpp.
+// Only the conversation of a chat request: roles, content and calls are checked, null members removed, and content is a
+// string or a list of text parts. Defined in conversation.cpp.
 ChatPromptRequest parse_conversation(const Json& body, const RequestContext& context);
 
 }  // namespace infer

@@ -10,7 +10,7 @@
 namespace infer {
 namespace {
 
-// Tokens may end in the middle of a character.
+// A token may end in the middle of a character.
 std::string valid_utf8(std::string_view bytes) {
   std::string text;
   for (size_t i = 0; i < bytes.size();) {
@@ -27,7 +27,7 @@ int64_t count_characters(std::string_view bytes) {
   return n;
 }
 
-// JSON has no -infinity; what has no probability gets OpenAI's number for it.
+// JSON has no -infinity; OpenAI uses this number for a probability of zero.
 Json logprob_json(double value) { return std::isfinite(value) ? Json(value) : Json(-9999.0); }
 
 Json token_json(const Tokenizer& tokenizer, TokenId token, double value) {

@@ -1,5 +1,4 @@
-// The parts of responses in OpenAI's API, with a few members more, that several endpoints share. Pure functions; any
-// thread.
+// The parts of OpenAI-style responses (plus a few members) that several endpoints share. Pure functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +13,17 @@ namespace infer {
 std::string finish_word(FinishReason reason);
 
 Json usage_json(const Usage& usage);
-// Of one choice: {"queue_ms", "prompt_n", "cached_n", "prompt_ms", "prompt_per_second", "predicted_n", "predicted_ms",
+// For one choice: {"queue_ms", "prompt_n", "cached_n", "prompt_ms", "prompt_per_second", "predicted_n", "predicted_ms",
 // "predicted_per_second"}.
 Json timings_json(const AnswerTimes& times, const Usage& usage);
 
 // {"content": [{"token", "logprob", "bytes", "top_logprobs"}, ...]}
 Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores);
-// A token's text as OpenAI's text completions write it: as it is where it is whole characters, else its bytes, as in
-// `bytes: \xe2\x96`, where ASCII stays readable.
+// A token's text as in OpenAI's text completions: unchanged if it consists of whole characters, otherwise its bytes, as
+// in `bytes: \xe2\x96`, with ASCII left readable.
 std::string token_text(std::string_view piece);
-// {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; `offset`, in characters of the text, moves on. The
-// likeliest tokens are an object by text: of two that print alike the likelier one is in it.
+// {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; advances `offset`, in characters of the text.
+// top_logprobs is an object by text: of two tokens with the same text, it has the more probable one.
 Json completion_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores, int64_t& offset);
 
 // {"object": "list", "data": [{"embedding": ...}], ...}; vectors as arrays of numbers, or base64 of little-endian F32.
@@ -32,7 +31,8 @@ Json embedding_response(const std::string& model, const std::vector<std::vector<
                         int64_t prompt_tokens);
 std::string base64(std::string_view bytes);
 
-// "data: {...}\n\n". What is not UTF-8 in a text becomes U+FFFD.
+// "data: {...}
+// ". Invalid UTF-8 in a text becomes U+FFFD.
 std::string sse_event(const Json& json);
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 std::string json_text(const Json& json);

@@ -32,7 +32,7 @@ bool has_role(const Json& message, std::string_view role) {
   return found != message.end() && found->is_string() && found->get_ref<const std::string&>() == role;
 }
 
-// System messages at the beginning go before the first message of a user.
+// Moves leading system messages into the first user message.
 void move_system_text(Json& messages) {
   std::string text;
   while (!messages.empty() && has_role(messages.front(), "system")) {
@@ -49,8 +49,8 @@ void move_system_text(Json& messages) {
   }
 }
 
-// The prompt of a conversation whose last message is the beginning of the answer. Where the template does not show that
-// text as it is, it goes behind the head of an answer.
+// Renders a conversation whose last message is the beginning of the answer. If the template alters that text, it is
+// appended after the header of an answer instead.
 RenderedText render_begun_answer(const ChatTemplate& chat_template, Conversation conversation) {
   const std::string begun = text_of_content(conversation.messages.back()["content"]);
   if (!begun.empty()) {

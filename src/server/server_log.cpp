@@ -10,7 +10,7 @@ namespace infer {
 namespace {
 
 constexpr std::string_view kLevels[] = {"error", "info", "debug"};
-constexpr size_t kMaxText = 2000;  // bytes of a value
+constexpr size_t kMaxText = 2000;  // bytes per value
 
 std::string time_now() {
   using std::chrono::system_clock;
@@ -32,7 +32,7 @@ std::string log_line(LogLevel level, std::string_view event, const Json& fields,
   if (json) {
     Json line = {{"time", time}, {"level", word}, {"event", event}};
     line.update(fields);
-    // ASCII only: nothing in it can disturb a terminal.
+    // ASCII only, so that nothing can disturb a terminal.
     return line.dump(-1, ' ', true, Json::error_handler_t::replace);
   }
   std::string line = std::string(time) + " " + std::string(word) + " " + std::string(event);

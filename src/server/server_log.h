@@ -1,4 +1,4 @@
-// The server's log: one line per event on standard error, as text for people or as JSON. Any thread.
+// The server's log: one line per event on standard error, as text or as JSON. Any thread.
 #pragma once
 
 #include <mutex>
@@ -16,9 +16,9 @@ class ServerLog {
   ServerLog(LogLevel level, bool json) : level_(level), json_(json) {}
 
   bool wants(LogLevel level) const { return level <= level_; }
-  // `event` is a word; `fields` an object of plain values. As text: `time level event name=value ...`; as JSON one
-  // object with "time", "level", "event" first. Untrusted text in it is made safe for a terminal. Where there is no
-  // memory for the line, one that says so takes its place.
+  // `event` is a word; `fields` an object of plain values. As text: `time level event name=value ...`; as JSON: one
+  // object, with "time", "level" and "event" first. Untrusted text is made safe for a terminal. If there is not enough
+  // memory for the line, a line saying so replaces it.
   void write(LogLevel level, std::string_view event, const Json& fields) noexcept;
 
  private:
@@ -27,7 +27,7 @@ class ServerLog {
   std::mutex mutex_;
 };
 
-// The line that ServerLog writes, without its end.
+// The line that ServerLog writes, without its line end.
 std::string log_line(LogLevel level, std::string_view event, const Json& fields, bool json, std::string_view time);
 
 }  // namespace infer

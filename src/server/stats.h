@@ -1,5 +1,5 @@
-// The body of /stats: where the parts of the model are, what they take on each device, and the state of the engine.
-// Pure functions; any thread.
+// The body of /stats: where the parts of the model are, their memory on each device, and the engine's state. Pure
+// functions; any thread.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace infer {
 
 Json stats_json(const Placement& placement, const std::vector<DeviceUse>& devices, const EngineGauges& gauges);
 
-// The same of a device for /metrics.
+// The same data per device, for /metrics.
 std::vector<DeviceGauges> device_gauges(const std::vector<DeviceUse>& devices);
 
 }  // namespace infer

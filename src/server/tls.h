@@ -1,5 +1,5 @@
-// TLS for the server's connections, by OpenSSL. Without it tls_absent.cpp is built instead, and certificates are
-// refused.
+// TLS for the server's connections, using OpenSSL. Builds without it use tls_absent.cpp, which refuses
+// certificates.
 #pragma once
 
 #include <sys/types.h>
@@ -9,17 +9,17 @@
 
 namespace infer {
 
-// One side of a connection, over a non-blocking socket. One thread.
+// One connection over a non-blocking socket. One thread.
 class TlsSession {
  public:
   virtual ~TlsSession() = default;
-  // As read(2) and write(2): bytes moved, 0 at the end, -1 with kWantsRead or kWantsWrite in `wants` when the socket is
-  // not ready, -1 with kFailed otherwise.
+  // Like read(2) and write(2): bytes moved, 0 at the end, -1 with kWantsRead or kWantsWrite in `wants` if the socket is
+  // not ready, otherwise -1 with kFailed.
   enum Wants { kFailed, kWantsRead, kWantsWrite };
-  virtual ssize_t handshake(Wants& wants) = 0;  // 1 when it is done
+  virtual ssize_t handshake(Wants& wants) = 0;  // 1 when done
   virtual ssize_t read(char* data, size_t size, Wants& wants) = 0;
   virtual ssize_t write(const char* data, size_t size, Wants& wants) = 0;
-  virtual void close() = 0;  // tells the peer that nothing follows
+  virtual void close() = 0;  // tells the peer that no more data follows
 };
 
 // A certificate chain and its key. Any thread.
@@ -29,7 +29,7 @@ class TlsContext {
   virtual std::unique_ptr<TlsSession> accept(int socket) = 0;
 };
 
-// Error(kIo) when the files (PEM) do not serve, Error(kUnsupported) in a build without OpenSSL.
+// Throws Error(kIo) if the files (PEM) cannot be used, Error(kUnsupported) in a build without OpenSSL.
 std::unique_ptr<TlsContext> make_tls_context(const std::string& certificate_file, const std::string& key_file);
 
 }  // namespace infer

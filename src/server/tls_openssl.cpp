@@ -70,13 +70,13 @@ class OpensslContext : public TlsContext {
     SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
     SSL_CTX_set_mode(context_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     if (SSL_CTX_use_certificate_chain_file(context_.get(), certificate.c_str()) != 1) {
-      throw Error(ErrorCode::kIo,
-                  "Cannot read a certificate from --tls-cert " + printable(certificate) + ": " + last_error());
+      throw Error(ErrorCode::kIo, "Cannot read a certificate from --tls-cert " + printable(certificate) + " (" +
+                                      last_error() + "). Give a certificate in PEM format.");
     }
     if (SSL_CTX_use_PrivateKey_file(context_.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(context_.get()) != 1) {
-      throw Error(ErrorCode::kIo,
-                  "Cannot read the certificate's key from --tls-key " + printable(key) + ": " + last_error());
+      throw Error(ErrorCode::kIo, "Cannot read the certificate's key from --tls-key " + printable(key) + " (" +
+                                      last_error() + "). Give its private key in PEM format.");
     }
   }
 

@@ -12,13 +12,13 @@ namespace {
 constexpr uint8_t kText = kChatRoute | kCompletionRoute;
 constexpr uint8_t kAll = kText | kEmbeddingRoute;
 
-constexpr const char* kConstrained = "Answers are not constrained to a schema, grammar or pattern.";
-constexpr const char* kToolCalls = "Tool calls stay part of the text.";
-constexpr const char* kTemplate = "Variables of the chat template go into chat_template_kwargs.";
+constexpr const char* kConstrained = "This server cannot constrain answers to a schema, grammar or pattern.";
+constexpr const char* kToolCalls = "Tool calls are left in the text.";
+constexpr const char* kTemplate = "Pass variables of the chat template in chat_template_kwargs.";
 constexpr const char* kReasoning = "Reasoning is not limited, and arrives as reasoning_content.";
 constexpr const char* kTextOnly = "This server reads and writes text only.";
-constexpr const char* kTokenIds = "Answers hold text; /tokenize gives token ids.";
-constexpr const char* kNeverCut = "A prompt is never cut or moved within the context.";
+constexpr const char* kTokenIds = "Answers contain text; /tokenize gives token ids.";
+constexpr const char* kNeverCut = "This server never truncates or shifts a prompt.";
 constexpr const char* kDrafts = "There is no draft model.";
 constexpr const char* kVectors = "Vectors are 32-bit floats of unit length.";
 
@@ -40,8 +40,8 @@ constexpr UnsupportedParameter kTable[] = {
      "It chooses how guided_json and similar constraints work, which are refused."},
     {"guided_whitespace_pattern", kText, "*", "It refines guided_json, which is refused."},
     // Tools.
-    {"functions", kChatRoute, "[[]]", "Functions are offered as tools."},
-    {"function_call", kChatRoute, R"(["auto", "none"])", "Functions are offered as tools."},
+    {"functions", kChatRoute, "[[]]", "Pass functions as tools."},
+    {"function_call", kChatRoute, R"(["auto", "none"])", "Pass functions as tools."},
     {"parallel_tool_calls", kChatRoute, "[true]", "The number of tool calls in an answer is not limited."},
     {"parse_tool_calls", kChatRoute, "[false]", kToolCalls},
     {"chat_format", kChatRoute, "[]", kToolCalls},
@@ -62,7 +62,7 @@ constexpr UnsupportedParameter kTable[] = {
     {"reasoning_budget_arm_immediately", kText, "*", "It refines reasoning_budget_tokens, which is refused."},
     {"thinking_budget_tokens", kText, "[-1]", kReasoning},
     {"thinking_token_budget", kText, "[-1]", kReasoning},
-    {"verbosity", kChatRoute, R"(["medium"])", "How long an answer is, the messages have to ask for."},
+    {"verbosity", kChatRoute, R"(["medium"])", "Ask for the length of an answer in the messages."},
     // Other media.
     {"modalities", kChatRoute, R"([["text"]])", kTextOnly},
     {"audio", kChatRoute, "[]", kTextOnly},
@@ -72,53 +72,54 @@ constexpr UnsupportedParameter kTable[] = {
     {"use_beam_search", kText, "[false]", "There is no beam search."},
     {"length_penalty", kText, "[1]", "There is no beam search."},
     {"best_of", kChatRoute, "[1]", "Answers are not ranked; n asks for several."},
-    {"min_tokens", kText, "[0]", "An answer may end at once; ignore_eos with max_tokens fixes its length."},
-    {"min_keep", kText, "[0, 1]", "Every sampler keeps at least one token, and no more are guaranteed."},
-    {"allowed_token_ids", kText, "[]", "Tokens are allowed or forbidden by logit_bias alone."},
-    {"bad_words", kText, "[[]]", "Tokens are allowed or forbidden by logit_bias alone."},
-    {"logits_processors", kText, "[[]]", "Tokens are allowed or forbidden by logit_bias alone."},
+    {"min_tokens", kText, "[0]", "For answers of a fixed length, use ignore_eos with max_tokens."},
+    {"min_keep", kText, "[0, 1]", "Every sampler keeps at least one token."},
+    {"allowed_token_ids", kText, "[]", "To allow or forbid tokens, use logit_bias."},
+    {"bad_words", kText, "[[]]", "To allow or forbid tokens, use logit_bias."},
+    {"logits_processors", kText, "[[]]", "To allow or forbid tokens, use logit_bias."},
     {"adaptive_target", kText, "[-1]", "There is no such sampler."},
     {"adaptive_decay", kText, "*", "It refines adaptive_target, which is refused."},
     {"tfs_z", kText, "[1]", "There is no such sampler."},
-    {"penalize_nl", kText, "[true]", "Line breaks are penalized like every token."},
-    {"penalty_prompt", kText, "[]", "Penalties count the prompt itself."},
-    {"backend_sampling", kText, "[false]", "Where tokens are sampled is not for a request to choose."},
-    {"lora", kText, "[[]]", "There are no adapters."},
-    {"n_indent", kText, "[0]", "An answer ends by stop, stop_token_ids and max_tokens."},
-    {"t_max_predict_ms", kText, "[0, -1]", "An answer ends by stop, stop_token_ids and max_tokens."},
-    {"t_max_prompt_ms", kText, "[0, -1]", "The time of a request is limited by the server's --timeout."},
-    {"vllm_xargs", kText, "[{}]", "There are no extensions."},
+    {"penalize_nl", kText, "[true]", "Line breaks are penalized like any other token."},
+    {"penalty_prompt", kText, "[]", "Penalties always cover the prompt."},
+    {"backend_sampling", kText, "[false]", "A request cannot choose where tokens are sampled."},
+    {"lora", kText, "[[]]", "This server has no adapters."},
+    {"n_indent", kText, "[0]", "To end an answer, use stop, stop_token_ids and max_tokens."},
+    {"t_max_predict_ms", kText, "[0, -1]", "To end an answer, use stop, stop_token_ids and max_tokens."},
+    {"t_max_prompt_ms", kText, "[0, -1]", "The server's --timeout limits the time of a request."},
+    {"vllm_xargs", kText, "[{}]", "This server has no extensions."},
     // What a response holds.
-    {"n_probs", kText, "[0]", "Log-probabilities are asked for by logprobs."},
-    {"post_sampling_probs", kText, "[false]", "Log-probabilities are those before sampling."},
-    {"prompt_logprobs", kText, "[]", "A prompt's log-probabilities come with echo and logprobs of a text completion."},
-    {"echo", kChatRoute, "[false]", "The answer alone is sent; /v1/completions has echo."},
+    {"n_probs", kText, "[0]", "For log-probabilities, use logprobs."},
+    {"post_sampling_probs", kText, "[false]", "Log-probabilities are always those before sampling."},
+    {"prompt_logprobs", kText, "[]", "For a prompt's log-probabilities, use echo and logprobs with /v1/completions."},
+    {"echo", kChatRoute, "[false]", "Only /v1/completions has echo."},
     {"return_tokens", kText, "[false]", kTokenIds},
     {"return_token_ids", kText, "[false]", kTokenIds},
     {"return_tokens_as_token_ids", kText, "[false]", kTokenIds},
     {"include_stop_str_in_output", kText, "[false]", "A stop string is never part of the answer."},
     {"skip_special_tokens", kText, "[true]", "Control tokens are never part of the answer."},
     {"spaces_between_special_tokens", kText, "*", "It refines skip_special_tokens, which is refused."},
-    {"timings_per_token", kText, "[false]", "Times come with timings, at the end of the answer."},
-    {"return_progress", kText, "[false]", "A stream begins with the answer."},
-    {"response_fields", kText, "[[]]", "A response has all of its members."},
-    {"stream_options.include_obfuscation", kText, "[false]", "Chunks are sent as they are; TLS hides their contents."},
-    {"stream_options.continuous_usage_stats", kText, "[false]", "The usage comes once, at the end of a stream."},
+    {"timings_per_token", kText, "[false]", "Timings come at the end of the answer, with timings."},
+    {"return_progress", kText, "[false]", "This server does not report the progress of a prompt."},
+    {"response_fields", kText, "[[]]", "A response always has all of its members."},
+    {"stream_options.include_obfuscation", kText, "[false]", "Chunks are not padded."},
+    {"stream_options.continuous_usage_stats", kText, "[false]", "Usage is sent once, at the end of a stream."},
     // The prompt.
-    {"suffix", kCompletionRoute, R"([""])", "Text is completed at its end only."},
-    {"prompt_embeds", kCompletionRoute, "[]", "A prompt is text or token ids."},
+    {"suffix", kCompletionRoute, R"([""])", "Text is completed only at its end."},
+    {"prompt_embeds", kCompletionRoute, "[]", "Send the prompt as text or token ids."},
     {"truncate_prompt_tokens", kAll, "[]", kNeverCut},
     {"truncation_side", kAll, "*", "It refines truncate_prompt_tokens, which is refused."},
     {"n_keep", kText, "[0, -1]", kNeverCut},
     {"n_discard", kText, "[0]", kNeverCut},
-    {"add_special_tokens", kChatRoute, "[false]", "The template writes the special tokens of a chat."},
+    {"add_special_tokens", kChatRoute, "[false]", "The chat template adds the special tokens."},
     {"add_special_tokens", kCompletionRoute | kEmbeddingRoute, "[true]",
-     "Text gets the vocabulary's special tokens; token ids are taken as they are."},
+     "Special tokens are added to text, and never to token ids."},
     {"documents", kChatRoute, "[[]]", kTemplate},
     {"chat_template", kChatRoute | kEmbeddingRoute, "[]", "The server's --chat-template chooses the template."},
-    {"chat_template_content_format", kChatRoute, R"(["auto", "string"])", "Templates get a message's content as text."},
+    {"chat_template_content_format", kChatRoute, R"(["auto", "string"])",
+     "Templates receive a message's content as text."},
     // Cache, slots and speed.
-    {"id_slot", kText, "[-1]", "There are no slots; every request shares the prefix cache."},
+    {"id_slot", kText, "[-1]", "This server has no slots; every request shares the prefix cache."},
     {"n_cache_reuse", kText, "[0]", "Cached prefixes are reused from their beginning only."},
     {"kv_transfer_params", kText, "[{}]", "The KV cache is not shared with other servers."},
     {"prediction", kChatRoute, "[]", kDrafts},
@@ -129,22 +130,22 @@ constexpr UnsupportedParameter kTable[] = {
     {"speculative.ngram_size_n", kText, "*", "It refines speculative.type, which is refused."},
     {"speculative.ngram_size_m", kText, "*", "It refines speculative.type, which is refused."},
     {"speculative.ngram_m_hits", kText, "*", "It refines speculative.type, which is refused."},
-    // Accounts. What only tells the provider who asks, or where to look for cached prompts, changes no answer.
+    // Accounts. Parameters that only identify the caller or help find cached prompts change no answer.
     {"store", kChatRoute, "[false]", "Answers are not stored."},
-    {"service_tier", kText, R"(["auto", "default"])", "There are no tiers; priority puts a request before others."},
-    {"prompt_cache_retention", kText, R"(["in_memory", "in-memory"])", "Prompts stay cached until the room is needed."},
+    {"service_tier", kText, R"(["auto", "default"])", "This server has no tiers; use priority."},
+    {"prompt_cache_retention", kText, R"(["in_memory", "in-memory"])", "Prompts stay cached until memory is needed."},
     {"prompt_cache_key", kText, "*", "Prompts are found in the cache by their tokens."},
-    {"metadata", kText, "*", "Neither answers nor notes about them are stored."},
-    {"safety_identifier", kText, "*", "Users are not told apart."},
-    {"request_id", kAll, "[]", "The server names requests itself, in X-Request-Id."},
+    {"metadata", kText, "*", "Answers and metadata are not stored."},
+    {"safety_identifier", kText, "*", "This server does not distinguish users."},
+    {"request_id", kAll, "[]", "The server chooses request ids and sends them in X-Request-Id."},
     // Embeddings.
-    {"content", kEmbeddingRoute, "[]", "The texts go into input."},
-    {"messages", kEmbeddingRoute, "[]", "The texts go into input; /apply-template turns messages into text."},
-    {"additional_data", kEmbeddingRoute, "[]", "Nothing but the vectors is returned."},
+    {"content", kEmbeddingRoute, "[]", "Send the texts in input."},
+    {"messages", kEmbeddingRoute, "[]", "Send the texts in input; /apply-template renders messages as text."},
+    {"additional_data", kEmbeddingRoute, "[]", "Only the vectors are returned."},
     {"embd_normalize", kEmbeddingRoute, "[2]", kVectors},
     {"normalize", kEmbeddingRoute, "[true]", kVectors},
     {"embed_dtype", kEmbeddingRoute, R"(["float32"])", kVectors},
-    {"endianness", kEmbeddingRoute, R"(["native", "little"])", "Base64 is of little-endian numbers."},
+    {"endianness", kEmbeddingRoute, R"(["native", "little"])", "Base64 data is little-endian."},
     {"activation", kEmbeddingRoute, "[true]", kVectors},
     {"softmax", kEmbeddingRoute, "[false]", kVectors},
     {"use_activation", kEmbeddingRoute, "[true]", kVectors},
@@ -152,7 +153,7 @@ constexpr UnsupportedParameter kTable[] = {
 
 struct Row {
   const UnsupportedParameter* parameter;
-  Json neutral;  // an array, or null for any value
+  Json neutral;  // an array; null for any value
 };
 using Rows = std::unordered_multimap<std::string_view, Row>;
 

@@ -1,4 +1,4 @@
-"""Who may use `infer serve`: keys, hosts, origins, addresses; TLS; flags from a file; logs."""
+"""Access to `infer serve`: keys, hosts, origins, addresses; TLS; flags from a file; logs."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def bearer(key):
 
 
 def refused(code, needle, *arguments, env=None):
-    """The program does not start and says why in one line."""
+    """The program does not start, and one line says why."""
     result = run("serve", "-m", DEMO_TARGET, "--port", 0, *arguments, env=env)
     expect_equal(result.code, code, f"exit code of\n{result}\n")
     expect(needle in result.err.splitlines()[-1], f"the line names {needle!r}", result)
@@ -88,7 +88,7 @@ def keys_share_no_cached_prefixes_unless_told_to():
 def bad_keys_and_addresses():
     with tempfile.TemporaryDirectory() as folder:
         keys = pathlib.Path(folder, "keys")
-        refused(1, "cannot be read", "--api-key-file", keys)
+        refused(1, "Cannot read the API keys", "--api-key-file", keys)
         for text in ("", "# none\n", "with blank\n", "\x1b[31m\n", "ü\n", "x" * 2000):
             keys.write_text(text)
             refused(2, "API key", "--api-key-file", keys)
@@ -170,7 +170,7 @@ def pages_of_other_origins():
 
 
 def make_certificate(folder):
-    """(certificate, key) of 127.0.0.1, signed by itself."""
+    """A self-signed (certificate, key) for 127.0.0.1."""
     if not shutil.which("openssl"):
         skip("no openssl program to make a certificate")
     certificate, key = pathlib.Path(folder, "cert.pem"), pathlib.Path(folder, "key.pem")

@@ -1,4 +1,4 @@
-"""The routes of `infer serve`: what they answer, and that it is what `infer run` says."""
+"""The routes of `infer serve`: their answers, which equal those of `infer run`."""
 
 import base64
 import json
@@ -114,7 +114,7 @@ def streams_say_the_same():
 @test
 def stop_strings_across_tokens():
     text = run_text("Once upon a time", "-n", 40, "--temp", 0)
-    stop = text[10:14]  # wherever tokens begin and end
+    stop = text[10:14]  # independent of token boundaries
     at = text.index(stop)
     fields = {"prompt": "Once upon a time", "temperature": 0, "max_tokens": 40, "stop": ["nowhere", stop]}
     choice = SERVER.answer(TEXT, fields)["choices"][0]
@@ -291,7 +291,7 @@ def control_tokens_in_messages_are_text():
 
 @test
 def a_rendered_prompt_is_completed_as_the_chat():
-    """BOS, which the template writes, is not added a second time."""
+    """The template renders BOS, which is not added a second time."""
     with Server(SPM, "--chat-template", "llama2-sys", "-t", 1) as server:
         prompt = server.answer("/apply-template", question())["prompt"]
         expect(prompt.startswith("<s>"), "the template writes BOS", prompt)
@@ -321,7 +321,7 @@ def biases_in_all_forms():
 
 @test
 def answers_without_a_limit():
-    """They end by themselves, or where the context does."""
+    """They end by themselves, or at the end of the context."""
     for fields in ({}, {"max_tokens": -1}, {"n_predict": -1}):
         full = SERVER.complete("Once upon a time", temperature=0, ignore_eos=True, **fields)
         expect_equal(full["usage"]["total_tokens"], 1024, f"tokens with {fields}")
@@ -354,7 +354,7 @@ def tokens_that_end_an_answer():
 
 @test
 def samplers_by_name():
-    """A chain of one sampler is the same as all others switched off."""
+    """A chain of one sampler equals switching off all others."""
     off = {"top_k": 0, "top_p": 1, "min_p": 0, "seed": 4, "max_tokens": 20}
     plain = SERVER.complete("Once upon", temperature=1.5, **off)
     named = SERVER.complete("Once upon", temperature=1.5, samplers=["temperature"], seed=4, max_tokens=20)
@@ -393,7 +393,7 @@ def embeddings():
 
 @test
 def shorter_embeddings():
-    """The first numbers of a vector, of unit length again."""
+    """The first numbers of a vector, rescaled to unit length."""
     whole = SERVER.answer("/v1/embeddings", {"input": "Once upon"})["data"][0]["embedding"]
     short = SERVER.answer("/v1/embeddings", {"input": "Once upon", "dimensions": 64})["data"][0]["embedding"]
     length = math.hypot(*whole[:64])
@@ -403,7 +403,7 @@ def shorter_embeddings():
 
 @test
 def many_inputs_of_embeddings():
-    """More than may wait: they take a few places in turn."""
+    """More than may wait: they are served a few at a time."""
     texts = [f"Input {i}" for i in range(600)]
     data = SERVER.answer("/v1/embeddings", {"input": texts})["data"]
     expect_equal([entry["index"] for entry in data], list(range(600)), "indices")
@@ -423,7 +423,7 @@ def the_end_of_a_stream_is_a_chunk_of_its_own():
 
 @test
 def context_of_the_model_where_no_flag_says_otherwise():
-    """As long as the model was trained with: here 8192, written over the fixture's own number."""
+    """The trained context: here 8192, which replaces the fixture's own number."""
     name = b"llama.context_length"
     data = bytearray(SPM.read_bytes())
     at = data.index(name) + len(name)

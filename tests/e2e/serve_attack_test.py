@@ -1,5 +1,5 @@
-"""24 clients of every bad kind at once, and some that mean well, on a server with little memory. It goes on, the answers
-of those that mean well are what they are alone, and afterwards nothing of the others is left.
+"""24 hostile clients of every kind at once, and some fair ones, on a server with little memory. The server keeps running,
+fair clients get the same answers as alone, and afterwards nothing is left of the others.
 
 20 seconds and 600 requests at most; three minutes and 20,000 with INFER_TEST_FULL=1.
 """
@@ -23,7 +23,7 @@ TEXT, CHAT = "/v1/completions", "/v1/chat/completions"
 CLIENTS = 24
 FULL = os.environ.get("INFER_TEST_FULL") == "1"
 SECONDS, REQUESTS = (180, 20000) if FULL else (20, 600)
-MEMORY = 1792 << 20  # of address space beside what the server has when it is ready: 64 MiB per heap of a thread
+MEMORY = 1792 << 20  # of address space beyond what the server has when ready: 64 MiB per thread's heap
 MIB = 1 << 20
 
 FAIR = [{"prompt": f"Once upon a time {who}", "temperature": 0, "max_tokens": n, "ignore_eos": True, **more}

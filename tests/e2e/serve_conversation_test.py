@@ -1,7 +1,7 @@
-"""Conversations as clients of OpenAI's protocol send them, rendered by the server in every published template.
+"""Conversations as sent by clients of OpenAI's protocol, rendered by the server with every published template.
 
-The reference is Jinja2, given the same conversation in the form that templates are written for: the arguments of calls
-as objects, content that is null as "", text parts as they are where the template reads parts, else as one text.
+The reference is Jinja2 with the same conversation in the form that templates expect: the arguments of calls
+as objects, content that is null as "", text parts unchanged if the template reads parts, otherwise as one text.
 """
 
 import copy
@@ -63,7 +63,7 @@ THINKING = {"default": None, "on": True, "off": False}
 
 
 def cleaned(message):
-    """The message without members that are null."""
+    """The message without null members."""
     message = {key: value for key, value in message.items() if value is not None or key == "content"}
     if message.get("content") is None:
         message["content"] = ""
@@ -93,7 +93,7 @@ def reads_parts(prompt, messages):
 
 
 def references(env, source, messages, tools, variables):
-    """The prompts that are right: none where Jinja2 renders none."""
+    """The correct prompts: none if Jinja2 renders none."""
     messages = with_objects(messages)
     variables = {"bos_token": BOS, "eos_token": EOS, "tools": tools, **variables}
     if not any(isinstance(m["content"], list) for m in messages):
@@ -102,12 +102,12 @@ def references(env, source, messages, tools, variables):
     if reads_parts(in_parts, messages):
         return {in_parts}
     in_text = prompt_of(env, source, messages=in_one_text(messages), **variables)
-    # A system message that the template has no place for goes into the message of the user.
+    # A system message for which the template has no place is prepended to the user's message.
     return {in_text} - {None} if in_text and "best book" in in_text else set()
 
 
 def prompts_of(env, server, source):
-    """(case, right prompts, the server's reply) of each conversation with thinking on, off and not mentioned."""
+    """(case, correct prompts, the server's reply) for each conversation with thinking on, off and unspecified."""
     for name, (messages, with_tools) in CONVERSATIONS.items():
         for mode, thinking in THINKING.items():
             tools = TOOLS if with_tools else None
@@ -119,7 +119,7 @@ def prompts_of(env, server, source):
             if thinking is not None:
                 body["chat_template_kwargs"] = {"enable_thinking": thinking}
             reply = server.post("/apply-template", body)
-            # The clock may have gone on between the two.
+            # The clock may have advanced between the two.
             yield f"{name}, thinking {mode}", right | references(env, source, messages, tools, variables), reply
 
 

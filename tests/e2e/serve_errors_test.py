@@ -1,4 +1,4 @@
-"""Requests that `infer serve` does not serve: each gets one clear error in OpenAI's form, and the server goes on."""
+"""Requests that `infer serve` refuses: each gets one clear error in OpenAI's form, and the server keeps running."""
 
 import json
 import socket
@@ -37,7 +37,7 @@ def expect_error(reply, status, param=None, code=None, *needles):
         expect(needle is None or needle in error["message"], f"the message names {needle!r}", error)
 
 
-# Path, parameter named, bodies that are wrong by it.
+# Path, parameter named in the error, bodies with a wrong value for it.
 WRONG = {
     "temperature": (CHAT, [chat(temperature=v) for v in (-1, 101, "1", True, [], {})]),
     "top_p": (CHAT, [chat(top_p=v) for v in (-0.1, 1.1, "x")]),
@@ -99,7 +99,7 @@ def wrong_value_of(param):
         expect_error(SERVER.post(path, body), 400, param)
 
 
-# What other servers of this protocol implement and this one does not: a value that asks for it, and one that does not.
+# What other servers of this protocol implement and this one does not: a value that requests it, and one that does not.
 UNSUPPORTED = {
     "grammar": ('root ::= "a"', ""), "json_schema": ({"type": "object"}, None),
     "response_format": ({"type": "json_object"}, {"type": "text"}), "guided_json": ({}, None),
@@ -211,7 +211,7 @@ def heads_that_are_no_http():
 
 @test
 def slow_senders_are_dropped():
-    """A head or a body that does not arrive in time, byte by byte or not at all."""
+    """A head or a body that does not arrive in time: slowly, byte by byte, or not at all."""
     port = SERVER.port
     head = f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n".encode()
     for data, slowly in ((b"GET /he", False), (head + b"\r\n{", False), (head, True)):
@@ -238,7 +238,7 @@ def slow_senders_are_dropped():
 
 @test
 def connections_beyond_the_limit():
-    """Those without a request give way; serve_wire_test has the rest."""
+    """Connections without a request are dropped first; serve_wire_test has the rest."""
     idle = [socket.create_connection(("127.0.0.1", SERVER.port), timeout=PATIENCE) for _ in range(40)]
     try:
         said = SERVER.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -265,7 +265,7 @@ def connections_are_kept_and_pipelined():
 
 @test
 def results_that_are_not_numbers():
-    """A model with damaged weights fails its requests, with whatever choices they have, and nothing else."""
+    """A model with damaged weights fails its requests, with any number of choices, and nothing else."""
     inspected = json.loads(run("inspect", SPM, "--json").out)
     at = next(t["file_offset"] for t in inspected["tensors"] if t["name"] == "blk.1.ffn_up.weight")
     content = bytearray(SPM.read_bytes())

@@ -1,4 +1,4 @@
-"""`infer serve` with more to do than it can: refusals, clients that leave, the end under load, what is counted."""
+"""`infer serve` under overload: refusals, disconnecting clients, shutdown under load, metrics."""
 
 import concurrent.futures
 import json
@@ -17,7 +17,7 @@ CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 
 
 def story(tokens, **fields):
-    """A request for exactly so many tokens."""
+    """A request for exactly this many tokens."""
     return {"prompt": "Once upon a time", "max_tokens": tokens, "ignore_eos": True, **fields}
 
 
@@ -35,14 +35,14 @@ def n_descriptors(server):
 
 
 def leave(connection, response):
-    """Closes the connection as a client does that goes away."""
+    """Closes the connection like a client that disconnects."""
     connection.sock.close()
     response.close()
 
 
 @test
 def four_times_the_queue():
-    """Whoever is accepted is answered in full, the others are told when to come again, and nothing piles up."""
+    """Accepted requests are answered completely, the others are told when to retry, and nothing accumulates."""
     parallel, queue = 2, 6
     with Server(DEMO_TARGET, "-t", 1, "--parallel", parallel, "--max-queue", queue) as server:
         n = 4 * (parallel + queue)
@@ -75,7 +75,7 @@ def four_times_the_queue():
 
 @test
 def a_hundred_clients_wait_with_the_defaults():
-    """So do those of one request with more prompts or choices than there are places."""
+    """The same for one request with more prompts or choices than there are places."""
     n = 100
     with Server(DEMO_TARGET, "-t", 1) as server:
         barrier = threading.Barrier(n)
@@ -112,7 +112,7 @@ def tokens_that_may_wait():
 
 @test
 def clients_that_leave():
-    """While their answer streams, while it is made as a whole, while they wait, while their prompt is computed."""
+    """During a streamed answer, a whole answer, waiting, and the computation of the prompt."""
     with Server(DEMO_TARGET, "-t", 1, "--parallel", 1, "--ubatch-size", 1) as server:
         def wait_until_free():
             server.wait_for_metric("infer_kv_blocks_used", lambda n: n == 0)
@@ -150,7 +150,7 @@ def clients_that_leave():
 
 @test
 def clients_that_take_nothing():
-    """An answer that nobody reads ends when the client has taken nothing for a while."""
+    """An answer that nobody reads ends after the client has read nothing for a while."""
     with Server(DEMO_TARGET, "-t", 2, "--parallel", 8, "--write-timeout", 1) as server:
         body = json.dumps(story(900, n=8, logprobs=20, stream=True)).encode()
         head = f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
@@ -192,7 +192,7 @@ def answers_in_full(i, server, n, ready):
 
 @test_each("SIGTERM", "SIGINT")
 def told_to_stop_under_load(name):
-    """No accepted request is lost; further ones are not taken; the exit code is 0."""
+    """No accepted request is lost, no new ones are accepted, and the exit code is 0."""
     n = 12
     with Server(DEMO_TARGET, "-t", 1, "--parallel", 4) as server, concurrent.futures.ThreadPoolExecutor(n) as pool:
         kept = server.connect()

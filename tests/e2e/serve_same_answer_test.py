@@ -1,4 +1,4 @@
-"""What `infer serve` answers to many at once is, to the letter, what `infer run` answers alone."""
+"""The answers of `infer serve` to many clients at once equal those of `infer run`."""
 
 import concurrent.futures
 import json
@@ -78,7 +78,7 @@ def two_hundred_requests_at_once_answer_as_one_alone():
 
 @test
 def with_half_of_the_layers_on_a_vulkan_device_too():
-    """Fewer requests, in less room, since processors may play the GPU."""
+    """Fewer requests in less room, since the GPU may be a software renderer."""
     chance = random.Random(6)
     some = [(prompt, fields, min(max_tokens, 40), n) for prompt, fields, max_tokens, n in cases(chance)][::7]
     answer_at_once_as_alone([DEMO_TARGET, *half_on_vulkan(), "--deterministic"], 256, some, 14, chance)
@@ -91,7 +91,7 @@ def half_on_vulkan():
 
 @test
 def log_probabilities_on_a_vulkan_device_do_not_depend_on_the_neighbours():
-    """Which a text hardly shows. Nothing of the first round is found in the second one's cache."""
+    """Text hardly shows differences in these. The second round finds nothing of the first in the cache."""
     with Server(DEMO_TARGET, *half_on_vulkan(), "--deterministic", "-t", 2, "-c", 512, "--parallel", 8,
                 "--ubatch-size", 40) as server, concurrent.futures.ThreadPoolExecutor(8) as pool:
         def choices(prompt, salt):
@@ -109,7 +109,7 @@ def log_probabilities_on_a_vulkan_device_do_not_depend_on_the_neighbours():
 
 @test
 def a_shared_system_prompt_comes_from_the_cache():
-    """Also while the request that computed it still runs."""
+    """Even while the request that computed it is still running."""
     system = "You know the valley of Lindale, its eight villages and whoever lives there. " * 32
     with Server(DEMO_TARGET, "-t", 2, "--parallel", 4) as server:
         def body(question, **fields):

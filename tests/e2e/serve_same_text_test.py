@@ -1,5 +1,5 @@
-"""An answer's text is the same wherever it is asked for: `infer run`, the chat in the terminal, and the server, whole and
-streamed. At random the model writes reasoning tags, incomplete UTF-8, parts of stop strings, and its end."""
+"""An answer's text is the same everywhere: `infer run`, the chat in the terminal, and the server, whole and
+streamed. The model randomly generates reasoning tags, incomplete UTF-8, parts of stop strings, and its end."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ SEEDS = range(20)
 
 
 def with_tags(model):
-    """The model with <think> and </think> in its vocabulary, in the place of words as long."""
+    """The model with <think> and </think> in its vocabulary, in place of words of the same length."""
     for word, tag in ((" girl", "<think>"), (" named", "</think>")):
         old, new = word.replace(" ", "▁").encode(), tag.encode()
         model = model.replace(struct.pack("<Q", len(old)) + old, struct.pack("<Q", len(new)) + new, 1)
@@ -55,7 +55,7 @@ def flags(path, template, seed, stops):
 
 
 def shown_by_run(content, reasoning):
-    """What a run whose output is no terminal prints of an answer."""
+    """The output of a run for an answer, not on a terminal."""
     text = f"<think>\n{reasoning}\n</think>\n\n" if reasoning else ""
     return text + content + ("" if not content or content.endswith("\n") else "\n")
 

@@ -1,7 +1,7 @@
-"""A long time of mixed company for `infer serve`: clients that leave, broken JSON, huge and nested bodies, slow
-senders, and requests that are meant well. Afterwards everything is as it was: blocks, memory, threads, descriptors.
+"""A long run of `infer serve` with mixed clients: disconnects, broken JSON, huge and nested bodies, slow
+senders, and fair requests. Afterwards everything is as before: blocks, memory, threads, descriptors.
 
-300 requests; 5,000 with INFER_TEST_FULL=1; INFER_SOAK_REQUESTS names another number.
+300 requests; 5,000 with INFER_TEST_FULL=1; INFER_SOAK_REQUESTS sets another number.
 """
 
 import concurrent.futures
@@ -24,7 +24,7 @@ GROWTH = 24 << 20  # bytes that a heap may keep after the first part of the work
 
 
 class Client:
-    """One request of a random kind; what it is answered is checked as far as it has a say in that."""
+    """One request of a random kind; checks the answer as far as it is predictable."""
 
     def __init__(self, server, seed):
         self.server = server

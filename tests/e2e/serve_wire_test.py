@@ -1,4 +1,4 @@
-"""What `infer serve` does with clients that send too much, half-close, leave or come in numbers, and with little memory."""
+"""How `infer serve` handles clients that send too much, half-close, disconnect or are many, and little memory."""
 
 import concurrent.futures
 import json
@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 def story(tokens, **fields):
-    """A request for exactly so many tokens."""
+    """A request for exactly this many tokens."""
     return {"prompt": "Once upon a time", "max_tokens": tokens, "ignore_eos": True, "temperature": 0, **fields}
 
 
@@ -46,7 +46,7 @@ def forget_peak(server):
 
 @test
 def bodies_of_many_keys_and_values():
-    """None takes more than a fraction of a second of the processor."""
+    """None takes more than a fraction of a second of CPU time."""
     many = b"{" + b",".join(b'"k%d":1' % i for i in range(200000)) + b"}"
     objects = b'{"a":[' + b",".join([b'{"a":1,"b":2}'] * 1000000) + b"]}"
     arrays = b'{"a":[' + b",".join([b"[]"] * 5000000) + b"]}"
@@ -84,7 +84,7 @@ def texts_longer_than_the_context():
 
 @test
 def many_tokens_with_pieces():
-    """The answer is streamed, and what it took is given back."""
+    """The answer is streamed, and its memory is released."""
     with Server(DEMO_TARGET, "-t", 1) as server:
         forget_peak(server)
         resident = status_bytes(server, "VmRSS")
@@ -101,7 +101,7 @@ def many_tokens_with_pieces():
 
 @test
 def little_memory():
-    """What does not fit is refused or its connection ends; the server goes on."""
+    """What does not fit is refused, or its connection ends; the server keeps running."""
     with Server(DEMO_TARGET, "-t", 1) as server:
         alone = server.complete("Once upon a time", temperature=0, max_tokens=8)["choices"][0]["text"]
         bodies = [json.dumps({"content": "a" * (3 * MIB), "with_pieces": True}).encode(),
@@ -129,7 +129,7 @@ def little_memory():
 
 @test
 def clients_that_close_their_side():
-    """They get their answers, whole and streamed, also when these take long."""
+    """They get their answers, whole and streamed, even if these take long."""
     with Server(DEMO_TARGET, "-t", 1, "--parallel", 1) as server:
         busy = server.connect()
         busy.request("POST", TEXT, json.dumps(story(300)).encode())
@@ -159,7 +159,7 @@ def clients_that_close_their_side():
 
 @test
 def clients_that_leave_while_they_wait():
-    """With a whole answer or a stream to come, and nothing sent so far."""
+    """While a whole answer or a stream is pending, and nothing has been sent."""
     with Server(DEMO_TARGET, "-t", 1, "--parallel", 1) as server:
         busy, response = server.open_stream(TEXT, story(900))
         for stream in (False, True):
@@ -256,7 +256,7 @@ def refusals_are_logged_with_their_path():
 
 @test
 def the_end_comes_in_time():
-    """Whatever requests are under way."""
+    """Regardless of the requests in progress."""
     bodies = (b"{" + b",".join(b'"k%d":1' % i for i in range(200000)) + b"}",
               json.dumps({"content": "a" * (4 * MIB), "with_pieces": True}).encode())
     with Server(DEMO_TARGET, "-t", 1, "--drain-timeout", 1) as server:

@@ -1,4 +1,4 @@
-"""A running `infer serve` and a client for it, of Python's standard library alone."""
+"""A running `infer serve` and a client for it; uses only Python's standard library."""
 
 import http.client
 import json
@@ -8,7 +8,7 @@ import threading
 
 from harness import PATIENCE, Background, Failure, expect_equal, pauses
 
-SECONDS = PATIENCE  # without a byte, or, where a whole answer is waited for, without a step of the server
+SECONDS = PATIENCE  # without a byte or, while a whole answer is pending, without a step of the server
 
 
 class Reply:
@@ -32,8 +32,8 @@ class Reply:
 
 
 class Server(Background):
-    """`infer serve` on a free port of 127.0.0.1, ready to answer inside the `with` block. What each request of `ask`
-    carries besides its own headers is `headers`."""
+    """`infer serve` on a free port of 127.0.0.1, ready to answer inside the `with` block. `headers` are sent with each
+    request of `ask`, in addition to its own."""
 
     def __init__(self, model, *arguments, env=None, headers=None, tls=None):
         super().__init__("serve", "-m", model, "--port", 0, *arguments, env=env)
@@ -58,7 +58,7 @@ class Server(Background):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def ask(self, method, path, body=None, headers=None, connection=None):
-        """Sends `body` (an object as JSON, or bytes as they are) and returns the Reply."""
+        """Sends `body` (an object as JSON, or bytes unchanged) and returns the Reply."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         one = connection or self.connect()
         try:
@@ -75,7 +75,7 @@ class Server(Background):
         return self.ask("POST", path, body, **how)
 
     def patiently(self, connection, receive):
-        """What receive() returns of a request that was sent. It may take as long as the server goes on computing steps:
+        """The result of receive() for a request that was sent. It may take as long as the server keeps computing steps:
         on a busy machine an answer that waits for many others may take minutes."""
         one, ended, stuck = connection.sock, threading.Event(), []
 
@@ -104,7 +104,7 @@ class Server(Background):
         finally:
             ended.set()
             watcher.join()
-            if one.fileno() >= 0:  # what else is read of it
+            if one.fileno() >= 0:  # whatever else is read from it
                 one.settimeout(SECONDS)
 
     def answer(self, path, body):
@@ -126,7 +126,7 @@ class Server(Background):
         return self.answer("/v1/completions", {"prompt": prompt, **fields})
 
     def open_stream(self, path, body):
-        """(connection, response) of a streamed request whose head has arrived."""
+        """(connection, response) for a streamed request, after the response's head has arrived."""
         connection = self.connect()
         connection.request("POST", path, json.dumps({**body, "stream": True}).encode(), self.headers)
         response = self.patiently(connection, connection.getresponse)
@@ -149,7 +149,7 @@ class Server(Background):
         return [json.loads(event[len("data: "):]) for event in events[:-2]]
 
     def raw(self, data, timeout=SECONDS):
-        """What the server says to these bytes, until it closes the connection."""
+        """The server's reply to these bytes, until it closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as one:
             one.sendall(data)
             received = b""

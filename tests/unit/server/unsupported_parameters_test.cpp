@@ -105,7 +105,7 @@ TEST_CASE("unsupported parameters: the message says what to do") {
     FAIL("accepted");
   } catch (const ApiError& error) {
     CHECK(std::string(error.what()) ==
-          "grammar: Answers are not constrained to a schema, grammar or pattern. Leave it out or send \"\".");
+          "grammar: This server cannot constrain answers to a schema, grammar or pattern. Leave it out or send \"\".");
   }
 }
 
