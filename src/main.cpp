@@ -1,5 +1,5 @@
-// The program: finds the subcommand, parses its flags, runs it, and turns errors into one line and an exit code
-// (0 done, 1 failed, 2 wrong usage).
+// The program: finds the subcommand, parses its flags, runs it, and reports an error as one line with an exit code (0:
+// done, 1: failed, 2: wrong usage).
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
@@ -21,7 +21,7 @@ int fail(const std::string& who, const std::string& message, int code) {
   return code;
 }
 
-// The exit code of what wrote to standard output: output that got lost, on a full disk say, is a failure.
+// The exit code after writing to standard output: lost output, for example on a full disk, is a failure.
 int finish(const std::string& who, int code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout) return code;
@@ -37,7 +37,7 @@ void print_help(std::FILE* out) {
   std::fprintf(out, "\ninfer COMMAND --help shows the flags of a command.\n");
 }
 
-// First line of a message, safe for a terminal.
+// The first line of a message, safe for a terminal.
 std::string one_line(const std::string& text) {
   return infer::printable_message(text.substr(0, text.find('\n')), 2000);
 }
@@ -46,7 +46,7 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
   const std::string who = "infer " + std::string(command.name);
   CLI::App app{std::string(command.summary), who};
   app.allow_windows_style_options(false);
-  // Of a flag given twice the last one counts; lists say otherwise themselves.
+  // If a flag is repeated, the last one counts; list flags override this.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::function<int()> body;
   try {
@@ -54,6 +54,9 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
     infer::parse_arguments(app, arguments);
   } catch (const CLI::CallForHelp& help) {
     return finish(who, app.exit(help));
+  } catch (const CLI::FileError& error) {
+    const std::string text = one_line(error.what());
+    return fail(who, "Cannot read the file of flags " + text.substr(0, text.find(" was not")) + ". Check --config.", 2);
   } catch (const CLI::ParseError& error) {
     return fail(who, one_line(error.what()) + " (" + who + " --help shows the flags)", 2);
   } catch (const infer::Error& error) {

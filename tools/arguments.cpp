@@ -13,12 +13,12 @@
 namespace infer {
 namespace {
 
-// Stands before the letters of -ngl where CLI11 keeps it, among the names with two dashes: nobody types "--.ngl".
+// CLI11 keeps -ngl among the names with two dashes; this character before its letters marks it. Nobody types "--.ngl".
 constexpr char kOneDash = '.';
 
 [[noreturn]] void wrong_use(const std::string& sentence) { throw Error(ErrorCode::kInvalidArgument, sentence); }
 
-// Lists the names of an option as they are typed, those with one dash first: -ngl,--n-gpu-layers.
+// Lists an option's names as they are typed, those with one dash first: -ngl,--n-gpu-layers.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
@@ -36,7 +36,7 @@ class HelpFormatter : public CLI::Formatter {
 // An argument that begins with a dash: "--name", "--name=value", "-n", "-ngl=value".
 struct Written {
   std::string name;                  // with its dashes
-  std::optional<std::string> value;  // after an equals sign
+  std::optional<std::string> value;  // after the equals sign
 };
 
 Written split(const std::string& argument) {
@@ -57,7 +57,7 @@ const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-// A value in a message.
+// Formats a value for a message.
 std::string shown(const std::string& value) { return value.empty() ? "An empty value" : printable(value, 60); }
 
 std::string count(int64_t n) {
@@ -66,14 +66,14 @@ std::string count(int64_t n) {
 
 bool is_one_letter(const std::string& name) { return name.size() == 2; }
 
-// What `argument`, an unknown option, was most likely meant to be: "Write -n 5.", or "".
+// The likely intention behind `argument`, an unknown option: "Write -n 5.", or "".
 std::string suggestion(const CLI::App& app, const std::string& argument) {
   const Written written = split(argument);
   if (argument.starts_with("--")) return "";
   if (const std::string longer = "-" + written.name; !is_one_letter(written.name) && find_option(app, longer)) {
     return concat("Write ", printable(longer), ". ");
   }
-  // A glued value; letters only are rather the name of an option that is not there.
+  // The value may be attached. If it is only letters, this is more likely an unknown option's name.
   const std::string letter = argument.substr(0, 2), rest = argument.substr(2);
   const CLI::Option* option = find_option(app, letter);
   const bool is_name =
@@ -93,7 +93,7 @@ std::string suggestion(const CLI::App& app, const std::string& argument) {
   wrong_use(concat(sentence, app.get_name(), " --help lists the options."));
 }
 
-// What CLI11 reads in one way only: long names, each value an argument of its own after its option.
+// The only form that CLI11 reads unambiguously: long names, each value an argument of its own after its option.
 std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> result;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -116,11 +116,11 @@ std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std:
     }
     const bool has_value = written.value || i + 1 < arguments.size();
     const std::string value = written.value ? *written.value : has_value ? arguments[++i] : "";
-    // CLI11 takes a list without entries for no value and reads the next argument instead.
+    // For a list without entries, CLI11 would take the next argument as the value.
     const bool empty_list = !value.empty() && value.find_first_not_of(option->get_delimiter()) == std::string::npos;
     if (!has_value || empty_list) {
       const std::string type = option->get_type_name();
-      // Without the range that CLI11 puts after a colon.
+      // Drops the range that CLI11 appends after a colon.
       wrong_use(concat(written.name, " needs a value. Write ", name, " ", type.substr(0, type.find(':')), "."));
     }
     result.push_back(name);
@@ -132,8 +132,9 @@ std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std:
 }  // namespace
 
 CLI::Validator not_empty() {
-  return {[](std::string& text) { return text.empty() ? "The value is empty. Give one, or leave the flag out." : ""; },
-          ""};
+  return {
+      [](std::string& text) { return text.empty() ? "The value is empty. Give a value, or leave the flag out." : ""; },
+      ""};
 }
 
 CLI::Validator whole_number(int64_t least, int64_t most) {
@@ -200,7 +201,7 @@ std::string flag_names(std::string_view names) {
       known += concat(known.empty() ? "" : ",", name);
     }
   }
-  // CLI11's messages call an option by its first long name.
+  // CLI11's messages name an option by its first long name.
   return known + marked;
 }
 

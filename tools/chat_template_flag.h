@@ -7,8 +7,8 @@
 
 namespace infer {
 
-// A template by the name of a built-in one, else from the file of that name. Throws TemplateError for a template that
-// is not well-formed, Error(kIo) for a file that cannot be read, Error(kInvalidArgument) when it is neither.
+// A built-in template by name, else a template from that file. Throws TemplateError for a malformed template,
+// Error(kIo) for a file that cannot be read, and Error(kInvalidArgument) if there is neither.
 ChatTemplate template_by_name_or_file(const std::string& name_or_file);
 
 }  // namespace infer

@@ -36,9 +36,9 @@ std::function<int()> define_run(CLI::App& app) {
   const auto o = std::make_shared<RunOptions>();
   add_model_flags(app, o->model);
   add_profile_flag(app, o->model);
-  app.add_option("-p,--prompt", o->prompt, "First message or text to continue; piped standard input is added to it")
+  app.add_option("-p,--prompt", o->prompt, "First message, or text to continue; piped input is appended")
       ->type_name("TEXT");
-  app.add_option("-f,--file", o->prompt_file, "File with (more of) the prompt")->type_name("FILE");
+  app.add_option("-f,--file", o->prompt_file, "File with the prompt, appended to -p")->type_name("FILE");
   auto* raw = app.add_flag("--raw", o->raw, "Plain completion, even if the model has a chat template");
   auto* system = app.add_option(flag_names("-sys,--system-prompt"), o->system, "System prompt of the chat")
                      ->type_name("TEXT")
@@ -57,8 +57,8 @@ std::function<int()> define_run(CLI::App& app) {
   app.add_flag("--special-in-content", o->special_in_content,
                "Read control tokens such as <|im_end|> in messages as tokens (default: as text)")
       ->excludes(raw);
-  app.add_flag(flag_names("-st,--single-turn"), o->single_turn, "One answer, then end, also on a terminal");
-  app.add_flag("-q,--quiet", o->quiet, "No line of timings at the end");
+  app.add_flag(flag_names("-st,--single-turn"), o->single_turn, "Exit after one answer, even on a terminal");
+  app.add_flag("-q,--quiet", o->quiet, "Print no notes and no timings");
   add_answer_flags(app, o->answer);
   add_sampling_flags(app, o->sampling);
   add_speculation_flags(app, o->speculation);
@@ -74,9 +74,9 @@ std::function<int()> define_tokenize(CLI::App& app) {
       ->type_name("TEXT");
   app.add_option("--file", o->file, "File with the text")->type_name("FILE");
   app.add_flag_callback(
-      "--no-add-special", [o] { o->add_special = false; }, "Add no begin or end tokens");
+      "--no-add-special", [o] { o->add_special = false; }, "Do not add begin or end tokens");
   app.add_flag_callback(
-      "--no-parse-special", [o] { o->parse_special = false; }, "Take control tokens in the text as text");
+      "--no-parse-special", [o] { o->parse_special = false; }, "Read control tokens in the text as text");
   auto* json = app.add_flag("--json", o->json, "Print {\"tokens\": [...]}");
   app.add_flag("--jsonl", o->jsonl,
                "One {\"text\", \"add_special\", \"parse_special\"} per line in, one {\"tokens\": [...]} per line out")
@@ -87,13 +87,12 @@ std::function<int()> define_tokenize(CLI::App& app) {
 std::function<int()> define_logprobs(CLI::App& app) {
   const auto o = std::make_shared<LogprobsOptions>();
   add_model_flags(app, o->model);
-  app.add_option("--tokens", o->tokens, "Token ids to evaluate, as they are: 1,2,3")->type_name("IDS");
+  app.add_option("--tokens", o->tokens, "Token ids to evaluate, unchanged: 1,2,3")->type_name("IDS");
   app.add_option_function<std::string>(
          "-p,--prompt", [o](const std::string& text) { o->prompt = text, o->has_prompt = true; }, "Text to evaluate")
       ->type_name("TEXT");
   app.add_option("--top", o->top, "Tokens per position (default: 20)")->check(whole_number(1, 1 << 24))->type_name("N");
-  app.add_option("--ubatch-size", o->step_tokens,
-                 "Tokens computed per step (default: 128); the result does not depend on it")
+  app.add_option("--ubatch-size", o->step_tokens, "Tokens computed per step (default: 128); does not change the result")
       ->check(whole_number(1, 4096))
       ->type_name("N");
   app.add_flag("--json", o->json, "Print {\"tokens\": [...], \"positions\": [[[token, logprob], ...], ...]}");
@@ -104,7 +103,7 @@ std::function<int()> define_perplexity(CLI::App& app) {
   const auto o = std::make_shared<PerplexityOptions>();
   add_model_flags(app, o->model);
   add_profile_flag(app, o->model);
-  app.add_option("-f,--file", o->file, "Text to predict; cut into chunks of -c tokens (default: 512)")
+  app.add_option("-f,--file", o->file, "File with the text to predict, split into chunks of -c tokens (default: 512)")
       ->type_name("FILE");
   app.add_option("--chunks", o->chunks, "Score at most N chunks (default: all)")
       ->check(whole_number(1, INT32_MAX))
@@ -112,7 +111,7 @@ std::function<int()> define_perplexity(CLI::App& app) {
   app.add_option("--save-logits", o->save_logits, "Write the distributions to a file, for --kl-divergence")
       ->type_name("FILE");
   app.add_option("--kl-divergence", o->kl_divergence,
-                 "Compare with the distributions of a file, on the text they are of (llama.cpp's files too)")
+                 "Compare with the distributions in a file, on its text (llama.cpp's format too)")
       ->type_name("FILE");
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_perplexity(*o); };
@@ -121,10 +120,11 @@ std::function<int()> define_perplexity(CLI::App& app) {
 std::function<int()> define_imatrix(CLI::App& app) {
   const auto o = std::make_shared<ImatrixOptions>();
   add_model_flags(app, o->model, false);
-  app.add_option("-f,--file", o->file, "Text to read; cut into chunks of -c tokens (default: 512)")
+  app.add_option("-f,--file", o->file, "File with the text to read, split into chunks of -c tokens (default: 512)")
       ->check(not_empty())
       ->type_name("FILE");
-  app.add_option("--in-file", o->in_files, "Importance matrix to add to, GGUF or .dat (may be repeated; no -f needed)")
+  app.add_option("--in-file", o->in_files,
+                 "Importance matrix to add, GGUF or .dat (may be repeated; -f is then optional)")
       ->take_all()
       ->check(not_empty())
       ->type_name("FILE");
@@ -138,9 +138,9 @@ std::function<int()> define_imatrix(CLI::App& app) {
 std::function<int()> define_bench(CLI::App& app) {
   const auto o = std::make_shared<BenchOptions>();
   add_model_flags(app, o->model, false);
-  app.add_option("--shape", o->shape, "A well-known shape with random weights instead of a file: " + shape_names())
+  app.add_option("--shape", o->shape, "Use a well-known shape with random weights instead of a file: " + shape_names())
       ->type_name("NAME");
-  app.add_option("--type", o->type, "Weights of the shape: a type, or Q4_K_M (default)")->type_name("TYPE");
+  app.add_option("--type", o->type, "Type of the shape's weights, or Q4_K_M (default)")->type_name("TYPE");
   const auto list = [&](const char* name, std::vector<int>& values, const char* text, int least, int most) {
     app.add_option(name, values, text)
         ->delimiter(',')
@@ -148,15 +148,14 @@ std::function<int()> define_bench(CLI::App& app) {
         ->check(whole_number(least, most))
         ->type_name("N,...");
   };
-  list("-p,--prompt", o->prompts, "Lengths of prompts to measure (default: 512); 0: none", 0, 1 << 20);
+  list("-p,--prompt", o->prompts, "Prompt lengths to measure (default: 512); 0: none", 0, 1 << 20);
   list("-n,--predict", o->generations, "Tokens to generate (default: 128); 0: none", 0, 1 << 20);
-  list("-b,--batch", o->batches, "Sequences side by side (default: 1)", 1, 512);
+  list("-b,--batch", o->batches, "Concurrent sequences (default: 1)", 1, 512);
   app.add_option("-d,--depth", o->depth, "Tokens in the context before generation begins (default: 1)")
       ->check(whole_number(0, 1 << 20))
       ->type_name("N");
-  app.add_flag("--ops", o->operations,
-               "Where the time goes: a table per operation and shape, with fractions of the limits");
-  app.add_option("-r,--repetitions", o->repetitions, "Rounds, of which the median counts (default: 3)")
+  app.add_flag("--ops", o->operations, "Print the time per operation and shape, with fractions of the limits");
+  app.add_option("-r,--repetitions", o->repetitions, "Rounds; the median is reported (default: 3)")
       ->check(whole_number(1, 1000))
       ->type_name("N");
   app.add_flag("--json", o->json, "Print one JSON document");
@@ -168,7 +167,8 @@ std::function<int()> define_bench_serve(CLI::App& app) {
   app.add_option("--url", o->url, "Endpoint: http://HOST:PORT, https://HOST:PORT, with a path if it has one")
       ->required()
       ->type_name("URL");
-  app.add_option("--concurrency", o->concurrency, "Clients at once, one level after the other (default: 1,4,16,32)")
+  app.add_option("--concurrency", o->concurrency,
+                 "Numbers of concurrent clients, measured in turn (default: 1,4,16,32)")
       ->delimiter(',')
       ->take_all()
       ->check(whole_number(1, 4096))
@@ -180,16 +180,16 @@ std::function<int()> define_bench_serve(CLI::App& app) {
     app.add_option(name, value, text)->check(whole_number(1, most))->type_name("N");
   };
   number("--requests", o->requests, "Requests per level (default: four per client, at least 16)", 1 << 20);
-  number("--prompt-words", o->prompt_words, "Length of prompts in words (default: the mix's own)", 1 << 20);
-  number("--max-tokens", o->max_tokens, "Length of answers in tokens (default: the mix's own)", 1 << 20);
-  number("--timeout", o->timeout_seconds, "Seconds to wait for a byte from the server (default: 300)", 86400);
-  app.add_option("--model", o->model, "Model to ask for (default: the endpoint's own choice)")->type_name("NAME");
+  number("--prompt-words", o->prompt_words, "Length of prompts in words (default: depends on the mix)", 1 << 20);
+  number("--max-tokens", o->max_tokens, "Length of answers in tokens (default: depends on the mix)", 1 << 20);
+  number("--timeout", o->timeout_seconds, "Seconds to wait for data from the server (default: 300)", 86400);
+  app.add_option("--model", o->model, "Model name to send (default: none)")->type_name("NAME");
   app.add_option("--api", o->api, "Route: chat or completions (default: chat)")
       ->check(one_of({"chat", "completions"}))
       ->type_name("NAME");
   app.add_option("--api-key-file", o->api_key_file, "File with the API key (default: $INFER_API_KEY, if set)")
       ->type_name("FILE");
-  app.add_option("--plot", o->plot, "Draw latency against concurrency into this SVG file")->type_name("FILE");
+  app.add_option("--plot", o->plot, "Plot latency against concurrency into an SVG file")->type_name("FILE");
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_bench_serve(*o); };
 }
@@ -197,21 +197,21 @@ std::function<int()> define_bench_serve(CLI::App& app) {
 std::function<int()> define_plan(CLI::App& app) {
   const auto o = std::make_shared<PlanFlags>();
   add_model_flags(app, o->model, false);
-  app.add_option("--shape", o->shape, "A well-known shape instead of a file: " + shape_names())->type_name("NAME");
-  app.add_option("--type", o->type, "Weights of the shape: a type, or Q4_K_M (default)")->type_name("TYPE");
-  app.add_option(flag_names("-md,--draft-model"), o->draft_model, "A draft that runs beside the model")
+  app.add_option("--shape", o->shape, "Use a well-known shape instead of a file: " + shape_names())->type_name("NAME");
+  app.add_option("--type", o->type, "Type of the shape's weights, or Q4_K_M (default)")->type_name("TYPE");
+  app.add_option(flag_names("-md,--draft-model"), o->draft_model, "Draft model to run beside the model")
       ->check(not_empty())
       ->type_name("FILE");
-  app.add_option("--parallel", o->parallel, "Sequences side by side, each with the whole context (default: 1)")
+  app.add_option("--parallel", o->parallel, "Concurrent sequences, each with a full context (default: 1)")
       ->check(whole_number(1, kMostParallel))
       ->type_name("N");
-  app.add_option("--rps", o->requests_per_second, "Requests per second: how many replicas are needed")
+  app.add_option("--rps", o->requests_per_second, "Compute the replicas needed for this many requests per second")
       ->check(number_above_zero())
       ->type_name("R");
-  app.add_option("--output-tokens", o->output_tokens, "Tokens of an answer, for --rps")
+  app.add_option("--output-tokens", o->output_tokens, "Tokens per answer, for --rps")
       ->check(whole_number(int64_t{1}, int64_t{1} << 40))
       ->type_name("T");
-  app.add_option("--tokens-per-second", o->tokens_per_second, "Of one replica, for --rps (default: measured now)")
+  app.add_option("--tokens-per-second", o->tokens_per_second, "Speed of one replica, for --rps (default: measured now)")
       ->check(number_above_zero())
       ->type_name("X");
   app.add_flag("--json", o->json, "Print one JSON document");
@@ -223,30 +223,30 @@ std::function<int()> define_quantize(CLI::App& app) {
   app.add_option("input", o->input, "Model file (any part of a split one)")->required()->type_name("IN");
   app.add_option("output", o->output, "File to write")->required()->type_name("OUT");
   app.add_option("type", o->type, file_type_names())->required()->type_name("TYPE");
-  app.add_option("--imatrix", o->importance, "Importance matrix: which columns of the weights count how much")
+  app.add_option("--imatrix", o->importance, "Importance matrix: how much each column of the weights matters")
       ->check(not_empty())
       ->type_name("FILE");
   app.add_option("--tensor-type", o->tensor_types,
-                 "Type of the tensors whose names match: ffn_down=Q6_K (may be repeated; the first match counts)")
+                 "Type of tensors with matching names: ffn_down=Q6_K (may be repeated; the first match wins)")
       ->take_all()
       ->type_name("REGEX=TYPE");
-  app.add_flag("--pure", o->pure, "TYPE for all tensors, no mix");
+  app.add_flag("--pure", o->pure, "Use TYPE for all tensors instead of a mix");
   app.add_option("--output-tensor-type", o->output_tensor_type, "Type of output.weight")
       ->check(not_empty())
       ->type_name("TYPE");
   app.add_option("--token-embedding-type", o->token_embedding_type, "Type of token_embd.weight")
       ->check(not_empty())
       ->type_name("TYPE");
-  app.add_flag("--leave-output-tensor", o->leave_output_tensor, "output.weight stays as it is");
-  app.add_flag("--allow-requantize", o->allow_requantize, "Quantize what is quantized already");
-  auto* keep_split = app.add_flag("--keep-split", o->keep_split, "As many parts as the input has");
-  app.add_option("--split-size", o->split_size, "Parts of this much data at most: 500M, 2G")
+  app.add_flag("--leave-output-tensor", o->leave_output_tensor, "Keep output.weight unchanged");
+  app.add_flag("--allow-requantize", o->allow_requantize, "Quantize tensors that are already quantized");
+  auto* keep_split = app.add_flag("--keep-split", o->keep_split, "Write as many parts as the input has");
+  app.add_option("--split-size", o->split_size, "Maximum size of a part: 500M, 2G")
       ->check(not_empty())
       ->excludes(keep_split)
       ->type_name("SIZE");
   app.add_flag("--dry-run", o->dry_run, "Print sizes and types, write nothing");
-  app.add_flag("--report", o->report, "Measure the error that each type leaves, and its speed");
-  app.add_option("-t,--threads", o->threads, "Threads (default: one per processor); the file is the same with any")
+  app.add_flag("--report", o->report, "Measure the error and the speed of each type");
+  app.add_option("-t,--threads", o->threads, "Threads (default: one per processor); does not change the file")
       ->check(whole_number(1, 1024))
       ->type_name("N");
   return [o] { return run_quantize(*o, std::cout); };
@@ -263,7 +263,7 @@ std::function<int()> define_inspect(CLI::App& app) {
 
 std::function<int()> define_template(CLI::App& app) {
   const auto o = std::make_shared<TemplateOptions>();
-  auto* model = app.add_option("-m,--model", o->model, "Model file whose chat template is used")->type_name("FILE");
+  auto* model = app.add_option("-m,--model", o->model, "Model file with the chat template")->type_name("FILE");
   auto* file = app.add_option("--template-file", o->template_file, "File with a chat template (Jinja)");
   file->type_name("FILE");
   app.add_option("--chat-template", o->chat_template, "Built-in chat template by name, or a file with one")
@@ -275,20 +275,20 @@ std::function<int()> define_template(CLI::App& app) {
                                "\"continue_final_message\", \"bos_token\", \"eos_token\", ...}, - for standard "
                                "input; other members become variables");
   input->type_name("FILE");
-  app.add_option("--context", o->context, "JSON file with all variables, as they are")
+  app.add_option("--context", o->context, "JSON file with all variables, passed unchanged")
       ->type_name("FILE")
       ->excludes(input);
-  app.add_option("--now", o->now, "What strftime_now takes for the time, 2026-01-15T10:30:00 (default: the local time)")
+  app.add_option("--now", o->now, "Time for strftime_now: 2026-01-15T10:30:00 (default: the local time)")
       ->type_name("TIME");
-  app.add_option("--jinja-vars", o->variables, "JSON object of further variables, {\"enable_thinking\": false} say")
+  app.add_option("--jinja-vars", o->variables, "JSON object with more variables: {\"enable_thinking\": false}")
       ->type_name("JSON");
-  app.add_flag("--list", o->list, "Names of the built-in chat templates");
+  app.add_flag("--list", o->list, "List the built-in chat templates");
   return [o] { return run_template(*o); };
 }
 
 std::function<int()> define_devices(CLI::App& app) {
   const auto o = std::make_shared<DevicesOptions>();
-  app.add_flag("--ops", o->ops, "Which operations and weight types each device implements");
+  app.add_flag("--ops", o->ops, "List the operations and weight types each device implements");
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_devices(*o); };
 }
@@ -298,18 +298,18 @@ std::function<int()> define_devices(CLI::App& app) {
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
       {"run", "Chat, or continue a prompt (the default command)", define_run},
-      {"serve", "An OpenAI-compatible server for many users", define_serve},
-      {"tokenize", "Token ids of a text", define_tokenize},
-      {"logprobs", "Most probable next tokens after every token of a text", define_logprobs},
-      {"template", "The prompt that a chat template makes of a conversation", define_template},
-      {"imatrix", "Which columns of the weights matter, for quantize --imatrix", define_imatrix},
-      {"perplexity", "How well a model predicts a text, and how far it is from another", define_perplexity},
-      {"bench", "Speed, as a share of what this machine can do", define_bench},
-      {"bench-serve", "How fast a server answers when many ask at once", define_bench_serve},
-      {"plan", "What a model would take of this machine's memory", define_plan},
-      {"quantize", "A model in fewer bits per weight", define_quantize},
-      {"inspect", "What is in a model file", define_inspect},
-      {"devices", "What this machine can run models on", define_devices},
+      {"serve", "Run an OpenAI-compatible server", define_serve},
+      {"tokenize", "Print the token ids of a text", define_tokenize},
+      {"logprobs", "Print the most probable next tokens after every token of a text", define_logprobs},
+      {"template", "Render a conversation with a chat template", define_template},
+      {"imatrix", "Measure which columns of the weights matter, for quantize --imatrix", define_imatrix},
+      {"perplexity", "Measure how well a model predicts a text, or how far it is from another", define_perplexity},
+      {"bench", "Measure speed, as a fraction of this machine's limits", define_bench},
+      {"bench-serve", "Measure a server under concurrent load", define_bench_serve},
+      {"plan", "Show the memory a model would need on this machine", define_plan},
+      {"quantize", "Convert a model to fewer bits per weight", define_quantize},
+      {"inspect", "Show the contents of a model file", define_inspect},
+      {"devices", "List the devices that can run models", define_devices},
   };
   return all;
 }

@@ -1,4 +1,4 @@
-// All subcommands, in one list.
+// The list of all subcommands.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,8 @@ namespace infer {
 struct Command {
   std::string_view name;
   std::string_view summary;
-  // Defines the flags on `app` and returns what runs the command afterwards: its exit code, or an Error thrown.
+  // Defines the flags on `app` and returns the function that runs the command: it returns the exit code or throws
+  // Error.
   std::function<std::function<int()>(CLI::App& app)> define;
 };
 

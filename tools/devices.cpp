@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Weight types that a device multiplies with.
+// Weight types for which a device has a matmul.
 std::vector<std::string> product_types(const Device& device) {
   std::vector<std::string> names;
   for (const TypeTraits& type : all_types()) {
@@ -63,7 +63,7 @@ int run_devices(const DevicesOptions& options) {
     if (d.contains("levels")) {
       std::cout << "        levels:";
       for (const auto& level : d["levels"]) std::cout << ' ' << level.get<std::string>();
-      std::cout << " (INFER_CPU=NAME chooses one)\n";
+      std::cout << " (choose one with INFER_CPU=NAME)\n";
     }
     if (d.contains("blas")) std::cout << "        --blas: " << d["blas"].get<std::string>() << '\n';
     if (!d.contains("operations")) continue;
@@ -71,7 +71,7 @@ int run_devices(const DevicesOptions& options) {
     for (const auto& [op, supported] : d["operations"].items()) {
       if (supported.get<bool>()) std::cout << ' ' << op;
     }
-    std::cout << "\n        weight types of products:";
+    std::cout << "\n        weight types for matmul:";
     for (const auto& type : d["product_types"]) std::cout << ' ' << type.get<std::string>();
     std::cout << '\n';
     for (const auto& [op, supported] : d["operations"].items()) {

@@ -1,4 +1,4 @@
-// infer devices: what this machine can run models on, and which operations each device implements.
+// infer devices: the devices that can run models on this machine, and the operations each implements.
 #pragma once
 
 namespace infer {

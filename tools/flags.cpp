@@ -30,7 +30,7 @@ std::optional<uint64_t> parse_seed(const std::string& text) {
   return seed;
 }
 
-// Processors lo .. hi of "lo-hi"; none for "".
+// The processors lo .. hi of "lo-hi"; none for "".
 std::vector<int> parse_cpu_range(const std::string& text) {
   if (text.empty()) return {};
   int low = -1, high = -1;
@@ -66,7 +66,7 @@ void check_shares(const std::vector<double>& shares, size_t n_devices) {
   }
 }
 
-// REGEX=DEVICE, cut at the last equals sign.
+// REGEX=DEVICE, split at the last equals sign.
 TensorRule parse_tensor_rule(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
@@ -117,7 +117,7 @@ EngineOptions ModelFlags::engine_options() const {
   options.placement.n_gpu_layers =
       gpu_layers.empty() ? kAutoLayers : parse_layers("--n-gpu-layers", gpu_layers, kAllLayers, true);
   options.devices = devices;
-  // Without layers on a GPU its driver is not opened.
+  // Without layers on a GPU, its driver is not opened.
   if (devices.empty() && options.placement.n_gpu_layers == 0 && tensor_devices.empty()) options.devices = {"cpu"};
   options.placement.n_cpu_moe = cpu_moe.empty() ? 0 : parse_layers("--cpu-moe", cpu_moe, INT_MAX, false);
   options.placement.tensor_split = tensor_split;
@@ -136,47 +136,48 @@ namespace {
 
 void add_offload_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option(flag_names("-dev,--device"), flags.devices,
-                 "Devices of the layers that -ngl counts, in their order; infer devices lists them (default: the first "
-                 "GPU, without one the CPU)")
+                 "Devices for the layers that -ngl offloads, in order; infer devices lists them (default: the first "
+                 "GPU, else the CPU)")
       ->envname("INFER_DEVICE")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(not_empty())
       ->type_name("NAME,...");
   app.add_option(flag_names("-ngl,--n-gpu-layers"), flags.gpu_layers,
-                 "The last N layers go to --device, the rest to the CPU; the output counts as a layer, and the "
-                 "embedding after the first; auto or -1 (as many as fit), or all (default: auto)")
+                 "Offload the last N layers to --device; the output counts as one layer, as does the "
+                 "embedding; auto or -1: as many as fit; all (default: auto)")
       ->check(not_empty())
       ->type_name("N");
   app.add_option(flag_names("-ts,--tensor-split"), flags.tensor_split,
-                 "Shares of several devices, as 3,1 (default: by the memory that each has free)")
+                 "Shares of the devices: 3,1 (default: by free memory)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(not_empty())
       ->type_name("X,...");
   app.add_option("--tensor-device", flags.tensor_devices,
-                 "Device of the matrices whose whole names match: blk\\.[0-9]\\.ffn_.*=cpu (may be repeated; the first "
-                 "match counts)")
+                 "Device for matrices whose full name matches: blk\\.[0-9]\\.ffn_.*=cpu (may be repeated; the first "
+                 "match wins)")
       ->take_all()
       ->allow_extra_args(false)
       ->check(not_empty())
       ->type_name("REGEX=DEVICE");
   app.add_option(flag_names("-ncmoe,--cpu-moe"), flags.cpu_moe,
-                 "Expert weights of the first N layers, or of all, stay on the CPU (default: 0)")
+                 "Keep the expert weights of the first N layers, or of all, on the CPU (default: 0)")
       ->check(not_empty())
       ->type_name("N");
   app.add_flag("--strict-offload", flags.strict_offload,
-               "An error where an operation has no kernel on its device or a device has too little memory; otherwise "
+               "Fail if an operation has no kernel on its device or a device is short of memory; otherwise "
                "operations and layers move to the CPU, with a note");
   auto* deterministic = app.add_flag(
       "--deterministic", flags.deterministic,
-      "On a GPU too, the same bits for a token whatever else is computed beside it (the CPU does, without --blas)");
-  auto* blas = app.add_flag("--blas", flags.blas,
-                            "On the CPU, OpenBLAS for prompts through F32, F16 and BF16 weights where it is faster: a "
-                            "result then depends in its last bits on what is computed beside it and on the threads");
+      "Make a token's result on a GPU independent of the rest of the batch (always so on the CPU without --blas)");
+  auto* blas =
+      app.add_flag("--blas", flags.blas,
+                   "On the CPU, use OpenBLAS for prompts with F32, F16 and BF16 weights where it is faster; the "
+                   "last bits of a result then depend on the batch and on the number of threads");
   blas->excludes(deterministic);
   app.add_option("--blas-min-rows", flags.blas_min_rows,
-                 "OpenBLAS computes matmuls of at least N tokens (default: where it was measured to be faster)")
+                 "Use OpenBLAS for matmuls of at least N tokens (default: where it is faster)")
       ->check(whole_number(int64_t{1}, INT64_MAX))
       ->type_name("N")
       ->needs(blas);
@@ -187,22 +188,20 @@ void add_offload_flags(CLI::App& app, ModelFlags& flags) {
 void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
   add_model_file_flag(app, flags.model);
   app.get_option("--model")->required(required);
-  app.add_flag(
-      "--no-mmap", flags.no_mmap,
-      "Read the model file into memory of our own, in huge pages where the system gives them, instead of mapping "
-      "it: a slower start and the file's size of memory, for faster generation");
+  app.add_flag("--no-mmap", flags.no_mmap,
+               "Read the model file into memory, in huge pages if available, instead of mapping "
+               "it: starts more slowly and takes the file's size in memory, but generates faster");
   app.add_option("-c,--ctx-size", flags.context, "Context in tokens (default: the model's own, at most 4096)")
       ->check(whole_number(int64_t{1}, INT64_MAX))
       ->type_name("N");
   app.add_option("-t,--threads", flags.threads, "CPU threads (default: physical cores)")
       ->check(whole_number(1, 1024))
       ->type_name("N");
-  app.add_option(flag_names("-tb,--threads-batch"), flags.threads_batch,
-                 "CPU threads of steps that compute prompts (default: as -t)")
+  app.add_option(flag_names("-tb,--threads-batch"), flags.threads_batch, "CPU threads for prompts (default: as -t)")
       ->check(whole_number(1, 1024))
       ->type_name("N");
   app.add_option(flag_names("-Cr,--cpu-range"), flags.cpu_range,
-                 "Processors that the CPU threads stay on, as 0-7 (default: any)")
+                 "Pin CPU threads to these processors: 0-7 (default: any)")
       ->check(not_empty())
       ->type_name("LO-HI");
   add_offload_flags(app, flags);
@@ -211,39 +210,39 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
       ->check(not_empty())
       ->type_name("TYPE");
   app.add_option(flag_names("-ctv,--cache-type-v"), flags.value_type,
-                 "Type of cached values (same types and default; -ctk does not change it)")
+                 "Type of cached values (same types and default, independent of -ctk)")
       ->check(not_empty())
       ->type_name("TYPE");
 }
 
 void add_profile_flag(CLI::App& app, ModelFlags& flags) {
   app.add_flag("--profile", flags.profile,
-               "At the end: where the time went, per operation and shape, with fractions of "
-               "what this machine can do");
+               "At the end, print the time per operation and shape, with fractions of "
+               "this machine's limits");
 }
 
 void add_answer_flags(CLI::App& app, AnswerFlags& flags) {
   app.add_option("-n,--predict,--n-predict", flags.n_predict,
-                 "Tokens to generate at most; -1: until the end (default: -1)")
+                 "Maximum number of tokens to generate; -1: no limit (default: -1)")
       ->check(whole_number(-1, INT32_MAX))
       ->check(not_empty())
       ->type_name("N");
-  app.add_flag("--ignore-eos", flags.ignore_eos, "Go on after an end-of-generation token");
+  app.add_flag("--ignore-eos", flags.ignore_eos, "Continue after an end-of-generation token");
   app.add_option("-r,--stop,--reverse-prompt", flags.stop, "Text that ends the answer (may be repeated)")
       ->take_all()
       ->check(not_empty())
       ->type_name("TEXT");
   app.add_option("--reasoning", flags.reasoning,
-                 "What a model thinks aloud: show, hide, or auto: shown on a terminal only (default: auto)")
+                 "Reasoning: show, hide, or auto: shown only on a terminal (default: auto)")
       ->check(one_of({"auto", "show", "hide"}))
       ->type_name("WORD");
   app.add_option("--context-overflow", flags.context_overflow,
-                 "When a chat fills the context: stop, or shift-turns: forget the oldest turns (default: stop)")
+                 "If a chat fills the context: stop, or shift-turns: forget the oldest turns (default: stop)")
       ->check(one_of({"stop", "shift-turns"}))
       ->type_name("WORD");
   app.add_flag("--show-stats,--stats", flags.show_stats,
-               "Tokens and speed after every answer of a chat; at the end the rate at which weights were read beside "
-               "what memory gives, measured then (about a second, 256 MiB)");
+               "Print tokens and speed after every answer of a chat, and at the end the rate of weight reads next to "
+               "the memory bandwidth, measured then (about a second, 256 MiB)");
 }
 
 namespace {
@@ -283,20 +282,20 @@ void add_sampling_flags(CLI::App& app, SamplingParams& s) {
       ->type_name("N");
   option("--temp,--temperature", s.temperature, "Temperature; 0: always the most probable token");
   option("--top-k", s.top_k, "Keep the K most probable tokens; 0: off");
-  option("--top-p", s.top_p, "Keep the most probable tokens that make up P; 1: off");
+  option("--top-p", s.top_p, "Keep the most probable tokens with a total probability of P; 1: off");
   option("--min-p", s.min_p, "Drop tokens below P times the best one's probability; 0: off");
   option("--typical,--typical-p", s.typical_p, "Locally typical sampling; 1: off");
   option("--top-n-sigma", s.top_n_sigma, "Keep logits within N standard deviations of the best; 0 or less: off");
   option("--xtc-probability", s.xtc_probability, "Probability of excluding top choices; 0: off");
   option("--xtc-threshold", s.xtc_threshold, "Probability a top choice must have to be excluded");
-  option("--repeat-last-n", s.repeat_last_n, "Tokens the penalties look back on; 0: none, -1: all");
+  option("--repeat-last-n", s.repeat_last_n, "Window of the penalties, in tokens; 0: none, -1: all");
   option("--repeat-penalty", s.repeat_penalty, "Divides (multiplies, if negative) logits of repeated tokens; 1: off");
-  option("--presence-penalty", s.presence_penalty, "Taken from logits of tokens that occurred; 0: off");
-  option("--frequency-penalty", s.frequency_penalty, "Taken from logits once per occurrence; 0: off");
+  option("--presence-penalty", s.presence_penalty, "Subtracted once from logits of tokens that occurred; 0: off");
+  option("--frequency-penalty", s.frequency_penalty, "Subtracted from logits once per occurrence; 0: off");
   option("--dry-multiplier", s.dry_multiplier, "DRY: strength of the penalty on repeated sequences; 0: off");
   option("--dry-base", s.dry_base, "DRY: base of the penalty's growth");
-  option("--dry-allowed-length", s.dry_allowed_length, "DRY: length of repetition without penalty");
-  option("--dry-penalty-last-n", s.dry_penalty_last_n, "DRY: tokens to look back on; 0: off, -1: all");
+  option("--dry-allowed-length", s.dry_allowed_length, "DRY: longest repetition without a penalty");
+  option("--dry-penalty-last-n", s.dry_penalty_last_n, "DRY: window in tokens; 0: off, -1: all");
   app.add_option("--dry-sequence-breaker", s.dry_sequence_breakers,
                  "DRY: text that ends a repetition (may be repeated)")
       ->take_all()

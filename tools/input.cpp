@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 
 namespace infer {
 namespace {
@@ -21,8 +22,7 @@ std::string read_all(std::FILE* file, const std::string& name) {
   for (size_t n; (n = std::fread(buffer, 1, sizeof(buffer), file)) > 0;) {
     text.append(buffer, n);
     if (text.size() > kMaxBytes)
-      throw Error(ErrorCode::kInvalidArgument,
-                  concat("[input] ", name, ": expected at most 1 GiB of text, found more"));
+      throw Error(ErrorCode::kInvalidArgument, expected_found("input", name, "at most 1 GiB of text", "more"));
   }
   if (std::ferror(file)) throw Error(ErrorCode::kIo, concat("Cannot read ", name, ": ", std::strerror(errno), "."));
   return text;

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kShownElements = 6;         // of a metadata array
 constexpr size_t kShownStringBytes = 96;     // of a metadata string, in text
-constexpr int64_t kChunkElements = 1 << 14;  // converted at a time: a multiple of every block size
+constexpr int64_t kChunkElements = 1 << 14;  // converted at once: a multiple of every block size
 
 struct TypeTotal {
   uint64_t n_tensors = 0, n_parameters = 0, n_bytes = 0;
@@ -52,7 +52,7 @@ std::string format(const char* pattern, double number) {
   return buffer;
 }
 
-// In the largest of the units that leaves a number of at least one.
+// Uses the largest unit in which the number is at least one.
 std::string scaled(uint64_t number, double step, std::initializer_list<const char*> units) {
   double value = static_cast<double>(number);
   auto unit = units.begin();
@@ -148,11 +148,11 @@ void print_check(const ValueCheck& check, size_t n_tensors, std::ostream& out) {
   out << "\nverify\n";
   for (const BadValue& bad : check.bad) out << "  " << problem(bad) << "\n";
   for (const GgufTensor* tensor : check.unchecked) {
-    out << "  tensor " << printable(tensor->name) << ": not checked, no conversion of " << traits(tensor->type).name
-        << "\n";
+    out << "  tensor " << printable(tensor->name) << ": not checked, since there is no conversion from "
+        << traits(tensor->type).name << "\n";
   }
   const size_t n_checked = n_tensors - check.unchecked.size();
-  out << "  " << n_checked << " tensors checked, " << check.bad.size() << " with values that are not finite, "
+  out << "  " << n_checked << " tensors checked, " << check.bad.size() << " with NaN or infinite values, "
       << check.unchecked.size() << " not checked\n";
 }
 
@@ -186,7 +186,7 @@ Json total_json(const TypeTotal& total) {
           {"bits_per_weight", bits_per_weight(total)}};
 }
 
-// Control and non-ASCII characters leave as \uNNNN, bytes that are not UTF-8 as U+FFFD.
+// Escapes control and non-ASCII characters as \uNNNN; invalid UTF-8 becomes U+FFFD.
 void print_json(const GgufFile& file, const Totals& totals, const ValueCheck* check, std::ostream& out) {
   Json document;
   document["version"] = file.version();
@@ -198,7 +198,7 @@ void print_json(const GgufFile& file, const Totals& totals, const ValueCheck* ch
   document["types"] = Json::object();
   for (const auto& [type, total] : totals.by_type)
     document["types"][std::string(traits(type).name)] = total_json(total);
-  document["metadata"] = Json::array();  // an array: ordered objects look through all keys to add one
+  document["metadata"] = Json::array();  // an array, because adding to an ordered object searches all its keys
   for (const auto& [key, value] : file.metadata()) {
     Json entry{{"key", key}};
     entry.update(metadata_json(value));
@@ -224,7 +224,7 @@ void print_json(const GgufFile& file, const Totals& totals, const ValueCheck* ch
   out << document.dump(2, ' ', true, Json::error_handler_t::replace) << "\n";
 }
 
-// Index of the first value that is not finite, or -1. The value goes to `bad`; `values` is working space.
+// Index of the first NaN or infinite value, stored in `bad`, or -1. `values` is scratch.
 int64_t first_bad(const GgufTensor& tensor, const TypeTraits& type, std::vector<float>& values, float& bad) {
   const int64_t n = tensor.n_elements();
   const std::byte* blocks = tensor.data;
@@ -290,7 +290,7 @@ int run_inspect(const InspectOptions& options, std::ostream& out) {
     print_json(*file, totals, check ? &*check : nullptr, out);
   } else {
     print_text(*file, totals, options.tensors, out);
-    out.flush();  // what is known appears before the long reading
+    out.flush();  // show what is known before the long read
     if (options.verify) check = check_values(*file, std::thread::hardware_concurrency());
     if (check) print_check(*check, file->tensors().size(), out);
   }

@@ -1,5 +1,5 @@
-// infer inspect: what is in a model file (metadata, tensors, totals) and whether its numbers are finite. Prints text
-// for people or one JSON document for programs; strings of the file are made safe for a terminal.
+// infer inspect: shows the contents of a model file (metadata, tensors, totals) and checks whether its values are
+// finite. Prints text, or one JSON document; strings from the file are made safe for a terminal.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace infer {
 
 struct InspectOptions {
   std::filesystem::path file;  // any part of a split model
-  bool tensors = false;        // list every tensor (a JSON document always does)
+  bool tensors = false;        // list every tensor (JSON always does)
   bool verify = false;         // read all data and look for NaN and infinity
   bool json = false;
 };
 
-// Returns the exit code: 0, or 1 when verification found something. Throws Error when the file cannot be read.
+// Returns the exit code: 0, or 1 if verification found bad values. Throws Error if the file cannot be read.
 int run_inspect(const InspectOptions& options, std::ostream& out);
 
-// The first value of a tensor that is NaN or infinite after conversion to float, which a bad block scale makes it too.
+// The first value of a tensor that is NaN or infinite after conversion to float, possibly because of a bad block scale.
 struct BadValue {
   const GgufTensor* tensor;
   int64_t element;  // in storage order
@@ -33,10 +33,10 @@ struct BadValue {
 
 struct ValueCheck {
   std::vector<BadValue> bad;                 // one per damaged tensor, in file order
-  std::vector<const GgufTensor*> unchecked;  // of types that this program cannot convert to float
+  std::vector<const GgufTensor*> unchecked;  // of types that cannot be converted to float
 };
 
-// REQUIRES a file opened with data. Reads all of it with the given number of threads, at least one.
+// REQUIRES: the file was opened with data. Reads all of it with `n_threads` >= 1 threads.
 ValueCheck check_values(const GgufFile& file, unsigned n_threads);
 
 }  // namespace infer

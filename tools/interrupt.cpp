@@ -12,7 +12,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void on_interrupt(int) {
   if (presses.fetch_add(1) == 0) return;
-  // Colours may be on. What write() returns does not matter any more.
+  // Turns off colours; at this point a failed write() does not matter.
   if (isatty(STDERR_FILENO) != 0) [[maybe_unused]]
     const auto n = write(STDERR_FILENO, "\033[0m\n", 5);
   _exit(130);

@@ -1,11 +1,11 @@
-// Ctrl-C while the program works: the first press asks it to stop, a second one ends it at once (exit code 130).
+// Ctrl-C during work: the first press asks the program to stop, a second one ends it immediately (exit code 130).
 #pragma once
 
 #include <signal.h>
 
 namespace infer {
 
-// In force as long as it lives; one at a time.
+// Active during its lifetime; one at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -1,4 +1,4 @@
-// infer logprobs: the most probable next tokens after every token of a text, over the whole vocabulary.
+// infer logprobs: the most probable next tokens after every token of a text.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace infer {
 
 struct LogprobsOptions {
   ModelFlags model;
-  std::string tokens;  // "1,2,3"; exactly these are evaluated
+  std::string tokens;  // "1,2,3": exactly these are evaluated
   std::string prompt;
   bool has_prompt = false;
   int top = 20;

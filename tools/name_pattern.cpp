@@ -4,6 +4,7 @@
 #include <pcre2.h>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 
 namespace infer {
@@ -36,7 +37,7 @@ NamePattern::NamePattern(std::string pattern, Extent extent)
     : text_(std::move(pattern)), compiled_(std::make_unique<Compiled>()) {
   if (text_.empty() || text_.size() > kMaxPatternBytes) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("[flags] pattern: expected 1 to ", kMaxPatternBytes, " bytes, found ", text_.size()));
+                expected_found("flags", "pattern", concat("1 to ", kMaxPatternBytes, " bytes"), text_.size()));
   }
   const uint32_t options = extent == Extent::kWhole ? PCRE2_ANCHORED | PCRE2_ENDANCHORED : 0;
   int error = 0;

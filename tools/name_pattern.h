@@ -1,4 +1,4 @@
-// A regular expression of the user's over tensor names, with a limit on the steps, so that no pattern runs for long.
+// A user's regular expression for tensor names, with a step limit so that no pattern runs for long.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@ namespace infer {
 
 class NamePattern {
  public:
-  // What of a name the pattern has to be: some part, or all of it.
+  // Whether the pattern has to match part of the name or all of it.
   enum class Extent { kPart, kWhole };
-  // Throws Error(kInvalidArgument) with the place of the mistake.
+  // Throws Error(kInvalidArgument) with the position of the error.
   explicit NamePattern(std::string pattern, Extent extent = Extent::kPart);
   ~NamePattern();
   NamePattern(NamePattern&&) noexcept;
 
-  // Throws Error(kInvalidArgument) when the limit is reached.
+  // Throws Error(kInvalidArgument) if the step limit is reached.
   bool matches(std::string_view name) const;
   const std::string& text() const { return text_; }
 

@@ -1,13 +1,13 @@
-// Files that a command writes after long work: anything that prevents writing them is reported before the work begins.
+// Checks output files before long work begins, so that anything that would prevent writing them is reported early.
 #pragma once
 
 #include <string>
 
 namespace infer {
 
-// Throws Error(kIo) with a sentence when `path` cannot become a file, written beside its name and renamed: its folder
-// is missing or takes no files, or it is a folder itself. Creates nothing. `how`: how the user names it, "with -o" or
-// "as OUT".
+// Throws Error(kIo) if `path` cannot be created as a file (written under a temporary name in the same folder and
+// renamed): its folder is missing or not writable, or it is itself a folder. Creates nothing. `how`: how the user names
+// it, "with -o" or "as OUT".
 void check_output_file(const std::string& path, const std::string& how);
 
 }  // namespace infer

@@ -1,4 +1,4 @@
-// Where the time of a run went, as a table for people.
+// Prints a profile as a table.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace infer {
 
-// The least time a machine with these limits would need for the line's work, in seconds; 0 where nothing is known.
+// The least time, in seconds, a machine with these limits would need for the line's work; 0 if unknown.
 double least_seconds(const ProfileLine& line, const MachineLimits& limits);
 
-// One row per line of the profile, with its share of the time and, where there is a limit, the fraction of it.
+// One row per line of the profile, with its share of the time and, if there is a limit, the fraction of it.
 std::string profile_table(const Profile& profile, const MachineLimits& limits);
 
-// The table of an engine that has a profile, with limits measured now, to stderr; else nothing.
+// Prints the table of an engine that has a profile to stderr, with limits measured now; otherwise nothing.
 void print_profile(Engine& engine);
 
 }  // namespace infer

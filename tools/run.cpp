@@ -88,7 +88,7 @@ int run_completion(const RunOptions& options, Engine& engine, const std::string&
   AnswerDelta rest;
   text.finish(rest);
   write(rest);
-  // With --raw a pipe gets the completion's bytes and nothing else.
+  // With --raw, a pipe gets exactly the completion's bytes.
   if (!at_line_start && (stdout_is_terminal() || !options.raw)) write_text("\n");
   if (!options.quiet) {
     if (finished == FinishReason::kContextFull) {
@@ -110,7 +110,7 @@ nlohmann::ordered_json parse_variables(const std::string& text) {
   return variables;
 }
 
-// The template that --chat-template names, else the model's own; nullopt when there is none.
+// The template that --chat-template names, else the model's own; nullopt if there is none.
 std::optional<ChatTemplate> find_template(const RunOptions& options, const Model& model) {
   if (!options.chat_template.empty()) return template_by_name_or_file(options.chat_template);
   if (!model.chat_template()) return std::nullopt;
@@ -131,7 +131,7 @@ int run(const RunOptions& options) {
   if (!options.raw && !chat_template && wants_chat) {
     throw Error(
         ErrorCode::kInvalidArgument,
-        "The model has no chat template, so --system-prompt and --jinja-vars have no place. Name a template with "
+        "The model has no chat template, so it cannot use --system-prompt and --jinja-vars. Name a template with "
         "--chat-template, or leave them out.");
   }
   if (prompt.empty() && chat_template && !stdin_is_terminal()) {
@@ -151,7 +151,7 @@ int run(const RunOptions& options) {
   chat.template_name = options.chat_template.empty() ? "the model's own" : options.chat_template;
   chat.system = system;
   chat.prompt = prompt;
-  // An answer that goes into a file or a pipe is the only one, unless there is nothing to answer yet.
+  // An answer to a file or a pipe is the only one, unless there is nothing to answer yet.
   chat.interactive = stdin_is_terminal() && (stdout_is_terminal() || prompt.empty()) && !options.single_turn;
   if (!chat.interactive && prompt.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "No prompt for --single-turn. Use -p TEXT or -f FILE.");
@@ -169,8 +169,8 @@ void print_timings(Engine& engine, bool bandwidth) {
                static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
                static_cast<long long>(s.generated_tokens), rate(s.decode_tokens, s.decode_seconds));
   if (limit > 0) {
-    // No share: weights that stay in the caches are read faster than memory gives them.
-    std::fprintf(stderr, ", weights read at %.2f GB/s (memory gives %.1f GB/s)", achieved / 1e9, limit / 1e9);
+    // No fraction: weights that stay in the caches are read faster than memory bandwidth.
+    std::fprintf(stderr, ", weights read at %.2f GB/s (memory bandwidth %.1f GB/s)", achieved / 1e9, limit / 1e9);
   }
   if (const std::string drafts = speculation_summary(engine); !drafts.empty()) {
     std::fprintf(stderr, " | %s", drafts.c_str());

@@ -1,4 +1,4 @@
-// infer run: answers a prompt as a chat where the model has a chat template, else completes it; streams the text to
+// infer run: answers a prompt as a chat if the model has a chat template, otherwise completes it; streams the text to
 // standard output.
 #pragma once
 
@@ -23,16 +23,16 @@ struct RunOptions {
   std::string chat_template;        // --chat-template: a name or a file; "": the model's own
   std::string template_variables;   // --jinja-vars: a JSON object
   bool special_in_content = false;  // control tokens written in messages are tokens, not text
-  bool raw = false;                 // plain completion, whatever the model has
-  bool single_turn = false;         // one answer, also on a terminal
+  bool raw = false;                 // plain completion, even if the model has a chat template
+  bool single_turn = false;         // one answer, even on a terminal
   bool quiet = false;
 };
 
-// Returns the exit code: 0, or 130 when Ctrl-C ended the answer. Throws Error.
+// Returns the exit code: 0, or 130 if Ctrl-C ended the answer. Throws Error.
 int run(const RunOptions& options);
 
-// Tokens and speeds as one line on standard error. `bandwidth`: also the rate at which weights were read beside what
-// the machine can read, which is measured now: it takes a good part of a second and 256 MiB.
+// Prints tokens and speeds as one line on standard error. `bandwidth`: also prints the rate at which weights were read
+// next to the machine's read bandwidth, which is measured now: that takes about a second and 256 MiB.
 void print_timings(Engine& engine, bool bandwidth);
 
 }  // namespace infer

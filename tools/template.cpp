@@ -6,6 +6,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/gguf.h"
+#include "ggml-like/message.h"
 #include "src/model/vocabulary_loader.h"
 #include "src/text/chat_template.h"
 #include "src/text/tokenizer.h"
@@ -19,7 +20,7 @@ using nlohmann::ordered_json;
 
 [[noreturn]] void wrong_usage(const std::string& text) { throw Error(ErrorCode::kInvalidArgument, text); }
 
-// Deeper JSON is refused by the template language anyway; the parser must not be the first to meet it.
+// The template language refuses deeper JSON anyway, but the parser sees it first.
 constexpr int kMaxDepth = 256;
 
 ordered_json parse_object(const std::string& text, const std::string& where) {
@@ -27,17 +28,16 @@ ordered_json parse_object(const std::string& text, const std::string& where) {
   const auto watch = [&](int depth, ordered_json::parse_event_t, const ordered_json&) {
     deepest = std::max(deepest, depth);
     if (deepest > kMaxDepth)
-      wrong_usage(concat("[template] ", where, ": expected at most ", kMaxDepth, " levels of JSON, found more"));
+      wrong_usage(expected_found("template", where, concat("at most ", kMaxDepth, " levels of JSON"), "more"));
     return true;
   };
   ordered_json value;
   try {
     value = ordered_json::parse(text, watch);
   } catch (const ordered_json::parse_error& error) {
-    wrong_usage(concat("[template] ", where, ": expected JSON, found an error at byte ", error.byte));
+    wrong_usage(expected_found("template", where, "JSON", concat("an error at byte ", error.byte)));
   }
-  if (!value.is_object())
-    wrong_usage(concat("[template] ", where, ": expected a JSON object, found ", value.type_name()));
+  if (!value.is_object()) wrong_usage(expected_found("template", where, "a JSON object", value.type_name()));
   return value;
 }
 
@@ -55,7 +55,7 @@ std::tm parse_time(const std::string& text) {
   time.tm_mon -= 1;
   time.tm_isdst = 0;
   std::tm normal = time;
-  // timegm fills in the days of the week and of the year, and moves dates that do not exist.
+  // timegm fills in the weekday and day of the year, and normalizes dates that do not exist.
   if (n != 6 || timegm(&normal) == -1 || normal.tm_mday != given.tm_mday || normal.tm_mon != given.tm_mon - 1 ||
       normal.tm_hour != given.tm_hour || normal.tm_min != given.tm_min || normal.tm_sec != given.tm_sec) {
     wrong_usage(concat("--now: ", text, " is not a time. Write it like 2026-01-15T10:30:00."));
@@ -63,7 +63,7 @@ std::tm parse_time(const std::string& text) {
   return normal;
 }
 
-// What a model file says about its prompts.
+// What a model file contributes to a prompt.
 struct ModelTexts {
   std::optional<std::string> chat_template;
   std::string bos, eos;
@@ -94,7 +94,7 @@ ChatTemplate find_template(const TemplateOptions& options, const std::optional<M
   return ChatTemplate::parse(*model->chat_template);
 }
 
-// The members that a conversation is made of; all others are variables.
+// The members of a conversation; all others are variables.
 Conversation to_conversation(ordered_json input, const std::optional<ModelTexts>& model) {
   Conversation conversation;
   conversation.variables = ordered_json::object();

@@ -1,4 +1,4 @@
-// infer template: the prompt that a chat template makes of a conversation.
+// infer template: renders a conversation with a chat template.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace infer {
 
 struct TemplateOptions {
-  std::string model;          // -m: its own template and the texts of its tokens
+  std::string model;          // -m: its own template and its BOS and EOS texts
   std::string template_file;  // --template-file
   std::string chat_template;  // --chat-template: a name or a file
   std::string input;          // --input: CONVERSATION.json, - for standard input

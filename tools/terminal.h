@@ -1,6 +1,6 @@
-// What the program writes for people: a model's text on standard output, notes on standard error. On a terminal the
-// text is kept from steering it; colours are used on a terminal only, and not where NO_COLOR is set or TERM is "dumb".
-// One thread.
+// Output to the user: a model's text on standard output, notes on standard error. On a terminal, control characters
+// are removed from the text; colours are used only on a terminal, and not if NO_COLOR is set or TERM is "dumb". One
+// thread.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@ enum class Style { kPlain, kDim, kBold, kPrompt };
 bool stdout_is_terminal();
 bool stdin_is_terminal();
 
-// Control characters other than line feed and tab are left out (C0, DEL and, in UTF-8, C1).
+// Removes control characters other than line feed and tab (C0, DEL and, in UTF-8, C1).
 std::string without_controls(std::string_view text);
 
-// A model's text to standard output, at once. Throws Error(kIo) when it cannot be written.
+// Writes a model's text to standard output immediately. Throws Error(kIo) if that fails.
 void write_text(std::string_view text, Style style = Style::kPlain);
-// A line to standard error.
+// Writes a line to standard error.
 void write_note(std::string_view line, Style style = Style::kDim);
 
-// The escape sequence that begins a style on standard output (or error); "" where no colours are used.
+// The escape sequence that starts a style on standard output or error; "" if colours are off.
 std::string_view style_on_stdout(Style style);
 std::string_view style_on_stderr(Style style);
-// Ends any style there.
+// The escape sequence that ends any style.
 std::string_view style_end_on_stdout();
 std::string_view style_end_on_stderr();
 

@@ -6,6 +6,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/gguf.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "src/model/vocabulary_loader.h"
 #include "src/text/tokenizer.h"
@@ -16,17 +17,19 @@ namespace {
 
 using nlohmann::json;
 
-// One line of --jsonl. Numbers of lines count from 1.
+// Handles one line of --jsonl. Line numbers start at 1.
 json answer_line(const Tokenizer& tokenizer, const TokenizeOptions& options, const std::string& line, int number) {
-  const auto fail = [&](const std::string& expected) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[tokenize] line ", number, ": expected ", expected));
+  const auto fail = [&](const std::string& expected, const char* found) {
+    throw Error(ErrorCode::kInvalidArgument, expected_found("tokenize", concat("line ", number), expected, found));
   };
   const json request = json::parse(line, nullptr, false);
-  if (!request.is_object()) fail("a JSON object");
-  if (!request.contains("text") || !request["text"].is_string()) fail("a string \"text\"");
+  if (!request.is_object())
+    fail("a JSON object", request.is_discarded() ? "text that is not JSON" : request.type_name());
+  if (!request.contains("text") || !request["text"].is_string())
+    fail("a string \"text\"", request.contains("text") ? request["text"].type_name() : "none");
   const auto flag = [&](const char* key, bool fallback) {
     if (!request.contains(key)) return fallback;
-    if (!request[key].is_boolean()) fail(concat("true or false as \"", key, "\""));
+    if (!request[key].is_boolean()) fail(concat("true or false as \"", key, "\""), request[key].type_name());
     return request[key].get<bool>();
   };
   return {{"tokens",

@@ -17,7 +17,7 @@ from serving import Server
 
 
 class FakeEndpoint(http.server.ThreadingHTTPServer):
-    """Answers every POST with five pieces of text; what goes wrong with which request is up to `trouble(number)`."""
+    """Answers every POST with five pieces of text; `trouble(number)` decides what goes wrong with each request."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -34,7 +34,7 @@ class FakeEndpoint(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request, client_address):
-        """A client that goes away is no news."""
+        """A disconnected client is not worth reporting."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -99,7 +99,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.flush()
             if trouble == "slow":
                 time.sleep(0.05)
-        self.leave(number)  # before the client, which may ask again at once, knows
+        self.leave(number)  # before the client, which may send its next request at once, learns of it
         self.wfile.write(b"0\r\n\r\n")
         return None
 

@@ -1,4 +1,4 @@
-"""The benchmark's report. No speed is expected, only that it measures what was asked for."""
+"""The benchmark's report. Expects no particular speed, only that it measures what was requested."""
 
 import json
 

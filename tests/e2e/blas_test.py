@@ -1,5 +1,5 @@
-"""--blas: OpenBLAS, opened at run time, computes large products of float weights. Its results are near those without
-it, and all else is as it was; without the library there is one line that says so."""
+"""--blas: OpenBLAS, opened at run time, computes large matmuls with float weights. Results are close to those without
+it, and everything else is unchanged; without the library, one line says so."""
 
 import json
 
@@ -13,7 +13,7 @@ LIMITS = {"llama-gqa": EXACT, "qwen2-tied": EXACT, "qwen3moe": EXACT, "quant-f16
 
 
 def library(env=None):
-    """What `infer devices` says of the library; None where there is none."""
+    """What `infer devices` says about the library; None if there is none."""
     return json.loads(succeeded(run("devices", "--json", env=env)).out)["devices"][0].get("blas")
 
 

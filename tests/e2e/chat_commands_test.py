@@ -1,4 +1,4 @@
-"""Slash commands of the chat at their limits, and hints that fit the situation."""
+"""Edge cases of the chat's slash commands, and hints that fit the situation."""
 
 import json
 import pathlib
@@ -17,12 +17,12 @@ def a_file_too_long_for_the_context_is_refused():
         ready(terminal)
         first = say(terminal, "Hello")
         command(terminal, f"/read {large}", r"large.txt is too long\. The conversation needs [\d,]+ tokens.*holds 128\. "
-                                            r"Nothing is put before the message")
-        # The chat goes on as if the file had not been named.
-        command(terminal, "/undo", "Taken back: Hello")
+                                            r"It was not added")
+        # The chat continues as if the file had not been named.
+        command(terminal, "/undo", "Removed: Hello")
         expect_equal(say(terminal, "Hello"), first, "the answer")
         command(terminal, "/reset", "anew")
-        command(terminal, f"/read {small}", "go before your next message")
+        command(terminal, f"/read {small}", "will precede your next message")
         command(terminal, f"/read {large}", "too long")
         whole = "small.txt:\n\nthree\n\nWhat is it?"
         expect(answer_of("-c", 128, prompt=whole).strip() in say(terminal, "What is it?"), "the small file is kept",
@@ -35,7 +35,7 @@ def a_file_is_dropped_with_the_message_that_was_too_long_for_it():
         path = pathlib.Path(folder) / "some.txt"
         path.write_text("word " * 8)
         ready(terminal)
-        command(terminal, f"/read {path}", "go before your next message")
+        command(terminal, f"/read {path}", "will precede your next message")
         command(terminal, "more " * 60, "The text of /read is dropped", "the context holds 128")
         expect(answer_of("-c", 128, prompt="Hello").strip() in say(terminal, "Hello"), "the chat is usable",
                terminal.text)
@@ -91,7 +91,7 @@ def save_replaces_this_chat_only():
             for name, text in unrelated.items():
                 path = pathlib.Path(folder) / name
                 for save in ("/save", "/save --force"):
-                    command(terminal, f"{save} {path}", f"{name} is not a saved chat and stays as it is")
+                    command(terminal, f"{save} {path}", f"{name} is not a saved chat and was not replaced")
                     expect_equal(path.read_text(), text, f"{name} after {save}")
             command(terminal, f"/save {folder}", "is a folder")
             command(terminal, f"/save {mine}", "2 messages saved")
@@ -102,13 +102,13 @@ def save_replaces_this_chat_only():
             ready(terminal)
             say(terminal, "Another chat")
             before = mine.read_text()
-            command(terminal, f"/save {mine}", "holds another chat", "/save --force FILE replaces it")
+            command(terminal, f"/save {mine}", "contains another chat", "use /save --force FILE")
             expect_equal(mine.read_text(), before, "the chat of before")
             command(terminal, f"/save --force {mine}", "2 messages saved")
             expect_equal(len(json.loads(mine.read_text())["messages"]), 2, "messages")
-            # A chat that was loaded may be saved where it came from.
+            # A loaded chat may be saved to the file it came from.
             command(terminal, f"/load {other}", "4 messages loaded")
-            command(terminal, "/undo", "Taken back")
+            command(terminal, "/undo", "Removed")
             command(terminal, f"/save {other}", "2 messages saved")
 
 
@@ -133,7 +133,7 @@ def hints_in_a_chat_name_what_helps_there():
     with chat(*flags, n=-1) as terminal:
         ready(terminal)
         command(terminal, "word " * 100, r"the context holds 64\. Shorten the message, or start again with a larger -c")
-        command(terminal, "Hello", "or go on with /set context-overflow shift-turns")
+        command(terminal, "Hello", "or continue with /set context-overflow shift-turns")
         shown = command(terminal, "Go on", "/undo, /reset or /set context-overflow shift-turns")
         expect("--context-overflow" not in shown, "a flag cannot be given any more", shown)
     with chat(*flags, "--context-overflow", "shift-turns", n=-1) as terminal:

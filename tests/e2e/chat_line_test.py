@@ -31,14 +31,14 @@ def messages_of_several_lines():
 
 @test
 def ctrl_c_stops_the_answer_and_a_second_one_leaves():
-    with chat("--ignore-eos", "-c", 65536, n=-1) as terminal:  # long enough that it can not end by itself
+    with chat("--ignore-eos", "-c", 65536, n=-1) as terminal:  # long enough that it cannot end by itself
         ready(terminal)
         terminal.line("Go on for ever")
         terminal.expect(r"Go on for ever\n.{3,}")
         terminal.type("\x03")
         terminal.expect(r"stopped; Ctrl-C again leaves\)\n> ")
-        # The half answer is kept, and the chat goes on.
-        command(terminal, "/undo", "Taken back: Go on for ever")
+        # The partial answer is kept, and the chat continues.
+        command(terminal, "/undo", "Removed: Go on for ever")
         terminal.line("Again")
         terminal.expect(r"Again\n.{3,}")
         terminal.type("\x03")
@@ -82,7 +82,7 @@ def utf8_is_edited_by_character():
         ready(terminal)
         answer = say(terminal, "héllo wörld 世界🙂\x7f\x7f\x7fx")
         expect(answer_of(prompt="héllo wörld x").strip() in answer, "three characters taken back", answer)
-        # Split within a character, and bytes that are no character at all.
+        # Split within a character, and invalid bytes.
         terminal.type("é".encode()[:1])
         terminal.type("é".encode()[1:])
         terminal.type(b"\xff ok\r")
@@ -106,7 +106,7 @@ def ten_kilobytes_can_be_pasted():
             terminal.expect(rf"\[paste 1: {sign}\]")
             terminal.line(" done")
             terminal.expect(r" done\n.*\n> ")
-        # As typed, without the marks that terminals set round a paste.
+        # As typed, without the markers that terminals put around a paste.
         terminal.line("x" + one_line)
         terminal.expect(r"abcdefghi.*\n.*\n> ")
         command(terminal, f"/save {path}", "6 messages saved")
@@ -152,7 +152,7 @@ def tab_completes_commands():
     with chat() as terminal:
         ready(terminal)
         terminal.type("/he\t\r")
-        terminal.expect("What can be typed here")
+        terminal.expect("Show this list")
 
 
 @test

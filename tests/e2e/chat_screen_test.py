@@ -21,7 +21,7 @@ def on_screen(rows=12, columns=20, rewraps=True, answers=True, **how):
 
 
 def wrapped(text, columns=20):
-    """The rows of a line behind the prompt."""
+    """The rows of a line after the prompt."""
     rows, used = [""], 0
     for character in text:
         n = width(character)
@@ -34,7 +34,7 @@ def wrapped(text, columns=20):
 
 
 def expect_line(terminal, text, columns=20, above=()):
-    """The screen shows the line being edited, and nothing else but the rows `above`."""
+    """The screen shows only the line being edited and the rows `above`."""
     rows = [*above, *wrapped("> " + text, columns)]
     terminal.until(lambda: terminal.screen.lines() == rows, lambda: f"expected {rows}, found {terminal.screen.lines()}")
 
@@ -58,7 +58,7 @@ def text_inserted_before_wrapped_characters(kind):
             expect_line(terminal, before + text)
         terminal.type(END + LEFT * 3 + "中z")
         expect_line(terminal, before + text[:-3] + "中z" + text[-3:])
-        terminal.type(LEFT * 6 + "\x0b")  # up to the end of the line
+        terminal.type(LEFT * 6 + "\x0b")  # to the end of the line
         whole = before + text[:-3] + "中z" + text[-3:]
         cut = whole[:len(whole) - 3 - 6]
         expect_line(terminal, cut)
@@ -91,7 +91,7 @@ def resizing_while_typing(kind):
         terminal.expect("no system prompt.\n> ")
 
         def expect_shown(line, columns):
-            """The line is there once, whole, and what was above it is there still."""
+            """The line is there once and complete, and what was above it is unchanged."""
             rows = wrapped("> " + line, columns)
             terminal.until(lambda: terminal.screen.lines()[-len(rows):] == rows,
                            lambda: f"expected {rows} at the end of {terminal.screen.lines()}")
@@ -100,7 +100,7 @@ def resizing_while_typing(kind):
                    not any(row[:3] in ("> T", "> x") for row in above), f"what is above at {columns} columns", above)
 
         def resize(line, columns):
-            """To the end of what the program does about it: a key is drawn only after that."""
+            """Waits until the program has handled it: a key is drawn only after that."""
             terminal.resize(24, columns)
             for typed, shown in (("q", line + "q"), ("\x7f", line)):
                 terminal.type(typed)
@@ -151,7 +151,7 @@ def messages_of_several_lines_come_back_whole():
             terminal.type("\x1b[200~five\rsix\x1b[201~")
             terminal.expect(r"\[paste 1: 2 lines")
             say(terminal, "")
-        for _ in range(2):  # in a run with that history, and in the run after it
+        for _ in range(2):  # in a run with that history, and in the next one
             with on_screen(env=env) as terminal:
                 terminal.expect("> ")
                 for rows in (["> five", "six"], ["> /reset"], ["> three", "four"], ["> /reset"],

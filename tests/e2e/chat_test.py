@@ -1,4 +1,4 @@
-"""The chat in the terminal, driven through a pseudo-terminal; and one answer for pipes."""
+"""The terminal chat, driven through a pseudo-terminal, and single answers in pipes."""
 
 import json
 import pathlib
@@ -50,20 +50,20 @@ def second_turn_computes_new_tokens_only_and_says_the_same():
         messages = json.loads(path.read_text())["messages"]
 
         def prompt_tokens(conversation):
-            """The tokens of a conversation as the template writes it."""
+            """The number of tokens of a conversation as the template renders it."""
             file = pathlib.Path(folder) / "conversation.json"
             file.write_text(json.dumps({"messages": conversation, "add_generation_prompt": True}))
             text = succeeded(run("template", "--chat-template", "chatml", "--input", file)).out
             return json.loads(succeeded(run("tokenize", "-m", SPM, "--json", text)).out)["tokens"]
 
-        # All but the last generated token was computed in the first turn; where the model's own tokens spell its text
-        # differently than the tokenizer does, they are computed again.
+        # All but the last generated token was computed in the first turn. Tokens are recomputed where the tokenizer
+        # spells the model's text differently than the model did.
         before, after = prompt_tokens(messages[:1]), prompt_tokens(messages[:3])
         expect_equal(len(after), n2, "tokens of the second prompt")
         expect(computed <= n2 - n1, f"{computed} of {n2} tokens computed, at most those after the first {n1}")
         expect(cached >= len(before), "the first prompt is kept", cached)
 
-        # The whole conversation in a fresh run gives the same text.
+        # A fresh run over the whole conversation gives the same text.
         file = pathlib.Path(folder) / "whole.json"
         file.write_text(json.dumps({"messages": messages[:3]}))
         text = succeeded(run("template", "--chat-template", "chatml", "--input", file)).out
@@ -88,7 +88,7 @@ def reset_forgets_and_keeps_the_system_prompt():
         ready(terminal)
         first = say(terminal, "Hello")
         say(terminal, "Once more")
-        command(terminal, "/reset", "begins anew.")
+        command(terminal, "/reset", "was reset.")
         expect_equal(say(terminal, "Hello"), first, "the answer in a new chat")
         command(terminal, "/system", "Be brief.")
 
@@ -108,10 +108,10 @@ def regen_answers_again():
 def undo_takes_back_a_turn():
     with chat() as terminal:
         ready(terminal)
-        command(terminal, "/undo", "nothing was said yet")
+        command(terminal, "/undo", "there is no message yet")
         say(terminal, "First")
         second = say(terminal, "Second")
-        command(terminal, "/undo", "Taken back: Second")
+        command(terminal, "/undo", "Removed: Second")
         expect_equal(say(terminal, "Second"), second, "the answer to the same message")
 
 
@@ -159,8 +159,8 @@ def save_and_load_keep_the_conversation():
             command(terminal, "/save /nowhere/at/all.json", "No such file")
             path.write_text('{"messages": [{"role": 3}]}')
             command(terminal, f"/load {path}", "expected messages with role and content")
-            # What was there before a wrong file is there still.
-            command(terminal, "/undo", "Taken back: And now")
+            # A wrong file changes nothing.
+            command(terminal, "/undo", "Removed: And now")
 
 
 @test
@@ -185,7 +185,7 @@ def show_and_stats_tell_what_runs():
     with chat("-t", 2) as terminal:
         ready(terminal)
         command(terminal, "/show", r"model: random weights, llama, .*template: chatml\n.*sampling: temp 0, .*"
-                                   r"context: nothing said yet, of 512; when full: stop")
+                                   r"context: no messages yet, of 512; when full: stop")
         command(terminal, "/show template", "<\\|im_start\\|>")
         command(terminal, "/show weather", "cannot show weather")
         say(terminal, "Hello")
@@ -203,7 +203,7 @@ def system_prompt_can_be_changed():
         answer = say(terminal, "Hello")
         expected = answer_of("-sys", "You are a pirate.", prompt="Hello")
         expect(expected.strip() in answer, "the answer with that system prompt", answer)
-        command(terminal, '/system ""', "is gone")
+        command(terminal, '/system ""', "was removed")
 
 
 @test
@@ -213,7 +213,7 @@ def read_puts_a_file_before_the_next_message():
         path.write_text("three\nlines\nhere\n")
         with chat() as terminal:
             ready(terminal)
-            command(terminal, f"/read {path}", "17 bytes of .* go before your next message")
+            command(terminal, f"/read {path}", "17 bytes of .* will precede your next message")
             answer = say(terminal, "What is it?")
             whole = "notes.txt:\n\nthree\nlines\nhere\n\nWhat is it?"
             expect(answer_of(prompt=whole).strip() in answer, "the answer to file and message", answer)
@@ -238,7 +238,7 @@ def context_overflow_stops():
         expect("The context of 64 tokens is full; the answer ends here" in answer, "said so", answer)
         answer = say(terminal, "Go on")
         expect("the context holds 64." in answer, "said so", answer)
-        command(terminal, "/undo", "Taken back: Hello")
+        command(terminal, "/undo", "Removed: Hello")
         answer = say(terminal, "word " * 60)
         expect("the context holds 64." in answer, "said so", answer)
 
@@ -253,7 +253,7 @@ def context_overflow_forgets_the_oldest_turns():
             for i in range(8):
                 forgot += "forgotten." in say(terminal, f"Message number {i}")
             expect(forgot > 0, "turns were forgotten", terminal.text)
-            command(terminal, "/undo", "Taken back")
+            command(terminal, "/undo", "Removed")
             command(terminal, f"/save {path}", "saved")
         kept = json.loads(path.read_text())["messages"]
         expect_equal(kept[0], {"role": "system", "content": "Be kind."}, "the system prompt is kept")
@@ -274,7 +274,7 @@ def an_answer_goes_on_after_turns_are_forgotten():
 
 
 def thinking_template(folder):
-    """A template whose prompt ends with an opening tag, so that a model without one thinks all the time."""
+    """A template whose prompt ends with an opening tag, so that a model without one is reasoning all the time."""
     path = pathlib.Path(folder) / "thinking.jinja"
     path.write_text("{{ messages[-1].content }}{{ extra }}{% if add_generation_prompt %}<think>{% endif %}\n")
     return path

@@ -1,4 +1,4 @@
-"""What tests of the chat share: starting one on a pseudo-terminal, sending messages and commands."""
+"""Helpers for tests of the chat: starting one on a pseudo-terminal, sending messages and commands."""
 
 import re
 
@@ -6,7 +6,7 @@ from harness import expect, run
 from models import SPM, succeeded
 from pseudo_terminal import Terminal
 
-# The model's weights are random: what it says means nothing, but it is the same every time.
+# The model's weights are random: its text is meaningless, but always the same.
 MODEL = ("-m", SPM, "--chat-template", "chatml", "--temp", 0)
 
 
@@ -19,13 +19,13 @@ def ready(terminal):
 
 
 def say(terminal, message):
-    """Sends a message and waits for the next prompt; what was answered."""
+    """Sends a message and waits for the next prompt; returns the answer."""
     terminal.line(message)
     return terminal.expect(r"(.*)\n> ").group(1)
 
 
 def command(terminal, line, *patterns):
-    """Types a command; each pattern must appear in what it says, before the next prompt."""
+    """Types a command; each pattern must appear in its output, before the next prompt."""
     terminal.line(line)
     shown = terminal.expect(r"(.*)\n> ").group(1)
     for pattern in patterns:
@@ -34,7 +34,7 @@ def command(terminal, line, *patterns):
 
 
 def answer_of(*flags, prompt, n=8):
-    """What one run without a terminal answers."""
+    """The answer of one run without a terminal."""
     return succeeded(run(*MODEL, "-n", n, "-q", *flags, "-p", prompt)).out
 
 

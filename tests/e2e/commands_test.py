@@ -1,4 +1,4 @@
-"""What the commands promise to people and to scripts: flags, pipes, interrupts, JSON that programs can read."""
+"""What the commands promise to users and scripts: flags, pipes, interrupts, machine-readable JSON."""
 
 import itertools
 import json
@@ -18,7 +18,7 @@ EOS = 2  # of SPM
 
 
 def completion(*arguments, model=SPM, **how):
-    """--raw: the bytes of the text and no more."""
+    """--raw: exactly the bytes of the text."""
     return succeeded(run("run", "--raw", "-m", model, *arguments, **how))
 
 
@@ -85,7 +85,7 @@ def quiet_says_nothing():
 @test
 def timings_are_one_line():
     rates = r"prompt 2 tokens, [\d.]+ tokens/s \| generated 5 tokens, [\d.]+ tokens/s"
-    bandwidth = r", weights read at [\d.]+ GB/s \(memory gives [\d.]+ GB/s\)"
+    bandwidth = r", weights read at [\d.]+ GB/s \(memory bandwidth [\d.]+ GB/s\)"
     logits = r" \| logits [0-9a-f]{16}\n"
     for flags, pattern in (((), rates + logits), (("--stats",), rates + bandwidth + logits)):
         result = completion("-p", "once", "-n", 5, *GREEDY, *flags)
@@ -94,7 +94,7 @@ def timings_are_one_line():
 
 @test
 def memory_bandwidth_is_measured_on_request_only():
-    """The probe reads 256 MiB, which shows in the largest memory the program had."""
+    """The probe reads 256 MiB, which shows in the program's peak memory."""
     def peak(*flags):
         command = [BINARY, *map(str, ("run", "-m", SPM, "-p", "once", "-n", 5, *GREEDY, *flags))]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -115,13 +115,13 @@ def text_ends_its_line_unless_raw():
     text = succeeded(run(*flags, "--raw")).out
     expect(text and not text.endswith("\n"), "a text without the end of a line", text)
     expect_equal(succeeded(run(*flags)).out, text + "\n", "the text of a pipe")
-    # A text that ends its line gets no second end.
+    # A text that ends its line gets no second line end.
     newline = json.loads(succeeded(run("tokenize", "-m", SPM, "--json", "--no-add-special", "\n")).out)["tokens"][-1]
     forced = ("--logit-bias", f"{newline}+1000")
     ended = succeeded(run(*flags, *forced, "--raw")).out
     expect(ended.endswith("\n"), "a text that ends with a line feed", ended)
     expect_equal(succeeded(run(*flags, *forced)).out, ended, "the same text")
-    # Nothing said, nothing written.
+    # No text, no output.
     expect_equal(succeeded(run(*flags, "--logit-bias", f"{EOS}+1000")).out, "", "an empty text")
 
 
@@ -134,7 +134,7 @@ def piped_output_holds_no_control_characters():
 
 @test
 def output_is_valid_text_whatever_bytes_the_model_says():
-    """The model of byte-level tokens says bytes that are no UTF-8."""
+    """The model with byte-level tokens generates bytes that are not valid UTF-8."""
     out = completion("-p", "once", "-n", 100, "--quiet", *GREEDY, model=BPE).out_bytes
     expect("\ufffd" in out.decode("utf-8", "strict"), "such bytes are replaced")
 
@@ -211,7 +211,7 @@ def interrupt_ends_the_text_cleanly():
     flags = ["run", "-m", SPM, "-p", "once", "-c", 100000, *GREEDY]
     command = [BINARY, *map(str, flags), "-n", "99000"]
     pipe = subprocess.PIPE
-    # Unbuffered: communicate() would pass over what a buffer has read beyond the first bytes.
+    # Unbuffered: communicate() would skip what a buffer has read beyond the first bytes.
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, bufsize=0) as process:
         out = process.stdout.read(10)
         process.send_signal(signal.SIGINT)
@@ -227,7 +227,7 @@ def interrupt_ends_the_text_cleanly():
 
 @test
 def model_that_ends_by_itself():
-    """A trained model stops before -n and the context do."""
+    """A trained model stops before -n or the context is reached."""
     flags = ("--raw", "-p", "Once upon a time", "-c", 500, "-n", 450, "--temp", 0)
     model = DEMO_TARGET
     ended, ignored = completion(*flags, model=model), completion(*flags, "--ignore-eos", model=model)
@@ -251,7 +251,7 @@ def jsonl_tokenizes_each_line_as_alone(name):
     model = {"spm": SPM, "bpe": BPE}[name]
     cases = [(text, add, parse) for text in TEXTS for add in (True, False) for parse in (True, False)]
     lines = [json.dumps({"text": text, "add_special": add, "parse_special": parse}) for text, add, parse in cases]
-    # Blank lines, the line ends of Windows and a missing last one are all the same.
+    # Blank lines, Windows line ends and a missing last line end make no difference.
     answers = succeeded(run("tokenize", "-m", model, "--jsonl", stdin="\n\r\n".join(lines))).out.splitlines()
     expect_equal(len(answers), len(cases), "answers")
     for answer, (text, add, parse) in zip(answers, cases):

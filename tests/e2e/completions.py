@@ -1,4 +1,4 @@
-"""Completions of trained models recorded with llama.cpp, and what a program that runs the same models must do."""
+"""Completions of trained models recorded with llama.cpp, and checks for a program that runs the same models."""
 
 import json
 
@@ -7,7 +7,7 @@ from models import logprobs, succeeded
 
 PROMPTS = 4  # of each model
 RECORDED = [f"{model}/{prompt}" for model in ("tinystories-656k-f32", "stories260K") for prompt in range(PROMPTS)]
-# Where the recording's two best logits lie closer than this, rounding may decide between them.
+# If the recording's two best logits are closer than this, rounding may decide between them.
 SURE_GAP = 0.004
 
 
@@ -20,7 +20,7 @@ def recorded(case):
 
 
 def expect_recorded_tokens(model, completion, flags, env=None):
-    """Each recorded token is the likeliest, given those before it, so that one tie does not end the comparison."""
+    """Each recorded token is the likeliest, given those before it, so one tie does not end the comparison."""
     prompt, tokens = completion["prompt_tokens"], completion["tokens"]
     limit = SURE_GAP if completion["smallest_logit_gap"] < SURE_GAP else 0
     positions = logprobs(model, prompt + tokens, *flags, top=10, env=env)
@@ -31,7 +31,7 @@ def expect_recorded_tokens(model, completion, flags, env=None):
 
 
 def expect_recorded_text(model, completion, flags, env=None):
-    """Up to the first step that was nearly tied; that is the whole text for most prompts."""
+    """Up to the first near tie; for most prompts that is the whole text."""
     result = succeeded(run("-m", model, "-p", completion["prompt"], "--temp", 0, "-n", len(completion["tokens"]),
                            "--quiet", *flags, env=env))
     sure = completion["sure_text"]

@@ -1,4 +1,4 @@
-"""The models that ship with the program answer as recorded, and are what their manifest says."""
+"""The models that ship with the program answer as recorded, and match their manifest."""
 
 import functools
 import hashlib
@@ -20,7 +20,7 @@ def tokens_of(model, text):
 
 @test_each(*ANSWERS)
 def answer_is_the_recorded_one(name):
-    """The prompts are the text that the chat template makes, so that this test needs no template."""
+    """The prompts are already rendered by the chat template, so this test needs no template."""
     entry = ANSWERS[name]
     for threads in (1, 2):
         result = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "--temp", 0, "-n", 200, "-t", threads, "--quiet",
@@ -50,7 +50,7 @@ def manifest_names_the_files():
 
 @test
 def widths_are_multiples_of_256():
-    """So that every quantized type fits."""
+    """Rows must fit every quantized type."""
     for model in (DEMO_TARGET, DEMO_DRAFT, DEMO_DRAFT_F16):
         tensors = json.loads(succeeded(run("inspect", model, "--tensors", "--json")).out)["tensors"]
         matrices = [tensor for tensor in tensors if len(tensor["shape"]) > 1]
@@ -60,7 +60,7 @@ def widths_are_multiples_of_256():
 
 
 def row_length(shape):
-    """The fastest dimension, which `inspect` names last."""
+    """The fastest dimension, which `inspect` prints last."""
     return shape[-1]
 
 
@@ -83,7 +83,7 @@ def accepted(draft, prompt, answer):
     guesses = likeliest(draft, tuple(prompt + answer))[len(prompt) - 1:]
     right = [guess == token for guess, token in zip(guesses, answer)]
     n_accepted = n_drafted = 0
-    at = 1  # the target's own step over the prompt gives the first token
+    at = 1  # the target's own prompt step gives the first token
     while at < len(answer):
         ahead = right[at:at + DRAFT_DEPTH]
         n_right = ahead.index(False) if False in ahead else len(ahead)

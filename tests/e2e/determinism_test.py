@@ -1,6 +1,6 @@
-"""On the CPU a token's numbers do not depend on how they were computed: threads, chunks of the prompt, instruction set.
+"""On the CPU a token's values do not depend on how they were computed: threads, chunks of the prompt, instruction set.
 
-Compared is the JSON text of the log-probabilities of the whole vocabulary at every position, so equal means equal bits.
+Compares the JSON text of the log-probabilities of the whole vocabulary at every position: equal text is equal bits.
 """
 
 import json
@@ -32,7 +32,7 @@ def model_and_tokens(name):
 
 
 def expect_same_text(texts):
-    """texts: {what was varied: JSON text}, all equal."""
+    """texts: {what was varied: JSON text}; all must be equal."""
     (first, expected), *others = texts.items()
     expect(len(json.loads(expected)["positions"]) == 48, "48 positions")
     for what, text in others:
@@ -53,7 +53,7 @@ def chunks_of_the_prompt_do_not_matter(name):
 
 @test_each(*MODELS)
 def instruction_sets_do_not_matter(name):
-    """Each with another number of threads and another size of chunks, so that these are crossed as well."""
+    """Each with a different number of threads and chunk size, so that these are varied as well."""
     model, tokens = model_and_tokens(name)
     texts = {"the default": logprobs_text(model, tokens)}
     for i, level in enumerate(cpu_levels()):
@@ -65,7 +65,7 @@ def instruction_sets_do_not_matter(name):
 
 @test_each("q8_0/q8_0", "q4_0/q4_0", "q8_0/q4_0", "f16/q8_0")
 def quantized_caches_depend_on_nothing_either(types):
-    """Every token's head is quantized alone, so that chunks, threads and instruction sets cannot matter."""
+    """Every token's head is quantized alone, so chunks, threads and instruction sets cannot matter."""
     key_type, value_type = types.split("/")
     tokens = [(7 * i * i + 3 * i + 1) % 300 for i in range(48)]
     texts = {}
@@ -82,14 +82,14 @@ def quantized_caches_depend_on_nothing_either(types):
 
 @test_each("own-spm", "llama-gqa", "quant-q4_k")
 def the_comparison_can_fail(name):
-    """A cache of another type changes the numbers a little, which the text must show."""
+    """Another cache type changes the values slightly, which the text must show."""
     model, tokens = model_and_tokens(name)
     expect(logprobs_text(model, tokens) != logprobs_text(model, tokens, *F32_CACHE), "an F32 cache changes the bits")
 
 
 @test_each("own-spm", "own-bpe", "llama-gqa", "qwen3moe", "quant-q4_k", "quant-q8_0")
 def layers_move_one_by_one_to_another_device(name):
-    """-ngl N for every N: none is the CPU alone, all is the other device alone, the function is always the same."""
+    """-ngl N for every N, from the CPU alone to the other device alone: the function is always the same."""
     model, tokens = model_and_tokens(name)
     inspected = json.loads(succeeded(run("inspect", model, "--json")).out)
     n_layer = next(entry["value"] for entry in inspected["metadata"] if entry["key"].endswith(".block_count"))
@@ -97,7 +97,7 @@ def layers_move_one_by_one_to_another_device(name):
     ref_text = logprobs_text(model, tokens, "--device", "ref", *F32_CACHE)
     cpu = json.loads(cpu_text)["positions"]
     ref = [dict(entries) for entries in json.loads(ref_text)["positions"]]
-    # Quantized products round activations on the CPU and not on ref.
+    # Quantized matmuls round activations on the CPU and not on ref.
     limit = 1.5 * max(differences(ref, cpu)) if name.startswith("quant-") else 1e-3
     last = n_layer + 2  # the layers, the head, and the embedding with the last of them
     for n in range(last + 1):
@@ -122,7 +122,7 @@ def generated(model, *flags, env=None):
 
 
 def expect_same_generation(model):
-    """Levels and threads are crossed: each run of this costs a measurement of the memory's bandwidth."""
+    """Levels and threads are varied together, because each run measures the memory bandwidth."""
     expected = generated(model)
     for i, level in enumerate(cpu_levels()):
         n = THREADS[i % 3]

@@ -1,4 +1,4 @@
-"""How the command line is read: an option is known by its whole name or refused, and takes one value."""
+"""How the command line is read: an option must be known by its whole name, and takes one value."""
 
 import re
 
@@ -9,7 +9,7 @@ COMMANDS = ["run", "serve", "template", "quantize", "imatrix", "perplexity", "be
             "tokenize", "logprobs", "inspect", "devices"]
 WRONG_USAGE = 2
 
-# Names that llama.cpp's llama-cli and llama-server take. Those that are no options here must not be read as others.
+# Names that llama.cpp's llama-cli and llama-server accept. Those that are not options here must not be read as others.
 LLAMA_CPP_FLAGS = """
 -h --help --usage --version --license -cl --cache-list --completion-bash --verbose-prompt --list-devices
 -t --threads -tb --threads-batch -C --cpu-mask -Cr --cpu-range --cpu-strict --prio --poll -Cb --cpu-mask-batch
@@ -54,7 +54,7 @@ def options_of(command):
 
 
 def expect_unknown(flag, result):
-    """Refused by its name, in one sentence, and nothing was done."""
+    """Refused by name, in one sentence, without doing anything."""
     expect_equal(result.code, WRONG_USAGE, f"exit code of\n{result}\n")
     expect_equal(result.out, "", f"standard output of\n{result}\n")
     expect(f"Unknown option {flag}. " in result.err, f"{flag} is refused by its name", result)
@@ -120,7 +120,7 @@ def a_missing_value_is_named():
         result = run("-m", SPM, "-p", "once", flag)
         expect_equal(result.code, WRONG_USAGE, f"exit code of\n{result}\n")
         expect(f"{flag} needs a value. Write {long}." in result.err, "what to write", result)
-    # An empty list, or an empty value, does not take the next argument for its value.
+    # An empty list or value does not consume the next argument.
     for flag in ("-ts=,", "--tensor-split=", "--predict="):
         result = run("-m", SPM, "-p", "once", flag, "-n", 3)
         expect_equal(result.code, WRONG_USAGE, f"exit code of\n{result}\n")

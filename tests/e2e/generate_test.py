@@ -8,7 +8,7 @@ from models import cpu_levels, succeeded
 
 
 def ways_to_run():
-    """(flags, environment): the definitions, and the CPU on every level."""
+    """(flags, environment): the reference device, and the CPU at every level."""
     return [(("--device", "ref"), {})] + [((), {"INFER_CPU": level}) for level in cpu_levels()]
 
 

@@ -1,8 +1,8 @@
-"""Every architecture and weight type that runs computes the function that llama.cpp computes.
+"""Every architecture and weight type that is supported computes the same function as llama.cpp.
 
 The models have random weights, so a wrong layout, bias, norm or scale shows as a difference of 0.3 or more in the
-log-probabilities; the limits below are ten to a hundred thousand times tighter. What the program does not support it
-must refuse by name: the two lists hold what it does, so that lost support is a failure, and new support too until it
+log-probabilities; the limits below are ten to a hundred thousand times tighter. What the program does not support, it
+must refuse by name: the two lists hold what it supports, so losing support is a failure, and so is new support until it
 is listed here.
 """
 
@@ -20,7 +20,7 @@ QUANTIZED_MODELS = [
 ]
 MIXED_MODELS = ["quant-mix-q4_k_m"]  # of several quantized types
 SUPPORTED = F32_MODELS + QUANTIZED_MODELS + MIXED_MODELS
-EXACT = 1e-3  # F32 activations and cache; a right implementation is a hundred times closer
+EXACT = 1e-3  # F32 activations and cache; a correct implementation is a hundred times closer
 
 
 def expect_within(found, expected, limit, what):
@@ -54,10 +54,10 @@ def root_mean_square(values):
 
 @test_each(*QUANTIZED_MODELS, *MIXED_MODELS)
 def rounding_of_activations_costs_no_more_than_in_llama_cpp(name):
-    """Both round activations before a product; neither is exact, and ours may not be further away."""
+    """Both round activations before a matmul; neither is exact, but ours must not be further off."""
     model, recorded = reference_model(name)
     exact = [dict(entries) for entries in recorded["positions_f32"]]
-    # Each list holds the 20 likeliest; those in both.
+    # Each list holds the 20 likeliest tokens; compare those in both.
     common = [[[t, p] for t, p in entries if t in position] for entries, position in zip(recorded["positions"], exact)]
     theirs = differences(exact, common)
     expect(len(theirs) > 0.8 * sum(map(len, exact)), "recorded lists have most tokens in common")
@@ -68,7 +68,7 @@ def rounding_of_activations_costs_no_more_than_in_llama_cpp(name):
 
 
 def unsupported_types(name):
-    """The types one of which makes a quantized model unsupported; none for other models."""
+    """The types that may make a quantized model unsupported; none for other models."""
     if not name.startswith("quant-"):
         return []
     mixes = {"quant-mix-iq2_m": ["IQ2_S", "IQ3_S"]}
@@ -96,7 +96,7 @@ def everything_else_is_refused_by_name():
 
 @test
 def every_type_of_products_has_a_model():
-    """MXFP4 has one only in an architecture that is not supported."""
+    """The only MXFP4 model has an unsupported architecture."""
     listed = {"F32", "MXFP4"} | {name.removeprefix("quant-").upper() for name in QUANTIZED_MODELS}
     for device in json.loads(succeeded(run("devices", "--ops", "--json")).out)["devices"]:
         expect_equal(set(device["product_types"]), listed, f"types of products on {device['name']}")

@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: running the program, checking what it said, counting.
+"""Shared by the end-to-end tests: running the program, checking its output, counting.
 
 A test file defines functions marked with @test and ends with `main()`. Only the standard library is used. A failure
 prints the command that reruns only that test:
@@ -29,11 +29,11 @@ import traceback
 SOURCE_DIR = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("INFER_BINARY", str(SOURCE_DIR / "build" / "infer"))
 
-# How long a program may take over anything before it counts as hung, in seconds: a starved machine is slow, and no test
-# measures speed.
+# How many seconds a program may take before it counts as hung: an overloaded machine is slow, and no test measures
+# speed.
 PATIENCE = 900
 
-# Where a test names no device it means the CPU, also on a machine with a GPU.
+# A test that names no device uses the CPU, even on a machine with a GPU.
 os.environ.setdefault("INFER_DEVICE", "cpu")
 
 _tests = []
@@ -44,11 +44,11 @@ class Failure(Exception):
 
 
 class Skip(Exception):
-    """The test cannot run here; the message is the reason."""
+    """The test cannot run here; the message says why."""
 
 
 class Result:
-    """What a finished program left: exit code (negative: the signal that ended it), output as text and as bytes."""
+    """The result of a finished program: exit code (negative: the signal that ended it), output as text and as bytes."""
 
     def __init__(self, command, code, out_bytes, err_bytes):
         self.command = command
@@ -80,7 +80,7 @@ def test_each(*values):
 
 
 def run(*arguments, stdin="", env=None, timeout=PATIENCE, program=None):
-    """Runs the program to its end with `stdin` (str or bytes) and extra environment; a timeout fails the test."""
+    """Runs the program until it ends, with `stdin` (str or bytes) and extra environment; a timeout fails the test."""
     command = [program or BINARY, *map(str, arguments)]
     data = stdin.encode() if isinstance(stdin, str) else stdin
     try:
@@ -92,7 +92,7 @@ def run(*arguments, stdin="", env=None, timeout=PATIENCE, program=None):
 
 
 def pauses(seconds, pause):
-    """Sleeps between its values until it has slept so long. A clock would count the time too in which a busy machine let
+    """Sleeps between its values until it has slept that long. A clock would also count the time in which a busy machine let
     neither the test nor the program run."""
     for _ in range(round(seconds / pause)):
         yield
@@ -112,14 +112,14 @@ class Background:
         self.err = ""
 
     def __enter__(self):
-        # A file, not a pipe: nobody reads while it runs, and a full pipe would stop it.
+        # A file, not a pipe: nobody reads it while the program runs, and a full pipe would block the program.
         self._log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
                                         env=self._env)
         return self
 
     def wait_until(self, ready, timeout=PATIENCE):
-        """Polls `ready()` until it is true; fails when the program ends before or the time is over."""
+        """Polls `ready()` until it is true; fails if the program ends first or the time is up."""
         for _ in pauses(timeout, 0.05):
             if ready():
                 return
@@ -147,7 +147,7 @@ class Background:
 
 
 def expect(condition, what, detail=""):
-    """Fails the test unless the condition holds; `detail` (a Result, say) is printed with the failure."""
+    """Fails the test unless the condition holds; `detail` (for example a Result) is printed with the failure."""
     if not condition:
         raise Failure(f"{what}\n{detail}" if detail else what)
 
@@ -162,19 +162,19 @@ def skip(reason):
 
 
 def shared_folder():
-    """The folder of reference data, or None where it is missing."""
+    """The folder of reference data, or None if it is missing."""
     folder = pathlib.Path(os.environ.get("INFER_SHARED", SOURCE_DIR.parent / "shared"))
     return folder if (folder / "goldens").is_dir() else None
 
 
 def shared(*parts):
-    """A path below the folder of reference data; skips the test where that folder is missing."""
+    """A path below the folder of reference data; skips the test if that folder is missing."""
     folder = shared_folder() or skip("no reference data (../shared or $INFER_SHARED)")
     return folder.joinpath(*parts)
 
 
 def main():
-    """Runs the tests named on the command line, else all; prints the counts and exits with 1 when any failed."""
+    """Runs the tests named on the command line, or all; prints the counts and exits with 1 if any failed."""
     script = pathlib.Path(sys.argv[0])
     chosen = [t for t in _tests if len(sys.argv) == 1 or t.__name__ in sys.argv[1:]]
     passed = failed = skipped = 0

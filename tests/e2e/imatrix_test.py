@@ -98,7 +98,7 @@ def files_add_up():
 
 
 def binary_form(entries, chunks=b""):
-    """The older form of {name: (n_calls, floats)}."""
+    """The older format, from {name: (n_calls, floats)}."""
     data = struct.pack("<i", len(entries))
     for name, (calls, floats) in entries.items():
         data += struct.pack("<i", len(name)) + name.encode() + struct.pack("<ii", calls, len(floats))
@@ -119,7 +119,7 @@ def the_older_form_counts_calls_of_a_chunk():
         expect_equal(tensors["a.in_sum2"], (5 + 100, 7 + 200), "sums")
         expect_equal(tensors["a.counts"], (10 + 2 * 100,), "rows")
         expect_equal((tensors["b.in_sum2"], tensors["b.counts"]), ((400,), (100,)), "means of no calls")
-        # Five chunks of 100 tokens are eight of 64.
+        # Five chunks of 100 tokens count as eight of 64.
         expect_equal(keys["imatrix.chunk_count"], 8, "chunks")
         expect_equal(keys["imatrix.datasets"], ["text"], "texts")
 

@@ -1,4 +1,4 @@
-"""Chat templates through this machine's own Jinja2, set up the way Hugging Face transformers does it, except that templates
+"""Chat templates through this machine's own Jinja2, configured as in Hugging Face transformers, except that templates
 may change lists and dicts."""
 
 import datetime
@@ -9,7 +9,7 @@ from harness import skip
 
 
 def environment():
-    """The environment; skips the test where there is no Jinja2."""
+    """The environment; skips the test if Jinja2 is not installed."""
     try:
         import jinja2
         import jinja2.ext
@@ -42,14 +42,14 @@ def environment():
 
 @functools.lru_cache(maxsize=1)
 def compiled(env, source):
-    """The template. Compiling one takes far longer than rendering it, and each is rendered many times."""
+    """The template, cached: compiling one takes far longer than rendering it, and each is rendered many times."""
     return env.from_string(source)
 
 
 def prompt_of(env, source, **variables):
-    """The prompt, or None where the template refuses."""
+    """The prompt, or None if the template refuses."""
     try:
         return compiled(env, source).render(**{"tools": None, "documents": None, "add_generation_prompt": True,
                                                **variables})
-    except Exception:  # whatever Python makes of values that a template does not expect
+    except Exception:  # whatever Python raises for values that a template does not expect
         return None

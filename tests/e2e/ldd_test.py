@@ -1,4 +1,4 @@
-"""The program is one binary: it may load only the C and C++ runtime, and cpp-httplib with what that needs in turn, which
+"""The program is one binary: it may load only the C and C++ runtime, and cpp-httplib with its dependencies, which
 Debian ships as shared objects only. Everything else is linked in."""
 
 import re

@@ -1,4 +1,4 @@
-"""Parts of a model on another device: `ref`, which computes on the CPU too but by its own code, so that a value tells
+"""Layers on another device: `ref`, which also runs on the CPU but with its own code, so that a value tells
 where it was computed."""
 
 import concurrent.futures
@@ -15,7 +15,7 @@ REF = ("--device", "ref")
 
 
 def expect_refusal(result, *needles):
-    """One line that holds all of `needles`, for wrong usage."""
+    """One line that contains all of `needles`, for wrong usage."""
     expect_equal((result.code, result.out), (WRONG_USAGE, ""), f"exit code and output of\n{result}\n")
     expect(result.err.count("\n") == 1, "one line", result)
     for needle in needles:
@@ -33,7 +33,7 @@ def model_and_tokens(name):
 
 @test_each("llama-gqa", "qwen2-tied")
 def several_devices_take_ranges_of_layers(name):
-    """The CPU may be one of the devices: which values differ tells that the ranges are those that were asked for."""
+    """The CPU may be one of the devices: the values that differ show that the ranges are those requested."""
     model, tokens = model_and_tokens(name)
     text = {}
     for flags in ((*REF, "-ngl", 2), ("--device", "cpu,ref", "-ts", "1,2"), ("--device", "cpu,ref", "-ts", "2,1"),
@@ -79,7 +79,7 @@ def tensors_by_name():
     expect(ref["weights"] == ref["weights_of_other_layers"] > 0 and ref["layers"] == 0, "the matrices alone", ref)
     text = logprobs_text(model, tokens, *first, *F32_CACHE)
     expect(text != logprobs_text(model, tokens, *F32_CACHE), "another device computes them")
-    # The first rule that matches counts, and a name must match as a whole.
+    # The first matching rule wins, and a name must match as a whole.
     again = (*first, "--tensor-device", r"blk\..*=cpu")
     expect_equal(plan(model, *again)["devices"][1]["weights"], ref["weights"], "the first rule")
     for rules, words in (((r"ffn_down=ref",), ["ffn_down=ref", "whole name"]), (("blk.0=ref",), ["whole name"]),
@@ -129,7 +129,7 @@ def a_run_on_two_devices_generates_and_says_so():
 
 @test
 def a_server_answers_as_a_run_alone_on_two_devices():
-    """Many at once, little room: preempted, cut into chunks, with prefixes of each other."""
+    """Many requests at once with little room: preempted, chunked, sharing prefixes."""
     flags = (*REF, "-ngl", 2, "-c", 128, "-t", 1, "--deterministic")
     prompts = ["once upon a time there was a duck " * (1 + i % 3) + "abcdefgh"[i] for i in range(8)]
     expected = [succeeded(run("run", "-m", SPM, "--raw", "--quiet", "--ignore-eos", "--temp", 0, "-n", 16, "-p", prompt,

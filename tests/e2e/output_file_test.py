@@ -1,4 +1,4 @@
-"""A file that cannot be written is refused before the work begins, not after it."""
+"""A file that cannot be written is refused before the work begins, not afterwards."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ from harness import expect, expect_equal, main, run, skip, test_each
 
 FAILED = 1
 
-# The inputs do not exist, so a command that begins to work says so instead.
+# The inputs do not exist, so a command that starts working reports that instead.
 COMMANDS = {
     "imatrix": ("-o", ("imatrix", "-m", "none.gguf", "-f", "none.txt", "-o")),
     "imatrix_of_files": ("-o", ("imatrix", "--in-file", "none.gguf", "-o")),

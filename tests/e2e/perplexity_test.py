@@ -1,4 +1,4 @@
-"""Perplexity and KL divergence, against the same sums over what `infer logprobs` prints and against a recording."""
+"""Perplexity and KL divergence, against the same sums over the output of `infer logprobs`, and against a recording."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from harness import expect, expect_equal, main, run, shared, test, test_each
 from models import SPM, logprobs, reference_model, succeeded
 
 CONTEXT = 32
-RANGE = 16  # log-probabilities further below the best one are recorded as that
+RANGE = 16  # log-probabilities are clamped to this far below the best one
 TEXT = "The house was on the hill, and the girl had a ball. " * 12
 
 

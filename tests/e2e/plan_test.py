@@ -1,4 +1,4 @@
-"""The memory plan: its sums, and what it says when something does not fit."""
+"""The memory plan: its sums, and its report if something does not fit."""
 
 import json
 
@@ -44,7 +44,7 @@ def inspect(path):
 
 @test_each(SPM.name, DEMO_TARGET.name)
 def weights_are_those_of_the_file(name):
-    """The demo model's embedding is its output matrix as well: one piece of memory."""
+    """The demo model's embedding is also its output matrix and is counted once."""
     path = SPM if name == SPM.name else DEMO_TARGET
     device, = plan("-m", path)["devices"]
     expect_equal(device["weights"], sum(map(sum, inspect(path).values())), "bytes")
@@ -130,7 +130,7 @@ def what_does_not_fit_is_exit_code_1():
 
 @test
 def the_largest_context_fits_and_one_block_more_does_not():
-    # The memory that is free changes from moment to moment: a margin of one in ten on both sides.
+    # The free memory changes from moment to moment, so allow a margin of a tenth on both sides.
     document = plan("--shape", "llama-3.2-1b", "-ctk", "f32", "-ctv", "f32", "--parallel", 64)
     largest = document["largest_context"]
     expect(32 <= largest < 131072, "a largest context", document)

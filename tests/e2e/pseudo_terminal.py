@@ -1,7 +1,7 @@
 """A program on a pseudo-terminal: typing, waiting for what appears, resizing.
 
-The transcript is kept with and without terminal sequences. Waiting has a limit far beyond what is needed, so that a
-loaded machine fails no test.
+The transcript is kept with and without terminal sequences. Waits have limits far beyond what is needed, so that a
+loaded machine does not fail a test.
 """
 
 import codecs
@@ -27,7 +27,7 @@ def plain(text):
 
 
 class Terminal:
-    """Runs the program with a terminal of its own; leaving the `with` block ends it."""
+    """Runs the program on its own terminal; leaving the `with` block ends it."""
 
     def __init__(self, *arguments, rows=30, columns=100, env=None, stdout=None):
         self.command = [BINARY, *map(str, arguments)]
@@ -46,9 +46,9 @@ class Terminal:
                                         preexec_fn=take_terminal, close_fds=True)
         os.close(side)
         self.raw = b""
-        self.screen = None  # a Screen that shows what is written and answers the program
+        self.screen = None  # a Screen that shows the output and answers the program's queries
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._seen = 0  # characters of the plain transcript that expect() has passed
+        self._seen = 0  # characters of the plain transcript already matched by expect()
 
     def __enter__(self):
         return self
@@ -78,7 +78,7 @@ class Terminal:
             return False
         try:
             data = os.read(self._main, 65536)
-        except OSError:  # the program is gone
+        except OSError:  # the program has ended
             data = b""
         self.raw += data
         if self.screen:
@@ -89,7 +89,7 @@ class Terminal:
         return bool(data)
 
     def type(self, text):
-        """Types text as it is; the end of a line is \\r. Reads meanwhile, so that nothing blocks."""
+        """Types text unchanged; a line ends with \\r. Reads at the same time, so that nothing blocks."""
         data = text.encode() if isinstance(text, str) else text
         while data:
             _, ready, _ = select.select([], [self._main], [], 0.05)
@@ -101,7 +101,7 @@ class Terminal:
         self.type(text + "\r")
 
     def expect(self, pattern, timeout=PATIENCE):
-        """Waits until the pattern appears in what came after the last match; returns that match."""
+        """Waits until the pattern appears after the last match; returns the match."""
         deadline = time.monotonic() + timeout
         while True:
             found = re.search(pattern, self.text[self._seen:], re.DOTALL)
@@ -115,7 +115,7 @@ class Terminal:
                               f"{self.text[-3000:]}")
 
     def until(self, holds, describe, timeout=PATIENCE):
-        """Reads until `holds()`; `describe()` says what is missing when it does not come."""
+        """Reads until `holds()` is true; on a timeout, `describe()` says what is missing."""
         deadline = time.monotonic() + timeout
         while not holds():
             if time.monotonic() > deadline:
@@ -123,7 +123,7 @@ class Terminal:
             self._read(0.2)
 
     def wait(self, timeout=PATIENCE):
-        """Waits for the program's end; its exit code."""
+        """Waits for the program to end; returns its exit code."""
         deadline = time.monotonic() + timeout
         while self.process.poll() is None:
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""What infer quantize refuses, and that nothing half-written is ever left."""
+"""What infer quantize refuses; it never leaves a partly written file."""
 
 import math
 import pathlib
@@ -98,12 +98,12 @@ def quantizing_twice_must_be_asked_for():
         out = pathlib.Path(name)
         refused(WRONG_USAGE, ["--allow-requantize", "Q8_0"], quantized("Q8_0"), out / "m.gguf", "Q4_K_M", folder_of=out)
         succeeded(run("quantize", quantized("Q8_0"), out / "m.gguf", "Q4_K_M", "--allow-requantize"))
-        # Nothing is to be done: no need to ask.
+        # Nothing needs quantizing, so --allow-requantize is not needed.
         succeeded(run("quantize", quantized("Q8_0"), out / "same.gguf", "Q8_0"))
         expect((out / "same.gguf").read_bytes() == quantized("Q8_0").read_bytes(), "the same file")
 
 
-# Ends in the middle
+# Interrupted in the middle
 
 def big_model(path):
     """Half a billion zeros: a sparse file, and seconds of work."""
@@ -137,7 +137,7 @@ def interrupt_leaves_nothing():
 
 @test
 def killed_at_any_moment():
-    """The name holds the old file or the whole new one."""
+    """The name refers to the old file or to the complete new one."""
     expected = quantized("IQ4_NL").read_bytes()
     with tempfile.TemporaryDirectory() as name:
         out = pathlib.Path(name)
@@ -160,7 +160,7 @@ def killed_at_any_moment():
 
 @test
 def full_disk():
-    """A limit on the size of files fails a write half way as a full disk does."""
+    """A limit on file sizes makes a write fail half way, as a full disk does."""
     with tempfile.TemporaryDirectory() as name:
         out = pathlib.Path(name)
         (out / "m.gguf").write_text("old")

@@ -1,4 +1,4 @@
-"""infer quantize: every type, what goes in and what comes out."""
+"""infer quantize: every type, its input and its output."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from quantizing import (FAILED, PROMPT, TYPES, WRONG_USAGE, fixtures, folder, in
                         types)
 
 
-# What comes out
+# Output
 
 @test_each(*TYPES)
 def type_is_readable_and_runs(type_name):
@@ -27,7 +27,7 @@ def type_is_readable_and_runs(type_name):
 
 
 def divergence(path, tokens, original):
-    """Mean over positions of the Kullback-Leibler divergence of a file from the original's distributions."""
+    """Mean over positions of a file's Kullback-Leibler divergence from the original."""
     total = 0
     for p, q in zip(original, logprobs(path, tokens)):
         total += sum(math.exp(lp) * (lp - q[token]) for token, lp in p.items())
@@ -103,7 +103,7 @@ def dry_run_says_what_would_be_written():
 def report_measures_the_error():
     result = succeeded(run("quantize", model(), folder() / "report.gguf", "Q4_0", "--report"))
     line = next(line.split() for line in result.out.splitlines() if line.startswith("Q4_0"))
-    # A uniform distribution in 16 steps: 1 / (sqrt(12) * 8) * sqrt(3) = 6.25 % where the whole range is used.
+    # A uniform distribution in 16 steps: 1 / (sqrt(12) * 8) * sqrt(3) = 6.25 % if the whole range is used.
     expect(4 < float(line[5].rstrip("%")) < 8, "relative error", result)
     expect("\x1b" not in result.out + result.err and "\r" not in result.err, "no progress in a pipe", result)
 
@@ -145,7 +145,7 @@ def parts_of_a_size():
         expect(all(part.stat().st_size < 1.1e6 for part in parts), "their sizes")
         expect_equal(types(parts[0]), types(quantized("Q8_0")), "types")
         expect_equal(run("run", "-m", parts[0], *PROMPT).out, run("run", "-m", quantized("Q8_0"), *PROMPT).out, "text")
-        # From parts to one file, and to parts again.
+        # From parts to one file, and back to parts.
         succeeded(run("quantize", parts[1], out / "one.gguf", "Q4_K_M", "--allow-requantize"))
         expect("split.count" not in keys(out / "one.gguf"), "no keys of parts")
         succeeded(run("quantize", parts[0], out / "n.gguf", "Q6_K", "--allow-requantize", "--keep-split"))
@@ -158,7 +158,7 @@ def parts_of_a_size():
 # Importance
 
 def importance(weights):
-    """The two kinds of file for {tensor: floats}, with two calls summed up."""
+    """Both file formats for {tensor: floats}, with two calls summed."""
     tensors = {}
     for name, floats in weights.items():
         tensors[f"{name}.in_sum2"] = ((1, len(floats)), [2 * x for x in floats])

@@ -1,4 +1,4 @@
-"""What tests of infer quantize share: a small model, quantized files, what is in them, refusals."""
+"""Helpers for tests of infer quantize: a small model, quantized files, their contents, refusals."""
 
 import functools
 import json
@@ -22,7 +22,7 @@ WRONG_USAGE, FAILED, INTERRUPTED = 2, 1, 130
 
 @functools.cache
 def folder():
-    """A folder that lasts as long as this program."""
+    """A folder that exists as long as this program runs."""
     keeper = tempfile.TemporaryDirectory()
     folder.keeper = keeper
     return pathlib.Path(keeper.name)

@@ -1,8 +1,8 @@
-"""A small model of a terminal: what a user sees of the bytes that a program writes.
+"""A small model of a terminal: what a user sees of a program's output.
 
-It knows what this program and libedit use of ANSI terminals: wrapping with a cursor that waits behind the last column,
-wide and combining characters, moving, clearing, scrolling, and being asked where the cursor is. On a resize it either wraps
-its rows anew, as most terminals do, or cuts them off, as xterm does.
+It supports what this program and libedit use of ANSI terminals: wrapping with a cursor that waits in the last column,
+wide and combining characters, moving, clearing, scrolling, and cursor position queries. On a resize it either reflows
+its rows, as most terminals do, or truncates them, as xterm does.
 """
 
 import re
@@ -22,16 +22,16 @@ class Screen:
     def __init__(self, rows, columns, rewraps=True, answers=True):
         self.rows, self.columns, self.rewraps, self.answers = rows, columns, rewraps, answers
         self.cells = [self._row()]  # lists of cells; "" is the second half of a wide character
-        self.wrapped = [False]      # whether a row goes on in the next one
+        self.wrapped = [False]      # whether a row continues in the next one
         self.row = self.column = 0
         self._rest = ""
-        self.replies = b""          # what the terminal says to the program
+        self.replies = b""          # the terminal's replies to the program
 
     def _row(self):
         return [" "] * self.columns
 
     def lines(self):
-        """The rows on the screen without trailing blanks; empty ones at the end are left out."""
+        """The rows on the screen without trailing blanks; empty rows at the end are omitted."""
         lines = ["".join(cells).rstrip() for cells in self.cells[-self.rows:]]
         while lines and not lines[-1]:
             lines.pop()
@@ -86,7 +86,7 @@ class Screen:
         self.column += n
 
     def _break_wide(self, cells, at):
-        """Half of a wide character that is overwritten blanks the other half."""
+        """Overwriting half of a wide character blanks the other half."""
         if cells[at] == "" and at > 0:
             cells[at - 1] = " "
         if at + 1 < len(cells) and cells[at + 1] == "":
@@ -143,12 +143,12 @@ class Screen:
                 cells += [" "] * (columns - len(cells))
             self.column = min(self.column, columns - 1)
             return
-        lines, at = [[]], 0  # rows joined to lines; where the cursor is in its line
+        lines, at = [[]], 0  # rows joined into lines; the cursor's offset in its line
         for i, cells in enumerate(self.cells):
             if i == self.row:
                 line, at = len(lines) - 1, len(lines[-1]) + self.column
             used = len(cells)
-            # A column that a wide character left empty is no part of the line.
+            # A column left empty by a wide character is not part of the line.
             if self.wrapped[i] and cells[-1] == " " and "" in self.cells[i + 1][:2]:
                 used -= 1
             lines[-1] += cells[:used]

@@ -1,4 +1,4 @@
-"""infer template: prompts from templates and conversations, as a person or a script asks for them."""
+"""infer template: prompts from templates and conversations, as users and scripts request them."""
 
 import json
 import os
@@ -134,13 +134,13 @@ HOSTILE = [
 
 @test
 def hostile_templates_stay_small():
-    """The whole program's memory: no more than without a template, and 64 MB, on a stack of 2 MB."""
+    """The whole program's memory: at most 64 MB more than without a template, on a stack of 2 MB."""
     def peak(source):
         with tempfile.TemporaryDirectory() as folder:
             template, document = pathlib.Path(folder, "t"), pathlib.Path(folder, "c")
             template.write_text(source)
             document.write_text("{}")
-            # A shell in between, so that the memory of this Python does not count.
+            # A shell in between, so that the memory of this Python process does not count.
             command = ["/bin/sh", "-c", 'ulimit -s 2048; exec "$0" "$@"', BINARY, "template",
                        "--template-file", template, "--context", document]
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""Vulkan devices for tests: the first of this machine, and drivers that fail or say that they are something else."""
+"""Vulkan devices for tests: the first of this machine, and simulated failures and device kinds."""
 
 import functools
 import json
@@ -14,7 +14,7 @@ LAYERS = pathlib.Path(BINARY).resolve().parent / "layers"  # has tests/support/v
 
 @functools.cache
 def device():
-    """The name of the first Vulkan device; without one the test is skipped, or fails where INFER_REQUIRE asks for it."""
+    """The name of the first Vulkan device; without one the test is skipped, or fails if INFER_REQUIRE names it."""
     names = [d["name"] for d in json.loads(succeeded(run("devices", "--json")).out)["devices"]]
     found = [name for name in names if name.startswith("vulkan")]
     if found:
@@ -29,7 +29,7 @@ def on_device(n):
 
 
 def driver(kind="discrete", memory=0, lost=0):
-    """The environment of a program that names no device, where all Vulkan devices are of a kind (discrete, integrated,
+    """The environment for a program that names no device, in which all Vulkan devices are of one kind (discrete, integrated,
     software), the memory-th call that may run out of memory does so, and the lost-th submission loses the device."""
     device()
     if not (LAYERS / "libvulkan_faults.so").is_file():

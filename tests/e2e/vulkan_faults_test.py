@@ -1,7 +1,7 @@
-"""Without --device a GPU takes what fits, and what goes wrong with it ends in fewer layers or one clear line.
+"""Without --device a GPU takes what fits, and failures lead to fewer layers or one clear line.
 
-A Vulkan layer (tests/support/vulkan_faults.cpp) lets this machine's first device say that it is a GPU, find no memory
-at a given call, or be lost. INFER_TEST_FULL=1 fails every call in turn, otherwise some.
+A Vulkan layer (tests/support/vulkan_faults.cpp) makes this machine's first device claim to be a GPU, fail to allocate
+at a given call, or get lost. INFER_TEST_FULL=1 fails every call in turn, otherwise some.
 """
 
 import json
@@ -31,7 +31,7 @@ def cpu_answer():
     return succeeded(run(*QUESTION, "--device", "cpu")).out
 
 
-# What is taken
+# Choice of the device and its layers
 
 @test_each("discrete", "integrated")
 def a_gpu_takes_the_model_where_no_device_is_named(kind):
@@ -49,7 +49,7 @@ def a_processor_that_plays_a_gpu_is_taken_by_name_only():
     env = driver("software")
     document = plan(env=env)
     expect_equal([d["device"] for d in document["devices"]], ["cpu"], "devices")
-    expect(document["reasons"]["layers"].endswith("no GPU was found that can be used"), "the reason", document)
+    expect(document["reasons"]["layers"].endswith("no usable GPU was found"), "the reason", document)
     expect_equal([d["device"] for d in plan("--device", device(), env=env)["devices"]], ["cpu", device()], "by name")
     expect_equal([d["device"] for d in plan(env={**env, "INFER_DEVICE": device()})["devices"]], ["cpu", device()],
                  "by environment")
@@ -99,7 +99,7 @@ def the_plan_of_a_server_is_told():
         expect("layers fit; one more would need" in server.log(), "why", server.log())
 
 
-# What goes wrong
+# Failures
 
 @test
 def a_gpu_that_can_not_be_opened_is_left_alone():
@@ -119,7 +119,7 @@ def without_memory_at_any_call_there_are_fewer_layers_or_one_clear_line():
     while True:
         result = run(*command, env=driver(memory=call))
         own = [line for line in result.err.splitlines() if not line.startswith(SAID)]
-        if SAID not in result.err:  # so many calls there are not
+        if SAID not in result.err:  # there are not that many calls
             expect_equal((result.code, result.out, notes(result)), (0, expected, []), f"without a fault\n{result}\n")
             break
         expect(result.code in (0, FAILED), f"call {call}", result)
@@ -143,7 +143,7 @@ def a_lost_device_is_one_clear_line():
 
 @test
 def work_is_cut_into_submissions_that_no_driver_ends():
-    """The layer counts: with little work in each, the 50th submission loses the device, else there are not so many."""
+    """The 50th submission loses the device; with more work per submission there are not that many."""
     command = ("run", "-m", SPM, "-p", "once upon a time there was a " * 12, "-n", 1, "--temp", 0)
     whole = succeeded(run(*command, env=driver(lost=50)))
     expect(SAID not in whole.err, "few submissions", whole)
@@ -168,7 +168,7 @@ def a_server_whose_device_is_lost_tells_its_clients_and_ends():
 
 @test
 def without_a_loader_or_a_driver_the_same_program_runs_on_the_cpu():
-    """A file that is no library stands where the loader is looked for first."""
+    """A file that is not a library is where the loader is searched first."""
     expected = cpu_answer()
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "libvulkan.so.1").write_text("no library")

@@ -1,4 +1,4 @@
-"""Models on a Vulkan device compute what they compute elsewhere, with every number of layers on it.
+"""Models on a Vulkan device give the same results as elsewhere, with every number of layers on it.
 
 By default a few models run; INFER_TEST_FULL=1 takes all. Without a device the tests are skipped, or fail where
 INFER_REQUIRE names vulkan.
@@ -43,7 +43,7 @@ def agrees_in_f32(name):
 
 @test_each(*(listed("QUANTIZED_MODELS") if FULL else FEW_QUANTIZED))
 def agrees_with_expanded_weights(name):
-    """The plain kernels do not round activations, so that all of the model on the device is as exact as floats are; what
+    """The plain kernels do not round activations, so the whole model on the device is as exact as floats are; what
     stays on the CPU rounds them, and may be as far away as llama.cpp times 1.5."""
     model, recorded = reference_model(name)
     exact = [dict(entries) for entries in recorded["positions_f32"]]
@@ -85,11 +85,11 @@ def trained_model_answers():
 
 @test
 def every_failing_allocation_is_survived():
-    """One after another, until there are no more: fewer layers in one line, or an error in one."""
+    """Each allocation in turn, until there are no more: either fewer layers or an error, reported in one line."""
     model, recorded = reference_model("llama-gqa")
     tokens = ",".join(map(str, recorded["tokens"][:4]))
     for nth in range(1, 200):
-        # With so little memory every buffer is an allocation.
+        # With so little memory, every buffer is a separate allocation.
         env = {"INFER_VULKAN_FAIL_ALLOCATION": str(nth), "INFER_VULKAN_BUDGET_MB": "64"}
         result = run("logprobs", "-m", model, "--tokens", tokens, "--json", *on_device("all"), env=env)
         if (result.code, result.err) == (0, ""):

@@ -25,13 +25,13 @@ using nlohmann::ordered_json;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// One line of the table.
+// One row of the table.
 struct Test {
   bool decode = false;
   int n_prompt = 0, n_gen = 0, batch = 1;
-  std::vector<double> rates;      // tokens per second, of all sequences together, one per repetition
-  std::vector<double> fractions;  // of what the limits measured with that repetition allow
-  Profile profile;                // of all repetitions, if asked for
+  std::vector<double> rates;      // tokens per second, all sequences together, one per repetition
+  std::vector<double> fractions;  // fractions of the limits measured with each repetition
+  Profile profile;                // of all repetitions, if requested
 
   std::string name() const { return decode ? "decode" : "prefill"; }
 };
@@ -64,7 +64,7 @@ class Bench {
     engine_ = std::make_unique<Engine>(std::move(model), engine);
   }
 
-  // The repetitions of all tests take turns, so that a change in the machine's speed meets all of them.
+  // The repetitions of the tests are interleaved, so that changes in the machine's speed affect all tests alike.
   bool run() {
     const InterruptGuard guard;
     const bool shows_progress = isatty(STDERR_FILENO) != 0;
@@ -77,7 +77,7 @@ class Bench {
         }
         const double rate = measure(test, guard);
         if (guard.interrupted()) return false;
-        if (repetition < 0) continue;  // the first pass reads the file and fills the caches
+        if (repetition < 0) continue;  // the first pass reads the file and warms the caches
         test.rates.push_back(rate);
         if (engine_->profile()) test.profile.add(*engine_->profile());
         const MachineLimits limits = infer::measure_limits(engine_->runner().placed());
@@ -108,8 +108,8 @@ class Bench {
   RequestId next_id_ = 1;
 };
 
-// What these limits allow at best: a step reads the weights once, and the keys and values of every sequence, and does
-// the arithmetic of its products. Of a prompt the head is not counted: one row at most goes through it.
+// The lower bound under these limits: a step reads the weights once and the keys and values of every sequence, and does
+// the arithmetic of its matmuls. For prompts the head is not counted: at most one row goes through it.
 double Bench::least_seconds_per_token(const Test& test, const MachineLimits& limits) {
   const PlacedModel& placed = engine_->runner().placed();
   Operations work = operations_per_token(placed.model());
@@ -147,9 +147,9 @@ void Bench::submit(const Test& test) {
   }
 }
 
-// Tokens per second. A prompt's time is that of all its tokens and of drawing the first behind them: without that a
-// device of its own would still be at work when the clock is read. Generation is timed from the moment every sequence
-// has its first token until the first of them has its last: the batch is whole all the time.
+// Tokens per second. The time of a prompt includes sampling the first token after it; otherwise an accelerator could
+// still be at work when the clock is read. Generation is timed from when every sequence has its first token until the
+// first of them has its last, so the batch is full all the time.
 double Bench::measure(const Test& test, const InterruptGuard& guard) {
   const RequestId first = next_id_;
   submit(test);

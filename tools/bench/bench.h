@@ -1,4 +1,5 @@
-// infer bench: speed of prompts and of generation at several batch sizes, as a share of what this machine can do.
+// infer bench: speed of prompt processing and generation at several batch sizes, as a fraction of this machine's
+// limits.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,14 @@
 namespace infer {
 
 struct BenchOptions {
-  ModelFlags model;                      // the file may be "" when there is a shape
-  std::string shape;                     // a well-known shape with random weights instead of a file
+  ModelFlags model;                      // the file is "" if there is a shape
+  std::string shape;                     // a well-known shape with random weights, instead of a file
   std::string type = "Q4_K_M";           // of the shape's weights
-  std::vector<int> prompts = {512};      // lengths of prompts; 0: no such test
+  std::vector<int> prompts = {512};      // prompt lengths; 0: no such test
   std::vector<int> generations = {128};  // tokens generated; 0: no such test
-  std::vector<int> batches = {1};        // sequences side by side
-  int depth = 0;                         // tokens in the context before generation begins
-  bool operations = false;               // a table of where the time goes, per operation and shape
+  std::vector<int> batches = {1};        // concurrent sequences
+  int depth = 0;                         // tokens already in the context when generation begins
+  bool operations = false;               // print where the time goes, per operation and shape
   int repetitions = 3;
   bool json = false;
 };

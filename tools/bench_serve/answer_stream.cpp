@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr size_t kShownBytes = 200;
 
-// The member of an object, or null.
+// A member of an object, or null.
 const json& member(const json& object, const char* name) {
   static const json none;
   if (!object.is_object()) return none;
@@ -23,7 +23,7 @@ const json& member(const json& object, const char* name) {
 
 bool has_text(const json& value) { return value.is_string() && !value.get_ref<const std::string&>().empty(); }
 
-// Whether a choice of a chunk carries any text: of a chat, of a completion, or reasoning under its two usual names.
+// Whether a chunk's choice carries text: of a chat, of a completion, or reasoning under either of its usual names.
 bool carries_text(const json& choice) {
   const json& delta = member(choice, "delta");
   return has_text(member(choice, "text")) || has_text(member(delta, "content")) ||

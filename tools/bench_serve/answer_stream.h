@@ -1,5 +1,5 @@
-// What one streamed answer of an OpenAI endpoint tells, and when: fed with the bytes of the response body and the time
-// each piece came. No sockets and no clock in here. One thread.
+// The contents and timing of one streamed answer from an OpenAI endpoint. It is fed the bytes of the response body and
+// the time each piece arrived; no sockets and no clock here. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace infer {
 
 class AnswerStream {
  public:
-  // Seconds of any steady clock. Throws Error(kInvalidArgument) for events that are no chunks of an answer, and for an
-  // error that the server reports in mid-stream.
+  // `now`: seconds of any steady clock. Throws Error(kInvalidArgument) for events that are not chunks of an answer, and
+  // for an error that the server reports in mid-stream.
   void feed(std::string_view bytes, double now);
 
-  bool done() const { return done_; }                          // the server said that this was all
-  const std::vector<double>& times() const { return times_; }  // of the chunks that carried text
-  // As the server counts them; without its word, one token per chunk with text and no prompt.
+  bool done() const { return done_; }                          // the server sent the end marker
+  const std::vector<double>& times() const { return times_; }  // of the chunks with text
+  // As counted by the server; if it does not report them, one token per chunk with text, and no prompt tokens.
   int64_t prompt_tokens() const { return prompt_tokens_.value_or(0); }
   int64_t cached_tokens() const { return cached_tokens_.value_or(0); }
   int64_t output_tokens() const { return output_tokens_.value_or(static_cast<int64_t>(times_.size())); }
@@ -34,7 +34,7 @@ class AnswerStream {
   std::optional<int64_t> prompt_tokens_, cached_tokens_, output_tokens_;
 };
 
-// The message of an OpenAI error object, {"error": {"message": ...}}; else the beginning of the text itself.
+// The message of an OpenAI error object, {"error": {"message": ...}}; otherwise the beginning of the body.
 std::string error_message(std::string_view body);
 
 }  // namespace infer

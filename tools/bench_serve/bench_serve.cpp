@@ -25,7 +25,7 @@ Mix mix_of(const std::string& name) {
   return name == "prefill" ? Mix::kPrefill : name == "decode" ? Mix::kDecode : Mix::kChat;
 }
 
-// The first line of the file, or what the environment says.
+// The first line of the file, or the environment variable.
 std::string read_api_key(const std::string& path) {
   if (path.empty()) {
     const char* key = std::getenv("INFER_API_KEY");
@@ -102,7 +102,7 @@ int run_bench_serve(const BenchServeOptions& options) {
   const InterruptGuard guard;
   const auto stop = [&] { return guard.interrupted(); };
 
-  // One request first, that is not counted: it wakes the server up, and shows what is wrong with it in one line.
+  // One warm-up request, not counted: it wakes the server up and reports an unusable server in one line.
   uint64_t next = 0;
   const Outcome first = LoadClient(endpoint).run(workload.path(), workload.body(next++), stop);
   if (stop()) return 130;

@@ -1,4 +1,4 @@
-// infer bench-serve: how fast an OpenAI endpoint answers when several ask at once.
+// infer bench-serve: the latency and throughput of an OpenAI endpoint under concurrent load.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@ struct BenchServeOptions {
   std::string url;
   std::vector<int> concurrency = {1, 4, 16, 32};
   std::string mix = "chat";              // prefill, decode, chat
-  std::string model;                     // "": the first one the endpoint would take without a name
+  std::string model;                     // "": the endpoint's default
   std::string api = "chat";              // chat or completions
-  std::string api_key_file;              // "": the environment's INFER_API_KEY, if there is one
-  std::string plot;                      // SVG file, "": none
+  std::string api_key_file;              // "": $INFER_API_KEY, if set
+  std::string plot;                      // SVG file; "": none
   int requests = 0;                      // per level; 0: four per client, at least 16
-  int prompt_words = 0, max_tokens = 0;  // 0: the mix's own
+  int prompt_words = 0, max_tokens = 0;  // 0: the mix's default
   int timeout_seconds = 300;
   bool json = false;
 };
 
-// Returns the exit code: 0, 1 when a level had no answer at all, 130 after Ctrl-C. Throws Error.
+// Returns the exit code: 0, 1 if a level had no answer at all, 130 after Ctrl-C. Throws Error.
 int run_bench_serve(const BenchServeOptions& options);
 
 }  // namespace infer

@@ -1,11 +1,11 @@
-// What became of a number of measured times. Plain functions.
+// Statistics of measured times. Plain functions.
 #pragma once
 
 #include <vector>
 
 namespace infer {
 
-// The smallest of the values that at least `percent` percent of them do not exceed (nearest rank); 0 for no values.
+// The smallest value that at least `percent` percent of the values do not exceed (nearest rank); 0 if there are none.
 double percentile(std::vector<double> values, double percent);
 
 // Seconds.

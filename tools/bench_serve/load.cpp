@@ -41,7 +41,7 @@ LevelResult run_level(const Endpoint& endpoint, const Workload& workload, int co
                       uint64_t first, const std::function<bool()>& stop) {
   std::vector<Outcome> outcomes;
   std::exception_ptr failure;
-  std::mutex mutex;  // of the two above
+  std::mutex mutex;  // guards the two above
   std::atomic<int> next = 0;
   const auto client = [&] {
     try {

@@ -1,4 +1,4 @@
-// Many clients at once against one endpoint, and what they saw together.
+// Runs many concurrent clients against one endpoint and summarizes their results.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace infer {
 
 struct ErrorCount {
   int count = 0;
-  std::string message;  // of the first
+  std::string message;  // of the first one
 };
 
-// One level of concurrency. Latencies are of the requests that were answered in full.
+// One level of concurrency. Latencies cover the requests that were answered completely.
 struct LevelResult {
   int concurrency = 0, requests = 0, answered = 0;
   double seconds = 0;  // from the first request sent to the last answer
@@ -32,8 +32,8 @@ struct LevelResult {
 
 LevelResult summarize_level(int concurrency, double seconds, const std::vector<Outcome>& outcomes);
 
-// Sends requests first, first + 1, ... of the workload, `n_requests` in all, from `concurrency` clients: each sends its
-// next one when its last is answered. Less when `stop` says so.
+// Sends `n_requests` requests of the workload, starting at index `first`, from `concurrency` clients: each sends its
+// next request when its last one is answered. Sends fewer if `stop` returns true.
 LevelResult run_level(const Endpoint& endpoint, const Workload& workload, int concurrency, int n_requests,
                       uint64_t first, const std::function<bool()>& stop);
 

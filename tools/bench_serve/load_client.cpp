@@ -132,7 +132,8 @@ Outcome LoadClient::run(const std::string& path, const nlohmann::json& body, con
               : waited                 ? "timeout"
                                        : "connection",
               status == 200 ? expected_found("stream", "an answer to its end", "a broken connection")
-                            : concat("No answer: ", httplib::to_string(result.error()), ". Is the server running?"));
+                            : concat("No answer (", httplib::to_string(result.error()),
+                                     "). Check that the server is running and that --url is right."));
   } else if (result->status != 200) {
     set_error(outcome, concat("status ", result->status), concat("[server] ", error_message(error_body)));
   } else if (!answer.done()) {

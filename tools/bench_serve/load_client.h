@@ -1,4 +1,4 @@
-// One connection to an OpenAI endpoint, over which requests go one after another. One thread each.
+// One connection to an OpenAI endpoint, which carries requests one after another. One thread each.
 #pragma once
 
 #include <functional>
@@ -13,22 +13,22 @@ struct Endpoint {
   std::string origin;         // "http://127.0.0.1:8080"
   std::string base = "/v1";   // path before /chat/completions
   std::string api_key;        // "": none
-  int timeout_seconds = 300;  // without a byte from the server
+  int timeout_seconds = 300;  // without receiving a byte from the server
 
   std::string url() const { return origin + base; }
 };
 
-// http[s]://HOST[:PORT][/PATH], where a PATH without /v1 at its end is given one. Throws Error(kInvalidArgument).
+// Parses http[s]://HOST[:PORT][/PATH]; /v1 is appended if PATH does not end with it. Throws Error(kInvalidArgument).
 Endpoint parse_endpoint(const std::string& url);
 
-// What became of a request. Times in seconds.
+// The result of a request. Times are in seconds.
 struct Outcome {
-  std::string error;            // kind: "connection", "timeout", "status 429", "stream"; "": answered in full
+  std::string error;            // kind: "connection", "timeout", "status 429", "stream"; "": answered completely
   std::string message;          // of the error
-  double first_token = 0;       // from sending to the first text
+  double first_token = 0;       // from sending the request to the first text
   double total = 0;             // to the end of the answer
   std::vector<double> gaps;     // between pieces of text
-  double per_output_token = 0;  // mean after the first; 0 for an answer of one token
+  double per_output_token = 0;  // mean after the first; 0 if there is only one token
   long long prompt_tokens = 0, cached_tokens = 0, output_tokens = 0;
 };
 
@@ -37,7 +37,7 @@ class LoadClient {
   explicit LoadClient(const Endpoint& endpoint);
   ~LoadClient();
 
-  // Sends a request with "stream": true and reads the answer to its end, or until `stop` says so.
+  // Sends a request with "stream": true and reads the answer to its end, or until `stop` returns true.
   Outcome run(const std::string& path, const nlohmann::json& body, const std::function<bool()>& stop);
 
  private:

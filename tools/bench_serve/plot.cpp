@@ -53,7 +53,7 @@ std::string line_between(double x1, double y1, double x2, double y2, const char*
                 "\" stroke=\"", colour, "\"/>\n");
 }
 
-// One panel with its left edge at `left`; milliseconds over the levels of concurrency, evenly spaced.
+// One panel with its left edge at `left`: milliseconds over evenly spaced levels of concurrency.
 std::string panel(double left, const std::string& title, const std::vector<LevelResult>& levels,
                   Latency LevelResult::*latency) {
   double largest = 0;
@@ -76,7 +76,7 @@ std::string panel(double left, const std::string& title, const std::vector<Level
   for (const Line& line : kLines) {
     std::string points;
     for (size_t i = 0; i < levels.size(); ++i) {
-      if (levels[i].answered == 0) continue;  // nothing was measured
+      if (levels[i].answered == 0) continue;  // no measurements
       const std::string x = place(x_of(i)), y = place(y_of(1000 * ((levels[i].*latency).*line.value)));
       points += concat(points.empty() ? "" : " ", x, ",", y);
       svg += concat("<circle cx=\"", x, "\" cy=\"", y, "\" r=\"3\" fill=\"", line.colour, "\"/>\n");

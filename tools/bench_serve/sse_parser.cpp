@@ -36,7 +36,7 @@ void SseParser::end_line(const std::function<void(std::string_view data)>& event
       return;
     }
   } else {
-    const size_t colon = line.find(':');  // at 0: a comment
+    const size_t colon = line.find(':');  // 0: a comment
     if (line.substr(0, colon) == "data") {
       std::string_view value = colon == std::string_view::npos ? "" : line.substr(colon + 1);
       if (value.starts_with(' ')) value.remove_prefix(1);

@@ -1,5 +1,5 @@
-// Server-sent events, as an OpenAI endpoint streams them, taken apart as the bytes come in. Of each event only its data
-// counts. Format: WHATWG HTML, "9.2 Server-sent events". One thread.
+// Incremental parser for server-sent events, as an OpenAI endpoint streams them. Only an event's data is used. Format:
+// WHATWG HTML, "9.2 Server-sent events". One thread.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ class SseParser {
  public:
   explicit SseParser(size_t max_event_bytes = size_t{1} << 20) : max_event_bytes_(max_event_bytes) {}
 
-  // Calls `event` with the data of every event that these bytes complete: its data lines, joined by line feeds.
-  // Throws Error(kInvalidArgument) when a line or an event is longer than the limit.
+  // Calls `event` with the data of every event that these bytes complete: its data lines, joined by line feeds. Throws
+  // Error(kInvalidArgument) if a line or an event exceeds the limit.
   void feed(std::string_view bytes, const std::function<void(std::string_view data)>& event);
-  // Whether the stream may end here: no event was begun.
+  // Whether the stream may end here: no event is incomplete.
   bool between_events() const { return line_.empty() && !has_data_; }
 
  private:
@@ -25,7 +25,7 @@ class SseParser {
   const size_t max_event_bytes_;
   std::string line_, data_;
   bool has_data_ = false;
-  bool after_return_ = false;  // a line feed that comes next belongs to the line end before it
+  bool after_return_ = false;  // a line feed that follows belongs to the previous line end
   bool first_line_ = true;
 };
 

@@ -1,4 +1,4 @@
-// The requests of a load: made up from a fixed list of words, so that every run of a mix sends the same texts.
+// The requests of a load test, generated from a fixed list of words, so that every run of a mix sends the same texts.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace infer {
 enum class Mix : uint8_t {
   kPrefill,  // long prompts, short answers
   kDecode,   // short prompts, long answers
-  kChat,     // a system prompt that all share, some turns of conversation, answers of middle length
+  kChat,     // a system prompt shared by all, several turns of conversation, medium answers
 };
 
 struct Workload {
   Mix mix = Mix::kChat;
-  std::string model;     // "": the field is left out
-  int prompt_words = 0;  // 0: the mix's own length
-  int max_tokens = 0;    // 0: the mix's own
+  std::string model;     // "": the field is omitted
+  int prompt_words = 0;  // 0: the mix's default
+  int max_tokens = 0;    // 0: the mix's default
   bool chat_endpoint = true;
 
-  // Path below /v1 of every request.
+  // Path of every request, below /v1.
   std::string path() const { return chat_endpoint ? "/chat/completions" : "/completions"; }
-  // Body of the index-th request: no two of one load have the same prompt.
+  // Body of the index-th request. All prompts of one load differ.
   nlohmann::json body(uint64_t index) const;
 };
 

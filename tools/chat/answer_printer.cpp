@@ -17,7 +17,7 @@ void AnswerPrinter::add(bool reasoning, std::string_view text) {
     return;
   }
   if (reasoning) {
-    // Where there are no colours the tags tell what is reasoning.
+    // Without colours, tags mark the reasoning.
     if (shown_ == Shown::kNothing && style_on_stdout(Style::kDim).empty()) write_text("<think>\n");
     shown_ = Shown::kReasoning;
     write_text(text, Style::kDim);
@@ -31,7 +31,7 @@ void AnswerPrinter::add(bool reasoning, std::string_view text) {
 
 void AnswerPrinter::end_reasoning() {
   if (hint_) {
-    // Back to the start of the line, and clear it.
+    // Moves to the start of the line and clears it.
     std::fputs("\r\033[K", stdout);
     hint_ = false;
   }

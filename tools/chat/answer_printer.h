@@ -1,4 +1,4 @@
-// Shows an answer as it comes: its text, and its reasoning dimmed or not at all. One object per answer.
+// Shows an answer as it arrives: its text, and its reasoning dimmed or hidden. One object per answer.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ class AnswerPrinter {
   explicit AnswerPrinter(bool show_reasoning) : show_reasoning_(show_reasoning) {}
 
   void add(bool reasoning, std::string_view text);
-  // Ends the answer, and its line unless it ended that itself; an answer without text leaves no line.
+  // Ends the answer, and its line unless the text already did. An answer without text leaves no line.
   void end();
 
  private:
@@ -19,7 +19,7 @@ class AnswerPrinter {
 
   const bool show_reasoning_;
   Shown shown_ = Shown::kNothing;
-  bool hint_ = false;  // "thinking ..." stands on the screen
+  bool hint_ = false;  // "thinking ..." is on the screen
   bool at_line_start_ = true;
 };
 

@@ -39,7 +39,7 @@ class Chat {
     session_.log().system = options.system;
   }
 
-  // The one answer of a chat that is not interactive.
+  // The only answer of a chat that is not interactive.
   int answer_once() {
     session_.log().add("user", options_.prompt);
     return answer() == FinishReason::kCancelled ? 130 : 0;
@@ -72,7 +72,7 @@ class Chat {
                       " tokens. /help lists the commands, Ctrl-D leaves."));
   }
 
-  // A whole message or command; nullopt to leave.
+  // Reads a whole message or command; nullopt to leave.
   std::optional<std::string> read_message(LineEditor& editor) {
     MessageReader reader;
     for (;;) {
@@ -95,7 +95,7 @@ class Chat {
         continue;
       }
       leaves_on_interrupt_ = false;
-      // A paste or the history brings its lines all at once.
+      // A paste or a history entry may bring several lines at once.
       if (std::optional<std::string> message =
               reader.unfinished() || input.text.find('\n') == std::string::npos ? reader.add(input.text) : input.text) {
         editor.remember(typed_form(*message));
@@ -124,14 +124,14 @@ class Chat {
       if (answer() == FinishReason::kCancelled && log.messages.back().content.empty() &&
           log.messages.back().reasoning.empty()) {
         log.undo();
-        write_note("(nothing was answered; the message is taken back)");
+        write_note("(no answer; the message was removed)");
         return;
       }
     } catch (...) {
       log.undo();
       if (!shell_.attached.empty()) {
         shell_.attached.clear();
-        write_note("The text of /read is dropped; the chat is as it was before it.");
+        write_note("The text of /read was dropped; the chat is as before.");
       }
       throw;
     }
@@ -162,13 +162,13 @@ class Chat {
       const bool can_shift = options_.interactive && flags_.context_overflow == "stop";
       write_note(concat("The context of ", grouped(static_cast<uint64_t>(session_.engine().context())),
                         " tokens is full; the answer ends here. Start with a larger -c",
-                        can_shift ? ", or go on with /set context-overflow shift-turns." : "."));
+                        can_shift ? ", or continue with /set context-overflow shift-turns." : "."));
     }
     if (flags_.show_stats) write_note(turn_summary(turn));
     return turn.finished;
   }
 
-  // What helps against a conversation that is too long, here and now.
+  // Advice for a conversation that is too long.
   std::string advice_on_length() const {
     if (!options_.interactive) return "Shorten the prompt, or raise the limit with -c.";
     const bool has_history = session_.log().messages.size() > 1;

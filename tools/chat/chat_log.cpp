@@ -25,16 +25,16 @@ bool is_user(const ChatMessage& message) { return message.role == kUser; }
   throw Error(ErrorCode::kInvalidFile, concat("[chat] ", printable(path), ": ", what));
 }
 
-// Texts of other programs may be split into parts, {"type": "text", "text": ...}.
+// Other programs may split text into parts, {"type": "text", "text": ...}.
 std::string content_text(const Json& content, const std::string& path) {
   if (content.is_string()) return content;
   if (content.is_null()) return "";
   std::string text;
-  if (!content.is_array()) bad_file(path, "expected a text as content");
+  if (!content.is_array()) bad_file(path, "expected a string as content");
   for (const Json& part : content) {
     if (!part.is_object() || part.value("type", Json()) != "text" || !part.contains("text") ||
         !part["text"].is_string()) {
-      bad_file(path, "expected parts of type text as content");
+      bad_file(path, "expected content parts of type text");
     }
     text += part["text"].get<std::string>();
   }

@@ -1,5 +1,5 @@
-// What was said in a chat, and its file form: {"messages": [{"role", "content"}, ...]}, which `infer template --input`
-// reads as well.
+// The messages of a chat, and their file format: {"messages": [{"role", "content"}, ...]}, which `infer template
+// --input` also reads.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,36 +10,36 @@
 namespace infer {
 
 struct ChatMessage {
-  std::string role;       // "user", "assistant", or another that a loaded file brought
+  std::string role;       // "user", "assistant", or another role from a loaded file
   std::string content;    // without the reasoning
-  std::string reasoning;  // of an assistant; "" for none
+  std::string reasoning;  // for assistant messages; "": none
   bool operator==(const ChatMessage&) const = default;
 };
 
 class ChatLog {
  public:
-  std::string system;                 // the system prompt, "" for none
-  std::vector<ChatMessage> messages;  // without it
+  std::string system;                 // the system prompt; "": none
+  std::vector<ChatMessage> messages;  // without the system prompt
 
   bool ends_with(std::string_view role) const { return !messages.empty() && messages.back().role == role; }
   void add(std::string role, std::string content) { messages.push_back({std::move(role), std::move(content), {}}); }
-  // Takes back the last message of the user and all after it; that message's text, "" when there was none.
+  // Removes the last user message and everything after it. Returns that message's text, "" if there was none.
   std::string undo();
-  // Takes back what follows the last message of the user; false when there is no such message.
+  // Removes everything after the last user message; false if there is no such message.
   bool take_back_answer();
-  // Drops the oldest turn: everything up to the second message of the user. False, and nothing done, when there is no
-  // second one.
+  // Removes the oldest turn: everything up to the second user message. If there is no second one, returns false and
+  // changes nothing.
   bool drop_oldest_turn();
 
-  // As chat templates take them, system prompt first. With `system_in_user` the system prompt stands at the beginning
-  // of the first message of the user instead, for templates without a system role.
+  // The form that chat templates take, system prompt first. With `system_in_user`, for templates without a system role,
+  // the system prompt is prepended to the first user message instead.
   nlohmann::ordered_json to_json(bool system_in_user = false) const;
 
-  // Written beside the name and renamed. Throws Error(kIo).
+  // Writes a temporary file and renames it. Throws Error(kIo).
   void save(const std::string& path) const;
-  // Throws Error(kIo), and Error(kInvalidFile) for what is no list of messages with roles and texts.
+  // Throws Error(kIo), and Error(kInvalidFile) unless the file is a list of messages with roles and texts.
   static ChatLog load(const std::string& path);
-  // Whether the file can be read and has the form that save() writes, and nothing more.
+  // Whether the file can be read and contains exactly what save() writes.
   static bool is_saved_chat(const std::string& path);
 };
 

@@ -12,11 +12,11 @@
 namespace infer {
 namespace {
 
-constexpr uint64_t kConversation = 1;  // the engine serves this chat alone
+constexpr uint64_t kConversation = 1;  // the engine serves only this chat
 
 }  // namespace
 
-// An answer under way.
+// An answer being generated.
 struct ChatSession::Generation {
   Turn turn;
   int attempt = 0;
@@ -75,7 +75,7 @@ void ChatSession::check_room_for(const std::string& text) const {
   if (n + 1 > engine_.context()) throw ConversationTooLong(ErrorCode::kInvalidArgument, too_long_message(n));
 }
 
-// With kShiftTurns turns are dropped until an answer of some length fits, not just one token.
+// With kShiftTurns, turns are dropped until an answer of useful length fits, not just one token.
 int64_t ChatSession::room_for_answer() const {
   if (settings_.overflow == ContextOverflow::kStop) return 1;
   const int64_t quarter = std::max<int64_t>(engine_.context() / 4, 1);
@@ -134,7 +134,7 @@ Turn ChatSession::answer(const Listener& listener, int attempt) {
       generate(g, listener);
       const bool full = g.turn.finished == FinishReason::kContextFull;
       if (!full || settings_.overflow == ContextOverflow::kStop) break;
-      // The answer goes on after older turns are forgotten, unless it fills the context all by itself.
+      // The answer continues after older turns are forgotten, unless it fills the context by itself.
       prompt = fit(g.tokens.size(), g.turn, listener, too_long);
     }
     AnswerDelta rest;

@@ -1,6 +1,6 @@
-// A chat with a model: what was said, and how the next answer is made from it. Every turn is one request of the engine
-// whose prompt is the whole conversation as the model's template writes it; what the turn before computed is taken over
-// as far as the tokens agree. Writes nothing itself. One thread.
+// A chat with a model: its messages, and how the next answer is generated. Every turn is one engine request whose
+// prompt is the whole conversation rendered by the model's template; the cache of the previous turn is reused as far as
+// the tokens agree. Prints nothing itself. One thread.
 #pragma once
 
 #include <functional>
@@ -18,23 +18,23 @@
 
 namespace infer {
 
-// The conversation does not fit the context. The message states the sizes; what helps depends on who is asked.
+// The conversation does not fit the context. The message gives the sizes; the advice depends on the caller.
 class ConversationTooLong : public Error {
  public:
   using Error::Error;
 };
 
 enum class ContextOverflow {
-  kStop,        // say that the context is full
-  kShiftTurns,  // forget the oldest turns and compute the rest again
+  kStop,        // report that the context is full
+  kShiftTurns,  // forget the oldest turns and recompute the rest
 };
 
 struct ChatSettings {
   SamplingParams sampling;
-  int32_t max_tokens = -1;  // of an answer, reasoning included; -1: until the model ends it
+  int32_t max_tokens = -1;  // per answer, reasoning included; -1: until the model ends it
   bool ignore_eog = false;
   ContextOverflow overflow = ContextOverflow::kStop;
-  std::vector<std::string> stop;              // further texts that end an answer
+  std::vector<std::string> stop;              // strings that end an answer
   nlohmann::ordered_json template_variables;  // object or null
   bool special_in_content = false;            // control tokens written in messages are tokens, not text
 };
@@ -42,7 +42,7 @@ struct ChatSettings {
 struct Turn {
   FinishReason finished = FinishReason::kNone;
   int64_t prompt_tokens = 0;  // the whole conversation
-  int64_t cached_tokens = 0;  // of these, not computed again
+  int64_t cached_tokens = 0;  // of these, taken from the cache
   int64_t generated_tokens = 0;
   int64_t decode_tokens = 0;    // generated in steps that computed no prompt
   int64_t computed_tokens = 0;  // of prompts; more than prompt - cached after turns were dropped within the answer
@@ -66,28 +66,28 @@ class ChatSession {
     std::function<void(const std::string& line)> note;
     std::function<bool()> interrupted;
   };
-  // Answers the last message of the user: the answer becomes the last message of the log, also when it was interrupted
-  // or the context ended it. `attempt` > 0 varies a fixed seed. Throws TemplateError, ConversationTooLong or Error,
-  // with the log as it was.
+  // Answers the last user message. The answer becomes the last message of the log, even if it was interrupted or cut
+  // off by the context. `attempt` > 0 varies a fixed seed. Throws TemplateError, ConversationTooLong or Error; the log
+  // is then unchanged.
   Turn answer(const Listener& listener, int attempt = 0);
 
-  // The conversation as the next prompt, and its tokens.
+  // The conversation rendered as the next prompt, and its tokens.
   RenderedText render(const ChatLog& log) const;
   std::vector<TokenId> tokens() const { return encode(render(log_)); }
-  // Throws ConversationTooLong when a further message of the user that begins with `text` leaves no room for an answer,
-  // also after all turns that may be forgotten.
+  // Throws ConversationTooLong if another user message that begins with `text` would leave no room for an answer, even
+  // after forgetting all turns that may be forgotten.
   void check_room_for(const std::string& text) const;
 
   const std::vector<Turn>& turns() const { return turns_; }
-  // Forgets what was said, and what was computed for it; the system prompt stays.
+  // Forgets the messages and their cache; keeps the system prompt.
   void reset();
 
  private:
   struct Generation;
   std::vector<TokenId> encode(const RenderedText& prompt) const;
   Conversation conversation_of(const ChatLog& log, bool add_generation_prompt) const;
-  // A prompt that leaves room for an answer after the tokens generated already; drops turns where the settings say so.
-  // `too_long`: what to tell when even one token more does not fit; then there is no prompt.
+  // A prompt that leaves room for an answer after the tokens already generated; drops turns if the settings allow it.
+  // If not even one more token fits, returns nullopt and sets `too_long` to the message for the user.
   std::optional<RenderedText> fit(size_t n_generated, Turn& turn, const Listener& listener, std::string& too_long);
   void submit(const Generation& generation, const RenderedText& prompt);
   void generate(Generation& generation, const Listener& listener);

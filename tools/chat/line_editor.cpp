@@ -29,17 +29,17 @@ namespace infer {
 namespace {
 
 constexpr int kHistoryLines = 1000;
-constexpr size_t kTypedPaste = 400;          // pastes of one line up to this many bytes appear as if typed
-constexpr size_t kMostRemembered = 1 << 16;  // bytes of a text that is kept in the history
-constexpr char kLineFeedInFile = '\v';       // stands for a line feed within an entry of the history file
+constexpr size_t kTypedPaste = 400;          // one-line pastes of up to this many bytes are inserted as if typed
+constexpr size_t kMostRemembered = 1 << 16;  // bytes; longer texts are not kept in the history
+constexpr char kLineFeedInFile = '\v';       // encodes a line feed within an entry of the history file
 
-// libedit reads and draws characters as the locale says.
+// libedit reads and draws characters according to the locale.
 void choose_utf8_locale() {
   std::setlocale(LC_CTYPE, "");
   if (std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0) std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-// Whether the terminal moves its cursor as ANSI terminals do. On others libedit draws the line as well as it can.
+// Whether the terminal understands ANSI cursor movement. On others, libedit does the drawing.
 bool is_ansi_terminal() {
   const char* term = std::getenv("TERM");
   return term && *term && std::strcmp(term, "dumb") != 0;
@@ -70,21 +70,21 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 
 struct LineEditor::Impl {
   Options options;
-  // libedit edits the line, and `screen` draws it: libedit's own drawing goes nowhere, as it loses its place among wide
-  // characters and when the terminal is resized.
+  // libedit edits the line, and `screen` draws it. libedit's own drawing is discarded, because it loses track of the
+  // cursor with wide characters and when the terminal is resized.
   const bool draws = is_ansi_terminal();
   LineScreen screen;
   std::FILE* nowhere = nullptr;
-  bool unsettled = false;  // resized, and the terminal has not told yet where its cursor is
+  bool unsettled = false;  // resized, and the terminal has not reported the cursor's position yet
   EditLine* editor = nullptr;
   HistoryW* history = nullptr;
   std::wstring prompt;
   TerminalState terminal;
   bool asked_terminal = false;
-  TerminalInput* input = nullptr;                           // while read() runs
-  std::wstring prefill;                                     // to stand in the line before anything is typed
-  std::deque<wchar_t> queue;                                // characters to come before those of `input`
-  std::vector<std::pair<std::string, std::string>> pastes;  // what stands in the line for it, its text
+  TerminalInput* input = nullptr;                           // set while read() runs
+  std::wstring prefill;                                     // inserted into the line before anything is typed
+  std::deque<wchar_t> queue;                                // characters to process before those of `input`
+  std::vector<std::pair<std::string, std::string>> pastes;  // placeholder in the line, and the pasted text
   Event event = Event::kLine;
   bool was_empty = false;
 
@@ -96,7 +96,7 @@ struct LineEditor::Impl {
     history = history_winit();
     if (!editor || !history || (draws && !nowhere)) {
       release();
-      throw Error(ErrorCode::kIo, "[terminal] the line editor cannot be started; pipe text in, or use --single-turn");
+      throw Error(ErrorCode::kIo, "[terminal] cannot start the line editor; pipe text in, or use --single-turn");
     }
     HistEventW outcome;
     history_w(history, &outcome, H_SETSIZE, kHistoryLines);
@@ -114,7 +114,7 @@ struct LineEditor::Impl {
       el_wset(editor, EL_ADDFN, L"clear-and-redraw", L"Clear the screen", clear_screen);
       el_wset(editor, EL_BIND, L"^L", L"clear-and-redraw", nullptr);
     }
-    el_source(editor, nullptr);  // the user's own ~/.editrc; no matter if there is none
+    el_source(editor, nullptr);  // the user's own ~/.editrc, if there is one
     load_history();
   }
 
@@ -134,7 +134,7 @@ struct LineEditor::Impl {
 
   static wchar_t* get_prompt(EditLine* editor) { return of(editor).prompt.data(); }
 
-  // 1: a character, 0: end of input, -1: the line is given up.
+  // Returns 1: a character, 0: end of input, -1: the line is abandoned.
   static int get_character(EditLine* editor, wchar_t* character) {
     Impl& self = of(editor);
     if (!self.prefill.empty()) el_winsertstr(editor, std::exchange(self.prefill, L"").c_str());
@@ -180,7 +180,7 @@ struct LineEditor::Impl {
     }
   }
 
-  // Brings the terminal to what the line is now.
+  // Updates the terminal to show the current line.
   void redraw() {
     if (!draws || unsettled) return;
     const LineInfoW* line = el_wline(editor);
@@ -205,7 +205,7 @@ struct LineEditor::Impl {
     write_to_terminal(screen.settle(column));
   }
 
-  // Leaves the line, complete, on the terminal.
+  // Leaves the complete line on the terminal.
   void finish(std::wstring_view text, bool new_line) {
     if (!draws) return;
     settle(-1);
@@ -226,7 +226,7 @@ struct LineEditor::Impl {
       pastes.emplace_back(sign, std::move(text));
       text = std::move(sign);
     }
-    std::replace(text.begin(), text.end(), '\t', ' ');  // typed, a tab would complete
+    std::replace(text.begin(), text.end(), '\t', ' ');  // a typed tab would complete
     for (const wchar_t c : to_wide(text)) queue.push_back(c);
   }
 
@@ -269,7 +269,7 @@ struct LineEditor::Impl {
     if (n > 2 * kHistoryLines) shorten_history(lines);
   }
 
-  // Written beside and renamed. A history that cannot be written is no reason not to chat.
+  // Writes a temporary file and renames it. Failing to write the history must not prevent chatting.
   void shorten_history(const std::deque<std::string>& lines) const {
     const std::string beside = options.history_file + ".new";
     {
@@ -316,8 +316,9 @@ LineEditor::Input LineEditor::read(const std::string& prompt, const std::string&
   TerminalInput input(self.terminal);
   self.input = &input;
   if (self.draws && !std::exchange(self.asked_terminal, true)) input.learn_manners();
-  el_resize(self.editor);  // the terminal may have changed while nobody looked
-  // Before the prompt appears, not with the first character as libedit does it: who types at once must find it ready.
+  el_resize(self.editor);  // the terminal may have been resized in the meantime
+  // Before the prompt appears, not with the first character as libedit does, so that the terminal is ready for early
+  // typing.
   el_wset(self.editor, EL_PREP_TERM, 1);
   int length = 0;
   const wchar_t* line = el_wgets(self.editor, &length);

@@ -1,7 +1,7 @@
-// Lines typed on a terminal: editing and history (libedit), pastes of any size, Ctrl-C. What is typed is UTF-8; the
-// line may hold wide characters, combining marks and line feeds, and stays in order when the terminal is resized. The
-// prompt and the line under way go to standard error, so that standard output holds answers only.
-// One at a time; it takes SIGINT, SIGWINCH, SIGCONT, SIGTERM and SIGHUP only while read() runs.
+// Reads lines from a terminal, with editing and history (libedit), pastes of any size, and Ctrl-C. Input is UTF-8; a
+// line may contain wide characters, combining marks and line feeds, and stays intact when the terminal is resized. The
+// prompt and the line being edited go to standard error, so standard output has only answers. One at a time. It handles
+// SIGINT, SIGWINCH, SIGCONT, SIGTERM and SIGHUP, but only while read() runs.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ namespace infer {
 class LineEditor {
  public:
   struct Options {
-    std::string history_file;              // "": keep no history beyond this run
-    std::vector<std::string> completions;  // first words that the tab key completes
+    std::string history_file;              // "": keep the history for this run only
+    std::vector<std::string> completions;  // words that Tab completes at the start of a line
   };
-  // REQUIRES standard input to be a terminal. Throws Error(kIo) when the terminal cannot be used.
+  // REQUIRES: standard input is a terminal. Throws Error(kIo) if the terminal cannot be used.
   explicit LineEditor(Options options);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
@@ -24,18 +24,18 @@ class LineEditor {
 
   enum class Event {
     kLine,
-    kInterrupted,  // Ctrl-C; what was typed is dropped
-    kEnd,          // Ctrl-D on an empty line, the terminal is gone, or the program was asked to end
+    kInterrupted,  // Ctrl-C; the typed text is dropped
+    kEnd,          // Ctrl-D on an empty line, loss of the terminal, or a request to terminate
   };
   struct Input {
     Event event;
-    std::string text;    // the line, without its end; several lines from a paste, the history or `prefill`
+    std::string text;    // the line, without its end; several lines if they come from a paste, the history or `prefill`
     bool empty = false;  // kInterrupted: nothing had been typed
   };
-  // `prefill` stands in the line already.
+  // `prefill`: initial text of the line.
   Input read(const std::string& prompt, const std::string& prefill = "");
 
-  // Adds to the history, of this run and in the file; a text may have several lines. Texts above 64 KiB are left out.
+  // Adds a text, possibly of several lines, to this run's history and to the file. Texts above 64 KiB are skipped.
   void remember(const std::string& text);
 
  private:
@@ -43,7 +43,7 @@ class LineEditor {
   std::unique_ptr<Impl> impl_;
 };
 
-// $INFER_HISTORY, else infer/history below $XDG_STATE_HOME or ~/.local/state; "" when there is no home.
+// $INFER_HISTORY, else infer/history below $XDG_STATE_HOME or ~/.local/state; "" if there is no home directory.
 std::string default_history_file();
 
 }  // namespace infer

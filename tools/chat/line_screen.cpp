@@ -10,10 +10,10 @@
 namespace infer {
 namespace {
 
-// Columns that a character takes; 0 for combining marks, which join the one before them.
+// Width in columns; 0 for combining marks, which join the previous character.
 int width_of(wchar_t c) { return std::max(0, wcwidth(c)); }
 
-// One character on the screen per character of the result, but for line feeds.
+// Appends one screen character per wchar_t, except for line feeds.
 void append_shown(std::wstring& shown, wchar_t c) {
   const bool control = c < 0x20 || c == 0x7F;
   if (c == L'\t') {
@@ -32,7 +32,7 @@ std::string to_terminal(std::wstring_view shown) {
   return text;
 }
 
-// The cursor `n` rows down, or up.
+// Moves the cursor `n` rows down, or up if negative.
 std::string rows_down(int n) {
   if (n == 0) return "";
   return n > 0 ? concat("\033[", n, "B") : concat("\033[", -n, "A");
@@ -61,7 +61,7 @@ std::vector<LineScreen::Place> LineScreen::places(std::wstring_view whole, int c
   Place at;
   for (const wchar_t c : whole) {
     const int width = width_of(c);
-    // A row that is full is left with the next character only, a wide one leaves a last column empty.
+    // A full row wraps only when the next character arrives; a wide character leaves the last column empty.
     if (c != L'\n' && width > 0 && at.column + width > columns) at = {at.row + 1, 0};
     all.push_back(at);
     at = c == L'\n' ? Place{at.row + 1, 0} : Place{at.row, at.column + width};
@@ -91,7 +91,7 @@ std::string LineScreen::draw(std::wstring whole, size_t cursor) {
   const std::vector<Place> place = places(whole, columns_);
   const int n_rows = place.back().row + 1;
   const bool all_visible = first_row_ == 0 && n_rows <= rows_;
-  // What comes behind a drawn text may simply be written; a combining mark may belong before what wrapped.
+  // Appended text can simply be written, except for combining marks, which may belong before the wrap.
   const bool appends = drawn_ && all_visible && cursor == whole.size() && cursor_ == whole_.size() &&
                        whole.starts_with(whole_) &&
                        std::all_of(whole.begin() + static_cast<ptrdiff_t>(whole_.size()), whole.end(),
@@ -108,11 +108,11 @@ std::string LineScreen::draw(std::wstring whole, size_t cursor) {
     begin = whole_.size();
   } else {
     bytes += rows_down(-at_.row) + "\r\033[J";
-    // Of a text with more rows than the terminal those round the cursor are drawn.
+    // If the text has more rows than the terminal, draw the rows around the cursor.
     first_row_ = n_rows <= rows_ ? 0 : std::clamp(first_row_, row - rows_ + 1, row);
     begin = row_begin(place, first_row_);
     end = std::min(row_begin(place, first_row_ + rows_), whole.size());
-    // The line feed that ends the last row would scroll.
+    // The line feed at the end of the last row would scroll.
     if (end > begin && end < whole.size() && whole[end - 1] == L'\n') --end;
   }
   if (begin < prompt_.size()) {
@@ -121,7 +121,7 @@ std::string LineScreen::draw(std::wstring whole, size_t cursor) {
   }
   if (begin < end) bytes += to_terminal(std::wstring_view(whole).substr(begin, end - begin));
   at_ = end == whole.size() ? place.back() : place[end - 1];
-  // The terminal's cursor stays beside a full row until something is written behind it.
+  // After filling a row, the terminal keeps its cursor there until another character is written.
   if (end == whole.size() && end > 0 && at_.column == 0 && whole[end - 1] != L'\n') bytes += " \r\033[K";
   at_.row -= first_row_;
   whole_ = std::move(whole);
@@ -140,7 +140,7 @@ std::string LineScreen::move(Place to) {
 
 std::string LineScreen::finish(bool new_line) {
   std::string bytes = draw(whole_, whole_.size());
-  // A full row has brought the cursor to the next one.
+  // A full row has moved the cursor to the next one.
   const bool at_row_start = at_.column == 0 && !whole_.empty() && whole_.back() != L'\n';
   if (new_line && !at_row_start) bytes += "\r\n";
   return bytes;
@@ -154,11 +154,11 @@ void LineScreen::resize(int rows, int columns) {
 
 std::string LineScreen::settle(int column) {
   if (!drawn_) return "";
-  // Rows above the cursor if the terminal wrapped the text anew, and if it cut rows off or left them.
+  // The cursor's place if the terminal reflowed the text, and if it truncated the rows or left them alone.
   const std::vector<Place> anew = places(whole_, columns_), before = places(whole_, drawn_columns_);
   const Place wrapped = anew[cursor_], cut = {before[cursor_].row, std::min(before[cursor_].column, narrowest_ - 1)};
   if (column < 0) {
-    rewraps_ = false;  // such simple terminals leave rows where they are
+    rewraps_ = false;  // terminals without position reports leave rows as they are
   } else if ((column == wrapped.column) != (column == cut.column)) {
     rewraps_ = column == wrapped.column;
   }

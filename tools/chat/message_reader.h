@@ -1,6 +1,6 @@
-// Puts the lines that a user types together to messages. A line that ends with a backslash goes on in the next one;
-// a line that begins with """ opens a message of several lines, which ends with the line that ends with """.
-// Pure bookkeeping, no input of its own.
+// Assembles the lines that a user types into messages. A line that ends with a backslash continues on the next; a
+// line that begins with """ opens a message of several lines, closed by a line that ends with """. Does no input
+// itself.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@ namespace infer {
 
 class MessageReader {
  public:
-  // The message, when `line` completes one.
+  // Returns the message if `line` completes one.
   std::optional<std::string> add(std::string_view line);
-  // Whether a message is begun, so that the next line belongs to it.
+  // Whether a message is incomplete, so that the next line belongs to it.
   bool unfinished() const { return state_ != State::kNone; }
-  // Forgets what is begun.
+  // Discards an incomplete message.
   void reset();
 
  private:
@@ -25,8 +25,8 @@ class MessageReader {
   std::vector<std::string> lines_;
 };
 
-// What typed, as one line or as one text of several, is `message`: itself, or a line that would begin a longer message
-// between quotes.
+// The text to type, as one line or one text of several lines, to enter `message`: the message itself, or the message in
+// quotes if its lines would otherwise start a longer one.
 std::string typed_form(const std::string& message);
 
 }  // namespace infer

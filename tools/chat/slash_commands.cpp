@@ -56,8 +56,9 @@ void help(Shell&, const std::string&) {
     std::snprintf(line, sizeof(line), "  %-20s %s", usage.c_str(), std::string(command.summary).c_str());
     say(line);
   }
-  say("A message of several lines: \"\"\" before and after it, or a backslash at the end of a line.");
-  say("Ctrl-C stops an answer; pressed again, it leaves. Two slashes begin a message that begins with one.");
+  say("For a message of several lines, put \"\"\" before and after it, or end each line but the last with a "
+      "backslash.");
+  say("Ctrl-C stops an answer; press it again to leave. To start a message with a slash, type two.");
 }
 
 void leave(Shell& shell, const std::string&) { shell.next = Shell::Next::kLeave; }
@@ -66,7 +67,7 @@ void reset(Shell& shell, const std::string&) {
   shell.session.reset();
   shell.attached.clear();
   shell.attempt = 0;
-  say("The chat begins anew.");
+  say("The chat was reset.");
 }
 
 void regenerate(Shell& shell, const std::string&) {
@@ -76,16 +77,16 @@ void regenerate(Shell& shell, const std::string&) {
 }
 
 void undo(Shell& shell, const std::string&) {
-  if (shell.session.log().messages.empty()) wrong_use("/undo: nothing was said yet.");
+  if (shell.session.log().messages.empty()) wrong_use("/undo: there is no message yet.");
   const std::string message = shell.session.log().undo();
-  say("Taken back: " + printable(message, 60));
+  say("Removed: " + printable(message, 60));
 }
 
-// Lets the user's own editor change the text; REQUIRES that $VISUAL or $EDITOR is set.
+// Edits the text in the user's own editor; REQUIRES: $VISUAL or $EDITOR is set.
 std::string edit_with_program(const std::string& text) {
   std::string path = (std::filesystem::temp_directory_path() / "infer-message-XXXXXX").string();
   const int descriptor = mkstemp(path.data());
-  if (descriptor < 0) throw Error(ErrorCode::kIo, "/edit: no temporary file can be created. Check TMPDIR.");
+  if (descriptor < 0) throw Error(ErrorCode::kIo, "/edit: cannot create a temporary file. Check TMPDIR.");
   close(descriptor);
   std::ofstream(path) << text;
   const pid_t child = fork();
@@ -99,7 +100,7 @@ std::string edit_with_program(const std::string& text) {
   std::string edited;
   if (status == 0) edited = read_text_file(path);
   std::remove(path.c_str());
-  if (status != 0) throw Error(ErrorCode::kIo, "/edit: the editor ended with an error; nothing is changed.");
+  if (status != 0) throw Error(ErrorCode::kIo, "/edit: the editor failed; nothing was changed.");
   while (edited.ends_with('\n')) edited.pop_back();
   return edited;
 }
@@ -111,18 +112,18 @@ void edit(Shell& shell, const std::string&) {
   const auto is_set = [](const char* name) { return std::getenv(name) && *std::getenv(name); };
   if (is_set("VISUAL") || is_set("EDITOR")) {
     const std::string edited = edit_with_program(message);
-    if (edited.empty()) wrong_use("/edit: the message is empty; nothing is changed.");
+    if (edited.empty()) wrong_use("/edit: the message is empty; nothing was changed.");
     changed.add("user", edited);
     shell.next = Shell::Next::kAnswer;
   } else {
-    // Typed, a slash at the beginning is two.
+    // A leading slash is typed as two.
     shell.prefill = typed_form(message.starts_with('/') ? "/" + message : message);
   }
   shell.session.log() = changed;
   shell.attempt = 0;
 }
 
-// Throws unless a chat may be written to `path`: nothing is there, or a chat that is this one or is to be replaced.
+// Throws unless a chat may be written to `path`: there is no file, or it is a chat that is this one or may be replaced.
 void check_replaceable(const std::string& path, bool replaces) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);
@@ -131,10 +132,10 @@ void check_replaceable(const std::string& path, bool replaces) {
     wrong_use(concat("/save: ", printable(path), " is a folder. Give the name of a file."));
   }
   if (!ChatLog::is_saved_chat(path)) {
-    wrong_use(concat("/save: ", printable(path), " is not a saved chat and stays as it is. Choose another name."));
+    wrong_use(concat("/save: ", printable(path), " is not a saved chat and was not replaced. Choose another name."));
   }
   if (!replaces) {
-    wrong_use(concat("/save: ", printable(path), " holds another chat. /save --force FILE replaces it."));
+    wrong_use(concat("/save: ", printable(path), " contains another chat. To replace it, use /save --force FILE."));
   }
 }
 
@@ -163,7 +164,7 @@ void system_prompt(Shell& shell, const std::string& argument) {
     return;
   }
   system = argument == "\"\"" ? "" : argument;
-  say(system.empty() ? "The system prompt is gone." : "The system prompt is set; it holds for the whole chat.");
+  say(system.empty() ? "The system prompt was removed." : "The system prompt is set and applies to the whole chat.");
 }
 
 void set(Shell& shell, const std::string& argument) {
@@ -192,7 +193,7 @@ void set(Shell& shell, const std::string& argument) {
   const std::string value = trimmed(argument.substr(space + 1));
   const std::string flag = "--" + name;
   if (!app.get_option_no_throw(flag))
-    wrong_use(concat("/set: there is no parameter ", printable(name), ". /set alone lists them."));
+    wrong_use(concat("/set: there is no parameter ", printable(name), ". Type /set to list them."));
   try {
     parse_arguments(app, {flag + "=" + value});
   } catch (const CLI::ParseError& error) {
@@ -231,8 +232,9 @@ void show(Shell& shell, const std::string& argument) {
   }
   if (wants("context")) {
     const int64_t context = session.engine().context();
-    std::string used = "nothing said yet";
-    if (!session.log().messages.empty()) used = concat(session.tokens().size(), " tokens with the next answer's head");
+    std::string used = "no messages yet";
+    if (!session.log().messages.empty())
+      used = concat(session.tokens().size(), " tokens, including the next answer's header");
     say(concat("context: ", used, ", of ", context, "; when full: ", shell.flags.context_overflow));
   }
 }
@@ -274,36 +276,35 @@ void read_file(Shell& shell, const std::string& argument) {
   const std::string path = path_of("/read", argument);
   const std::string text = read_text_file(path);
   if (text.find('\0') != std::string::npos)
-    wrong_use(concat("/read: ", printable(path), " holds binary data. Give a text file."));
+    wrong_use(concat("/read: ", printable(path), " is binary. Give a text file."));
   const std::string attached = concat(shell.attached, std::filesystem::path(path).filename().string(), ":\n\n", text,
                                       text.ends_with('\n') ? "\n" : "\n\n");
   try {
     shell.session.check_room_for(attached);
   } catch (const ConversationTooLong& error) {
-    wrong_use(
-        concat("/read: ", printable(path), " is too long. ", error.what(), " Nothing is put before the message."));
+    wrong_use(concat("/read: ", printable(path), " is too long. ", error.what(), " It was not added."));
   }
   shell.attached = attached;
-  say(concat(text.size(), " bytes of ", printable(path), " go before your next message."));
+  say(concat(text.size(), " bytes of ", printable(path), " will precede your next message."));
 }
 
 }  // namespace
 
 const std::vector<SlashCommand>& slash_commands() {
   static const std::vector<SlashCommand> all = {
-      {"/help", "", "What can be typed here", help},
+      {"/help", "", "Show this list", help},
       {"/exit", "", "Leave (Ctrl-D too)", leave},
-      {"/reset", "", "Forget the chat; the system prompt stays", reset},
+      {"/reset", "", "Forget the chat, but keep the system prompt", reset},
       {"/regen", "", "Answer the last message again", regenerate},
-      {"/undo", "", "Take back the last message and its answer", undo},
-      {"/edit", "", "Change the last message ($VISUAL, $EDITOR or in the line) and ask again", edit},
-      {"/save", "FILE", "Write the chat to a file (JSON); --force FILE replaces another chat", save},
-      {"/load", "FILE", "Go on with a chat from a file", load},
-      {"/system", "TEXT", "Set the system prompt; without TEXT show it, with \"\" remove it", system_prompt},
-      {"/set", "PARAM VALUE", "Change a parameter, named as the flag; alone: list them", set},
-      {"/show", "[WHAT]", "The model, template, sampling, context", show},
-      {"/stats", "", "Tokens, speed, memory, cache hits, placement", stats},
-      {"/read", "FILE", "Put a text file before the next message", read_file},
+      {"/undo", "", "Remove the last message and its answer", undo},
+      {"/edit", "", "Edit the last message ($VISUAL, $EDITOR or in the line) and ask again", edit},
+      {"/save", "FILE", "Save the chat to a file (JSON); --force FILE replaces another chat", save},
+      {"/load", "FILE", "Continue a chat from a file", load},
+      {"/system", "TEXT", "Set the system prompt; without TEXT: show it, \"\": remove it", system_prompt},
+      {"/set", "PARAM VALUE", "Change a parameter, named like its flag; without one: list them", set},
+      {"/show", "[WHAT]", "Show the model, template, sampling or context", show},
+      {"/stats", "", "Show tokens, speed, memory, cache hits, placement", stats},
+      {"/read", "FILE", "Prepend a text file to the next message", read_file},
   };
   return all;
 }
@@ -318,7 +319,7 @@ void run_slash_command(Shell& shell, const std::string& line) {
   const auto command = std::find_if(all.begin(), all.end(), [&](const SlashCommand& c) { return c.name == name; });
   if (command == all.end()) {
     wrong_use(concat("Unknown command ", printable(name, 60),
-                     ". /help lists the commands; // begins a message with a slash."));
+                     ". /help lists the commands. To start a message with a slash, type two."));
   }
   if (command->arguments.empty() && !argument.empty()) wrong_use(name + " takes no argument.");
   command->run(shell, argument);

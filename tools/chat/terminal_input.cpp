@@ -17,14 +17,14 @@
 namespace infer {
 namespace {
 
-// As xterm and similar terminals mark pastes.
+// The paste markers of xterm and similar terminals.
 constexpr std::string_view kPasteOn = "\033[?2004h", kPasteOff = "\033[?2004l";
 constexpr std::string_view kPasteBegin = "\033[200~", kPasteEnd = "\033[201~";
-constexpr int kEscapeWait = 50;  // ms within which the rest of a terminal's sequence follows its first byte
-// Milliseconds to wait for the cursor's position: from a terminal that may never tell it, and from one that has told it
-// before. Without it the line is drawn as simple terminals need it, which is wrong on others.
+constexpr int kEscapeWait = 50;  // ms within which the rest of an escape sequence follows its first byte
+// Milliseconds to wait for the cursor's position: from a terminal that may never report it, and from one that has.
+// Without it the line is drawn as for terminals that do not reflow, which is wrong for others.
 constexpr int kPositionWait = 300, kSlowPositionWait = 30000;
-constexpr int kPasteWait = 5000;       // ms without any byte after which a paste has ended, marked or not
+constexpr int kPasteWait = 5000;       // ms without input after which a paste is over, marked or not
 constexpr size_t kMaxPaste = 1 << 26;  // bytes
 
 std::atomic<int> signal_pipe = -1;
@@ -146,7 +146,7 @@ TerminalInput::Item TerminalInput::next() {
     bytes_.erase(0, kPasteBegin.size());
     return {Event::kPaste, 0, read_paste()};
   }
-  // A character may come in pieces.
+  // A character may arrive in pieces.
   char32_t character = 0;
   size_t length = utf8_character(bytes_, character);
   for (int i = 1; length == 0 && i < 4 && bytes_.size() < 4 && static_cast<unsigned char>(bytes_[0]) >= 0xC0; ++i) {

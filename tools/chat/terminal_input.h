@@ -1,6 +1,6 @@
-// What is typed on standard input while a line is edited: characters, pastes (marked by the terminal, bracketed paste
-// mode), and the signals that concern a terminal. Reads bytes as UTF-8; what is none becomes U+FFFD.
-// While one exists it holds SIGINT, SIGWINCH, SIGCONT, SIGTERM and SIGHUP; one at a time, one thread.
+// Terminal input while a line is edited: characters, pastes (delimited by the terminal in bracketed paste mode), and
+// signals that concern the terminal. Decodes UTF-8; invalid bytes become U+FFFD. While one exists it handles SIGINT,
+// SIGWINCH, SIGCONT, SIGTERM and SIGHUP. One at a time, one thread.
 #pragma once
 
 #include <signal.h>
@@ -9,16 +9,16 @@
 
 namespace infer {
 
-// What outlives one line: a terminal's answer may come while the next one is being edited.
+// State kept between lines: a terminal's reply may arrive while the next line is being edited.
 struct TerminalState {
-  std::string typed_ahead;      // read, and not yet taken
-  int questions = 0;            // positions asked for that the terminal has not told
-  bool tells_position = false;  // it has told one
+  std::string typed_ahead;      // read but not yet consumed
+  int questions = 0;            // position queries not yet answered
+  bool tells_position = false;  // it has answered one
 };
 
 class TerminalInput {
  public:
-  // `state` is kept up to date, and outlives this.
+  // `state` is kept up to date and must outlive this.
   explicit TerminalInput(TerminalState& state);
   ~TerminalInput();
   TerminalInput(const TerminalInput&) = delete;
@@ -28,38 +28,38 @@ class TerminalInput {
     kCharacter,
     kPaste,
     kInterrupted,  // Ctrl-C
-    kResized,      // the terminal has another size
-    kContinued,    // the program was stopped and goes on
-    kEnd,          // end of input, or asked to end
-    kPosition,     // the terminal told where its cursor is, or did not in time
-    kNone,         // nothing that matters
+    kResized,      // the terminal was resized
+    kContinued,    // the program was stopped and continues
+    kEnd,          // end of input, or a request to terminate
+    kPosition,     // the terminal reported the cursor's position, or failed to in time
+    kNone,         // nothing of interest
   };
   struct Item {
     Event event;
     char32_t character = 0;  // kCharacter
-    std::string paste = {};  // kPaste: UTF-8, lines end with \n, no other control characters but tab
-    int column = -1;         // kPosition: from 0; -1: not told
+    std::string paste = {};  // kPaste: UTF-8, lines end with \n, no control characters other than tab
+    int column = -1;         // kPosition: from 0; -1: not reported
   };
-  Item next();  // waits
-  // Whether next() has something typed to return at once.
+  Item next();  // blocks
+  // Whether next() can return typed input without blocking.
   bool has_more();
-  // Asks the terminal for its cursor's position; of several questions the last is answered with kPosition.
+  // Queries the cursor's position; of several queries, only the last yields kPosition.
   void ask_position();
-  // Asks as well, but only to learn whether the terminal answers: no kPosition follows.
+  // Queries only to learn whether the terminal replies; yields no kPosition.
   void learn_manners();
 
  private:
   static constexpr int kSignals[] = {SIGINT, SIGWINCH, SIGCONT, SIGTERM, SIGHUP};
 
-  // Waits for a byte more, for at most `milliseconds` (-1: for ever). False: none came.
+  // Waits for more input, at most `milliseconds` (-1: indefinitely). False: none arrived.
   bool fill(int milliseconds);
   std::string read_paste();
-  // Takes the terminal's answer to ask_position() off the front of what was read; false when there is none.
+  // Removes the terminal's reply to ask_position() from the front of the input; false if there is none.
   bool take_position(int& column);
 
   TerminalState& state_;
-  std::string& bytes_;      // of state_
-  int pipe_[2] = {-1, -1};  // signal handlers write to it
+  std::string& bytes_;      // state_.typed_ahead
+  int pipe_[2] = {-1, -1};  // written to by signal handlers
   struct sigaction before_[5] = {};
   bool ended_ = false;
   bool waiting_ = false;  // next() owes a kPosition

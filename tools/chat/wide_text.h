@@ -1,4 +1,4 @@
-// UTF-8 and the wide characters that libedit and the C library's tables of widths work on. Pure functions.
+// Converts between UTF-8 and the wide characters that libedit and the C library's width tables use. Pure functions.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace infer {
 
-std::wstring to_wide(std::string_view text);  // bytes that are no UTF-8 become U+FFFD
+std::wstring to_wide(std::string_view text);  // invalid UTF-8 becomes U+FFFD
 std::string to_utf8(std::wstring_view wide);
 
 }  // namespace infer

@@ -1,4 +1,4 @@
-// Gathers an importance matrix from the matmuls of a running model. One thread.
+// Collects an importance matrix from the matmuls of a running model. One thread.
 #pragma once
 
 #include "ggml-like/plan.h"
@@ -9,7 +9,7 @@ namespace infer {
 class ImportanceCollector {
  public:
   void add(const ProductInput& input);
-  // Without texts and chunks.
+  // Without datasets and chunk counts.
   const ImportanceSums& sums() const { return sums_; }
 
  private:

@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "src/text/logprobs.h"
 #include "tools/imatrix/collector.h"
@@ -20,7 +21,7 @@ namespace infer {
 
 namespace {
 
-// What the files hold together. With a model's file, all must be of that model.
+// The sum over the files. With a model file, all must belong to that model.
 ImportanceSums read_files(const ImatrixOptions& options, const GgufFile* model) {
   ImportanceSums total;
   for (const std::string& name : options.in_files) {
@@ -33,9 +34,9 @@ ImportanceSums read_files(const ImatrixOptions& options, const GgufFile* model) 
       if (!weight) continue;
       ++n_known;
       if (static_cast<int64_t>(entry.sums.size()) != importance_size(*weight)) {
-        throw Error(ErrorCode::kInvalidFile,
-                    concat("[imatrix] ", where, ": tensor ", printable(tensor), ": expected ", importance_size(*weight),
-                           " sums, found ", entry.sums.size(), ": of another model?"));
+        throw Error(ErrorCode::kInvalidFile, expected_found("imatrix", concat(where, ": tensor ", printable(tensor)),
+                                                            concat(importance_size(*weight), " sums"),
+                                                            concat(entry.sums.size(), "; use a file of this model")));
       }
     }
     if (model && n_known == 0)
@@ -45,7 +46,7 @@ ImportanceSums read_files(const ImatrixOptions& options, const GgufFile* model) 
   return total;
 }
 
-// Adds what the model multiplies while it reads the text. Returns false when the user stopped it.
+// Adds the inputs of the matmuls while the model reads the text. Returns false if the user stopped it.
 bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFile>& file, ImportanceSums& total) {
   const std::string text = read_text_file(options.file);
   std::shared_ptr<Model> model = load_model(file);
@@ -54,7 +55,8 @@ bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFi
     const int64_t trained = model->context_length();
     engine_options.context = trained > 0 ? std::min(trained, kDefaultChunk) : kDefaultChunk;
   }
-  // The last layer computes rows with logits only: all are asked for, although the second half alone is scored.
+  // The last layer computes only rows with logits, so logits of all rows are requested, although only the second half
+  // is scored.
   engine_options.all_logits = true;
   ImportanceCollector collector;
   engine_options.product_observer = [&](const ProductInput& input) { collector.add(input); };

@@ -1,5 +1,5 @@
-// infer imatrix: which columns of the weights matter, from what a model computes while it reads a text, added to what
-// earlier runs found; for infer quantize --imatrix.
+// infer imatrix: measures which columns of the weights matter while a model reads a text, and adds the results of
+// earlier runs. For infer quantize --imatrix.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 namespace infer {
 
 struct ImatrixOptions {
-  ModelFlags model;                   // context 0: 512; the file may be "" when there is no text
-  std::string file;                   // the text; "": in_files alone
+  ModelFlags model;                   // context 0: 512; the file may be "" if there is no text
+  std::string file;                   // the text; "": only in_files
   std::vector<std::string> in_files;  // importance matrices to add up
   std::string out;
-  int chunks = 0;  // at most so many; 0: all
+  int chunks = 0;  // maximum; 0: all
 };
 
-// Returns the exit code: 0, or 130 after Ctrl-C, with nothing written. Throws Error.
+// Returns the exit code: 0, or 130 after Ctrl-C (nothing is written then). Throws Error.
 int run_imatrix(const ImatrixOptions& options);
 
 }  // namespace infer

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "tools/input.h"
 
@@ -21,9 +22,15 @@ constexpr int64_t kMaxChunkSize = INT32_MAX;
   throw Error(ErrorCode::kInvalidFile, concat("[imatrix] ", where, ": ", what));
 }
 
+template <typename Expected, typename Found>
+[[noreturn]] void unexpected(const std::string& where, const std::string& subject, const Expected& expected,
+                             const Found& found) {
+  throw Error(ErrorCode::kInvalidFile, expected_found("imatrix", concat(where, ": ", subject), expected, found));
+}
+
 std::string shown(const std::filesystem::path& path) { return printable(path.string(), 4096); }
 
-// Bytes of the older form, from front to back.
+// Reads the older format sequentially.
 class Reader {
  public:
   Reader(std::string where, const std::string& bytes) : where_(std::move(where)), bytes_(bytes) {}
@@ -32,7 +39,7 @@ class Reader {
   int32_t number(const char* what, int32_t low, int32_t high) {
     int32_t n = 0;
     copy(&n, sizeof(n), what);
-    if (n < low || n > high) fail(where_, concat(what, ": expected ", low, " to ", high, ", found ", n));
+    if (n < low || n > high) unexpected(where_, what, concat(low, " to ", high), n);
     return n;
   }
   std::string text(const char* what, int32_t n) {
@@ -50,7 +57,7 @@ class Reader {
 
  private:
   void check(size_t n, const char* what) const {
-    if (bytes_.size() - at_ < n) fail(where_, concat(what, ": the file ends at byte ", bytes_.size()));
+    if (bytes_.size() - at_ < n) unexpected(where_, what, concat(n, " bytes"), "the end of the file");
   }
   void copy(void* to, size_t n, const char* what) {
     check(n, what);
@@ -74,7 +81,7 @@ void insert(ImportanceSums& to, const std::string& where, const std::string& nam
   check_values(where, name, "sums", entry.sums);
   check_values(where, name, "counts", entry.counts);
   if (!to.entries.emplace(name, std::move(entry)).second)
-    fail(where, concat("tensor ", printable(name), ": stands twice"));
+    fail(where, concat("tensor ", printable(name), ": expected it once, found it twice"));
 }
 
 std::vector<double> doubles(const std::string& where, const GgufTensor& tensor) {
@@ -91,10 +98,10 @@ ImportanceSums read_gguf(const std::filesystem::path& path) {
   const auto file = GgufFile::open(path);
   const std::string where = shown(path);
   const std::string kind = file->get_string("general.type").value_or("");
-  if (kind != "imatrix") fail(where, concat("general.type: expected imatrix, found ", printable(kind)));
+  if (kind != "imatrix") unexpected(where, "general.type", "imatrix", kind.empty() ? "none" : printable(kind));
   const auto number = [&](const char* key, int64_t most) {
     const int64_t n = file->get_int(key).value_or(0);
-    if (n < 0 || n > most) fail(where, concat(key, ": expected 0 to ", most, ", found ", n));
+    if (n < 0 || n > most) unexpected(where, key, concat("0 to ", most), n);
     return n;
   };
   result.n_chunks = number("imatrix.chunk_count", UINT32_MAX);
@@ -104,7 +111,7 @@ ImportanceSums read_gguf(const std::filesystem::path& path) {
     if (!sums.name.ends_with(kSums)) continue;
     const std::string name = sums.name.substr(0, sums.name.size() - kSums.size());
     const GgufTensor* counts = file->find_tensor(name + std::string(kCounts));
-    if (!counts) fail(where, concat("tensor ", printable(name), ": it has no counts"));
+    if (!counts) fail(where, concat("tensor ", printable(name), ": expected counts, found none"));
     if (sums.n_elements() % counts->n_elements() != 0) {
       fail(where, concat("tensor ", printable(name), ": ", sums.n_elements(), " sums do not go with ",
                          counts->n_elements(), " counts"));
@@ -114,17 +121,23 @@ ImportanceSums read_gguf(const std::filesystem::path& path) {
   return result;
 }
 
-// int32 n; n times: int32 length, name, int32 n_calls, int32 n_weights, float weights (sums over the calls);
-// then, in most files: int32 n_chunks, int32 length, name of the text.
+// int32 n; then n times: int32 length, name, int32 n_calls, int32 n_weights, float weights (sums over the calls); then,
+// in most files: int32 n_chunks, int32 length, name of the text.
 ImportanceSums read_binary(const std::filesystem::path& path, int64_t rows_per_call) {
   ImportanceSums result;
   const std::string where = shown(path), bytes = read_text_file(path.string());
   Reader reader(where, bytes);
   const double rows = static_cast<double>(rows_per_call);
-  const int32_t n = reader.number("number of entries (is it an importance matrix?)", 1, kMaxEntries);
+  int32_t n = 0;
+  if (bytes.size() >= sizeof(n)) std::memcpy(&n, bytes.data(), sizeof(n));
+  if (n < 1 || n > kMaxEntries) {
+    throw Error(ErrorCode::kInvalidFile,
+                expected_found("imatrix", where, "an importance matrix (GGUF or .dat)", "another kind of file"));
+  }
+  reader.number("number of entries", 1, kMaxEntries);
   for (int32_t i = 0; i < n; ++i) {
     const std::string name = reader.text("name", reader.number("length of a name", 1, kMaxNameBytes));
-    // Without calls the weights are means already.
+    // Without calls, the weights are already means.
     const int32_t n_calls = std::max(1, reader.number("number of calls", 0, INT32_MAX));
     const std::vector<float> weights = reader.floats("weights", reader.number("number of weights", 1, kMaxWeights));
     ImportanceSums::Entry entry{{weights.begin(), weights.end()}, {n_calls * rows}};
@@ -143,11 +156,11 @@ void add_entry(ImportanceSums::Entry& to, const ImportanceSums::Entry& entry, co
                const std::string& name) {
   const size_t n = to.counts.size(), n_other = entry.counts.size();
   if (to.sums.size() != entry.sums.size() || (n != n_other && n != 1 && n_other != 1)) {
-    fail(where, concat("tensor ", printable(name), ": expected ", to.sums.size(), " sums of ", n,
-                       " matrices, as before, found ", entry.sums.size(), " of ", n_other, ": of another model?"));
+    unexpected(where, "tensor " + printable(name), concat(to.sums.size(), " sums of ", n, " matrices, as before"),
+               concat(entry.sums.size(), " of ", n_other, "; use files of one model"));
   }
   for (size_t i = 0; i < to.sums.size(); ++i) to.sums[i] += entry.sums[i];
-  // A single count holds for every expert.
+  // A single count applies to every expert.
   to.counts.resize(std::max(n, n_other), to.counts.front());
   for (size_t i = 0; i < to.counts.size(); ++i) to.counts[i] += entry.counts[n_other == 1 ? 0 : i];
 }

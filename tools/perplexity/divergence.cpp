@@ -8,9 +8,9 @@
 namespace infer {
 namespace {
 
-constexpr float kNegligible = -16;  // log-probabilities below add less than the recorded precision
+constexpr float kNegligible = -16;  // log-probabilities below this contribute less than the recorded precision
 
-// Linear between the neighbours, of sorted values.
+// Interpolates linearly between sorted values.
 double quantile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
   const double at = share * static_cast<double>(sorted.size() - 1);

@@ -1,5 +1,5 @@
-// How far a model's distributions are from recorded ones: Kullback-Leibler divergence of each scored position, and what
-// follows from it. Natural logarithm.
+// How far a model's distributions are from recorded ones: the Kullback-Leibler divergence of each scored position, and
+// statistics derived from it. Natural logarithm.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@ namespace infer {
 
 class Divergence {
  public:
-  // `base`: recorded log-probabilities; `logits` of the model; `next` the token that follows.
+  // `base`: recorded log-probabilities; `logits`: the model's; `next`: the token that follows.
   void add(std::span<const float> base, std::span<const float> logits, TokenId next);
 
   struct Summary {
     int64_t tokens = 0;
     double mean = 0, standard_error = 0;
     double median = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0, maximum = 0;
-    double same_top_token = 0;           // share of positions with the same most probable token
+    double same_top_token = 0;           // fraction of positions with the same most probable token
     double base_perplexity = 0;          // of the recorded distributions
     double perplexity_ratio = 0;         // the model's over theirs
     double perplexity_ratio_error = 0;   // standard error of that ratio

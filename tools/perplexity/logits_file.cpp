@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "src/text/logprobs.h"
 
@@ -16,9 +18,9 @@ namespace infer {
 namespace {
 
 constexpr char kMagic[8] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
-constexpr float kRange = 16;      // log-probabilities further below the best one are cut off there
+constexpr float kRange = 16;      // log-probabilities are clamped to this far below the best one
 constexpr float kLevels = 65535;  // of a code
-constexpr size_t kHead = 4;       // uint16 in front of a row's codes: two floats
+constexpr size_t kHead = 4;       // uint16 before a row's codes: two floats
 constexpr int64_t kMaxTokens = int64_t{1} << 31;
 
 size_t row_size(int n_vocab) { return kHead + 2 * ((static_cast<size_t>(n_vocab) + 1) / 2); }
@@ -86,11 +88,11 @@ LogitsReader::LogitsReader(const std::string& path) : path_(path), file_(std::fo
   char magic[sizeof(kMagic)];
   int32_t head[3];
   read(magic, sizeof(magic));
-  if (std::memcmp(magic, kMagic, sizeof(kMagic)) != 0) damaged("expected a file of --save-logits");
+  if (std::memcmp(magic, kMagic, sizeof(kMagic)) != 0) damaged("a file written by --save-logits", "another kind");
   read(head, sizeof(head));
   const int64_t n_ctx = head[0], n_vocab = head[1], n_chunks = head[2];
   if (n_ctx < 4 || n_vocab < 1 || n_vocab > 1 << 24 || n_chunks < 1 || n_ctx * n_chunks > kMaxTokens) {
-    damaged(concat("expected a context, a vocabulary and chunks, found ", n_ctx, ", ", n_vocab, " and ", n_chunks));
+    damaged("a context, a vocabulary and chunks", concat(n_ctx, ", ", n_vocab, " and ", n_chunks));
   }
   chunks_.n_ctx = n_ctx;
   chunks_.n_chunks = head[2];
@@ -100,23 +102,23 @@ LogitsReader::LogitsReader(const std::string& path) : path_(path), file_(std::fo
   const uint64_t expected = sizeof(kMagic) + sizeof(head) + static_cast<uint64_t>(n_ctx * n_chunks) * sizeof(TokenId) +
                             rows * row_size(n_vocab_) * sizeof(uint16_t);
   if (fstat(fileno(file_.get()), &info) != 0 || static_cast<uint64_t>(info.st_size) != expected) {
-    damaged(concat("expected ", expected, " bytes, found ", info.st_size));
+    damaged(concat(grouped(expected), " bytes"), grouped(static_cast<uint64_t>(info.st_size)));
   }
   chunks_.tokens.resize(static_cast<size_t>(n_ctx * n_chunks));
   read(chunks_.tokens.data(), chunks_.tokens.size() * sizeof(TokenId));
   for (const TokenId token : chunks_.tokens) {
-    if (token < 0 || token >= n_vocab_) damaged(concat("expected token ids below ", n_vocab_, ", found ", token));
+    if (token < 0 || token >= n_vocab_) damaged(concat("token ids below ", n_vocab_), concat(token));
   }
   row_.resize(row_size(n_vocab_));
   values_.resize(static_cast<size_t>(n_vocab_));
 }
 
-void LogitsReader::damaged(const std::string& what) const {
-  throw Error(ErrorCode::kInvalidFile, concat("[perplexity] ", printable(path_), ": ", what));
+void LogitsReader::damaged(const std::string& expected, const std::string& found) const {
+  throw Error(ErrorCode::kInvalidFile, expected_found("perplexity", printable(path_), expected, found));
 }
 
 void LogitsReader::read(void* to, size_t bytes) {
-  if (std::fread(to, 1, bytes, file_.get()) != bytes) damaged("the file ends too early");
+  if (std::fread(to, 1, bytes, file_.get()) != bytes) damaged("more data", "the end of the file");
 }
 
 std::span<const float> LogitsReader::next() {
@@ -124,7 +126,7 @@ std::span<const float> LogitsReader::next() {
   float scale = 0, min_log_prob = 0;
   std::memcpy(&scale, &row_[0], sizeof(scale));
   std::memcpy(&min_log_prob, &row_[2], sizeof(min_log_prob));
-  if (!std::isfinite(scale) || !std::isfinite(min_log_prob)) damaged("expected finite scales");
+  if (!std::isfinite(scale) || !std::isfinite(min_log_prob)) damaged("finite scales", "NaN or infinity");
   for (size_t i = 0; i < values_.size(); ++i) {
     values_[i] = min_log_prob + scale * static_cast<float>(row_[kHead + i]);
   }

@@ -1,10 +1,10 @@
-// Files of log-probabilities that a KL divergence is computed against, in the format of llama.cpp's
-// --kl-divergence-base, so that either program reads the other's:
+// Files of log-probabilities for computing a KL divergence, in the format of llama.cpp's --kl-divergence-base, so that
+// either program can read the other's:
 //
 //   char magic[8] = "_logits_"; int32 n_ctx, n_vocab, n_chunk; int32 tokens[n_chunk * n_ctx];
 //   then per scored position: float scale, float min_log_prob; uint16 code[n_vocab, rounded up to even]
 //
-// A log-probability is min_log_prob + scale * code; what lies more than 16 below the best one is stored as that.
+// A log-probability is min_log_prob + scale * code, clamped to at most 16 below the best one.
 #pragma once
 
 #include <cstdio>
@@ -17,7 +17,7 @@
 
 namespace infer {
 
-// Writes beside the name; finish() gives the file its name. Without it nothing is left.
+// Writes under a temporary name; finish() renames the file. Without finish() nothing is left.
 class LogitsWriter {
  public:
   // Throws Error(kIo), as all methods do.
@@ -40,7 +40,7 @@ class LogitsWriter {
 
 class LogitsReader {
  public:
-  // Throws Error(kIo), Error(kInvalidFile) for what is no such file or has not all it promises.
+  // Throws Error(kIo), and Error(kInvalidFile) if it is not such a file or is incomplete.
   explicit LogitsReader(const std::string& path);
 
   const TextChunks& chunks() const { return chunks_; }
@@ -50,7 +50,7 @@ class LogitsReader {
 
  private:
   void read(void* to, size_t bytes);
-  [[noreturn]] void damaged(const std::string& what) const;
+  [[noreturn]] void damaged(const std::string& expected, const std::string& found) const;
 
   std::string path_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;

@@ -26,7 +26,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Result {
-  Mean nll;  // of the scored tokens
+  Mean nll;  // over the scored tokens
   int chunks = 0;
   int64_t n_ctx = 0;
   std::optional<Divergence::Summary> divergence;
@@ -82,7 +82,7 @@ void print_text(const Result& r) {
   print("same top token           %.3f %%", 100 * d.same_top_token);
   print("perplexity, recorded     %.4f", d.base_perplexity);
   print("perplexity, ratio        %.6f +- %.6f", d.perplexity_ratio, d.perplexity_ratio_error);
-  print("change of probability    mean %.4f %%, root mean square %.4f %%", 100 * d.mean_probability_change,
+  print("probability change       mean %.4f %%, root mean square %.4f %%", 100 * d.mean_probability_change,
         100 * d.rms_probability_change);
 }
 
@@ -99,11 +99,11 @@ void check(const PerplexityOptions& options) {
 void check_vocabulary(const LogitsReader& base, const Model& model) {
   if (base.n_vocab() == model.n_vocab()) return;
   throw Error(ErrorCode::kInvalidArgument,
-              concat("--kl-divergence: the file is of a vocabulary of ", base.n_vocab(), " tokens, the model has ",
+              concat("--kl-divergence: the file has a vocabulary of ", base.n_vocab(), " tokens, the model has ",
                      model.n_vocab(), ". Use a model with the same vocabulary."));
 }
 
-// Chunks as long as those of the recorded logits, as -c, or as the model was trained for.
+// Chunks as long as those of the recorded logits, else -c, else what the model was trained with.
 EngineOptions engine_options(const PerplexityOptions& options, const Model& model, const LogitsReader* base) {
   EngineOptions engine = options.model.engine_options();
   if (base) {

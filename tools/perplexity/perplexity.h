@@ -10,9 +10,9 @@ namespace infer {
 struct PerplexityOptions {
   ModelFlags model;           // context 0: 512
   std::string file;           // the text
-  int chunks = 0;             // at most so many; 0: all
+  int chunks = 0;             // maximum; 0: all
   std::string save_logits;    // write the distributions to this file
-  std::string kl_divergence;  // compare with the distributions of this file, on its text
+  std::string kl_divergence;  // compare with the distributions in this file, on its text
   bool json = false;
 };
 

@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-// Memory that several devices may share: that of the host, or a device's own.
+// Memory that devices may share: the host's, or a device's own.
 struct Pool {
   std::string devices;  // "cpu", "cpu and ref"
   uint64_t needed = 0, weights = 0, free = 0;
@@ -52,7 +52,7 @@ class Planner {
     Uses uses;
     options.opened = devices_;
     if (question_.draft) {
-      // A draft is small, and runs before every step: all of it goes to the first device.
+      // A draft is small and runs before every step, so all of it goes to the first device.
       EngineOptions draft = options;
       draft.placement = {};
       draft.placement.tensor_split.assign(devices_->of_layers.size(), 0);
@@ -63,8 +63,7 @@ class Planner {
     uses.model = plan_memory(question_.model, options);
     return uses;
   }
-  // With the memory that was free at first: what other programs do meanwhile does not count. Empty for sizes beyond any
-  // memory.
+  // Uses the memory that was free at first, to ignore changes by other programs. Empty for sizes beyond any memory.
   std::vector<Pool> pools(const EngineOptions& options) const {
     try {
       std::vector<Pool> pools = pools_of(ask(options)), first = pools_of(uses_);
@@ -79,7 +78,7 @@ class Planner {
     const std::vector<Pool> all = pools(options);
     return !all.empty() && std::all_of(all.begin(), all.end(), [](const Pool& pool) { return pool.fits(); });
   }
-  // The largest number of units from 0 to `most` with which it fits: change(options, n) sets them.
+  // The largest number of units from 0 to `most` that fits; change(options, n) sets them.
   template <typename Change>
   int64_t largest(int64_t most, const Change& change) const {
     int64_t low = 0, high = most;
@@ -101,7 +100,7 @@ class Planner {
     }
     return parts;
   }
-  // What so many parts would need of a device that auto finds too small for them.
+  // What this many parts would need on a device that -ngl auto finds too small for them.
   std::string shortage_of_parts(int parts) const {
     EngineOptions options = question_.options;
     options.placement.n_gpu_layers = parts;
@@ -110,7 +109,7 @@ class Planner {
     for (const DeviceUse& use : more.draft) draft.push_back(use.needed());
     for (size_t d = 0; d < more.model.size(); ++d) more.model[d].memory = uses_.model[d].memory;
     const std::string shortage = shortage_of(more.model, draft);
-    return "one more would " + (shortage.empty() ? "not have fitted" : "need " + shortage);
+    return "one more would " + (shortage.empty() ? "not fit" : "need " + shortage);
   }
   // What n units would need of the memory that is too small for them.
   template <typename Change>
@@ -119,7 +118,7 @@ class Planner {
     change(options, n);
     const std::vector<Pool> all = pools(options);
     const auto small = std::find_if(all.begin(), all.end(), [](const Pool& pool) { return !pool.fits(); });
-    if (small == all.end()) return "would be larger than any memory";
+    if (small == all.end()) return "would exceed any memory";
     return concat("would need ", bytes_text(small->needed), " of the ", bytes_text(small->free), " that ",
                   small->devices, small->devices.find(' ') == std::string::npos ? " has" : " have", " free");
   }
@@ -130,7 +129,7 @@ class Planner {
   const Uses uses_;
 };
 
-// "the last 3 of 5 and the output on vulkan0", or the ranges where there are several devices.
+// "the last 3 of 5 and the output on vulkan0", or the ranges if there are several devices.
 std::string where_layers(const std::vector<DeviceUse>& devices, int n_layer, int moved) {
   const bool last_ones = devices.size() == 2 &&
                          (devices[1].layers.empty() || devices[1].layers.back().last == n_layer - 1) &&
@@ -160,8 +159,7 @@ std::string why_layers(const PlanQuestion& question, const Planner& planner) {
   const int n = question.model->n_layer(), asked = question.options.placement.n_gpu_layers;
   if (devices.size() == 1) {
     return concat("all ", n, " on ", devices[0].device,
-                  question.options.devices.empty() ? ": no GPU was found that can be used"
-                                                   : ": no other device is asked for (--device)");
+                  question.options.devices.empty() ? ": no usable GPU was found" : ": --device names no other device");
   }
   const int moved = planner.moved_parts();
   const std::string where = where_layers(devices, n, moved);
@@ -173,7 +171,7 @@ std::string why_layers(const PlanQuestion& question, const Planner& planner) {
   return concat(where, ": -ngl auto, ", planner.shortage_of_parts(moved + 1));
 }
 
-// Where matrices are that are not with their layers, and whose wish that was.
+// Which matrices are not with their layers, and which flags caused it.
 std::string why_tensors(const PlanQuestion& question, const std::vector<DeviceUse>& devices) {
   const PlacementOptions& o = question.options.placement;
   std::string where, flags;
@@ -197,7 +195,7 @@ std::string why_context(const PlanQuestion& question, int64_t context) {
 void add_largest_context(const PlanQuestion& question, const Planner& planner, MemoryPlan& plan) {
   const auto change = [](EngineOptions& o, int64_t blocks) { o.context = std::max<int64_t>(blocks, 1) * kBlockTokens; };
   const int64_t trained = question.model->context_length();
-  constexpr int64_t kMost = int64_t{1} << 40;  // tokens; the engine takes no more
+  constexpr int64_t kMost = int64_t{1} << 40;  // tokens; the engine's limit
   const int64_t most = (trained > 0 ? std::min(trained, kMost) : kMost) / kBlockTokens;
   const int64_t blocks = planner.largest(most, change);
   plan.largest_context = blocks == most && trained > 0 ? trained : blocks * kBlockTokens;

@@ -18,10 +18,10 @@ namespace {
 using nlohmann::ordered_json;
 
 struct Capacity {
-  double tokens_per_second = 0;  // of one replica
+  double tokens_per_second = 0;  // per replica
   bool measured = false;
   int64_t replicas = 0;
-  double sequences = 0;  // under way at the same time, over all replicas
+  double sequences = 0;  // in progress at the same time, over all replicas
 };
 
 // Tokens per second of one replica that generates for all its sequences at once.
@@ -116,7 +116,7 @@ void print_device(const MemoryPlan& plan, size_t d) {
   std::cout << '\n'
             << use.device << ": " << use.n_layers << (use.n_layers == 1 ? " layer" : " layers") << ranges_text(use)
             << (use.has_input ? ", embedding" : "") << (use.has_output ? ", output" : "") << '\n';
-  print_bytes("weights", use.weights, use.is_host ? " (used where the file is mapped)" : "");
+  print_bytes("weights", use.weights, use.is_host ? " (used directly from the mapped file)" : "");
   for (const auto& [type, bytes] : use.weights_by_type) print_bytes("  " + std::string(traits(type).name), bytes);
   if (use.guest_weights > 0) print_bytes("  elsewhere", use.guest_weights, " (of layers that are on another device)");
   print_bytes("KV cache", use.cache);
@@ -150,7 +150,7 @@ void print_text(const MemoryPlan& plan, const std::optional<Capacity>& capacity)
   }
   if (!capacity) return;
   char line[160];
-  std::snprintf(line, sizeof(line), "\none replica: %.1f tokens/s (%s); %.1f sequences under way; replicas: %lld\n",
+  std::snprintf(line, sizeof(line), "\none replica: %.1f tokens/s (%s); %.1f sequences in progress; replicas: %lld\n",
                 capacity->tokens_per_second, capacity->measured ? "measured now" : "as given", capacity->sequences,
                 static_cast<long long>(capacity->replicas));
   std::cout << line;
@@ -167,7 +167,8 @@ int run_plan(const PlanFlags& flags) {
     throw Error(ErrorCode::kInvalidArgument, "--rps and --output-tokens go together. Give both.");
   }
   if (asks_capacity && flags.tokens_per_second <= 0 && !flags.shape.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "A --shape has no speed to measure. Give it with --tokens-per-second.");
+    throw Error(ErrorCode::kInvalidArgument,
+                "The speed of a --shape cannot be measured. Give it with --tokens-per-second.");
   }
   const auto file = flags.shape.empty() ? GgufFile::open(flags.model.model)
                                         : open_shape(flags.shape, flags.type, RandomWeights::kEmpty);
@@ -185,7 +186,7 @@ int run_plan(const PlanFlags& flags) {
     capacity->tokens_per_second = capacity->measured ? measure(model, options) : flags.tokens_per_second;
     const double needed = flags.requests_per_second * static_cast<double>(flags.output_tokens);
     capacity->replicas = static_cast<int64_t>(std::ceil(needed / capacity->tokens_per_second));
-    // Little's law: arrivals per second times the seconds of an answer.
+    // Little's law: arrivals per second times the duration of an answer in seconds.
     const double per_sequence = capacity->tokens_per_second / flags.parallel;
     capacity->sequences = flags.requests_per_second * static_cast<double>(flags.output_tokens) / per_sequence;
   }

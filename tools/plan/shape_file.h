@@ -1,4 +1,4 @@
-// A model of a well-known shape as a file, for a command that is given a shape and no file.
+// A well-known shape as a model file, for commands that are given a shape instead of a file.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace infer {
 
-// Written to the folder for temporary files; its name is gone when this returns, its room when the file is closed.
-// Throws what write_random_model and GgufFile::open throw.
+// Written to the folder for temporary files and unlinked before this returns; its space is freed when the file is
+// closed. Throws what write_random_model and GgufFile::open throw.
 std::shared_ptr<const GgufFile> open_shape(const std::string& shape, const std::string& type, RandomWeights weights);
 
 }  // namespace infer

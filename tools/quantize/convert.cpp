@@ -10,13 +10,14 @@
 #include <cstring>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "ggml-like/quant/encode.h"
 
 namespace infer {
 namespace {
 
-// A thread's working space, kept from slice to slice.
+// A thread's scratch memory, kept between slices.
 struct Working {
   std::vector<std::byte> source;
   std::vector<float> values, decoded;
@@ -26,7 +27,7 @@ struct Working {
   throw Error(ErrorCode::kIo, concat("[quantize] ", printable(path.string(), 4096), ": ", what));
 }
 
-// The first value that is not finite, or n. Sums of 0 * x are cheap to make, and NaN only if some x is not finite.
+// Index of the first NaN or infinite value, or n. Sums of 0 * x are cheap, and NaN only if some x is not finite.
 int64_t first_not_finite(const float* x, int64_t n) {
   constexpr int64_t kStretch = 4096;
   for (int64_t start = 0; start < n; start += kStretch) {
@@ -46,7 +47,7 @@ int64_t first_not_finite(const float* x, int64_t n) {
   return n;
 }
 
-// Of this thread: what others do with the processor does not count.
+// CPU time of this thread: other processes do not count.
 double processor_seconds() {
   timespec now = {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -59,7 +60,7 @@ std::string place(const GgufTensor& tensor, int64_t element) {
     text = concat(element % tensor.shape[i], text.empty() ? "" : ", ", text);
     element /= tensor.shape[i];
   }
-  return concat("[quantize] tensor ", printable(tensor.name), ": value [", text, "]");
+  return concat("tensor ", printable(tensor.name), ": value [", text, "]");
 }
 
 void check_finite(const GgufTensor& tensor, int64_t start, const std::vector<float>& values) {
@@ -67,23 +68,23 @@ void check_finite(const GgufTensor& tensor, int64_t start, const std::vector<flo
   const int64_t bad = first_not_finite(values.data(), n);
   if (bad == n) return;
   const float value = values[static_cast<size_t>(bad)];
-  throw Error(ErrorCode::kInvalidFile, concat(place(tensor, start + bad), ": expected a finite number, found ",
-                                              std::isnan(value) ? "NaN"
-                                              : value > 0       ? "infinity"
-                                                                : "-infinity"));
+  throw Error(ErrorCode::kInvalidFile, expected_found("quantize", place(tensor, start + bad), "a finite number",
+                                                      std::isnan(value) ? "NaN"
+                                                      : value > 0       ? "infinity"
+                                                                        : "-infinity"));
 }
 
-// Of the floats only F16 is narrower than what it is made from; block formats cut off at their largest value.
+// Of the float types only F16 has a smaller range than its source; block formats clamp to their largest value.
 void check_fits(const Conversion& c, int64_t start, const std::vector<float>& values) {
   constexpr float kOverflowsF16 = 65520;
   if (c.type != DataType::kF16) return;
   const auto bad = std::find_if(values.begin(), values.end(), [](float v) { return std::abs(v) >= kOverflowsF16; });
   if (bad == values.end()) return;
-  throw Error(ErrorCode::kInvalidFile,
-              concat(place(*c.tensor, start + (bad - values.begin())), ": ", *bad, " is beyond F16"));
+  throw Error(ErrorCode::kInvalidFile, expected_found("quantize", place(*c.tensor, start + (bad - values.begin())),
+                                                      "a number in the range of F16", *bad));
 }
 
-// Calls of(position, n, weights) for each stretch of the slice within one row; weights are those of its columns.
+// Calls of(position, n, weights) for each part of the slice that lies within one row; weights are those of its columns.
 template <typename Of>
 void for_each_row(const Conversion& c, int64_t start, int64_t n, const Of& of) {
   const int64_t row = c.tensor->shape.back();
@@ -153,7 +154,8 @@ void ModelParts::read(uint32_t part, uint64_t offset, std::byte* to, size_t n) c
     const ssize_t got = ::pread(descriptors_[part], to, n, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_io(paths_[part], std::strerror(errno));
-    if (got == 0) fail_io(paths_[part], concat("the file ends at byte ", offset, ", it was longer before"));
+    if (got == 0)
+      fail_io(paths_[part], concat("expected a file of the same size as before, found its end at byte ", offset, ""));
     to += got;
     offset += static_cast<uint64_t>(got);
     n -= static_cast<size_t>(got);

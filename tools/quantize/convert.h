@@ -1,4 +1,5 @@
-// A piece of a tensor in its new type: read from the model file, converted, encoded, checked, and measured on request.
+// Converts slices of a tensor to a new type: reads from the model file, converts, encodes, checks, and optionally
+// measures.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace infer {
 
-// The parts of a model, open for reading. Reads go by position, so any number of threads may share it; nothing is
+// The parts of a model, open for reading. Reads are positional, so any number of threads may share it; nothing is
 // mapped, so memory does not grow with what was read.
 class ModelParts {
  public:
@@ -22,7 +23,7 @@ class ModelParts {
   ModelParts(const ModelParts&) = delete;
   ModelParts& operator=(const ModelParts&) = delete;
 
-  // Throws Error(kIo) when the system refuses or the part has become shorter.
+  // Throws Error(kIo) if the system refuses or the part has become shorter.
   void read(uint32_t part, uint64_t offset, std::byte* to, size_t n) const;
 
  private:
@@ -30,10 +31,10 @@ class ModelParts {
   std::vector<int> descriptors_;
 };
 
-// What encoding changed, summed over values.
+// The error caused by encoding, summed over values.
 struct ErrorSums {
   double error = 0, square = 0;                    // of (x - y)^2, of x^2
-  double weighted_error = 0, weighted_square = 0;  // the same with importance
+  double weighted_error = 0, weighted_square = 0;  // the same, weighted by importance
   double largest = 0;                              // |x - y|
   int64_t n = 0;
 
@@ -42,7 +43,7 @@ struct ErrorSums {
   double weighted_relative() const;  // 0 without importance
 };
 
-// One tensor's way from the old type to the new.
+// The conversion of one tensor from its old type to the new.
 struct Conversion {
   const GgufTensor* tensor;
   DataType type;
@@ -54,11 +55,11 @@ inline constexpr int64_t kSliceValues = int64_t{1} << 17;  // a multiple of ever
 struct Slice {
   std::vector<std::byte> bytes;
   ErrorSums errors;    // only when measured
-  double seconds = 0;  // of one processor, for converting and encoding
+  double seconds = 0;  // CPU seconds for converting and encoding
 };
 
-// Values start .. start + kSliceValues, or to the tensor's end. Throws Error(kInvalidFile) that names the tensor when
-// one of them is not finite, or is not in the new type.
+// Converts the values start .. start + kSliceValues, or up to the tensor's end. Throws Error(kInvalidFile) naming the
+// tensor if a value is not finite, or not representable in the new type.
 void convert_slice(const ModelParts& parts, const Conversion& conversion, int64_t start, bool measure, Slice& slice);
 
 }  // namespace infer

@@ -1,4 +1,4 @@
-// The TYPE of `infer quantize`: what the name of a quantized file says about it.
+// The TYPE argument of `infer quantize`, which also names the kind of quantized file.
 #pragma once
 
 #include <cstdint>
@@ -37,14 +37,14 @@ enum class FileType : uint8_t {
 struct FileTypeInfo {
   FileType type;
   std::string_view name;
-  uint32_t number;  // of general.file_type
-  DataType base;    // of tensors for which no rule says otherwise
+  uint32_t number;  // value of general.file_type
+  DataType base;    // for tensors that no rule covers
 };
 
 std::span<const FileTypeInfo> file_types();
 const FileTypeInfo& file_type_info(FileType type);
-// By name, upper or lower case, and by the other names in use (Q4_K for Q4_K_M, MXFP4_MOE for MXFP4); nullptr when
-// unknown.
+// Finds a type by name, in upper or lower case, or by another common name (Q4_K for Q4_K_M, MXFP4_MOE for MXFP4);
+// nullptr if unknown.
 const FileTypeInfo* find_file_type(std::string_view name);
 // All names, for messages: "F32, F16, ...".
 std::string file_type_names();

@@ -19,7 +19,7 @@ Importance Importance::load(const std::filesystem::path& path) {
     weights.resize(entry.sums.size());
     const size_t row = entry.sums.size() / entry.counts.size();
     for (size_t i = 0; i < weights.size(); ++i) {
-      // An expert that no token went to: all its columns alike.
+      // An expert that received no token: all columns get the same weight.
       const double count = entry.counts[i / row];
       weights[i] = count > 0 ? static_cast<float>(entry.sums[i] / count) : 1;
     }

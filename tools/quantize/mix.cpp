@@ -10,13 +10,13 @@
 namespace infer {
 namespace {
 
-// ---- Roles: what a tensor is, by its name ----
+// ---- Roles: the function of a tensor, by its name ----
 
 enum class Role : uint8_t {
   kOther,
   kOutput,
   kTokenEmbedding,
-  kAttentionV,  // and what holds V: the fused Q, K, V and the latent K, V
+  kAttentionV,  // and matrices that contain V: the fused Q, K, V and the latent K, V
   kAttentionK,
   kAttentionOutput,
   kFfnDown,
@@ -24,11 +24,11 @@ enum class Role : uint8_t {
 
 struct RoleName {
   std::string_view text;
-  bool whole;  // the whole name, or some part of it
+  bool whole;  // match the whole name instead of a part
   Role role;
 };
 
-// The first that fits counts.
+// The first match wins.
 constexpr RoleName kRoleNames[] = {
     {"output.weight", true, Role::kOutput},
     {"token_embd.weight", true, Role::kTokenEmbedding},
@@ -48,7 +48,7 @@ Role role_of(std::string_view name) {
   return Role::kOther;
 }
 
-// ---- Tensors that no type touches: small, or too sensitive ----
+// ---- Tensors that are never quantized: small, or too sensitive ----
 
 constexpr std::string_view kKeptNames[] = {"position_embd.weight", "token_types.weight"};
 constexpr std::string_view kKeptParts[] = {
@@ -89,7 +89,7 @@ constexpr std::string_view kKeptParts[] = {
     "mm.a.code_embd",  // images and sound
 };
 
-// Dimensions up to the slowest that is more than one.
+// The number of dimensions up to the slowest one above 1.
 size_t rank(std::span<const int64_t> shape) {
   const auto slowest = std::find_if(shape.begin(), shape.end(), [](int64_t n) { return n > 1; });
   return std::max<size_t>(1, static_cast<size_t>(shape.end() - slowest));
@@ -114,24 +114,25 @@ constexpr FileTypes in(std::initializer_list<FileType> types) {
   return set;
 }
 
-// Of the layers in their order. Of attention's V "n" is the number of such tensors, else the number of layers.
+// A subset of the layers, in order. For attention's V, n is the number of such tensors, otherwise the number of layers.
 enum class Layers : uint8_t {
   kAll,
   kFirst2,
   kFirst4,
   kFirst8th,   // of n
   kFirst16th,  // of n
-  kMoreBits,   // the first eighth, the last, and every third between
+  kMoreBits,   // the first eighth, the last eighth, and every third in between
 };
 
-using Conditions = uint32_t;  // all of them must hold
+using Conditions = uint32_t;  // all must hold
 constexpr Conditions kAlways = 0;
-constexpr Conditions kEightExperts = 1 << 0, kOtherExperts = 1 << 1;  // a model of exactly eight, or not
+constexpr Conditions kEightExperts = 1 << 0,
+                     kOtherExperts = 1 << 1;  // a model with exactly eight experts, or with another number
 constexpr Conditions kFalcon = 1 << 2, kNotFalcon = 1 << 3;
 constexpr Conditions kSharedHeads = 1 << 4;  // four or more query heads per KV head
 constexpr Conditions kImportance = 1 << 5, kNoImportance = 1 << 6;
-constexpr Conditions kOddRow = 1 << 7;   // the base type's block does not divide the row
-constexpr Conditions kStacked = 1 << 8;  // more than one matrix, which is what the MXFP4 file type goes by
+constexpr Conditions kOddRow = 1 << 7;   // the row is not a multiple of the base type's block
+constexpr Conditions kStacked = 1 << 8;  // more than one matrix, which decides in the MXFP4 file type
 
 struct Rule {
   Role role;
@@ -141,8 +142,8 @@ struct Rule {
   DataType type;
 };
 
-// The first that fits counts; none: the base type. kOutput is also the token embedding of a model without an output
-// matrix of its own.
+// The first match wins; without one, the base type. kOutput also covers the token embedding of a model without a
+// separate output matrix.
 constexpr Rule kRules[] = {
     {Role::kOutput, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
     {Role::kOutput, kEvery, kFalcon, Layers::kAll, DataType::kQ8_0},
@@ -197,7 +198,7 @@ constexpr Rule kRules[] = {
     {Role::kOther, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
 };
 
-// In a model of 70 billion parameters V is an eighth of Q: more bits there cost next to nothing.
+// In a model with 70 billion parameters, V is an eighth of Q: more bits there cost next to nothing.
 struct Raise {
   DataType from, to;
 };
@@ -210,7 +211,7 @@ bool has_raised_v(const MixModel& model) {
          (model.architecture == "qwen2" && model.n_layer == 80);
 }
 
-// Of a row that is no multiple of the block.
+// For a row that is not a multiple of the block.
 constexpr Raise kFallbacks[] = {
     {DataType::kQ2_K, DataType::kQ4_0}, {DataType::kQ3_K, DataType::kQ4_0}, {DataType::kQ4_K, DataType::kQ5_0},
     {DataType::kQ5_K, DataType::kQ5_1}, {DataType::kQ6_K, DataType::kQ8_0}, {DataType::kIQ4_XS, DataType::kIQ4_NL},
@@ -225,7 +226,7 @@ MixChoice fitting(DataType type, int64_t row) {
   return {DataType::kF16, true};
 }
 
-// ---- The state that goes from tensor to tensor ----
+// ---- State carried from tensor to tensor ----
 
 // The number in "blk.N.", or -1.
 int64_t layer_of(std::string_view name) {
@@ -267,8 +268,8 @@ class Chooser {
     int64_t i, n;
   };
 
-  // Counts the tensors of a role as they come. With experts the layer is in the name: there may be several of a role
-  // in each.
+  // Counts the tensors of a role in order. With experts the number comes from the name, because a layer may have
+  // several tensors of a role.
   Place next_place(const MixTensor& tensor, Role role) {
     if (role == Role::kAttentionV) return {i_attention_v_++, n_attention_v_};
     if (role != Role::kFfnDown) return {0, 1};
@@ -353,7 +354,7 @@ MixModel MixModel::of(const GgufFile& file) {
 
 std::vector<MixChoice> choose_types(const MixModel& model, std::span<const MixTensor> tensors,
                                     const MixOptions& options) {
-  // Rules that count go through the layers in order, wherever the file has them.
+  // Rules that count go through the layers in order, whatever their order in the file.
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {

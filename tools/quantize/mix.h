@@ -1,5 +1,5 @@
-// Which tensor of a model gets which type in a Q4_K_M file and the others: the mixes that these names stand for
-// wherever GGUF files are used, as a table of rules. Pure functions.
+// Which tensor of a model gets which type in a Q4_K_M file and similar ones: the mixes that these names imply wherever
+// GGUF files are used, as a table of rules. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace infer {
 
-// What of the model the rules look at.
+// The properties of the model that the rules use.
 struct MixModel {
   std::string architecture;
   int64_t n_layer = 0;
   int64_t n_head = 0, n_kv_head = 0;  // of the first layer
   int64_t n_expert = 0;
 
-  // From the metadata; keys that are not there leave 0.
+  // Reads them from the metadata; missing keys leave 0.
   static MixModel of(const GgufFile& file);
 };
 
@@ -35,20 +35,20 @@ struct MixTensor {
 
 struct MixOptions {
   FileType type = FileType::kQ4_K_M;
-  bool pure = false;          // the base type for all tensors that may be quantized
-  bool leave_output = false;  // the output matrix stays as it is
+  bool pure = false;          // use the base type for all tensors that may be quantized
+  bool leave_output = false;  // keep the output matrix unchanged
   bool has_importance = false;
   std::optional<DataType> output_type, token_embedding_type;
-  // A type the user asks for by the tensor's name.
+  // A type that the user requested by tensor name.
   std::function<std::optional<DataType>(std::string_view name)> override_type;
 };
 
 struct MixChoice {
   DataType type;
-  bool fell_back = false;  // the row is no multiple of the block of the type that was meant
+  bool fell_back = false;  // the row is not a multiple of the intended type's block
 };
 
-// One choice per tensor, in their order. A tensor that stays as it is gets its own type.
+// One choice per tensor, in order. A tensor that is not quantized keeps its type.
 std::vector<MixChoice> choose_types(const MixModel& model, std::span<const MixTensor> tensors,
                                     const MixOptions& options);
 

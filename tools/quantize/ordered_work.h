@@ -1,7 +1,7 @@
-// Numbered tasks done by several threads, their results handed to the caller in order. What the caller sees does not
-// depend on the number of threads: the failure of an earlier task comes before that of a later one.
+// Runs numbered tasks on several threads and hands their results to the caller in order. The outcome does not depend on
+// the number of threads: the failure of an earlier task comes before that of a later one.
 //
-// At most `window` results exist at a time, each in a slot whose memory is used again. Used from one thread.
+// At most `window` results exist at a time, each in a slot whose memory is reused. Used from one thread.
 #pragma once
 
 #include <condition_variable>
@@ -17,16 +17,16 @@ namespace infer {
 template <typename Result>
 class OrderedWork {
  public:
-  // work(task, result) runs on any of the threads; `result` may hold what an earlier task left in the slot.
+  // work(task, result) runs on any of the threads; `result` may contain what an earlier task left in the slot.
   OrderedWork(int n_threads, size_t n_tasks, std::function<void(size_t task, Result& result)> work)
       : n_tasks_(n_tasks), work_(std::move(work)), slots_(static_cast<size_t>(n_threads) * 2 + 1) {
     try {
       for (int i = 0; i < n_threads; ++i) threads_.emplace_back([this] { run(); });
-    } catch (...) {  // no more threads to be had: fewer do
+    } catch (...) {  // no more threads available: continue with fewer
       if (threads_.empty()) throw;
     }
   }
-  // Ends the threads after the tasks they are at.
+  // Ends the threads after their current tasks.
   ~OrderedWork() {
     {
       const std::lock_guard lock(mutex_);
@@ -38,7 +38,7 @@ class OrderedWork {
   OrderedWork(const OrderedWork&) = delete;
   OrderedWork& operator=(const OrderedWork&) = delete;
 
-  // The result of the next task, until the next call; nullptr after the last. Throws what the task threw.
+  // The result of the next task, valid until the next call; nullptr after the last. Throws what the task threw.
   Result* next() {
     std::unique_lock lock(mutex_);
     if (taken_ > 0) {  // the slot handed out last is free again
@@ -85,7 +85,7 @@ class OrderedWork {
   const size_t n_tasks_;
   const std::function<void(size_t, Result&)> work_;
 
-  std::mutex mutex_;  // guards all below but the result of a slot that is being worked on or handed out
+  std::mutex mutex_;  // guards everything below except the result of a slot being worked on or handed out
   std::condition_variable room_, finished_;
   std::vector<Slot> slots_;
   size_t started_ = 0, taken_ = 0, released_ = 0;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "tools/imatrix/importance_sums.h"
 #include "tools/name_pattern.h"
@@ -13,11 +14,16 @@
 namespace infer {
 namespace {
 
-constexpr size_t kMaxParts = 500;  // each keeps its writer until the end
+constexpr size_t kMaxParts = 500;  // each keeps its writer open until the end
 constexpr uint32_t kQuantizationVersion = 2;
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Error(ErrorCode::kInvalidArgument, concat("[quantize] ", what));
+}
+
+template <typename Expected, typename Found>
+[[noreturn]] void refuse(const std::string& subject, const Expected& expected, const Found& found) {
+  throw Error(ErrorCode::kInvalidArgument, expected_found("quantize", subject, expected, found));
 }
 
 std::string shown(const std::filesystem::path& path) { return printable(path.string(), 4096); }
@@ -29,7 +35,7 @@ DataType weight_type(const std::string& flag, const std::string& name) {
   for (const TypeTraits& t : all_types()) {
     if (t.from_float && t.type != DataType::kQ8_K) names += (names.empty() ? "" : ", ") + std::string(t.name);
   }
-  refuse(concat(flag, ": expected one of ", names, ", found ", printable(name)));
+  refuse(flag, "one of " + names, printable(name));
 }
 
 // ---- Types ----
@@ -43,7 +49,7 @@ std::vector<TypeOverride> parse_overrides(const std::vector<std::string>& texts)
   std::vector<TypeOverride> overrides;
   for (const std::string& text : texts) {
     const size_t equals = text.rfind('=');
-    if (equals == std::string::npos) refuse(concat("--tensor-type: expected REGEX=TYPE, found ", printable(text)));
+    if (equals == std::string::npos) refuse("--tensor-type", "REGEX=TYPE", printable(text));
     overrides.push_back({NamePattern(text.substr(0, equals)), weight_type("--tensor-type", text.substr(equals + 1))});
   }
   return overrides;
@@ -80,24 +86,25 @@ void check_convertible(const Conversion& c, bool allow_requantize) {
                 concat("[quantize] ", where, ": no conversion from ", from.name, " to ", traits(c.type).name));
   }
   if (from.quantized && !allow_requantize) {
-    refuse(concat(where, " is ", from.name, " already, to be ", traits(c.type).name,
-                  ": quantizing twice costs quality, --allow-requantize does it"));
+    refuse(concat(where, " is ", from.name, " and would become ", traits(c.type).name,
+                  ". Quantizing twice costs quality; --allow-requantize allows it"));
   }
 }
 
-// The weights of a tensor: one per column, of each matrix.
+// The importance of a tensor's columns, for each of its matrices.
 const Importance::Entry* importance_of(const Importance& importance, const GgufTensor& tensor) {
   const Importance::Entry* entry = importance.find(tensor.name);
   if (!entry) return nullptr;
   const int64_t expected = importance_size(tensor);
   if (static_cast<int64_t>(entry->weights.size()) == expected) return entry;
-  throw Error(ErrorCode::kInvalidFile, concat("[imatrix] tensor ", printable(tensor.name), ": expected ", expected,
-                                              " weights, found ", entry->weights.size(), ": of another model?"));
+  throw Error(ErrorCode::kInvalidFile,
+              expected_found("imatrix", "tensor " + printable(tensor.name), concat(expected, " weights"),
+                             concat(entry->weights.size(), "; use an importance matrix of this model")));
 }
 
 // ---- Files ----
 
-// Parts of at most `limit` bytes of data, but of one tensor at least.
+// Parts of at most `limit` bytes of data, but at least one tensor each.
 std::vector<std::vector<size_t>> split_by_size(const QuantizePlan& plan, uint64_t limit) {
   std::vector<std::vector<size_t>> parts(1);
   uint64_t n = 0;
@@ -119,14 +126,13 @@ std::vector<std::vector<size_t>> split_as_input(const QuantizePlan& plan) {
   return parts;
 }
 
-// "500M" or "2G", in thousands as disks are sold.
+// Parses "500M" or "2G"; decimal units, as for disks.
 uint64_t parse_size(const std::string& text) {
   uint64_t n = 0;
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, n);
   const bool unit = error == std::errc() && end - at == 1 && (*at == 'M' || *at == 'G');
-  if (!unit || n == 0 || n > 1000000)
-    refuse(concat("--split-size: expected a number and M or G, found ", printable(text)));
+  if (!unit || n == 0 || n > 1000000) refuse("--split-size", "a number and M or G", printable(text));
   return n * (*at == 'M' ? 1000000 : 1000000000);
 }
 
@@ -152,7 +158,7 @@ Metadata new_metadata(const QuantizeOptions& options, const QuantizePlan& plan, 
   set(metadata, "general.quantization_version", GgufValue::of_uint32(kQuantizationVersion));
   set(metadata, "general.file_type", GgufValue::of_uint32(type.number));
   if (plan.importance.empty()) {
-    // What an earlier quantization left does not hold for this one.
+    // Data from an earlier quantization does not apply to this one.
     std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("quantize.imatrix."); });
     return metadata;
   }
@@ -180,7 +186,7 @@ void plan_outputs(const QuantizeOptions& options, const FileTypeInfo& type, Quan
     return;
   }
   if (parts.size() > kMaxParts)
-    refuse(concat("expected at most ", kMaxParts, " parts, found ", parts.size(), "; raise --split-size"));
+    refuse("--split-size", concat("at most ", kMaxParts, " parts"), concat(parts.size(), "; raise it"));
   for (size_t i = 0; i < parts.size(); ++i) {
     OutputFile& file = plan.outputs.emplace_back();
     file.path = part_path(options.output, i + 1, parts.size());
@@ -197,7 +203,7 @@ void check_outputs(const QuantizeOptions& options, const QuantizePlan& plan) {
   std::error_code ignored;
   for (const OutputFile& output : plan.outputs) {
     if (std::filesystem::is_directory(output.path, ignored))
-      throw Error(ErrorCode::kIo, concat("[quantize] ", shown(output.path), ": is a directory"));
+      throw Error(ErrorCode::kIo, concat("[quantize] ", shown(output.path), ": expected a file, found a directory"));
     for (const auto& part : plan.input->parts()) {
       if (std::filesystem::equivalent(part, output.path, ignored))
         refuse(concat(shown(output.path), " is the input itself. Give another name as OUT."));
@@ -215,7 +221,7 @@ uint64_t QuantizePlan::output_bytes(size_t i) const {
 
 std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options) {
   const FileTypeInfo* type = find_file_type(options.type);
-  if (!type) refuse(concat("TYPE: expected one of ", file_type_names(), ", found ", printable(options.type)));
+  if (!type) refuse("TYPE", "one of " + file_type_names(), printable(options.type));
   auto plan = std::make_unique<QuantizePlan>();
   // Tensors are read slice by slice, see ModelParts.
   plan->input = GgufFile::open(options.input, {.map_data = false});

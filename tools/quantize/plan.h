@@ -1,4 +1,4 @@
-// What `infer quantize` will do, before it does anything: each tensor's new type, the files they go to, their metadata.
+// What `infer quantize` will do, computed beforehand: each tensor's new type, the output files, their metadata.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace infer {
 struct OutputFile {
   std::filesystem::path path;
   std::vector<std::pair<std::string, GgufValue>> metadata;
-  std::vector<size_t> tensors;  // indices of conversions, a range
+  std::vector<size_t> tensors;  // a range of indices into conversions
 };
 
 struct QuantizePlan {
@@ -25,13 +25,14 @@ struct QuantizePlan {
   Importance importance;
   std::vector<Conversion> conversions;  // in file order; they refer to `input` and `importance`
   std::vector<OutputFile> outputs;
-  size_t n_fallbacks = 0;           // tensors whose rows do not suit the type that was meant
-  size_t n_without_importance = 0;  // tensors to be quantized that the importance matrix does not know
+  size_t n_fallbacks = 0;           // tensors whose rows do not suit the intended type
+  size_t n_without_importance = 0;  // tensors to be quantized that are not in the importance matrix
 
   uint64_t output_bytes(size_t conversion) const;
 };
 
-// Throws Error for whatever can be known beforehand: types, flags, output onto input, a type that cannot be converted.
+// Throws Error for everything that can be detected beforehand: types, flags, an output that is the input, a type that
+// cannot be converted.
 std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options);
 
 }  // namespace infer

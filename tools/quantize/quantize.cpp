@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "tools/interrupt.h"
 #include "tools/output_file.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr int kInterruptedCode = 130;
 constexpr int kMaxThreads = 256;  // a few MB each
 
-// A slice of a conversion; all of them in the order they are written.
+// A slice of a conversion. Tasks are in the order of writing.
 struct Task {
   size_t conversion;
   int64_t start;
@@ -37,7 +38,7 @@ std::vector<Task> make_tasks(const QuantizePlan& plan) {
   return tasks;
 }
 
-// What is known to be too little; a disk that fills up meanwhile is found while writing.
+// Catches a shortage that is already certain; a disk that fills up later is noticed while writing.
 void check_room(const QuantizePlan& plan) {
   const std::filesystem::path& path = plan.outputs.front().path;
   uint64_t needed = 0;
@@ -45,8 +46,8 @@ void check_room(const QuantizePlan& plan) {
   std::error_code error;
   const auto space = std::filesystem::space(path.has_parent_path() ? path.parent_path() : ".", error);
   if (error || needed <= space.available) return;
-  throw Error(ErrorCode::kIo, concat("[quantize] ", printable(path.string(), 4096), ": needs ", megabytes(needed),
-                                     ", the disk has ", megabytes(space.available), " left"));
+  throw Error(ErrorCode::kIo, expected_found("quantize", printable(path.string(), 4096),
+                                             megabytes(needed) + " of free space", megabytes(space.available)));
 }
 
 std::unique_ptr<GgufWriter> open_output(const QuantizePlan& plan, const OutputFile& output) {
@@ -58,9 +59,9 @@ std::unique_ptr<GgufWriter> open_output(const QuantizePlan& plan, const OutputFi
   return std::make_unique<GgufWriter>(output.path, output.metadata, std::move(tensors), plan.input->alignment());
 }
 
-// Returns false when the user stopped it; nothing is left of the files then, nor after an error.
+// Returns false if the user stopped it. No files are left then, nor after an error.
 bool convert(const QuantizePlan& plan, int n_threads, bool measure, Summary& summary) {
-  // All files exist under temporary names until every one is complete. Destroyed unfinished, they are removed.
+  // All files have temporary names until every one is complete; unfinished ones are removed on destruction.
   std::vector<std::unique_ptr<GgufWriter>> writers;
   for (const OutputFile& output : plan.outputs) writers.push_back(open_output(plan, output));
 
@@ -96,7 +97,7 @@ void print_notes(const QuantizePlan& plan) {
   const auto note = [](size_t n, const char* what) {
     if (n > 0) std::fprintf(stderr, "infer quantize: note: %zu of the tensors %s\n", n, what);
   };
-  note(plan.n_fallbacks, "have rows that do not suit the type meant for them and get another");
+  note(plan.n_fallbacks, "have rows that do not suit the intended type and get another");
   note(plan.n_without_importance, "to be quantized are not in the importance matrix");
 }
 

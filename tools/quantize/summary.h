@@ -1,4 +1,4 @@
-// What `infer quantize` tells people: progress while it works, totals and a table of types at the end.
+// The output of `infer quantize`: progress while it works, then totals and a table of types.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace infer {
 
-// Per new type, in the order of their numbers.
+// By new type, in the order of the type numbers.
 class Summary {
  public:
   void add_tensor(const Conversion& conversion, uint64_t output_bytes);
@@ -23,7 +23,7 @@ class Summary {
  private:
   struct Row {
     uint64_t n_tensors = 0, n_parameters = 0, n_bytes = 0, n_input_bytes = 0;
-    uint64_t n_converted_bytes = 0;  // input of those that changed type
+    uint64_t n_converted_bytes = 0;  // input of tensors that changed type
     double seconds = 0;
     ErrorSums errors;
   };
@@ -31,7 +31,7 @@ class Summary {
   std::map<DataType, Row> rows_;
 };
 
-// A line on standard error that keeps itself up to date, if that is a terminal.
+// A progress line on standard error that updates itself, if that is a terminal.
 class ProgressLine {
  public:
   explicit ProgressLine(uint64_t total_bytes);

@@ -16,11 +16,11 @@
 namespace infer {
 namespace {
 
-// Of logits in a step, for prompts whose log-probabilities are asked for.
+// Limit on a step's logits, for prompts whose log-probabilities are requested.
 constexpr uint64_t kLogitsBytes = 64 << 20;
 
-// SIGTERM and SIGINT for this process, taken one by one instead of ending it. Made before any other thread, which would
-// take them otherwise.
+// Receives SIGTERM and SIGINT synchronously instead of letting them end the process. Created before any other thread,
+// which would otherwise receive them.
 class StopSignals {
  public:
   StopSignals() {
@@ -28,7 +28,7 @@ class StopSignals {
     sigaddset(&set_, SIGTERM);
     sigaddset(&set_, SIGINT);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    signal(SIGPIPE, SIG_IGN);  // a client that left is an error of its write
+    signal(SIGPIPE, SIG_IGN);  // a disconnected client shows up as a failed write
   }
   void wait() const {
     while (sigwaitinfo(&set_, nullptr) < 0) {
@@ -48,9 +48,9 @@ void check(const ServeOptions& o) {
     throw Error(ErrorCode::kInvalidArgument, "--tls-cert and --tls-key go together. Give both.");
   }
   if (!is_loopback(o.http.host) && o.api.keys.empty() && !o.no_auth) {
-    throw Error(ErrorCode::kInvalidArgument, concat("Anyone who reaches ", printable(o.http.host),
+    throw Error(ErrorCode::kInvalidArgument, concat("Anyone who can reach ", printable(o.http.host),
                                                     " could use the server. Set API keys with --api-key-file or "
-                                                    "$INFER_API_KEY, or allow that with --no-auth."));
+                                                    "$INFER_API_KEY, or allow it with --no-auth."));
   }
   if (o.no_auth && !o.api.keys.empty()) {
     throw Error(
@@ -68,7 +68,7 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
     served->chat_template = ChatTemplate::parse(*model->chat_template());
   } else {
     log.write(LogLevel::kInfo, "warning",
-              {{"text", "The model has no chat template. Chats use chatml; --chat-template NAME names another."}});
+              {{"text", "The model has no chat template. Chats use chatml; --chat-template NAME selects another."}});
   }
   served->special_in_content = o.special_in_content;
   served->name = o.alias.empty() ? std::filesystem::path(o.model.model).stem().string() : o.alias;
@@ -90,7 +90,7 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   engine.cache_tokens = chosen.cache_tokens;
   log.write(LogLevel::kInfo, "context",
             {{"tokens", chosen.context}, {"kv_tokens", chosen.cache_tokens}, {"limited_by", chosen.limit}});
-  // What may wait is bounded by the requests admitted; those of one place may have as many choices as a request may.
+  // The queue is bounded by the admitted requests; each place may have as many choices as a request may.
   engine.max_waiting =
       static_cast<int>((o.parallel + o.api.admission.waiting) * static_cast<int64_t>(o.api.limits.max_choices));
   served->engine = std::make_unique<EngineThread>(std::make_unique<Engine>(std::move(model), engine), metrics,
@@ -103,8 +103,7 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   return served;
 }
 
-// Lets requests under way finish, until the time is over or another signal comes. False when some did not even end
-// when they were told to.
+// Lets requests in progress finish until the timeout or another signal. False if some did not end even when told to.
 bool drain(HttpServer& http, ApiService& service, const StopSignals& signals, std::chrono::seconds timeout) {
   service.api().drain();
   http.drain();
@@ -112,7 +111,7 @@ bool drain(HttpServer& http, ApiService& service, const StopSignals& signals, st
   while (!http.wait_until_closed(std::chrono::milliseconds(20))) {
     if (signals.wait(std::chrono::milliseconds(20)) || Clock::now() >= until) break;
   }
-  // Clients of what is left are told.
+  // Tells the remaining clients.
   service.api().cancel_all();
   http.wait_until_closed(std::chrono::seconds(2));
   return http.stop(std::chrono::seconds(3));
@@ -128,7 +127,7 @@ int run_serve(ServeOptions o) {
     for (std::string& key : split_api_keys(keys)) o.api.keys.push_back(std::move(key));
   }
   check(o);
-  // A model that is missing or damaged is refused before anyone is told to connect.
+  // A missing or damaged model is refused before the server starts listening.
   GgufFile::open(o.model.model, {.map_data = false});
   o.api.bound_host = o.http.host;
   o.api.admission.running = o.parallel;
@@ -163,8 +162,8 @@ int run_serve(ServeOptions o) {
   signals.wait();
   log.write(LogLevel::kInfo, "stopping", {{"timeout", o.drain_timeout}});
   if (!drain(http, service, signals, seconds(o.drain_timeout))) {
-    // Their threads use what would be destroyed on the way out.
-    log.write(LogLevel::kError, "stopped", {{"reason", "requests under way did not end in time and were abandoned"}});
+    // Their threads use objects that would be destroyed on the way out.
+    log.write(LogLevel::kError, "stopped", {{"reason", "requests in progress did not end in time and were abandoned"}});
     std::_Exit(1);
   }
   service.api().close_model();

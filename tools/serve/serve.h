@@ -30,11 +30,11 @@ struct ServeOptions {
   std::string pooling = "last";
 };
 
-// Serves until SIGTERM or SIGINT, then finishes what was accepted. Returns the exit code: 0, or 1 when the engine
-// failed. Throws Error when it can not start.
+// Serves until SIGTERM or SIGINT, then finishes the accepted requests. Returns the exit code: 0, or 1 if the engine
+// failed. Throws Error if it cannot start.
 int run_serve(ServeOptions options);
 
-// Defines the flags on `app`; what it returns runs the server.
+// Defines the flags on `app`; returns the function that runs the server.
 std::function<int()> define_serve(CLI::App& app);
 
 }  // namespace infer

@@ -7,7 +7,7 @@
 namespace infer {
 namespace {
 
-// Contexts that the KV cache holds, where there are so many sequences and so much memory.
+// Contexts in the KV cache, if there are that many sequences and enough memory.
 constexpr int64_t kContexts = 4;
 
 bool fits(const std::vector<DeviceUse>& uses) {
@@ -30,7 +30,7 @@ class Chooser {
     options_.opened = open_devices(options);
   }
 
-  // With contexts of at most `most` tokens, which is due to `limit`, as long as the cache allows.
+  // Chooses contexts of at most `most` tokens (due to `limit`), as far as the cache allows.
   ServeContext choose(int64_t most, const char* limit) {
     const int64_t least = std::min(most, kDefaultContext);
     fix_layers(least);
@@ -39,7 +39,7 @@ class Chooser {
     return {context, blocks * kBlockTokens, context < most ? "memory" : limit};
   }
 
-  // With a context that is given.
+  // Chooses the cache for a given context.
   ServeContext choose_cache(int64_t context) {
     fix_layers(context);
     const int64_t blocks = blocks_for(context);
@@ -47,7 +47,7 @@ class Chooser {
   }
 
  private:
-  // What auto moves with a cache of one context; a larger cache takes none of it back.
+  // What -ngl auto offloads with a cache of one context; a larger cache takes none of it back.
   void fix_layers(int64_t context) {
     if (options_.placement.n_gpu_layers != kAutoLayers) return;
     options_.placement.n_gpu_layers = moved_parts(plan(context, blocks_for(context)));
@@ -60,7 +60,7 @@ class Chooser {
     return plan_memory(model_, options);
   }
 
-  // The largest number of blocks from `least` to `most` that fits; `least` where none does.
+  // The largest number of blocks from `least` to `most` that fits; `least` if none does.
   int64_t largest_cache(int64_t most_context, int64_t least, int64_t most) const {
     while (least < most) {
       const int64_t middle = least + (most - least + 1) / 2;
@@ -91,11 +91,11 @@ class Chooser {
 uint64_t usable_host_memory(uint64_t free) { return free / 4 * 3; }
 
 ServeContext choose_serve_context(const std::shared_ptr<Model>& model, EngineOptions options) {
-  constexpr int64_t kMost = int64_t{1} << 40;  // the engine takes no more
+  constexpr int64_t kMost = int64_t{1} << 40;  // the engine's limit
   const bool known = model->context_length() > 0;
   const int64_t trained = known ? model->context_length() : kDefaultContext;
   const char* limit = known ? "training" : "default";
-  if (options.context > kMost) return {options.context, options.cache_tokens, "-c"};  // which the engine refuses
+  if (options.context > kMost) return {options.context, options.cache_tokens, "-c"};  // the engine will refuse it
   if (options.cache_tokens > 0) {
     if (options.context > 0) return {options.context, options.cache_tokens, "-c"};
     const bool all = trained <= options.cache_tokens;

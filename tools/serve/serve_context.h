@@ -1,5 +1,5 @@
-// How many tokens a server's contexts and KV cache hold where its flags do not say: as many as the memory holds, up to
-// what the model was trained with. Asks the sums that the run will make (plan_memory); nothing is allocated.
+// The context and KV cache sizes of a server whose flags do not set them: as many tokens as memory holds, up to the
+// trained context. Uses the same calculation as a run (plan_memory); allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,20 @@
 namespace infer {
 
 struct ServeContext {
-  int64_t context = 0;       // tokens of one prompt and its answer
-  int64_t cache_tokens = 0;  // of the KV cache, which all sequences share
-  std::string limit;         // of the context: "-c", "--kv-tokens", "memory", "training", or "default" where the model
-                             // does not say with what context it was trained
+  int64_t context = 0;       // for one prompt and its answer
+  int64_t cache_tokens = 0;  // in the KV cache, shared by all sequences
+  std::string limit;  // what limits the context: "-c", "--kv-tokens", "memory", "training", or "default" if the trained
+                      // context is unknown
 };
 
-// Memory that a server may fill on its host: three quarters of what is free. A server stays, and other programs come.
+// Host memory that a server may fill: three quarters of what is free, because it runs for long and other programs
+// start.
 uint64_t usable_host_memory(uint64_t free);
 
-// `options`: with context and cache_tokens as the flags say them, 0 where they do not. The cache holds up to four
-// contexts, at least one, and takes no layers from a GPU that would hold them beside one context of kDefaultContext (or
-// the one given). Where not even that fits, it is the answer, and loading the model says what is missing. Throws what
-// plan_memory throws.
+// `options`: context and cache_tokens as set by the flags, 0 if not set. The cache holds up to four contexts and at
+// least one. It takes no layers from a GPU that could hold them beside one context of kDefaultContext (or the given
+// one). If not even that fits, it is returned, and loading the model reports what is missing. Throws what plan_memory
+// throws.
 ServeContext choose_serve_context(const std::shared_ptr<Model>& model, EngineOptions options);
 
 }  // namespace infer

@@ -6,7 +6,7 @@
 namespace infer {
 namespace {
 
-// All flags with their values, for /version; what keys there are is nobody's business.
+// All flags with their values, for /version, except API keys.
 Json settings_of(const CLI::App& app) {
   Json settings = Json::object();
   for (const CLI::Option* option : app.get_options()) {
@@ -46,36 +46,36 @@ struct Flags {
 void add_model_and_chat(const Flags& flags, ServeOptions& o) {
   add_model_flags(flags.app, o.model);
   flags.app.get_option("--ctx-size")
-      ->description(
-          "Tokens of one prompt and its answer (default: what the model was trained with, as far as memory allows)");
+      ->description("Tokens per prompt and answer (default: the trained context, as far as memory allows)");
   flags.text("--alias", o.alias, "The model's name for clients (default: the file's name)", "NAME");
   flags.text("--chat-template", o.chat_template,
              "Chat template instead of the model's: a Jinja file, or a name (infer template --list)", "NAME|FILE");
   flags.app.add_flag("--special-in-content", o.special_in_content,
                      "Read control tokens such as <|im_end|> in messages as tokens (default: as text)");
-  flags.word("--pooling", o.pooling, "What an embedding is made of: the hidden states' mean, the last or the first",
+  flags.word("--pooling", o.pooling, "Pooling for embeddings: the mean of the hidden states, the last or the first",
              {"mean", "last", "cls"});
 }
 
 void add_network(const Flags& flags, ServeOptions& o) {
   flags.text("--host", o.http.host, "Address to listen on (default: 127.0.0.1)", "HOST");
-  flags.integer("--port", o.http.port, "Port to listen on; 0: any free one", 0, 65535);
+  flags.integer("--port", o.http.port, "Port to listen on; 0: any free port", 0, 65535);
   flags.text("--api-key-file", o.api_key_file,
-             "File of API keys, one per line; $INFER_API_KEY holds further ones, separated by commas", "FILE");
-  flags.app.add_flag("--share-prefixes", o.api.share_prefixes,
-                     "Requests of different API keys share cached prefixes; a key can then tell what another sent");
+             "File of API keys, one per line; $INFER_API_KEY may hold more, separated by commas", "FILE");
+  flags.app.add_flag(
+      "--share-prefixes", o.api.share_prefixes,
+      "Let requests with different API keys share cached prefixes; a user can then detect what others sent");
   flags.app.add_flag("--no-auth", o.no_auth,
-                     "Let anyone who reaches it use it, also on other addresses than this machine's own");
+                     "Let anyone who can reach the server use it, even on addresses outside this machine");
   flags.app
-      .add_option(
-          "--allowed-host", o.api.allowed_hosts,
-          "Name under which clients may address the server, besides localhost and addresses; *: any (may be repeated)")
+      .add_option("--allowed-host", o.api.allowed_hosts,
+                  "Host name that clients may use, besides localhost and IP addresses; *: any (may be repeated)")
       ->take_all()
       ->type_name("NAME");
   flags.app
-      .add_option("--cors-origin", o.api.cors_origins,
-                  "Origin or host whose web pages may call, such as https://app.example or localhost; *: any "
-                  "(may be repeated)")
+      .add_option(
+          "--cors-origin", o.api.cors_origins,
+          "Origin or host whose web pages may call the server, such as https://app.example or localhost; *: any "
+          "(may be repeated)")
       ->take_all()
       ->type_name("ORIGIN");
   flags.text("--tls-cert", o.http.tls_certificate, "Certificate chain (PEM): serve HTTPS", "FILE");
@@ -83,51 +83,49 @@ void add_network(const Flags& flags, ServeOptions& o) {
 }
 
 void add_capacity(const Flags& flags, ServeOptions& o) {
-  flags.integer("--parallel", o.parallel, "Answers computed side by side", 1, 512);
-  flags.integer(
-      "--kv-tokens", o.kv_tokens,
-      "Tokens that the KV cache holds, of all requests; 0: four whole contexts, or --parallel if fewer, as far as "
-      "memory allows",
-      0, int64_t{1} << 40);
+  flags.integer("--parallel", o.parallel, "Answers computed concurrently", 1, 512);
+  flags.integer("--kv-tokens", o.kv_tokens,
+                "Tokens in the KV cache, for all requests; 0: four full contexts, or --parallel if fewer, as far as "
+                "memory allows",
+                0, int64_t{1} << 40);
   flags.integer("--ubatch-size", o.step_tokens, "Tokens computed per step", 1, 4096);
   flags.app
       .add_option("--max-itl-ms", o.max_itl_ms,
-                  "Milliseconds that a step with a chunk of a prompt may take while answers are being written; "
-                  "0: any time")
+                  "Limit in milliseconds on a step with a prompt chunk while answers are being generated; "
+                  "0: no limit")
       ->check(number(0, 1e6))
       ->capture_default_str()
       ->type_name("MS");
   flags.integer("--max-queue", o.api.admission.waiting, "Answers that may wait beyond --parallel", 0, 1 << 20);
-  flags.integer("--max-queue-tokens", o.api.admission.waiting_tokens, "Tokens of prompts that may wait", 1,
+  flags.integer("--max-queue-tokens", o.api.admission.waiting_tokens, "Prompt tokens that may wait", 1,
                 int64_t{1} << 40);
-  flags.integer("--max-per-key", o.api.admission.per_key, "Requests of one API key at a time; 0: any number", 0,
-                1 << 20);
-  flags.integer("--max-connections", o.http.max_connections, "Connections at a time", 1, 65536);
+  flags.integer("--max-per-key", o.api.admission.per_key, "Concurrent requests per API key; 0: no limit", 0, 1 << 20);
+  flags.integer("--max-connections", o.http.max_connections, "Concurrent connections", 1, 65536);
   flags
       .integer("-n,--predict,--n-predict", o.api.limits.default_max_tokens,
-               "Tokens of an answer at most, where a request does not say; -1: to the end of the context", -1,
-               INT32_MAX)
+               "Default limit on an answer's tokens; -1: to the end of the context", -1, INT32_MAX)
       ->check(not_zero());
 }
 
 void add_limits(const Flags& flags, ServeOptions& o) {
-  flags.integer("--max-body", o.http.max_body_bytes, "Bytes of a request's body", 1, int64_t{1} << 32);
-  flags.integer("--max-head", o.http.head.bytes, "Bytes of a request's head", 256, 1 << 20);
-  flags.integer("--max-depth", o.api.limits.max_depth, "Nesting of a request's JSON", 4, 512);
-  flags.integer("--max-n", o.api.limits.max_choices, "Answers to one request (n, times prompts)", 1, 512);
-  flags.integer("--max-priority", o.api.limits.max_priority, "Priority that a request may ask for", 0, 100);
-  flags.integer("--max-stop", o.api.limits.max_stops, "Stop strings of a request", 0, 1024);
-  flags.integer("--max-logit-bias", o.api.limits.max_logit_biases, "Tokens in a request's logit_bias", 0, 1 << 20);
+  flags.integer("--max-body", o.http.max_body_bytes, "Maximum bytes in a request's body", 1, int64_t{1} << 32);
+  flags.integer("--max-head", o.http.head.bytes, "Maximum bytes in a request's head", 256, 1 << 20);
+  flags.integer("--max-depth", o.api.limits.max_depth, "Maximum nesting of a request's JSON", 4, 512);
+  flags.integer("--max-n", o.api.limits.max_choices, "Maximum answers per request (n times prompts)", 1, 512);
+  flags.integer("--max-priority", o.api.limits.max_priority, "Maximum priority of a request", 0, 100);
+  flags.integer("--max-stop", o.api.limits.max_stops, "Maximum stop strings in a request", 0, 1024);
+  flags.integer("--max-logit-bias", o.api.limits.max_logit_biases, "Maximum tokens in a request's logit_bias", 0,
+                1 << 20);
   flags.integer("--idle-timeout", o.idle_timeout, "Seconds that a connection may wait for a request", 1, 86400);
   flags.integer("--read-timeout", o.read_timeout, "Seconds for a request to arrive", 1, 86400);
-  flags.integer("--write-timeout", o.write_timeout, "Seconds without a client taking anything of its answer", 1, 86400);
-  flags.integer("--timeout", o.request_timeout, "Seconds for a request, waiting included", 1, 1 << 24);
-  flags.integer("--drain-timeout", o.drain_timeout, "Seconds for requests under way after SIGTERM", 0, 1 << 24);
+  flags.integer("--write-timeout", o.write_timeout, "Seconds a client may read nothing of its answer", 1, 86400);
+  flags.integer("--timeout", o.request_timeout, "Seconds per request, including waiting", 1, 1 << 24);
+  flags.integer("--drain-timeout", o.drain_timeout, "Seconds for requests in progress after SIGTERM", 0, 1 << 24);
 }
 
 void add_logs(const Flags& flags, ServeOptions& o) {
-  flags.word("--log-format", o.log_format, "Form of the log", {"text", "json"});
-  flags.word("--log-level", o.log_level, "What is logged", {"error", "info", "debug"});
+  flags.word("--log-format", o.log_format, "Format of the log", {"text", "json"});
+  flags.word("--log-level", o.log_level, "Least severe level to log", {"error", "info", "debug"});
   flags.app.add_flag("--no-metrics", o.no_metrics, "No /metrics");
 }
 
@@ -149,7 +147,7 @@ std::function<int()> define_serve(CLI::App& app) {
   in_group("Limits", add_limits);
   in_group("Logs", add_logs);
   add_sampling_flags(app, o->api.sampling);
-  app.set_config("--config", "", "File with flags, one per line: port = 8080; the command line goes first")
+  app.set_config("--config", "", "File with flags, one per line: port = 8080; the command line takes precedence")
       ->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
   return [o, &app] {

@@ -93,8 +93,8 @@ TEST_CASE("inspect: verify names the tensor and its first bad value") {
   const auto [code, text] = inspect({.file = model.file, .verify = true});
   CHECK(code == 1);
   CHECK(contains(text, "  tensor floats: value [1, 3] is -infinity\n"));
-  CHECK(contains(text, "  2 tensors checked, 1 with values that are not finite, 1 not checked\n"));
-  CHECK(contains(text, "  tensor bytes: not checked, no conversion of I8\n"));
+  CHECK(contains(text, "  2 tensors checked, 1 with NaN or infinite values, 1 not checked\n"));
+  CHECK(contains(text, "  tensor bytes: not checked, since there is no conversion from I8\n"));
   CHECK(inspect({.file = model.file}).first == 0);
   for (const size_t at : {0, 16383, 16384, 39999}) {  // at the borders of the converted chunks
     const Model one({{at, nan}});
