@@ -210,6 +210,14 @@ class Parser {
     return values;
   }
 
+  std::vector<std::string> read_strings(uint64_t count) {
+    std::vector<std::string> values;
+    // Room for a whole vocabulary, but no more on the file's word alone.
+    values.reserve(std::min<uint64_t>(count, 1 << 19));
+    for (uint64_t i = 0; i < count; ++i) values.push_back(read_string(kMaxStringBytes, "string of the array"));
+    return values;
+  }
+
   GgufValue::Array read_array(GgufType& element_type) {
     element_type = read_type();
     const uint64_t count = read<uint64_t>("array length");
@@ -260,11 +268,7 @@ class Parser {
       }
       case GgufType::kString: {
         check_fits(sizeof(uint64_t));
-        std::vector<std::string> values;
-        values.reserve(
-            std::min<uint64_t>(count, 1 << 19));  // room for a whole vocabulary, but no more on the file's word alone
-        for (uint64_t i = 0; i < count; ++i) values.push_back(read_string(kMaxStringBytes, "string of the array"));
-        return values;
+        return read_strings(count);
       }
       case GgufType::kArray:
         break;

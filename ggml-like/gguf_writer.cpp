@@ -142,7 +142,7 @@ void append_metadata(std::string& header, const std::vector<std::pair<std::strin
   for (const auto& [key, value] : metadata) {
     if (key.empty() || key.size() > kMaxKeyBytes)
       fail(concat("a key has ", key.size(), " bytes, expected 1 to ", kMaxKeyBytes));
-    if (!seen.insert(key).second) fail(concat("key ", printable(key), ": stands twice in the metadata"));
+    if (!seen.insert(key).second) fail(concat("key ", printable(key), ": appears twice in the metadata"));
     append_string(header, key);
     append_value(header, key, value);
   }
@@ -271,7 +271,7 @@ GgufWriter::GgufWriter(std::filesystem::path path, std::vector<std::pair<std::st
   for (const TensorInfo& tensor : tensors) {
     const std::string where = concat("tensor ", printable(tensor.name));
     const uint64_t n_bytes = checked_bytes(where, tensor);
-    if (!seen.insert(tensor.name).second) fail(concat(where, ": stands twice"));
+    if (!seen.insert(tensor.name).second) fail(concat(where, ": appears twice"));
     append_string(header, tensor.name);
     append(header, static_cast<uint32_t>(tensor.shape.size()));
     for (auto size = tensor.shape.rbegin(); size != tensor.shape.rend(); ++size)

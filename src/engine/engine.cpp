@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/engine/draft/load_draft.h"
 #include "src/engine/run_step.h"
 

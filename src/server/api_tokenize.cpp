@@ -12,6 +12,14 @@ namespace {
 constexpr size_t kMaxBytes = 4 << 20;       // of the text, whatever the context
 constexpr size_t kBytesAtATime = 16 << 10;  // of the response
 
+// One member after the other: GCC 12 destroys nested initializer lists twice when an allocation within them fails.
+std::string with_piece(const Tokenizer& tokenizer, TokenId token) {
+  Json entry = Json::object();
+  entry["id"] = token;
+  entry["piece"] = tokenizer.piece(token, true);
+  return json_text(entry);
+}
+
 void run(Api& api, const CallPtr& call) {
   const TokenizeRequest request = parse_tokenize_request(api.body_of(*call));
   if (request.content.size() > kMaxBytes) {
@@ -29,7 +37,7 @@ void run(Api& api, const CallPtr& call) {
     for (size_t i = 0; i < tokens->size() && open; ++i) {
       const TokenId token = (*tokens)[i];
       if (i > 0) text += ',';
-      text += with_pieces ? json_text({{"id", token}, {"piece", tokenizer.piece(token, true)}}) : std::to_string(token);
+      text += with_pieces ? with_piece(tokenizer, token) : std::to_string(token);
       if (text.size() >= kBytesAtATime) {
         open = write(text);
         text.clear();

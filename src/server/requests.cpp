@@ -16,10 +16,17 @@ std::vector<Prompt> read_prompts(const JsonFields& fields, const char* name, int
   const char* expected = "a string, an array of strings, or token ids";
   const Json* value = fields.find(name);
   if (!value) fields.refuse(name, expected);
-  if (value->is_string()) return {value->get<std::string>()};
-  if (!value->is_array() || value->empty()) fields.refuse(name, expected);
-  if (value->front().is_number()) return {read_token_ids(*value, name, n_vocab)};
+  // Prompts are made in their places: libstdc++ 12 takes a variant whose copy could not be allocated for a valid one.
   std::vector<Prompt> prompts;
+  if (value->is_string()) {
+    prompts.emplace_back(value->get<std::string>());
+    return prompts;
+  }
+  if (!value->is_array() || value->empty()) fields.refuse(name, expected);
+  if (value->front().is_number()) {
+    prompts.emplace_back(read_token_ids(*value, name, n_vocab));
+    return prompts;
+  }
   for (const Json& entry : *value) {
     if (entry.is_string()) {
       prompts.emplace_back(entry.get<std::string>());

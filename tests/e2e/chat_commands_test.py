@@ -21,7 +21,7 @@ def a_file_too_long_for_the_context_is_refused():
         # The chat continues as if the file had not been named.
         command(terminal, "/undo", "Removed: Hello")
         expect_equal(say(terminal, "Hello"), first, "the answer")
-        command(terminal, "/reset", "anew")
+        command(terminal, "/reset", "was reset")
         command(terminal, f"/read {small}", "will precede your next message")
         command(terminal, f"/read {large}", "too long")
         whole = "small.txt:\n\nthree\n\nWhat is it?"
@@ -36,7 +36,7 @@ def a_file_is_dropped_with_the_message_that_was_too_long_for_it():
         path.write_text("word " * 8)
         ready(terminal)
         command(terminal, f"/read {path}", "will precede your next message")
-        command(terminal, "more " * 60, "The text of /read is dropped", "the context holds 128")
+        command(terminal, "more " * 60, "The text of /read was dropped", "the context holds 128")
         expect(answer_of("-c", 128, prompt="Hello").strip() in say(terminal, "Hello"), "the chat is usable",
                terminal.text)
 
@@ -51,7 +51,7 @@ def edit_keeps_a_slash_at_the_beginning():
             terminal.expect(f"> {typed}$")
             answer = say(terminal, "!")
             expect(answer_of(prompt=message).strip() in answer, f"the answer to {message}", answer)
-            command(terminal, "/reset", "anew")
+            command(terminal, "/reset", "was reset")
 
 
 @test

@@ -16,7 +16,7 @@ def messages_of_several_lines():
         terminal.expect(r"\. $")
         answer = say(terminal, "two")
         expect(answer_of(prompt="one\ntwo").strip() in answer, "backslash", answer)
-        command(terminal, "/reset", "anew.")
+        command(terminal, "/reset", "was reset.")
         terminal.line('"""')
         terminal.expect(r"\. $")
         terminal.line("one")

@@ -135,9 +135,9 @@ def files_that_do_not_go_together_are_refused():
         bad.write_bytes(binary_form({"a": (2, [1.0, math.nan])}))
         huge.write_bytes(binary_form({"a": (1, [3e38])}))
         cases = [
-            (["--in-file", one, "--in-file", other], ["other.gguf", "expected", "sums", "another model"]),
-            (["--in-file", other, "-m", SPM], ["other.gguf", "expected", "sums", "another model"]),
-            (["--in-file", other, "-m", SPM, "-f", text_file(folder)], ["other.gguf", "another model"]),
+            (["--in-file", one, "--in-file", other], ["other.gguf", "expected", "sums", "one model"]),
+            (["--in-file", other, "-m", SPM], ["other.gguf", "expected", "sums", "this model"]),
+            (["--in-file", other, "-m", SPM, "-f", text_file(folder)], ["other.gguf", "this model"]),
             (["--in-file", foreign, "-m", SPM], ["foreign.dat", "no importance of any tensor"]),
             (["--in-file", bad], ["bad.dat", "nan"]),
             (["--in-file", huge, "--in-file", huge], ["beyond F32"]),

@@ -74,7 +74,7 @@ def every_choice_has_its_reason():
     document = plan("--shape", "llama-3.2-1b", "-ctk", "f32", "-ctv", "f32", "--parallel", 64)
     reasons = document["reasons"]
     expect_equal(list(reasons), names, "choices")
-    expect("no other device is asked for" in reasons["layers"], "layers", reasons)
+    expect("--device names no other device" in reasons["layers"], "layers", reasons)
     expect("4096" in reasons["context"] and "131072" in reasons["context"], "context", reasons)
     expect("needed" in reasons["fits"] and "free" in reasons["fits"], "fits", reasons)
     more = document["largest_context"] + 32

@@ -193,7 +193,7 @@ def disk_that_is_too_small():
             skip("no tmpfs to be had here")
         result = Result(command, done.returncode, done.stdout, done.stderr)
         expect_equal((result.code, result.out), (FAILED, ""), f"exit code and files left of\n{result}\n")
-        expect("left" in result.err and result.err.count("\n") == 1, "one line", result)
+        expect("of free space" in result.err and result.err.count("\n") == 1, "one line", result)
 
 
 main()

@@ -275,7 +275,7 @@ def results_that_are_not_numbers():
         file.flush()
         with Server(file.name, "-t", 1) as server:
             for n in (1, 3, 1):
-                expect_error(server.post(TEXT, text(n=n)), 500, None, "engine_error", "damaged")
+                expect_error(server.post(TEXT, text(n=n)), 500, None, "engine_error", "inspect --verify")
             expect_equal(server.get("/health").status, 200, "health")
             expect_equal(server.metrics()["infer_kv_blocks_used"], 0, "blocks in use")
 

@@ -93,7 +93,7 @@ def damaged_weights():
     with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
         file.write(content)
         file.flush()
-        refused(FAILED, ["damaged", "infer inspect --verify"], "-m", file.name, "-p", "once")
+        refused(FAILED, ["NaN", "infer inspect --verify"], "-m", file.name, "-p", "once")
 
 
 @test

@@ -32,7 +32,7 @@ INFER_SIMD I gather8(const uint8_t* p, size_t stride) {
   for (int i = 0; i < 16; ++i) t[i] = p[i * stride];
   return i_load(t);
 }
-INFER_SIMD I byte_mask(int x) { return i_set1(x * 0x01010101); }
+INFER_SIMD I byte_mask(int x) { return i_set1(static_cast<int>(static_cast<unsigned>(x) * 0x01010101u)); }
 // a >> N per byte, with `mask` clearing the bits that crossed bytes.
 template <int N>
 INFER_SIMD I shift_mask(I a, I mask) {

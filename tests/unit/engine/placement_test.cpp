@@ -115,7 +115,7 @@ TEST_CASE("the default device is the GPU, or the CPU alone if no GPU can be open
   CHECK(set->of_layers == std::vector<int>{1});
   CHECK(note.empty());
   CHECK(open_default_devices("vulkan99", {.n_threads = 1}, keep)->names() == "cpu");
-  CHECK(note.starts_with("[offload] all on the CPU, since vulkan99 cannot be used: [device] one of cpu, ref"));
+  CHECK(note.starts_with("[offload] all on the CPU, since vulkan99 cannot be used: [device] expected one of cpu, ref"));
   CHECK(open_default_devices("vulkan99", {.n_threads = 1}, nullptr)->names() == "cpu");
 }
 

@@ -13,11 +13,14 @@ AllocationCount& allocation_count() {
 
 }  // namespace infer::test
 
-void* operator new(size_t n) {
+void* operator new(size_t n, const std::nothrow_t&) noexcept {
   infer::test::AllocationCount& count = infer::test::allocation_count();
   count.total += n;
   if (n > count.largest) count.largest = n;
-  if (void* memory = std::malloc(n ? n : 1)) return memory;
+  return std::malloc(n ? n : 1);
+}
+void* operator new(size_t n) {
+  if (void* memory = operator new(n, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept { std::free(memory); }

@@ -63,14 +63,14 @@ TEST_CASE("json: limits of depth, members and values") {
   CHECK(refusal(R"({"a":[[1]]})", limits) == "");
   CHECK(refusal(R"({"a":[[[1]]]})", limits).find("at most 3 deep") != std::string::npos);
   CHECK(refusal(object_of(20), limits) == "");
-  CHECK(refusal(object_of(21), limits).find("at most 20 members of an object") != std::string::npos);
+  CHECK(refusal(object_of(21), limits).find("at most 20 members in an object") != std::string::npos);
   const auto list = [&](int n, int members) {
     std::string text = "{\"a\":[0";
     for (int i = 0; i < n; ++i) text += "," + object_of(members);
     return text + "]}";
   };
   CHECK(refusal(list(7, 7), limits) == "");
-  CHECK(refusal(list(8, 7), limits).find("at most 50 members of all objects") != std::string::npos);
+  CHECK(refusal(list(8, 7), limits).find("at most 50 members in all objects") != std::string::npos);
   CHECK(refusal(list(97, 0), limits) == "");
   CHECK(refusal(list(98, 0), limits).find("at most 100 values") != std::string::npos);
 }
