@@ -5,6 +5,7 @@
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "src/server/json_object.h"
 #include "src/server/responses.h"
 
 namespace infer {
@@ -30,7 +31,7 @@ ApiError context_exceeded(const ServedModel& model, const char* param, int64_t n
                  concat("The ", what, " needs ", count(n + room), " tokens", room > 0 ? " with one of its answer" : "",
                         "; the context holds ", count(model.max_tokens()), ".", way_out(model, what)),
                  "context_length_exceeded", param);
-  error.details = {{"n_prompt_tokens", n}, {"n_ctx", model.max_tokens()}};
+  error.details = json_object("n_prompt_tokens", n, "n_ctx", model.max_tokens());
   return error;
 }
 
@@ -59,10 +60,8 @@ void log_answers(Api& api, ApiCall& call, const Answering& answering) {
   if (a.usage.cached_tokens + kBlockTokens < a.usage.prompt_tokens) {
     const auto& difference = answering.first_difference;
     api.log().write(LogLevel::kDebug, "prefix_miss",
-                    {{"id", log["id"]},
-                     {"prompt_tokens", a.usage.prompt_tokens},
-                     {"cached_tokens", a.usage.cached_tokens},
-                     {"first_difference", difference ? Json(*difference) : Json()}});
+                    json_object("id", log["id"], "prompt_tokens", a.usage.prompt_tokens, "cached_tokens",
+                                a.usage.cached_tokens, "first_difference", difference ? Json(*difference) : Json()));
   }
 }
 

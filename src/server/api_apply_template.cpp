@@ -1,5 +1,6 @@
 // POST /apply-template: renders a conversation into a prompt.
 #include "src/server/api.h"
+#include "src/server/json_object.h"
 #include "src/server/responses.h"
 
 namespace infer {
@@ -7,7 +8,7 @@ namespace {
 
 void run(Api& api, const CallPtr& call) {
   const RenderedText prompt = render_prompt(api.model(), parse_conversation(api.body_of(*call), api.request_context()));
-  call->response.body = json_text({{"prompt", prompt.text}});
+  call->response.body = json_text(json_object("prompt", prompt.text));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "src/server/api.h"
+#include "src/server/json_object.h"
 #include "src/server/responses.h"
 
 namespace infer {
@@ -18,7 +19,7 @@ void run(Api& api, const CallPtr& call) {
     throw unexpected_value("tokens", concat("tokens with at most ", grouped(kMaxBytes), " bytes of text"),
                            grouped(n_bytes));
   }
-  call->response.body = json_text({{"content", tokenizer.decode(tokens, true)}});
+  call->response.body = json_text(json_object("content", tokenizer.decode(tokens, true)));
 }
 
 }  // namespace

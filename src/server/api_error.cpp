@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "src/server/json_object.h"
+
 namespace infer {
 
 ApiError::ApiError(int status, std::string type, const std::string& message, std::string code, std::string param)
@@ -15,10 +17,10 @@ nlohmann::ordered_json ApiError::to_json() const {
   const auto text_or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
   };
-  nlohmann::ordered_json error = {
-      {"message", what()}, {"type", type_}, {"param", text_or_null(param_)}, {"code", text_or_null(code_)}};
+  nlohmann::ordered_json error =
+      json_object("message", what(), "type", type_, "param", text_or_null(param_), "code", text_or_null(code_));
   for (const auto& [name, number] : details) error[name] = number;
-  return {{"error", std::move(error)}};
+  return json_object("error", std::move(error));
 }
 
 ApiError invalid_parameter(const std::string& param, const std::string& what, const std::string& code) {

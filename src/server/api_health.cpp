@@ -1,5 +1,6 @@
 // GET /health: whether the server accepts requests.
 #include "src/server/api.h"
+#include "src/server/json_object.h"
 #include "src/server/responses.h"
 
 namespace infer {
@@ -8,7 +9,7 @@ namespace {
 void run(Api& api, const CallPtr& call) {
   const bool serves = api.ready() && !api.draining();
   call->response.status = serves ? 200 : 503;
-  call->response.body = json_text({{"status", serves ? "ok" : api.draining() ? "stopping" : "loading"}});
+  call->response.body = json_text(json_object("status", serves ? "ok" : api.draining() ? "stopping" : "loading"));
 }
 
 }  // namespace

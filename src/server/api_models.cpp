@@ -3,6 +3,7 @@
 
 #include "ggml-like/error.h"
 #include "src/server/api.h"
+#include "src/server/json_object.h"
 #include "src/server/responses.h"
 
 namespace infer {
@@ -13,23 +14,21 @@ constexpr char kOnePath[] = "/v1/models/";
 
 Json model_json(const ServedModel& served) {
   const Model& model = served.engine->model();
-  return {{"id", served.name},
-          {"object", "model"},
-          {"created", served.created},
-          {"owned_by", "infer"},
-          {"meta",
-           {{"architecture", model.architecture()},
-            {"quantization", served.quantization},
-            {"n_params", model.parameter_count()},
-            {"size", model.weight_bytes()},
-            {"n_vocab", model.n_vocab()},
-            {"n_embd", model.n_embd()},
-            {"n_ctx", served.engine->context()},
-            {"n_ctx_train", model.context_length()}}}};
+  Json meta;
+  meta["architecture"] = model.architecture();
+  meta["quantization"] = served.quantization;
+  meta["n_params"] = model.parameter_count();
+  meta["size"] = model.weight_bytes();
+  meta["n_vocab"] = model.n_vocab();
+  meta["n_embd"] = model.n_embd();
+  meta["n_ctx"] = served.engine->context();
+  meta["n_ctx_train"] = model.context_length();
+  return json_object("id", served.name, "object", "model", "created", served.created, "owned_by", "infer", "meta",
+                     std::move(meta));
 }
 
 void list_models(Api& api, const CallPtr& call) {
-  call->response.body = json_text({{"object", "list"}, {"data", Json::array({model_json(api.model())})}});
+  call->response.body = json_text(json_object("object", "list", "data", Json::array({model_json(api.model())})));
 }
 
 void show_model(Api& api, const CallPtr& call) {

@@ -8,6 +8,7 @@
 
 #include "ggml-like/error.h"
 #include "src/server/access.h"
+#include "src/server/json_object.h"
 #include "src/server/responses.h"
 
 namespace infer {
@@ -145,9 +146,9 @@ void ApiService::add_cors_headers(const HttpHead& head, HttpResponse& response) 
 
 void ApiService::refused(const std::string& peer, const HttpHead* head, int status, const std::string& reason) {
   api_.metrics().responses.add(std::to_string(status));
-  Json fields = {{"peer", peer}};
-  if (head) fields.update({{"method", head->method}, {"path", head->path}});
-  fields.update({{"status", status}, {"reason", reason}});
+  Json fields = json_object("peer", peer);
+  if (head) fields.update(json_object("method", head->method, "path", head->path));
+  fields.update(json_object("status", status, "reason", reason));
   api_.log().write(status == 0 ? LogLevel::kError : LogLevel::kInfo, "refused", fields);
 }
 
@@ -166,7 +167,7 @@ void ApiService::handle(HttpRequest request, HttpResponse& response) {
   const CallPtr call(new ApiCall{std::move(request), response, endpoint, {}, Clock::now(), {}, {}, {}});
   const HttpHead& head = call->request.head;
   const std::string id = api_.new_id("req-");
-  call->log = {{"id", id}, {"peer", call->request.peer}, {"method", head.method}, {"path", head.path}};
+  call->log = json_object("id", id, "peer", call->request.peer, "method", head.method, "path", head.path);
   add_cors_headers(head, response);
   response.headers.emplace_back("X-Request-Id", id);
   try {

@@ -8,7 +8,8 @@ namespace {
 
 void run(Api& api, const CallPtr& call) {
   const EngineThread& engine = *api.model().engine;
-  Json body = {{"model", api.model().name}};
+  Json body;
+  body["model"] = api.model().name;
   body.update(stats_json(engine.placement(), engine.memory_use(), api.metrics().gauges()));
   call->response.body = json_text(body);
 }

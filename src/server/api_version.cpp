@@ -6,7 +6,8 @@ namespace infer {
 namespace {
 
 void run(Api& api, const CallPtr& call) {
-  Json body = {{"version", api.options().version}};
+  Json body;
+  body["version"] = api.options().version;
   if (api.ready()) {
     const ServedModel& model = api.model();
     body["model"] = model.name;

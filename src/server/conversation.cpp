@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ggml-like/error.h"
+#include "src/server/json_object.h"
 
 namespace infer {
 namespace {
@@ -89,7 +90,7 @@ void fit_content(Json& content, const ContentForms& forms) {
   if (content.is_array() && !forms.parts) content = text_of_content(content);
   const bool only_parts = forms.parts && !forms.text;
   if (content.is_string() && only_parts && content != "") {
-    content = Json::array({{{"type", "text"}, {"text", content}}});
+    content = Json::array({json_object("type", "text", "text", content)});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "src/server/json_object.h"
 #include "src/server/responses.h"
 
 namespace infer {
@@ -65,11 +66,8 @@ class OpenAiFormat : public AnswerFormat {
 
  private:
   static Json envelope(const Answers& answers, const char* object, Json choices) {
-    return {{"id", answers.id},
-            {"object", object},
-            {"created", answers.created},
-            {"model", answers.model},
-            {"choices", std::move(choices)}};
+    return json_object("id", answers.id, "object", object, "created", answers.created, "model", answers.model,
+                       "choices", std::move(choices));
   }
 
   // For the first choice.
@@ -91,8 +89,9 @@ class ChatCompletionFormat : public OpenAiFormat {
   std::string first(const Answers& answers) override {
     std::string events;
     for (size_t i = 0; i < answers.choices.size(); ++i) {
-      events += sse_event(chunk(answers, delta_choice(static_cast<int32_t>(i), {{"role", "assistant"}, {"content", ""}},
-                                                      nullptr, FinishReason::kNone)));
+      events += sse_event(
+          chunk(answers, delta_choice(static_cast<int32_t>(i), json_object("role", "assistant", "content", ""), nullptr,
+                                      FinishReason::kNone)));
     }
     return events;
   }
@@ -100,14 +99,12 @@ class ChatCompletionFormat : public OpenAiFormat {
  protected:
   Json choice(const Answers& answers, int32_t index) override {
     const AnswerRecord& answer = answers.choices[static_cast<size_t>(index)];
-    Json message = {{"role", "assistant"}, {"content", answer.content}}, logprobs;
+    Json message = json_object("role", "assistant", "content", answer.content), logprobs;
     if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
     message["refusal"] = nullptr;
     if (answers.params.top_logprobs) logprobs = chat_logprobs(*answers.tokenizer, answer.scores);
-    return {{"index", index},
-            {"message", std::move(message)},
-            {"logprobs", std::move(logprobs)},
-            {"finish_reason", finish_json(answer.finished)}};
+    return json_object("index", index, "message", std::move(message), "logprobs", std::move(logprobs), "finish_reason",
+                       finish_json(answer.finished));
   }
 
   Json delta(const Answers& answers, const AnswerEvent& event) override {
@@ -127,10 +124,8 @@ class ChatCompletionFormat : public OpenAiFormat {
 
  private:
   static Json delta_choice(int32_t index, Json delta, Json logprobs, FinishReason finished) {
-    return {{"index", index},
-            {"delta", std::move(delta)},
-            {"logprobs", std::move(logprobs)},
-            {"finish_reason", finish_json(finished)}};
+    return json_object("index", index, "delta", std::move(delta), "logprobs", std::move(logprobs), "finish_reason",
+                       finish_json(finished));
   }
 };
 
@@ -170,8 +165,8 @@ class CompletionFormat : public OpenAiFormat {
 
  private:
   static Json text_choice(int32_t index, const std::string& text, Json logprobs, FinishReason finished) {
-    return {
-        {"index", index}, {"text", text}, {"logprobs", std::move(logprobs)}, {"finish_reason", finish_json(finished)}};
+    return json_object("index", index, "text", text, "logprobs", std::move(logprobs), "finish_reason",
+                       finish_json(finished));
   }
 
   std::string echo(const Answers& answers, int32_t choice) const {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "src/server/json_object.h"
 #include "src/text/utf8.h"
 
 namespace infer {
@@ -34,7 +35,7 @@ Json token_json(const Tokenizer& tokenizer, TokenId token, double value) {
   const std::string_view piece = tokenizer.piece(token, true);
   Json bytes = Json::array();
   for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
-  return {{"token", valid_utf8(piece)}, {"logprob", logprob_json(value)}, {"bytes", std::move(bytes)}};
+  return json_object("token", valid_utf8(piece), "logprob", logprob_json(value), "bytes", std::move(bytes));
 }
 
 double milliseconds(Clock::duration d) {
@@ -63,24 +64,28 @@ std::string finish_word(FinishReason reason) {
 }
 
 Json usage_json(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.completion_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+  Json json;
+  json["prompt_tokens"] = usage.prompt_tokens;
+  json["completion_tokens"] = usage.completion_tokens;
+  json["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
+  json["prompt_tokens_details"] = json_object("cached_tokens", usage.cached_tokens);
+  return json;
 }
 
 Json timings_json(const AnswerTimes& times, const Usage& usage) {
   const bool any = times.first_token != Clock::time_point();
   const double prompt = milliseconds((any ? times.first_token : times.ended) - times.started);
   const double predicted = any ? milliseconds(times.ended - times.first_token) : 0;
-  return {{"queue_ms", milliseconds(times.started - times.arrived)},
-          {"prompt_n", usage.prompt_tokens},
-          {"cached_n", usage.cached_tokens},
-          {"prompt_ms", prompt},
-          {"prompt_per_second", rate(usage.prompt_tokens - usage.cached_tokens, prompt)},
-          {"predicted_n", usage.completion_tokens},
-          {"predicted_ms", predicted},
-          {"predicted_per_second", rate(usage.completion_tokens - 1, predicted)}};
+  Json json;
+  json["queue_ms"] = milliseconds(times.started - times.arrived);
+  json["prompt_n"] = usage.prompt_tokens;
+  json["cached_n"] = usage.cached_tokens;
+  json["prompt_ms"] = prompt;
+  json["prompt_per_second"] = rate(usage.prompt_tokens - usage.cached_tokens, prompt);
+  json["predicted_n"] = usage.completion_tokens;
+  json["predicted_ms"] = predicted;
+  json["predicted_per_second"] = rate(usage.completion_tokens - 1, predicted);
+  return json;
 }
 
 Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores) {
@@ -92,7 +97,7 @@ Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& sc
     entry["top_logprobs"] = std::move(top);
     content.push_back(std::move(entry));
   }
-  return {{"content", std::move(content)}, {"refusal", nullptr}};
+  return json_object("content", std::move(content), "refusal", nullptr);
 }
 
 std::string token_text(std::string_view piece) {
@@ -128,10 +133,8 @@ Json completion_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScor
     offsets.push_back(offset);
     offset += count_characters(tokenizer.piece(score.token, false));
   }
-  return {{"tokens", std::move(tokens)},
-          {"token_logprobs", std::move(values)},
-          {"top_logprobs", std::move(tops)},
-          {"text_offset", std::move(offsets)}};
+  return json_object("tokens", std::move(tokens), "token_logprobs", std::move(values), "top_logprobs", std::move(tops),
+                     "text_offset", std::move(offsets));
 }
 
 Json embedding_response(const std::string& model, const std::vector<std::vector<float>>& vectors, bool as_base64,
@@ -146,12 +149,10 @@ Json embedding_response(const std::string& model, const std::vector<std::vector<
     } else {
       embedding = vectors[i];
     }
-    data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}});
+    data.push_back(json_object("object", "embedding", "index", i, "embedding", std::move(embedding)));
   }
-  return {{"object", "list"},
-          {"data", std::move(data)},
-          {"model", model},
-          {"usage", {{"prompt_tokens", prompt_tokens}, {"total_tokens", prompt_tokens}}}};
+  return json_object("object", "list", "data", std::move(data), "model", model, "usage",
+                     json_object("prompt_tokens", prompt_tokens, "total_tokens", prompt_tokens));
 }
 
 std::string base64(std::string_view bytes) {

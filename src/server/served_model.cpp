@@ -7,6 +7,7 @@
 #include "src/server/api_error.h"
 #include "src/server/conversation.h"
 #include "src/server/json_fields.h"
+#include "src/server/json_object.h"
 
 namespace infer {
 namespace {
@@ -44,7 +45,7 @@ void move_system_text(Json& messages) {
     if (!has_role(message, "user")) continue;
     Json& content = message["content"];
     if (content.is_string()) content = text + content.get<std::string>();
-    else content.insert(content.begin(), Json{{"type", "text"}, {"text", text}});
+    else content.insert(content.begin(), json_object("type", "text", "text", text));
     return;
   }
 }

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "ggml-like/printable.h"
+#include "src/server/json_object.h"
 
 namespace infer {
 namespace {
@@ -30,7 +31,7 @@ std::string time_now() {
 std::string log_line(LogLevel level, std::string_view event, const Json& fields, bool json, std::string_view time) {
   const std::string_view word = kLevels[static_cast<int>(level)];
   if (json) {
-    Json line = {{"time", time}, {"level", word}, {"event", event}};
+    Json line = json_object("time", time, "level", word, "event", event);
     line.update(fields);
     // ASCII only, so that nothing can disturb a terminal.
     return line.dump(-1, ' ', true, Json::error_handler_t::replace);
