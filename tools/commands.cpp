@@ -148,12 +148,16 @@ std::function<int()> define_bench(CLI::App& app) {
         ->check(whole_number(least, most))
         ->type_name("N,...");
   };
+  app.add_option("-f,--file", o->text_file, "File with text to cut the prompts from (default: random tokens)")
+      ->check(not_empty())
+      ->type_name("FILE");
   list("-p,--prompt", o->prompts, "Prompt lengths to measure (default: 512); 0: none", 0, 1 << 20);
   list("-n,--predict", o->generations, "Tokens to generate (default: 128); 0: none", 0, 1 << 20);
   list("-b,--batch", o->batches, "Concurrent sequences (default: 1)", 1, 512);
   app.add_option("-d,--depth", o->depth, "Tokens in the context before generation begins (default: 1)")
       ->check(whole_number(0, 1 << 20))
       ->type_name("N");
+  add_speculation_flags(app, o->speculation);
   app.add_flag("--ops", o->operations, "Print the time per operation and shape, with fractions of the limits");
   app.add_option("-r,--repetitions", o->repetitions, "Rounds; the median is reported (default: 3)")
       ->check(whole_number(1, 1000))
@@ -189,7 +193,12 @@ std::function<int()> define_bench_serve(CLI::App& app) {
       ->type_name("NAME");
   app.add_option("--api-key-file", o->api_key_file, "File with the API key (default: $INFER_API_KEY, if set)")
       ->type_name("FILE");
-  app.add_option("--plot", o->plot, "Plot latency against concurrency into an SVG file")->type_name("FILE");
+  auto* compare = app.add_flag(
+      "--compare-drafts", o->compare_drafts,
+      "Measure each level twice, without the drafts of speculative decoding and with them (speculative.n_max)");
+  app.add_option("--plot", o->plot, "Plot latency against concurrency into an SVG file")
+      ->type_name("FILE")
+      ->excludes(compare);
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_bench_serve(*o); };
 }
@@ -199,9 +208,7 @@ std::function<int()> define_plan(CLI::App& app) {
   add_model_flags(app, o->model, false);
   app.add_option("--shape", o->shape, "Use a well-known shape instead of a file: " + shape_names())->type_name("NAME");
   app.add_option("--type", o->type, "Type of the shape's weights, or Q4_K_M (default)")->type_name("TYPE");
-  app.add_option(flag_names("-md,--draft-model"), o->draft_model, "Draft model to run beside the model")
-      ->check(not_empty())
-      ->type_name("FILE");
+  add_speculation_flags(app, o->speculation);
   app.add_option("--parallel", o->parallel, "Concurrent sequences, each with a full context (default: 1)")
       ->check(whole_number(1, kMostParallel))
       ->type_name("N");

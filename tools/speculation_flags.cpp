@@ -68,14 +68,15 @@ SpeculationOptions SpeculationFlags::options() const {
 }
 
 std::string speculation_summary(const Engine& engine) {
-  const SchedulerStats& drafts = engine.scheduler().stats();
+  const DraftCounts& drafts = engine.scheduler().stats().drafts;
   const EngineStats& stats = engine.stats();
-  if (drafts.proposed_drafts == 0 || stats.decode_steps == 0) return "";
-  char numbers[80];
-  std::snprintf(numbers, sizeof(numbers), ", %.0f %% accepted, %.2f tokens per step",
-                100.0 * static_cast<double>(drafts.accepted_drafts) / static_cast<double>(drafts.proposed_drafts),
-                static_cast<double>(stats.decode_tokens) / static_cast<double>(stats.decode_steps));
-  return concat("drafted ", grouped(static_cast<uint64_t>(drafts.proposed_drafts)), " tokens", numbers);
+  if (drafts.proposed == 0 || stats.decode_rounds == 0) return "";
+  const auto ratio = [](int64_t a, int64_t b) { return static_cast<double>(a) / static_cast<double>(b); };
+  char numbers[120];
+  std::snprintf(numbers, sizeof(numbers), ", %.1f at a time, %.0f %% accepted, %.2f tokens per step",
+                ratio(drafts.proposed, drafts.verifications), 100 * ratio(drafts.accepted, drafts.proposed),
+                ratio(stats.decode_tokens, stats.decode_rounds));
+  return concat("drafted ", grouped(static_cast<uint64_t>(drafts.proposed)), " tokens", numbers);
 }
 
 }  // namespace infer

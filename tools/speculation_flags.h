@@ -21,7 +21,7 @@ struct SpeculationFlags {
 };
 void add_speculation_flags(CLI::App& app, SpeculationFlags& flags);
 
-// "drafted 120 tokens, 80 % accepted, 3.10 tokens per step"; "" where nothing was drafted.
+// "drafted 120 tokens, 4.0 at a time, 80 % accepted, 3.10 tokens per step"; "" where nothing was drafted.
 std::string speculation_summary(const Engine& engine);
 
 }  // namespace infer

@@ -23,17 +23,14 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
       pacer_(options.max_itl_ms / 1000),
       isolate_errors_(options.isolate_errors),
       note_(options.note) {
-  EngineOptions placed = options;
-  placed.opened = open_devices(options);
+  EngineOptions opened = options;
+  opened.opened = open_devices(options);
   RunnerOptions draft;
   if (options.speculation.draft) {
     check_draft(*model, *options.speculation.draft);
-    draft = draft_runner_options(placed);
-    const std::vector<DeviceUse> uses = plan_memory_use(options.speculation.draft, draft);
-    placed.reserved.resize(uses.size());
-    for (size_t d = 0; d < uses.size(); ++d) placed.reserved[d] += uses[d].needed();
+    draft = draft_runner_options(opened);
   }
-  RunnerOptions runner = runner_options(model, placed, options.note);
+  RunnerOptions runner = runner_options(model, opened, options.note);
   SchedulerConfig config;
   config.token_budget = options.step_tokens;
   config.max_sequences = options.max_sequences;
@@ -54,7 +51,7 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
   sampler_ = std::make_unique<StepSampler>(*runner_, config.n_vocab, isolate_errors_);
   if (options.speculation.any()) {
     speculator_ = std::make_unique<Speculator>(options.speculation,
-                                               options.speculation.draft ? load_draft(placed, draft, config) : nullptr,
+                                               options.speculation.draft ? load_draft(opened, draft, config) : nullptr,
                                                runner.capacity.logits, options.note);
   }
 }
@@ -183,6 +180,7 @@ Progress Engine::describe(const Sequence& s, int64_t known_before, const Sampled
   p.prompt_tokens = s.prompt_length();
   p.cached_tokens = s.cached_prompt_tokens();
   p.queue_seconds = times.started - times.submitted;
+  p.drafts = s.draft_counts();
   for (const SampledStep::Failure& failure : sampled.failures) {
     if (failure.id == p.id) p.error = failure.error;
   }
@@ -212,6 +210,7 @@ void Engine::record(const StepPlan& plan, int64_t prompt_tokens, const std::vect
   } else {
     ++stats_.decode_steps;
     stats_.decode_tokens += generated;
+    stats_.decode_rounds += std::ssize(plan.sequences);
     stats_.decode_seconds += seconds;
   }
 }

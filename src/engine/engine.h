@@ -28,6 +28,7 @@ struct Progress {
   FinishReason finished = FinishReason::kNone;
   int64_t prompt_tokens = 0, cached_tokens = 0;  // the prompt's: all, and those served from the cache
   double queue_seconds = 0;                      // from submit() to its first step
+  DraftCounts drafts;                            // since the sequence began
   std::vector<float> pooled;                     // [n_embd], with the last step of a pooling request
   std::string error;                             // the reason, with FinishReason::kError
 };
@@ -37,6 +38,7 @@ struct EngineStats {
   int64_t prompt_tokens = 0, prompt_steps = 0;  // steps that computed any prompt token
   int64_t generated_tokens = 0;                 // in all
   int64_t decode_tokens = 0, decode_steps = 0;  // of these, in steps that only generated; those steps
+  int64_t decode_rounds = 0;                    // sequences of those steps, so decode_tokens without drafts
   double prompt_seconds = 0, decode_seconds = 0;
 };
 

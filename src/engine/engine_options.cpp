@@ -6,6 +6,7 @@
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "src/engine/block_pool.h"
+#include "src/engine/draft/load_draft.h"
 #include "src/engine/kv_cache_size.h"
 #include "src/engine/load_runner.h"
 
@@ -103,7 +104,13 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.product_observer = options.product_observer;
   runner.capacity = step_capacity(*model, options);
   if (options.placement.n_gpu_layers == kAutoLayers) {
-    const Fit fit = fit_parts(model, runner, options.reserved);
+    std::vector<uint64_t> reserved = options.reserved;
+    EngineOptions opened = options;
+    opened.opened = runner.devices;
+    const std::vector<DeviceUse> draft = plan_draft_memory(opened);
+    reserved.resize(std::max(reserved.size(), draft.size()));
+    for (size_t d = 0; d < draft.size(); ++d) reserved[d] += draft[d].needed();
+    const Fit fit = fit_parts(model, runner, reserved);
     runner.placement.n_gpu_layers = fit.parts;
     if (note && !fit.shortage.empty()) note(partial_text(fit, model->n_layer(), *runner.devices));
   }

@@ -54,11 +54,12 @@ inline constexpr int64_t kDefaultContext = 4096;
 std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options);
 // The context size, in tokens, that the options ask for, or the model's own.
 int64_t choose_context(const Model& model, int64_t asked);
-// The runner options for an engine. Throws Error(kUnsupported) for cache groups that no operation supports, and
-// Error(kOutOfMemory) for contexts beyond any memory. `note` may be null.
+// The options of an engine's runner; kAutoLayers leaves room for the draft too. Throws Error(kUnsupported) for cache
+// groups that no operation supports, and Error(kOutOfMemory) for contexts beyond any memory. `note` may be null.
 RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options,
                              const std::function<void(const std::string& line)>& note);
-// What an engine with these options would allocate on each device; allocates nothing. Throws as Engine does.
+// What an engine with these options would allocate for its model on each device; allocates nothing. Throws as Engine
+// does. See plan_draft_memory() for its draft.
 std::vector<DeviceUse> plan_memory(std::shared_ptr<Model> model, const EngineOptions& options);
 
 }  // namespace infer

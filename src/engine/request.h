@@ -47,6 +47,8 @@ struct Request {
   // Ids of further continuations of the prompt; unique like `id`. The prompt is computed once; then each choice becomes
   // a request of its own. The i-th, counted from 1, samples with seed + i.
   std::vector<RequestId> choices;
+  // Drafts that may be verified in a step, if the engine speculates; 0: none. The answer does not depend on it.
+  int32_t max_drafts = INT32_MAX;
   int32_t max_running = 0;  // how many of the request and its choices may run at once; 0: all
   // Compute logits of every prompt position from this one on; -1: none. Such a request uses no cached blocks.
   int64_t logits_from = -1;

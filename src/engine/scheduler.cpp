@@ -159,8 +159,11 @@ FinishReason Scheduler::advance(Sequence& s, const ScheduledSequence& scheduled,
     CHECK_INTERNAL(accepted <= static_cast<size_t>(scheduled.n_drafts) &&
                    std::equal(sampled.begin(), sampled.end() - 1, s.drafts().begin()));
     computed = s.n_known_ + static_cast<int64_t>(accepted);
-    stats_.proposed_drafts += scheduled.n_drafts;
-    stats_.accepted_drafts += static_cast<int64_t>(accepted);
+    if (scheduled.n_drafts > 0) {
+      const DraftCounts drafts = {1, scheduled.n_drafts, static_cast<int64_t>(accepted)};
+      stats_.drafts += drafts;
+      s.drafts_ += drafts;
+    }
     reason = append(s, sampled);
     computed = std::min(computed, s.n_known_);  // the text may have ended before the accepted drafts
   }

@@ -77,8 +77,7 @@ struct Choice {
 struct SchedulerStats {
   int64_t steps = 0;
   int64_t computed_tokens = 0;  // without rejected drafts
-  int64_t proposed_drafts = 0;  // drafts that were verified
-  int64_t accepted_drafts = 0;
+  DraftCounts drafts;
   int64_t admissions = 0;         // sequences admitted; counted again after each preemption
   int64_t prefix_hits = 0;        // of these, those with any token found in the cache
   int64_t admitted_tokens = 0;    // known tokens at each admission

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/engine/draft/draft_counts.h"
 #include "src/engine/kv_cache.h"
 #include "src/engine/request.h"
 #include "src/text/sampler.h"
@@ -61,6 +62,7 @@ class Sequence {
   // Prompt tokens that came from the cache when the sequence first started.
   int64_t cached_prompt_tokens() const { return n_cached_prompt_ < 0 ? 0 : n_cached_prompt_; }
   int32_t preemptions() const { return n_preemptions_; }
+  const DraftCounts& draft_counts() const { return drafts_; }
 
   // Whether this comes before `other`: a total order that never changes.
   bool before(const Sequence& other) const {
@@ -86,6 +88,7 @@ class Sequence {
   int64_t max_known_ = 0;
   int64_t n_cached_prompt_ = -1;
   int32_t n_preemptions_ = 0;
+  DraftCounts drafts_;
   bool held_ = false;
   SequenceCache cache_;
 };

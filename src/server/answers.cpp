@@ -14,6 +14,7 @@ void Answers::take(const AnswerEvent& event) {
   choice.n_tokens += event.new_tokens;
   choice.finished = event.finished;
   choice.times = event.times;
+  choice.drafts = event.drafts;
 }
 
 }  // namespace infer

@@ -21,6 +21,7 @@ struct AnswerRecord {
   int64_t n_tokens = 0;
   FinishReason finished = FinishReason::kNone;
   AnswerTimes times;
+  DraftCounts drafts;
 };
 
 struct Answers {

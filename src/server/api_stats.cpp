@@ -10,7 +10,7 @@ void run(Api& api, const CallPtr& call) {
   const EngineThread& engine = *api.model().engine;
   Json body;
   body["model"] = api.model().name;
-  body.update(stats_json(engine.placement(), engine.memory_use(), api.metrics().gauges()));
+  body.update(stats_json(engine.placement(), engine.memory_use(), engine.draft_memory(), api.metrics().gauges()));
   call->response.body = json_text(body);
 }
 

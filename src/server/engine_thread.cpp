@@ -22,6 +22,16 @@ int64_t cache_tokens_of(const Scheduler& scheduler) {
   return scheduler.config().max_context * scheduler.config().max_sequences;
 }
 
+std::vector<CacheGroupGauges> cache_group_gauges(const KvCache& cache) {
+  std::vector<CacheGroupGauges> gauges;
+  for (size_t i = 0; i < cache.groups().size(); ++i) {
+    const BlockPool::Stats pool = cache.pool(i).stats();
+    gauges.push_back(
+        {cache_kind_name(cache.groups()[i].kind), {pool.total, pool.used, pool.cached, pool.free, pool.evictions}});
+  }
+  return gauges;
+}
+
 }  // namespace
 
 EngineThread::EngineThread(std::unique_ptr<Engine> engine, Metrics& metrics,
@@ -32,7 +42,12 @@ EngineThread::EngineThread(std::unique_ptr<Engine> engine, Metrics& metrics,
       cache_tokens_(cache_tokens_of(engine_->scheduler())) {
   engine_->on_logits(
       [this](RequestId id, int64_t position, std::span<const float> logits) { take_logits(id, position, logits); });
-  metrics_.set_devices(device_gauges(engine_->runner().memory_use()));
+  if (engine_->speculator() && engine_->speculator()->draft()) {
+    for (const DeviceUse& use : engine_->speculator()->draft()->runner().memory_use()) {
+      draft_memory_.push_back(use.needed());
+    }
+  }
+  metrics_.set_devices(device_gauges(engine_->runner().memory_use(), draft_memory_));
   publish();
   thread_ = std::thread([this] { run(); });
 }
@@ -132,6 +147,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   request.max_new_tokens = params.max_tokens;
   request.ignore_eog = params.ignore_eog;
   request.stop_tokens = generation->rules.stop_tokens;
+  request.max_drafts = params.max_drafts;
   request.max_running = generation->max_running;
   request.priority = params.priority;
   request.cache_salt = params.cache_salt;
@@ -145,7 +161,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   // Choices differ only in their sampled tokens; a request without any needs one choice.
   if (params.max_tokens != 0) request.choices.assign(ids.begin() + 1, ids.end());
   for (int32_t i = 0; i < params.n; ++i) {
-    Choice choice{generation, i, AnswerText(engine_->tokenizer(), generation->rules), {}, 0, false, {}, {}, {}, {}};
+    Choice choice{generation, i, AnswerText(engine_->tokenizer(), generation->rules), {}, {}, 0, false, {}, {}, {}, {}};
     choice.times.arrived = generation->arrived;
     choices_.emplace(ids[static_cast<size_t>(i)], std::move(choice));
   }
@@ -289,6 +305,7 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
     if (choice.index == 0) metrics_.queue_time.observe(progress.queue_seconds);
   }
   add_tokens(choice, progress, event);
+  choice.drafts = progress.drafts;
   event.finished = progress.finished;
   event.embedding = progress.pooled;
   if (choice.text.stopped() && progress.finished == FinishReason::kNone) {
@@ -323,6 +340,7 @@ void EngineThread::finish(RequestId id, Choice& choice, AnswerEvent event) {
   const AnswerTimes& times = choice.times;
   event.choice = generation->first_choice + choice.index;
   event.times = times;
+  event.drafts = choice.drafts;
   std::string reason(finish_reason_name(event.finished));
   std::replace(reason.begin(), reason.end(), ' ', '_');
   metrics_.finished.add(reason);
@@ -344,15 +362,10 @@ void EngineThread::finish(RequestId id, Choice& choice, AnswerEvent event) {
 
 void EngineThread::publish() {
   const Scheduler& scheduler = engine_->scheduler();
-  const KvCache& cache = scheduler.cache();
   EngineGauges g;
   g.running = static_cast<int64_t>(scheduler.running().size());
   g.waiting = static_cast<int64_t>(scheduler.waiting().size());
-  for (size_t i = 0; i < cache.groups().size(); ++i) {
-    const BlockPool::Stats pool = cache.pool(i).stats();
-    g.cache_groups.push_back(
-        {cache_kind_name(cache.groups()[i].kind), {pool.total, pool.used, pool.cached, pool.free, pool.evictions}});
-  }
+  g.cache_groups = cache_group_gauges(scheduler.cache());
   g.preemptions = scheduler.stats().preemptions;
   g.prefix_hit_tokens = scheduler.stats().prefix_hit_tokens;
   g.admitted_tokens = scheduler.stats().admitted_tokens;
@@ -360,6 +373,13 @@ void EngineThread::publish() {
   const PlanCache& plans = engine_->runner().plans();
   for (size_t i = 0; i < plans.fallbacks().size(); ++i) {
     g.fallbacks.push_back({fallback_text(plans.fallbacks()[i]), plans.fallback_runs()[i]});
+  }
+  if (const Speculator* speculator = engine_->speculator()) {
+    DraftGauges& drafts = g.drafts.emplace();
+    drafts.counts = scheduler.stats().drafts;
+    drafts.decode_tokens = engine_->stats().decode_tokens;
+    drafts.decode_rounds = engine_->stats().decode_rounds;
+    if (speculator->draft()) drafts.cache_groups = cache_group_gauges(speculator->draft()->scheduler().cache());
   }
   metrics_.set_gauges(g);
   for (auto& [queue, event] : events_) queue->push(std::move(event));

@@ -40,6 +40,8 @@ class EngineThread {
   int64_t cache_tokens() const { return cache_tokens_; }  // capacity of the whole KV cache
   const Placement& placement() const { return engine_->runner().placed().placement(); }
   const std::vector<DeviceUse>& memory_use() const { return engine_->runner().memory_use(); }
+  // Bytes that the draft model takes of each device; empty without a draft.
+  const std::vector<uint64_t>& draft_memory() const { return draft_memory_; }
 
  private:
   // An unfinished choice.
@@ -48,6 +50,7 @@ class EngineThread {
     int32_t index = 0;  // among the generation's choices
     AnswerText text;
     AnswerTimes times;
+    DraftCounts drafts;
     int64_t n_tokens = 0;
     bool reported_prompt = false;
     std::vector<TokenScore> prompt_scores;
@@ -97,6 +100,7 @@ class EngineThread {
   Metrics& metrics_;
   const std::function<void(const std::string&)> on_failure_;
   const int64_t cache_tokens_;
+  std::vector<uint64_t> draft_memory_;  // constant after construction
 
   // Used by the engine's thread only.
   std::unordered_map<RequestId, Choice> choices_;

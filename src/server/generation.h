@@ -31,8 +31,9 @@ struct AnswerEvent {
   AnswerDelta delta;
   int32_t new_tokens = 0;
   FinishReason finished = FinishReason::kNone;
-  std::string error;  // for kError
-  AnswerTimes times;  // for a finished choice
+  std::string error;   // for kError
+  AnswerTimes times;   // for a finished choice
+  DraftCounts drafts;  // for a finished choice
   // In the first event of a generation's first choice; otherwise 0.
   int64_t prompt_tokens = 0, cached_tokens = 0;
   std::vector<TokenScore> prompt_scores;  // if requested

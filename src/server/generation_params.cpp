@@ -267,6 +267,7 @@ GenerationParams read_generation(const JsonFields& fields, const RequestContext&
   }
   g.max_tokens = read_max_tokens(fields, least_tokens, limits.default_max_tokens);
   g.ignore_eog = fields.boolean("ignore_eos", false);
+  g.max_drafts = static_cast<int32_t>(fields.integer("speculative.n_max", 0, INT32_MAX).value_or(INT32_MAX));
   g.stop = read_stop(fields, limits);
   if (const Json* tokens = fields.array("stop_token_ids", limits.max_stop_tokens)) {
     g.stop_tokens = read_token_ids(*tokens, "stop_token_ids", context.n_vocab);

@@ -45,6 +45,7 @@ struct GenerationParams {
   std::vector<std::string> stop;
   std::vector<TokenId> stop_tokens;
   std::optional<int> top_logprobs;  // alternatives reported per token; nullopt: no log-probabilities
+  int32_t max_drafts = INT32_MAX;   // as in Request
   int32_t priority = 0;
   std::string cache_salt;
   bool reuse_prefix = true;  // false: no part of the prompt comes from the cache

@@ -75,6 +75,21 @@ class Exposition {
 
 uint64_t count(int64_t n) { return static_cast<uint64_t>(n); }
 
+// `prefix`: of the metrics' names.
+void write_cache_groups(const std::string& prefix, const std::vector<CacheGroupGauges>& groups, Exposition& out) {
+  Exposition::Samples blocks, evictions;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const auto& [kind, group] = groups[i];
+    const std::string labels = "group=\"" + std::to_string(i) + "\",kind=\"" + std::string(kind) + "\"";
+    blocks.emplace_back(labels + ",state=\"used\"", count(group.used));
+    blocks.emplace_back(labels + ",state=\"cached\"", count(group.cached));
+    blocks.emplace_back(labels + ",state=\"free\"", count(group.free));
+    evictions.emplace_back(labels, count(group.evictions));
+  }
+  out.gauges(prefix + "kv_group_blocks", "Blocks of a cache group, by state; state slots for kind state.", blocks);
+  out.counters(prefix + "kv_group_evictions_total", "Evictions in a cache group.", evictions);
+}
+
 // The whole cache, then each group.
 void write_cache(const EngineGauges& g, Exposition& out) {
   const CacheGauges all = g.cache();
@@ -83,17 +98,18 @@ void write_cache(const EngineGauges& g, Exposition& out) {
   out.gauge("kv_blocks_cached", "Unused blocks that a later prompt can reuse.", all.cached);
   out.gauge("kv_blocks_free", "Blocks without content.", all.free);
   out.counter("kv_evictions_total", "Cached blocks evicted to make room.", count(all.evictions));
-  Exposition::Samples blocks, evictions;
-  for (size_t i = 0; i < g.cache_groups.size(); ++i) {
-    const auto& [kind, group] = g.cache_groups[i];
-    const std::string labels = "group=\"" + std::to_string(i) + "\",kind=\"" + std::string(kind) + "\"";
-    blocks.emplace_back(labels + ",state=\"used\"", count(group.used));
-    blocks.emplace_back(labels + ",state=\"cached\"", count(group.cached));
-    blocks.emplace_back(labels + ",state=\"free\"", count(group.free));
-    evictions.emplace_back(labels, count(group.evictions));
-  }
-  out.gauges("kv_group_blocks", "Blocks of a cache group, by state; state slots for kind state.", blocks);
-  out.counters("kv_group_evictions_total", "Evictions in a cache group.", evictions);
+  write_cache_groups("", g.cache_groups, out);
+}
+
+void write_drafts(const DraftGauges& drafts, Exposition& out) {
+  out.counter("draft_tokens_total", "Drafted tokens that the model verified.", count(drafts.counts.proposed));
+  out.counter("draft_accepted_tokens_total", "Drafted tokens that the model chose too.", count(drafts.counts.accepted));
+  out.counter("draft_verifications_total", "Times that drafts of a sequence were verified.",
+              count(drafts.counts.verifications));
+  out.counter("decode_tokens_total", "Tokens generated in steps without prompt tokens.", count(drafts.decode_tokens));
+  out.counter("decode_rounds_total", "Sequences of these steps, summed up: without drafts, as many as tokens.",
+              count(drafts.decode_rounds));
+  write_cache_groups("draft_", drafts.cache_groups, out);
 }
 
 }  // namespace
@@ -171,6 +187,7 @@ std::string Metrics::text() const {
   out.gauge("requests_running", "Sequences being computed.", g.running);
   out.gauge("requests_waiting", "Sequences in the queue.", g.waiting);
   write_cache(g, out);
+  if (g.drafts) write_drafts(*g.drafts, out);
   out.counter("prompt_tokens_total", "Prompt tokens, including cached ones.", prompt_tokens);
   out.counter("cached_prompt_tokens_total", "Prompt tokens served from the cache.", cached_tokens);
   out.counter("generated_tokens_total", "Tokens generated.", generated_tokens);

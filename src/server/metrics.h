@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "src/engine/draft/draft_counts.h"
 
 namespace infer {
 
@@ -68,6 +71,13 @@ struct CacheGroupGauges {
   CacheGauges blocks;
 };
 
+// Speculative decoding since the start.
+struct DraftGauges {
+  DraftCounts counts;
+  int64_t decode_tokens = 0, decode_rounds = 0;  // as in EngineStats
+  std::vector<CacheGroupGauges> cache_groups;    // the draft model's
+};
+
 // The engine's state after a step.
 struct EngineGauges {
   int64_t running = 0, waiting = 0;  // sequences
@@ -75,6 +85,7 @@ struct EngineGauges {
   std::vector<CacheGroupGauges> cache_groups;
   CacheGauges cache() const;  // sum over all groups
   std::vector<FallbackGauge> fallbacks;
+  std::optional<DraftGauges> drafts;  // with speculative decoding
 };
 
 class Metrics {

@@ -73,7 +73,8 @@ class OpenAiFormat : public AnswerFormat {
   // For the first choice.
   static Json timings(const Answers& answers) {
     const AnswerRecord& first = answers.choices[0];
-    return timings_json(first.times, {answers.usage.prompt_tokens, answers.usage.cached_tokens, first.n_tokens});
+    return timings_json(first.times, {answers.usage.prompt_tokens, answers.usage.cached_tokens, first.n_tokens},
+                        first.drafts);
   }
 
   const char* const object_;

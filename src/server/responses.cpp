@@ -72,7 +72,7 @@ Json usage_json(const Usage& usage) {
   return json;
 }
 
-Json timings_json(const AnswerTimes& times, const Usage& usage) {
+Json timings_json(const AnswerTimes& times, const Usage& usage, const DraftCounts& drafts) {
   const bool any = times.first_token != Clock::time_point();
   const double prompt = milliseconds((any ? times.first_token : times.ended) - times.started);
   const double predicted = any ? milliseconds(times.ended - times.first_token) : 0;
@@ -85,6 +85,10 @@ Json timings_json(const AnswerTimes& times, const Usage& usage) {
   json["predicted_n"] = usage.completion_tokens;
   json["predicted_ms"] = predicted;
   json["predicted_per_second"] = rate(usage.completion_tokens - 1, predicted);
+  if (drafts.proposed > 0) {
+    json["draft_n"] = drafts.proposed;
+    json["draft_n_accepted"] = drafts.accepted;
+  }
   return json;
 }
 

@@ -14,8 +14,8 @@ std::string finish_word(FinishReason reason);
 
 Json usage_json(const Usage& usage);
 // For one choice: {"queue_ms", "prompt_n", "cached_n", "prompt_ms", "prompt_per_second", "predicted_n", "predicted_ms",
-// "predicted_per_second"}.
-Json timings_json(const AnswerTimes& times, const Usage& usage);
+// "predicted_per_second"}, and {"draft_n", "draft_n_accepted"} if anything was drafted.
+Json timings_json(const AnswerTimes& times, const Usage& usage, const DraftCounts& drafts);
 
 // {"content": [{"token", "logprob", "bytes", "top_logprobs"}, ...]}
 Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores);

@@ -10,9 +10,11 @@
 
 namespace infer {
 
-Json stats_json(const Placement& placement, const std::vector<DeviceUse>& devices, const EngineGauges& gauges);
+// `draft`: the bytes a draft model takes of each device; empty without a draft.
+Json stats_json(const Placement& placement, const std::vector<DeviceUse>& devices, const std::vector<uint64_t>& draft,
+                const EngineGauges& gauges);
 
 // The same data per device, for /metrics.
-std::vector<DeviceGauges> device_gauges(const std::vector<DeviceUse>& devices);
+std::vector<DeviceGauges> device_gauges(const std::vector<DeviceUse>& devices, const std::vector<uint64_t>& draft);
 
 }  // namespace infer

@@ -19,7 +19,7 @@ constexpr const char* kReasoning = "Reasoning is not limited, and arrives as rea
 constexpr const char* kTextOnly = "This server reads and writes text only.";
 constexpr const char* kTokenIds = "Answers contain text; /tokenize gives token ids.";
 constexpr const char* kNeverCut = "This server never truncates or shifts a prompt.";
-constexpr const char* kDrafts = "There is no draft model.";
+constexpr const char* kDrafts = "The flags of the server choose how it drafts; speculative.n_max limits it.";
 constexpr const char* kVectors = "Vectors are 32-bit floats of unit length.";
 
 constexpr UnsupportedParameter kTable[] = {
@@ -122,10 +122,9 @@ constexpr UnsupportedParameter kTable[] = {
     {"id_slot", kText, "[-1]", "This server has no slots; every request shares the prefix cache."},
     {"n_cache_reuse", kText, "[0]", "Cached prefixes are reused from their beginning only."},
     {"kv_transfer_params", kText, "[{}]", "The KV cache is not shared with other servers."},
-    {"prediction", kChatRoute, "[]", kDrafts},
-    {"speculative.n_max", kText, "[0]", kDrafts},
+    {"prediction", kChatRoute, "[]", "A server started with --spec lookup finds repeated text by itself."},
     {"speculative.n_min", kText, "[0]", kDrafts},
-    {"speculative.p_min", kText, "*", "It refines speculative.n_max, which is refused."},
+    {"speculative.p_min", kText, "[0]", kDrafts},
     {"speculative.type", kText, R"(["none"])", kDrafts},
     {"speculative.ngram_size_n", kText, "*", "It refines speculative.type, which is refused."},
     {"speculative.ngram_size_m", kText, "*", "It refines speculative.type, which is refused."},

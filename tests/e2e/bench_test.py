@@ -3,7 +3,7 @@
 import json
 
 from harness import expect, expect_equal, main, run, test, test_each
-from models import SPM, succeeded
+from models import DEMO_DRAFT, DEMO_TARGET, SPM, succeeded
 
 
 @test_each("model", "shape")
@@ -45,6 +45,20 @@ def any_run_has_a_profile():
         result = succeeded(run(*command, "-m", SPM, "--profile"))
         expect("matmul" in result.err and "all operations" in result.err and "matmul" not in result.out, "", result)
         expect("matmul" not in succeeded(run(*command, "-m", SPM)).err, "only when asked for", command)
+
+
+@test
+def generation_is_measured_with_and_without_drafts():
+    flags = ("-m", DEMO_TARGET, "-md", DEMO_DRAFT, "--spec", "lookup", "-f", __file__, "-p", 0, "-n", 40, "-d", 60,
+             "-b", "1,2", "-r", 1)
+    report = json.loads(succeeded(run("bench", *flags, "--json")).out)
+    expect_equal([(r["test"], r["batch"], "drafted" in r) for r in report["results"]],
+                 [("decode", 1, False), ("drafts", 1, True), ("decode", 2, False), ("drafts", 2, True)], "tests")
+    for result in report["results"]:
+        if result["test"] == "drafts":
+            expect(0 <= result["accepted"] <= result["drafted"] and result["tokens_per_step"] >= 1, "counts", result)
+    table = succeeded(run("bench", *flags)).out
+    expect("accepted" in table and "tokens per step" in table, "a table", table)
 
 
 @test

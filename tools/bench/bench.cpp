@@ -14,6 +14,7 @@
 #include "src/engine/engine.h"
 #include "src/engine/roofline.h"
 #include "src/text/ordered_json.h"
+#include "tools/input.h"
 #include "tools/interrupt.h"
 #include "tools/plan/shape_file.h"
 #include "tools/profile_table.h"
@@ -27,13 +28,21 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 // One row of the table.
 struct Test {
-  bool decode = false;
+  bool decode = false, drafts = false;
   int n_prompt = 0, n_gen = 0, batch = 1;
-  std::vector<double> rates;      // tokens per second, all sequences together, one per repetition
-  std::vector<double> fractions;  // fractions of the limits measured with each repetition
-  Profile profile;                // of all repetitions, if requested
+  std::vector<double> rates = {};      // tokens per second, all sequences together, one per repetition
+  std::vector<double> fractions = {};  // fractions of the limits measured with each repetition
+  Profile profile = {};                // of all repetitions, if requested
+  DraftCounts counts = {};             // of all repetitions
+  int64_t n_tokens = 0, n_rounds = 0;  // as EngineStats::decode_tokens and decode_rounds
 
-  std::string name() const { return decode ? "decode" : "prefill"; }
+  std::string name() const { return drafts ? "drafts" : decode ? "decode" : "prefill"; }
+  double tokens_per_step() const {
+    return n_rounds > 0 ? static_cast<double>(n_tokens) / static_cast<double>(n_rounds) : 0;
+  }
+  double acceptance() const {
+    return counts.proposed > 0 ? static_cast<double>(counts.accepted) / static_cast<double>(counts.proposed) : 0;
+  }
 };
 
 double median(std::vector<double> values) {
@@ -47,21 +56,30 @@ class Bench {
   Bench(std::shared_ptr<Model> model, const BenchOptions& options) : options_(options) {
     for (const int n : options.prompts) {
       for (const int batch : options.batches) {
-        if (n > 0) tests_.push_back({false, n, 0, batch, {}, {}, {}});
-      }
-    }
-    for (const int n : options.generations) {
-      for (const int batch : options.batches) {
-        if (n > 0) tests_.push_back({true, 0, n, batch, {}, {}, {}});
+        if (n > 0) tests_.push_back({.n_prompt = n, .batch = batch});
       }
     }
     EngineOptions engine = options.model.engine_options();
+    engine.speculation = options.speculation.options();
+    for (const int n : options.generations) {
+      for (const int batch : options.batches) {
+        if (n > 0) tests_.push_back({.decode = true, .n_gen = n, .batch = batch});
+        if (n > 0 && engine.speculation.any()) {
+          tests_.push_back({.decode = true, .drafts = true, .n_gen = n, .batch = batch});
+        }
+      }
+    }
     for (const Test& test : tests_) {
       engine.context = std::max<int64_t>(engine.context, test.n_prompt + test.n_gen + options.depth + 2);
       engine.max_sequences = std::max(engine.max_sequences, test.batch);
     }
     engine.profile = options.operations;
     engine_ = std::make_unique<Engine>(std::move(model), engine);
+    if (!options.text_file.empty())
+      text_ = engine_->tokenizer().encode(read_text_file(options.text_file), false, false);
+    if (!options.text_file.empty() && text_.empty()) {
+      throw Error(ErrorCode::kInvalidArgument, "The file of --file is empty. Name a file with text.");
+    }
   }
 
   // The repetitions of the tests are interleaved, so that changes in the machine's speed affect all tests alike.
@@ -77,7 +95,11 @@ class Bench {
         }
         const double rate = measure(test, guard);
         if (guard.interrupted()) return false;
-        if (repetition < 0) continue;  // the first pass reads the file and warms the caches
+        if (repetition < 0) {  // the first pass reads the file and warms the caches
+          test.counts = {};
+          test.n_tokens = test.n_rounds = 0;
+          continue;
+        }
         test.rates.push_back(rate);
         if (engine_->profile()) test.profile.add(*engine_->profile());
         const MachineLimits limits = infer::measure_limits(engine_->runner().placed());
@@ -96,14 +118,16 @@ class Bench {
   void print_json() const;
 
  private:
-  double measure(const Test& test, const InterruptGuard& guard);
+  double measure(Test& test, const InterruptGuard& guard);
   double least_seconds_per_token(const Test& test, const MachineLimits& limits);
   MachineLimits median_limits() const;
   void submit(const Test& test);
+  std::vector<TokenId> prompt_of(RequestId id, int length) const;
 
   const BenchOptions& options_;
   std::unique_ptr<Engine> engine_;
   std::vector<Test> tests_;
+  std::vector<TokenId> text_;                                  // empty: prompts are random
   std::vector<double> bandwidths_, int8_peaks_, float_peaks_;  // one per measurement
   RequestId next_id_ = 1;
 };
@@ -131,14 +155,25 @@ MachineLimits Bench::median_limits() const {
   return {median(bandwidths_), median(int8_peaks_), median(float_peaks_)};
 }
 
+// Random tokens, or a piece of the text, which begins anew where it ends.
+std::vector<TokenId> Bench::prompt_of(RequestId id, int length) const {
+  std::vector<TokenId> prompt;
+  for (size_t t = 0; t < static_cast<size_t>(length); ++t) {
+    if (text_.empty()) prompt.push_back(static_cast<TokenId>((id * 7919 + t * 31) % engine_->model().n_vocab()));
+    else prompt.push_back(text_[(id * 7919 + t) % text_.size()]);
+  }
+  return prompt;
+}
+
 void Bench::submit(const Test& test) {
   for (int i = 0; i < test.batch; ++i) {
     Request request;
     request.id = next_id_++;
-    const int length = test.decode ? std::max(options_.depth, 1) : test.n_prompt;
-    for (int t = 0; t < length; ++t) {
-      request.prompt.push_back(static_cast<TokenId>((request.id * 7919 + t * 31) % engine_->model().n_vocab()));
-    }
+    // The same prompts with and without drafts.
+    const auto number = static_cast<RequestId>(i) + 1;
+    request.prompt =
+        prompt_of(test.decode ? number : request.id, test.decode ? std::max(options_.depth, 1) : test.n_prompt);
+    if (!test.drafts) request.max_drafts = 0;
     request.max_new_tokens = test.decode ? test.n_gen + 1 : 1;
     request.ignore_eog = true;
     request.reuse_prefix = false;
@@ -150,7 +185,7 @@ void Bench::submit(const Test& test) {
 // Tokens per second. The time of a prompt includes sampling the first token after it; otherwise an accelerator could
 // still be at work when the clock is read. Generation is timed from when every sequence has its first token until the
 // first of them has its last, so the batch is full all the time.
-double Bench::measure(const Test& test, const InterruptGuard& guard) {
+double Bench::measure(Test& test, const InterruptGuard& guard) {
   const RequestId first = next_id_;
   submit(test);
   const auto stop_if_interrupted = [&] {
@@ -164,6 +199,8 @@ double Bench::measure(const Test& test, const InterruptGuard& guard) {
     }
   }
   if (engine_->profile()) engine_->profile()->clear();
+  const DraftCounts counts = engine_->scheduler().stats().drafts;
+  const EngineStats stats = engine_->stats();
   int64_t generated = 0;
   const double start = now();
   for (bool whole = true; whole && !engine_->idle(); stop_if_interrupted()) {
@@ -173,6 +210,9 @@ double Bench::measure(const Test& test, const InterruptGuard& guard) {
     }
   }
   const double seconds = now() - start;
+  test.counts += engine_->scheduler().stats().drafts - counts;
+  test.n_tokens += engine_->stats().decode_tokens - stats.decode_tokens;
+  test.n_rounds += engine_->stats().decode_rounds - stats.decode_rounds;
   for (RequestId id = first; id < next_id_; ++id) engine_->cancel(id);
   while (!engine_->idle()) engine_->step();
   const int64_t tokens = test.decode ? generated : int64_t{test.n_prompt} * test.batch;
@@ -192,6 +232,9 @@ void Bench::print_table() const {
     std::printf("%-8s %6d %6d  %8.2f (%.2f .. %.2f)", test.name().c_str(), test.n_prompt + test.n_gen, test.batch,
                 median(test.rates), *least, *most);
     if (!test.fractions.empty()) std::printf("  %.0f %%", 100 * median(test.fractions));
+    if (test.drafts) {
+      std::printf("  %.0f %% accepted, %.2f tokens per step", 100 * test.acceptance(), test.tokens_per_step());
+    }
     std::printf("\n");
   }
   for (const Test& test : tests_) {
@@ -218,6 +261,11 @@ void Bench::print_json() const {
          {"least", *least},
          {"most", *most},
          {"fraction_of_limit", test.fractions.empty() ? ordered_json(nullptr) : ordered_json(median(test.fractions))}});
+    if (test.drafts) {
+      results.back()["drafted"] = test.counts.proposed;
+      results.back()["accepted"] = test.counts.accepted;
+      results.back()["tokens_per_step"] = test.tokens_per_step();
+    }
     if (!options_.operations) continue;
     for (const ProfileLine& line : test.profile.lines()) {
       const double bound = least_seconds(line, limits);

@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "tools/flags.h"
+#include "tools/speculation_flags.h"
 
 namespace infer {
 
 struct BenchOptions {
   ModelFlags model;                      // the file is "" if there is a shape
+  SpeculationFlags speculation;          // if any, generation is measured with and without
+  std::string text_file;                 // with the beginning of the texts to continue; "": random tokens
   std::string shape;                     // a well-known shape with random weights, instead of a file
   std::string type = "Q4_K_M";           // of the shape's weights
   std::vector<int> prompts = {512};      // prompt lengths; 0: no such test

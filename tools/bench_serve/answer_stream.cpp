@@ -64,6 +64,9 @@ void AnswerStream::take(std::string_view data, double now) {
   take_count(member(usage, "prompt_tokens"), prompt_tokens_);
   take_count(member(usage, "completion_tokens"), output_tokens_);
   take_count(member(member(usage, "prompt_tokens_details"), "cached_tokens"), cached_tokens_);
+  const json& timings = member(chunk, "timings");
+  take_count(member(timings, "draft_n"), drafted_tokens_);
+  take_count(member(timings, "draft_n_accepted"), accepted_tokens_);
 }
 
 std::string error_message(std::string_view body) {

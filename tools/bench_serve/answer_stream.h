@@ -23,6 +23,8 @@ class AnswerStream {
   // As counted by the server; if it does not report them, one token per chunk with text, and no prompt tokens.
   int64_t prompt_tokens() const { return prompt_tokens_.value_or(0); }
   int64_t cached_tokens() const { return cached_tokens_.value_or(0); }
+  int64_t drafted_tokens() const { return drafted_tokens_.value_or(0); }
+  int64_t accepted_tokens() const { return accepted_tokens_.value_or(0); }
   int64_t output_tokens() const { return output_tokens_.value_or(static_cast<int64_t>(times_.size())); }
 
  private:
@@ -31,7 +33,7 @@ class AnswerStream {
   SseParser parser_;
   bool done_ = false;
   std::vector<double> times_;
-  std::optional<int64_t> prompt_tokens_, cached_tokens_, output_tokens_;
+  std::optional<int64_t> prompt_tokens_, cached_tokens_, output_tokens_, drafted_tokens_, accepted_tokens_;
 };
 
 // The message of an OpenAI error object, {"error": {"message": ...}}; otherwise the beginning of the body.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/text/ordered_json.h"
@@ -54,6 +55,16 @@ void write_file(const std::string& path, const std::string& text) {
               concat("--plot: cannot write ", printable(path), ". Name a file in a folder that can be written."));
 }
 
+// "with drafts: 1,200 drafted, 81 % accepted"
+std::string drafts_text(const LevelResult& level) {
+  if (*level.max_drafts == 0) return "without drafts";
+  if (level.drafted_tokens == 0) return "with drafts: none were made";
+  char text[80];
+  std::snprintf(text, sizeof(text), " drafted, %.0f %% accepted",
+                100.0 * static_cast<double>(level.accepted_tokens) / static_cast<double>(level.drafted_tokens));
+  return "with drafts: " + grouped(static_cast<uint64_t>(level.drafted_tokens)) + text;
+}
+
 void print_level(const LevelResult& level) {
   const auto ms = [](double seconds) { return 1000 * seconds; };
   std::printf("%11d %8d %6d %9.2f %9.1f  %7.0f %7.0f %7.0f  %7.1f %7.1f %7.1f  %7.1f\n", level.concurrency,
@@ -61,6 +72,7 @@ void print_level(const LevelResult& level) {
               level.per_second(static_cast<double>(level.output_tokens)), ms(level.first_token.p50),
               ms(level.first_token.p95), ms(level.first_token.p99), ms(level.per_output_token.p50),
               ms(level.per_output_token.p95), ms(level.per_output_token.p99), ms(level.gap.p99));
+  if (level.max_drafts) std::printf("%11s %s\n", "", drafts_text(level).c_str());
   for (const auto& [kind, error] : level.errors) {
     std::printf("%11s %d of %s: %s\n", "", error.count, kind.c_str(), printable(error.message).c_str());
   }
@@ -73,21 +85,27 @@ ordered_json latency_json(const Latency& latency) {
 ordered_json level_json(const LevelResult& level) {
   ordered_json errors = ordered_json::object();
   for (const auto& [kind, error] : level.errors) errors[kind] = {{"count", error.count}, {"message", error.message}};
-  return {{"concurrency", level.concurrency},
-          {"requests", level.requests},
-          {"answered", level.answered},
-          {"errors", errors},
-          {"seconds", level.seconds},
-          {"requests_per_second", level.per_second(level.answered)},
-          {"output_tokens_per_second", level.per_second(static_cast<double>(level.output_tokens))},
-          {"prompt_tokens_per_second", level.per_second(static_cast<double>(level.prompt_tokens))},
-          {"prompt_tokens", level.prompt_tokens},
-          {"cached_tokens", level.cached_tokens},
-          {"output_tokens", level.output_tokens},
-          {"time_to_first_token", latency_json(level.first_token)},
-          {"time_per_output_token", latency_json(level.per_output_token)},
-          {"gap", latency_json(level.gap)},
-          {"total", latency_json(level.total)}};
+  ordered_json json = {{"concurrency", level.concurrency},
+                       {"requests", level.requests},
+                       {"answered", level.answered},
+                       {"errors", errors},
+                       {"seconds", level.seconds},
+                       {"requests_per_second", level.per_second(level.answered)},
+                       {"output_tokens_per_second", level.per_second(static_cast<double>(level.output_tokens))},
+                       {"prompt_tokens_per_second", level.per_second(static_cast<double>(level.prompt_tokens))},
+                       {"prompt_tokens", level.prompt_tokens},
+                       {"cached_tokens", level.cached_tokens},
+                       {"output_tokens", level.output_tokens},
+                       {"time_to_first_token", latency_json(level.first_token)},
+                       {"time_per_output_token", latency_json(level.per_output_token)},
+                       {"gap", latency_json(level.gap)},
+                       {"total", latency_json(level.total)}};
+  if (level.max_drafts) {
+    json["drafts"] = *level.max_drafts > 0;
+    json["drafted_tokens"] = level.drafted_tokens;
+    json["accepted_tokens"] = level.accepted_tokens;
+  }
+  return json;
 }
 
 }  // namespace
@@ -97,14 +115,20 @@ int run_bench_serve(const BenchServeOptions& options) {
   Endpoint endpoint = parse_endpoint(options.url);
   endpoint.api_key = read_api_key(options.api_key_file);
   endpoint.timeout_seconds = options.timeout_seconds;
-  const Workload workload{mix_of(options.mix), options.model, options.prompt_words, options.max_tokens,
-                          options.api == "chat"};
+  const Workload workload{mix_of(options.mix), options.model,         options.prompt_words,
+                          options.max_tokens,  options.api == "chat", std::nullopt};
+  std::vector<Workload> compared = {workload};
+  if (options.compare_drafts) {
+    compared = {workload, workload};
+    compared[0].max_drafts = 0;
+    compared[1].max_drafts = INT32_MAX;
+  }
   const InterruptGuard guard;
   const auto stop = [&] { return guard.interrupted(); };
 
   // One warm-up request, not counted: it wakes the server up and reports an unusable server in one line.
   uint64_t next = 0;
-  const Outcome first = LoadClient(endpoint).run(workload.path(), workload.body(next++), stop);
+  const Outcome first = LoadClient(endpoint).run(workload.path(), compared.back().body(next++), stop);
   if (stop()) return 130;
   if (!first.error.empty()) {
     throw Error(ErrorCode::kIo, concat("[bench-serve] ", printable(endpoint.url()), ": ", first.message));
@@ -119,11 +143,13 @@ int run_bench_serve(const BenchServeOptions& options) {
   std::vector<LevelResult> levels;
   for (const int concurrency : options.concurrency) {
     const int requests = options.requests > 0 ? options.requests : std::max(16, 4 * concurrency);
-    levels.push_back(run_level(endpoint, workload, concurrency, requests, next, stop));
-    if (stop()) return 130;
-    next += static_cast<uint64_t>(requests);
-    if (!options.json) print_level(levels.back());
-    std::fflush(stdout);
+    for (const Workload& one : compared) {
+      levels.push_back(run_level(endpoint, one, concurrency, requests, next, stop));
+      if (stop()) return 130;
+      next += static_cast<uint64_t>(requests);
+      if (!options.json) print_level(levels.back());
+      std::fflush(stdout);
+    }
   }
   if (!options.plot.empty()) write_file(options.plot, latency_plot(title, levels));
   if (options.json) {

@@ -17,6 +17,7 @@ struct BenchServeOptions {
   int requests = 0;                      // per level; 0: four per client, at least 16
   int prompt_words = 0, max_tokens = 0;  // 0: the mix's default
   int timeout_seconds = 300;
+  bool compare_drafts = false;
   bool json = false;
 };
 

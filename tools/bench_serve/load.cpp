@@ -25,6 +25,8 @@ LevelResult summarize_level(int concurrency, double seconds, const std::vector<O
     level.prompt_tokens += o.prompt_tokens;
     level.cached_tokens += o.cached_tokens;
     level.output_tokens += o.output_tokens;
+    level.drafted_tokens += o.drafted_tokens;
+    level.accepted_tokens += o.accepted_tokens;
     first.push_back(o.first_token);
     total.push_back(o.total);
     if (o.output_tokens > 1) per_token.push_back(o.per_output_token);
@@ -64,7 +66,9 @@ LevelResult run_level(const Endpoint& endpoint, const Workload& workload, int co
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (failure) std::rethrow_exception(failure);
-  return summarize_level(concurrency, seconds, outcomes);
+  LevelResult level = summarize_level(concurrency, seconds, outcomes);
+  level.max_drafts = workload.max_drafts;
+  return level;
 }
 
 }  // namespace infer

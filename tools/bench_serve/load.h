@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct LevelResult {
   int concurrency = 0, requests = 0, answered = 0;
   double seconds = 0;  // from the first request sent to the last answer
   long long prompt_tokens = 0, cached_tokens = 0, output_tokens = 0;
+  long long drafted_tokens = 0, accepted_tokens = 0;
+  std::optional<int> max_drafts;  // the workload's
   Latency first_token, per_output_token, gap, total;
   std::map<std::string, ErrorCount> errors;  // by kind
 

@@ -76,6 +76,8 @@ void take_answer(const AnswerStream& answer, double start, Outcome& outcome) {
   outcome.prompt_tokens = answer.prompt_tokens();
   outcome.cached_tokens = answer.cached_tokens();
   outcome.output_tokens = answer.output_tokens();
+  outcome.drafted_tokens = answer.drafted_tokens();
+  outcome.accepted_tokens = answer.accepted_tokens();
   const auto& times = answer.times();
   if (times.empty()) return;
   outcome.first_token = times.front() - start;

@@ -71,6 +71,10 @@ json Workload::body(uint64_t index) const {
     body["prompt"] = std::move(prompt);
   }
   if (!model.empty()) body["model"] = model;
+  if (max_drafts) {
+    body["speculative.n_max"] = *max_drafts;
+    body["timings"] = true;
+  }
   return body;
 }
 

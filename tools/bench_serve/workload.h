@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 namespace infer {
@@ -19,6 +20,7 @@ struct Workload {
   int prompt_words = 0;  // 0: the mix's default
   int max_tokens = 0;    // 0: the mix's default
   bool chat_endpoint = true;
+  std::optional<int> max_drafts;  // sent as speculative.n_max, with a request for timings; unset: neither is sent
 
   // Path of every request, below /v1.
   std::string path() const { return chat_endpoint ? "/chat/completions" : "/completions"; }

@@ -4,6 +4,7 @@
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "src/engine/draft/load_draft.h"
 
 namespace infer {
 namespace {
@@ -16,11 +17,7 @@ struct Pool {
   bool fits() const { return needed <= free; }
 };
 
-struct Uses {
-  std::vector<DeviceUse> model, draft;
-};
-
-std::vector<Pool> pools_of(const Uses& uses) {
+std::vector<Pool> pools_of(const ModelUses& uses) {
   std::vector<Pool> pools;
   size_t host = SIZE_MAX;
   for (size_t d = 0; d < uses.model.size(); ++d) {
@@ -32,11 +29,8 @@ std::vector<Pool> pools_of(const Uses& uses) {
       pools[host].devices += " and " + use.device;
     }
     Pool& pool = use.is_host ? pools[host] : pools.back();
-    for (const auto* one : {&uses.model, &uses.draft}) {
-      if (one->empty()) continue;
-      pool.needed += (*one)[d].needed();
-      pool.weights += (*one)[d].weights;
-    }
+    pool.needed += uses.needed(d);
+    pool.weights += use.weights + (uses.draft.empty() ? 0 : uses.draft[d].weights);
   }
   return pools;
 }
@@ -46,22 +40,11 @@ class Planner {
   explicit Planner(const PlanQuestion& question)
       : question_(question), devices_(open_devices(question.options)), uses_(ask(question.options)) {}
 
-  const Uses& uses() const { return uses_; }
+  const ModelUses& uses() const { return uses_; }
   const DeviceSet& devices() const { return *devices_; }
-  Uses ask(EngineOptions options) const {
-    Uses uses;
+  ModelUses ask(EngineOptions options) const {
     options.opened = devices_;
-    if (question_.draft) {
-      // A draft is small and runs before every step, so all of it goes to the first device.
-      EngineOptions draft = options;
-      draft.placement = {};
-      draft.placement.tensor_split.assign(devices_->of_layers.size(), 0);
-      draft.placement.tensor_split.front() = 1;
-      uses.draft = plan_memory(question_.draft, draft);
-      for (const DeviceUse& use : uses.draft) options.reserved.push_back(use.needed());
-    }
-    uses.model = plan_memory(question_.model, options);
-    return uses;
+    return {plan_memory(question_.model, options), plan_draft_memory(options)};
   }
   // Uses the memory that was free at first, to ignore changes by other programs. Empty for sizes beyond any memory.
   std::vector<Pool> pools(const EngineOptions& options) const {
@@ -104,7 +87,7 @@ class Planner {
   std::string shortage_of_parts(int parts) const {
     EngineOptions options = question_.options;
     options.placement.n_gpu_layers = parts;
-    Uses more = ask(options);
+    ModelUses more = ask(options);
     std::vector<uint64_t> draft;
     for (const DeviceUse& use : more.draft) draft.push_back(use.needed());
     for (size_t d = 0; d < more.model.size(); ++d) more.model[d].memory = uses_.model[d].memory;
@@ -126,7 +109,7 @@ class Planner {
  private:
   const PlanQuestion& question_;
   const std::shared_ptr<DeviceSet> devices_;
-  const Uses uses_;
+  const ModelUses uses_;
 };
 
 // "the last 3 of 5 and the output on vulkan0", or the ranges if there are several devices.
@@ -213,7 +196,7 @@ void add_most_parallel(const Planner& planner, MemoryPlan& plan) {
                             : concat(plan.most_parallel + 1, " ", planner.shortage(plan.most_parallel + 1, change))});
 }
 
-void add_fit(const Uses& uses, MemoryPlan& plan) {
+void add_fit(const ModelUses& uses, MemoryPlan& plan) {
   std::string reason;
   for (const Pool& pool : pools_of(uses)) {
     const std::string numbers =
@@ -232,36 +215,29 @@ void add_fit(const Uses& uses, MemoryPlan& plan) {
 
 }  // namespace
 
-uint64_t MemoryPlan::needed(size_t device) const {
-  return devices[device].needed() + (draft.empty() ? 0 : draft[device].needed());
+uint64_t ModelUses::needed(size_t device) const {
+  return model[device].needed() + (draft.empty() ? 0 : draft[device].needed());
 }
 
 MemoryPlan plan_memory_of(const PlanQuestion& question) {
-  if (question.draft && question.draft->n_vocab() != question.model->n_vocab()) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        concat("The draft model has a vocabulary of ", grouped(static_cast<uint64_t>(question.draft->n_vocab())),
-               " tokens, the model one of ", grouped(static_cast<uint64_t>(question.model->n_vocab())),
-               ". Choose a draft with the same vocabulary."));
-  }
+  if (const auto& draft = question.options.speculation.draft) check_draft(*question.model, *draft);
   const Planner planner(question);
   MemoryPlan plan;
-  plan.devices = planner.uses().model;
-  plan.draft = planner.uses().draft;
+  plan.uses = planner.uses();
   plan.context = choose_context(*question.model, question.options.context);
   plan.parallel = question.options.max_sequences;
-  for (const DeviceUse& use : plan.devices) {
+  for (const DeviceUse& use : plan.uses.model) {
     plan.cache += use.cache;
     plan.cache_per_token += use.cache_per_token;
   }
-  for (const DeviceUse& use : plan.draft) plan.draft_cache_per_token += use.cache_per_token;
+  for (const DeviceUse& use : plan.uses.draft) plan.draft_cache_per_token += use.cache_per_token;
   plan.choices.push_back({"layers", why_layers(question, planner)});
   if (question.options.placement.n_cpu_moe > 0 || !question.options.placement.tensor_rules.empty()) {
-    plan.choices.push_back({"tensors", why_tensors(question, plan.devices)});
+    plan.choices.push_back({"tensors", why_tensors(question, plan.uses.model)});
   }
   plan.choices.push_back({"context", why_context(question, plan.context)});
   plan.choices.push_back({"parallel", concat("--parallel ", plan.parallel)});
-  add_fit(planner.uses(), plan);
+  add_fit(plan.uses, plan);
   add_largest_context(question, planner, plan);
   add_most_parallel(planner, plan);
   return plan;

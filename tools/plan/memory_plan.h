@@ -17,9 +17,15 @@ struct PlanChoice {
   std::string reason;
 };
 
+// Per device.
+struct ModelUses {
+  std::vector<DeviceUse> model, draft;  // draft: empty if there is none
+
+  uint64_t needed(size_t device) const;
+};
+
 struct MemoryPlan {
-  std::vector<DeviceUse> devices;
-  std::vector<DeviceUse> draft;  // the same devices in the same order; empty without a draft
+  ModelUses uses;
   int64_t context = 0;
   int parallel = 1;
   uint64_t cache_per_token = 0, cache = 0;  // bytes over all devices, without the draft
@@ -28,19 +34,17 @@ struct MemoryPlan {
   int64_t largest_context = 0;  // with this many sequences: whole blocks, at most the trained context
   int64_t most_parallel = 0;    // with this context; at most kMostParallel
   std::vector<PlanChoice> choices;
-
-  uint64_t needed(size_t device) const;
 };
 
 inline constexpr int kMostParallel = 4096;
 
 struct PlanQuestion {
-  std::shared_ptr<Model> model, draft;  // draft: null if there is none
+  std::shared_ptr<Model> model;
   EngineOptions options;
   std::string layers;  // -ngl as given; "" if not given
 };
 
-// Throws Error(kInvalidArgument) if the draft has another vocabulary, and what plan_memory throws.
+// Throws what check_draft() and plan_memory() throw.
 MemoryPlan plan_memory_of(const PlanQuestion& question);
 
 }  // namespace infer

@@ -42,7 +42,7 @@ double measure(std::shared_ptr<Model> model, const EngineOptions& options) {
   while (!engine.idle()) engine.step();
   const EngineStats& stats = engine.stats();
   if (stats.decode_steps == 0 || stats.decode_seconds <= 0) return 0;
-  return static_cast<double>(stats.decode_steps * options.max_sequences) / stats.decode_seconds;
+  return static_cast<double>(stats.decode_tokens) / stats.decode_seconds;
 }
 
 ordered_json to_json(const DeviceUse& use) {
@@ -52,8 +52,8 @@ ordered_json to_json(const DeviceUse& use) {
 
 void print_json(const Model& model, const MemoryPlan& plan, const std::optional<Capacity>& capacity) {
   ordered_json devices = ordered_json::array();
-  for (size_t d = 0; d < plan.devices.size(); ++d) {
-    const DeviceUse& use = plan.devices[d];
+  for (size_t d = 0; d < plan.uses.model.size(); ++d) {
+    const DeviceUse& use = plan.uses.model[d];
     ordered_json types = ordered_json::object();
     for (const auto& [type, bytes] : use.weights_by_type) types[std::string(traits(type).name)] = bytes;
     ordered_json device = {{"device", use.device}};
@@ -66,8 +66,8 @@ void print_json(const Model& model, const MemoryPlan& plan, const std::optional<
     for (const LayerRange& range : use.layers) ranges.push_back({range.first, range.last});
     device["layer_ranges"] = std::move(ranges);
     device["weights_of_other_layers"] = use.guest_weights;
-    if (!plan.draft.empty()) device["draft"] = to_json(plan.draft[d]);
-    device["needed"] = plan.needed(d);
+    if (!plan.uses.draft.empty()) device["draft"] = to_json(plan.uses.draft[d]);
+    device["needed"] = plan.uses.needed(d);
     device["free"] = use.memory.free;
     device["total"] = use.memory.total;
     devices.push_back(std::move(device));
@@ -85,7 +85,7 @@ void print_json(const Model& model, const MemoryPlan& plan, const std::optional<
                            {"largest_context", plan.largest_context},
                            {"most_parallel", plan.most_parallel},
                            {"reasons", reasons}};
-  if (!plan.draft.empty()) document["draft_kv_cache_per_token"] = plan.draft_cache_per_token;
+  if (!plan.uses.draft.empty()) document["draft_kv_cache_per_token"] = plan.draft_cache_per_token;
   if (capacity) {
     document["capacity"] = {{"tokens_per_second", capacity->tokens_per_second},
                             {"measured", capacity->measured},
@@ -112,7 +112,7 @@ std::string ranges_text(const DeviceUse& use) {
 }
 
 void print_device(const MemoryPlan& plan, size_t d) {
-  const DeviceUse& use = plan.devices[d];
+  const DeviceUse& use = plan.uses.model[d];
   std::cout << '\n'
             << use.device << ": " << use.n_layers << (use.n_layers == 1 ? " layer" : " layers") << ranges_text(use)
             << (use.has_input ? ", embedding" : "") << (use.has_output ? ", output" : "") << '\n';
@@ -122,14 +122,14 @@ void print_device(const MemoryPlan& plan, size_t d) {
   print_bytes("KV cache", use.cache);
   print_bytes("activations", use.activations);
   print_bytes("staging", use.staging);
-  if (!plan.draft.empty()) {
-    const DeviceUse& draft = plan.draft[d];
+  if (!plan.uses.draft.empty()) {
+    const DeviceUse& draft = plan.uses.draft[d];
     std::cout << "  draft         " << bytes_text(draft.needed()) << ": weights " << bytes_text(draft.weights)
               << ", KV cache " << bytes_text(draft.cache) << ", activations " << bytes_text(draft.activations)
               << ", staging " << bytes_text(draft.staging) << '\n';
   }
-  std::cout << "  needed        " << bytes_text(plan.needed(d)) << " of " << bytes_text(use.memory.free) << " free ("
-            << bytes_text(use.memory.total) << " in all)\n";
+  std::cout << "  needed        " << bytes_text(plan.uses.needed(d)) << " of " << bytes_text(use.memory.free)
+            << " free (" << bytes_text(use.memory.total) << " in all)\n";
 }
 
 void print_text(const MemoryPlan& plan, const std::optional<Capacity>& capacity) {
@@ -137,9 +137,9 @@ void print_text(const MemoryPlan& plan, const std::optional<Capacity>& capacity)
   std::cout << "context         " << plan.context << " tokens for each of " << plan.parallel << sequences << '\n';
   std::cout << "KV cache        " << grouped(plan.cache_per_token) << " bytes per token, " << grouped(plan.cache)
             << " bytes in all (" << bytes_text(plan.cache) << ")\n";
-  if (!plan.draft.empty())
+  if (!plan.uses.draft.empty())
     std::cout << "of the draft    " << grouped(plan.draft_cache_per_token) << " bytes per token\n";
-  for (size_t d = 0; d < plan.devices.size(); ++d) print_device(plan, d);
+  for (size_t d = 0; d < plan.uses.model.size(); ++d) print_device(plan, d);
   std::cout << '\n' << (plan.fits ? "It fits.\n" : "It does not fit.\n");
   std::cout << "largest context for " << plan.parallel << sequences << ": " << plan.largest_context << " tokens\n";
   std::cout << "most sequences with a context of " << plan.context << ": " << plan.most_parallel << "\n\nWhy\n";
@@ -175,9 +175,8 @@ int run_plan(const PlanFlags& flags) {
   const std::shared_ptr<Model> model = load_model(file);
   EngineOptions options = flags.model.engine_options();
   options.max_sequences = flags.parallel;
-  std::shared_ptr<Model> draft;
-  if (!flags.draft_model.empty()) draft = load_model(GgufFile::open(flags.draft_model));
-  const MemoryPlan plan = plan_memory_of({model, draft, options, flags.model.gpu_layers});
+  options.speculation = flags.speculation.options();
+  const MemoryPlan plan = plan_memory_of({model, options, flags.model.gpu_layers});
 
   std::optional<Capacity> capacity;
   if (asks_capacity && (plan.fits || flags.tokens_per_second > 0)) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/flags.h"
+#include "tools/speculation_flags.h"
 
 namespace infer {
 
@@ -12,8 +13,8 @@ struct PlanFlags {
   ModelFlags model;             // the file may be "" if there is a shape
   std::string shape;            // a well-known shape instead of a file
   std::string type = "Q4_K_M";  // of the shape's weights
-  std::string draft_model;      // the draft's file; "": none
-  int parallel = 1;             // concurrent sequences, each with the whole context
+  SpeculationFlags speculation;
+  int parallel = 1;  // concurrent sequences, each with the whole context
   double requests_per_second = 0;
   int64_t output_tokens = 0;     // per answer
   double tokens_per_second = 0;  // of one replica; 0: measured

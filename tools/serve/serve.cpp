@@ -76,6 +76,7 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   served->quantization = model_quantization(model->file());
 
   EngineOptions engine = o.model.engine_options();
+  engine.speculation = o.speculation.options();
   engine.max_sequences = o.parallel;
   engine.embeddings = true;
   engine.isolate_errors = true;

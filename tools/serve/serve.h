@@ -9,11 +9,13 @@
 #include "src/server/api_service.h"
 #include "src/server/http_server.h"
 #include "tools/flags.h"
+#include "tools/speculation_flags.h"
 
 namespace infer {
 
 struct ServeOptions {
   ModelFlags model;
+  SpeculationFlags speculation;
   std::string alias, chat_template;
   bool special_in_content = false;
   int parallel = 8;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ggml-like/error.h"
+#include "src/engine/draft/load_draft.h"
 
 namespace infer {
 namespace {
@@ -10,10 +11,16 @@ namespace {
 // Contexts in the KV cache, if there are that many sequences and enough memory.
 constexpr int64_t kContexts = 4;
 
-bool fits(const std::vector<DeviceUse>& uses) {
+// `draft`: empty without a draft.
+bool fits(const std::vector<DeviceUse>& uses, const std::vector<DeviceUse>& draft) {
   uint64_t on_host = 0;
+  std::vector<uint64_t> of_draft;
   for (const DeviceUse& use : uses) on_host += use.is_host ? use.needed() : 0;
-  return on_host <= usable_host_memory(uses.front().memory.free) && shortage_of(uses, {}).empty();
+  for (const DeviceUse& use : draft) {
+    on_host += use.is_host ? use.needed() : 0;
+    of_draft.push_back(use.needed());
+  }
+  return on_host <= usable_host_memory(uses.front().memory.free) && shortage_of(uses, of_draft).empty();
 }
 
 // Parts of the model on devices other than the CPU.
@@ -50,14 +57,14 @@ class Chooser {
   // What -ngl auto offloads with a cache of one context; a larger cache takes none of it back.
   void fix_layers(int64_t context) {
     if (options_.placement.n_gpu_layers != kAutoLayers) return;
-    options_.placement.n_gpu_layers = moved_parts(plan(context, blocks_for(context)));
+    options_.placement.n_gpu_layers = moved_parts(plan_memory(model_, with_cache(context, blocks_for(context))));
   }
 
-  std::vector<DeviceUse> plan(int64_t context, int64_t blocks) const {
+  EngineOptions with_cache(int64_t context, int64_t blocks) const {
     EngineOptions options = options_;
     options.context = context;
     options.cache_tokens = blocks * kBlockTokens;
-    return plan_memory(model_, options);
+    return options;
   }
 
   // The largest number of blocks from `least` to `most` that fits; `least` if none does.
@@ -66,7 +73,8 @@ class Chooser {
       const int64_t middle = least + (most - least + 1) / 2;
       const bool fit = [&] {
         try {
-          return fits(plan(std::min(most_context, middle * kBlockTokens), middle));
+          const EngineOptions options = with_cache(std::min(most_context, middle * kBlockTokens), middle);
+          return fits(plan_memory(model_, options), plan_draft_memory(options));
         } catch (const Error& error) {
           if (error.code() != ErrorCode::kOutOfMemory) throw;
           return false;

@@ -56,6 +56,8 @@ void add_model_and_chat(const Flags& flags, ServeOptions& o) {
              {"mean", "last", "cls"});
 }
 
+void add_speculation(const Flags& flags, ServeOptions& o) { add_speculation_flags(flags.app, o.speculation); }
+
 void add_network(const Flags& flags, ServeOptions& o) {
   flags.text("--host", o.http.host, "Address to listen on (default: 127.0.0.1)", "HOST");
   flags.integer("--port", o.http.port, "Port to listen on; 0: any free port", 0, 65535);
@@ -142,6 +144,7 @@ std::function<int()> define_serve(CLI::App& app) {
     defaults.group(before);
   };
   add_model_and_chat({app}, *o);
+  in_group("Speculative decoding", add_speculation);
   in_group("Network", add_network);
   in_group("Capacity", add_capacity);
   in_group("Limits", add_limits);

@@ -45,6 +45,7 @@ class DraftModel {
   void reset() { scheduler_.reset(); }
 
   ModelRunner& runner() { return *runner_; }
+  const ModelRunner& runner() const { return *runner_; }
   const Scheduler& scheduler() const { return scheduler_; }
 
  private:

@@ -67,6 +67,11 @@ RunnerOptions draft_runner_options(const EngineOptions& options) {
   return runner;
 }
 
+std::vector<DeviceUse> plan_draft_memory(const EngineOptions& options) {
+  if (!options.speculation.draft) return {};
+  return plan_memory_use(options.speculation.draft, draft_runner_options(options));
+}
+
 std::unique_ptr<DraftModel> load_draft(const EngineOptions& options, const RunnerOptions& runner,
                                        const SchedulerConfig& config) {
   const std::shared_ptr<Model>& model = options.speculation.draft;
@@ -75,8 +80,15 @@ std::unique_ptr<DraftModel> load_draft(const EngineOptions& options, const Runne
   draft.max_outputs = runner.capacity.logits;
   std::vector<CacheGroup> groups = DraftModel::cache_groups(*model);
   for (size_t g = 0; g < groups.size(); ++g) groups[g].n_blocks = runner.n_blocks[g];
-  return std::make_unique<DraftModel>(load_runner(model, runner, options.note), draft, std::move(groups),
-                                      runner.capacity);
+  try {
+    return std::make_unique<DraftModel>(load_runner(model, runner, options.note), draft, std::move(groups),
+                                        runner.capacity);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory) throw;
+    throw Error(ErrorCode::kOutOfMemory,
+                concat("The memory holds the model, but not the draft model beside it (", error.what(),
+                       "). Choose a smaller draft, or a smaller context with -c."));
+  }
 }
 
 }  // namespace infer

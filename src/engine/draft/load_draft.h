@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "src/engine/draft/draft_model.h"
 #include "src/engine/engine_options.h"
@@ -12,11 +13,15 @@ namespace infer {
 // than its target; the message is a sentence.
 void check_draft(const Model& target, const Model& draft);
 
-// What the runner of options.speculation.draft gets, all of it on the first device and the CPU. Throws as
-// runner_options() does.
+// What the runner of options.speculation.draft gets, all of it on the first device and the CPU. `options.opened` is not
+// null, here and below. Throws as runner_options() does.
 RunnerOptions draft_runner_options(const EngineOptions& options);
+// What the draft would allocate on each device; empty without a draft. Throws as runner_options() does.
+std::vector<DeviceUse> plan_draft_memory(const EngineOptions& options);
 
-// Loads options.speculation.draft for a target whose scheduler has `config`. Throws as load_runner() does.
+// Loads options.speculation.draft beside its target, whose scheduler has `config`. `runner`: from
+// draft_runner_options(), before the target took its memory. Throws as load_runner() does; Error(kOutOfMemory) says
+// that the memory holds the target alone.
 std::unique_ptr<DraftModel> load_draft(const EngineOptions& options, const RunnerOptions& runner,
                                        const SchedulerConfig& config);
 

@@ -70,22 +70,24 @@ void Speculator::propose(Scheduler& scheduler) {
     Followed& followed = follow(*s);
     index(followed, *s);
     only_decodes = only_decodes && s->remaining() == 1;
-    if (s->remaining() != 1 || !s->wants_tokens()) continue;
+    const int most = std::min(options_.drafts_of_step(), s->request().max_drafts);
+    if (s->remaining() != 1 || !s->wants_tokens() || most <= 0) continue;
     LookupIndex::Match match;
-    if (options_.lookup) match = texts_.find(followed.text, options_.drafts_of_step());
+    if (options_.lookup) match = texts_.find(followed.text, most);
     if (match.length > 0 || may_draft(*s, followed, n_sequences)) {
-      candidates.push_back({s, &followed, std::move(match)});
+      candidates.push_back({s, &followed, std::move(match), most});
     }
   }
   if (!only_decodes && options_.fixed == 0) return;
-  std::vector<int> depths(candidates.size(), options_.fixed);
+  std::vector<int> depths;
+  for (const Candidate& c : candidates) depths.push_back(c.most);
   if (options_.fixed == 0) {
     std::vector<DraftDepth::Candidate> choices;
     for (const Candidate& c : candidates) {
       const int length = c.match.length;
       const double looked_up = length > 0 ? (c.followed->looked_up.rate() + rate_of_length(length).rate()) / 2 : 0;
       choices.push_back(length > 0 ? DraftDepth::Candidate{looked_up, static_cast<int>(c.match.tokens.size())}
-                                   : DraftDepth::Candidate{c.followed->drafted.rate(), options_.most, true});
+                                   : DraftDepth::Candidate{c.followed->drafted.rate(), c.most, true});
     }
     depths = depth_.choose(n_sequences, choices, most_rows_);
   }

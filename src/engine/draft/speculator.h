@@ -48,6 +48,7 @@ class Speculator {
     const Sequence* sequence;
     Followed* followed;
     LookupIndex::Match match;
+    int most = 0;  // drafts
   };
   Followed& follow(const Sequence& s);
   void index(Followed& followed, const Sequence& s);

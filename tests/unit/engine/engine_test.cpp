@@ -336,7 +336,7 @@ TEST_CASE("drafts change nothing but the number of steps") {
     }
     CHECK(answer.tokens == plain.tokens);
     CHECK(steps < static_cast<int>(plain.tokens.size()));
-    CHECK(engine.scheduler().stats().accepted_drafts > 0);
+    CHECK(engine.scheduler().stats().drafts.accepted > 0);
   }
 }
 
@@ -356,7 +356,7 @@ TEST_CASE("a step has room for the drafts of all sequences") {
   for (const Progress& p : engine.step()) {
     CHECK(p.tokens == std::vector<TokenId>(texts[p.id].begin() + 1, texts[p.id].begin() + 6));
   }
-  CHECK(engine.scheduler().stats().accepted_drafts == 12);
+  CHECK(engine.scheduler().stats().drafts.accepted == 12);
 }
 
 TEST_CASE("every layer of a model may be on the reference device") {

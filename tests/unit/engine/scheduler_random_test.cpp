@@ -433,8 +433,8 @@ void check_coverage(const Setting& setting, const Driver& driver) {
   CHECK(driver.n_continued() > 5);
   CHECK(driver.n_overtaken() > 100);
   CHECK(driver.n_hits() > 50);
-  CHECK(stats.accepted_drafts > 200);
-  CHECK(stats.proposed_drafts > stats.accepted_drafts);
+  CHECK(stats.drafts.accepted > 200);
+  CHECK(stats.drafts.proposed > stats.drafts.accepted);
   for (size_t g = 0; g < setting.groups.size(); ++g) CHECK(driver.evictions(g) > 100);
   if (!(setting.traits & kFewPlaces)) CHECK(driver.n_choices_waited() > 10);
   if (setting.traits & kPreempts) CHECK(stats.preemptions > 20);

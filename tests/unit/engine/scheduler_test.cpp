@@ -261,8 +261,8 @@ TEST_CASE("accepted_drafts_advance_and_rejected_ones_are_rolled_back") {
   CHECK(w.sequence(1).computed() == 33);
   CHECK(w.sequence(1).drafts().empty());
   CHECK(w.sequence(1).cache().table(0).size() == 2);
-  CHECK(w.scheduler.stats().proposed_drafts == 6);
-  CHECK(w.scheduler.stats().accepted_drafts == 2);
+  CHECK(w.scheduler.stats().drafts.proposed == 6);
+  CHECK(w.scheduler.stats().drafts.accepted == 2);
   w.drain();
   CHECK(std::equal(expected.begin(), expected.end(), w.sequence(1).known_tokens().begin(),
                    w.sequence(1).known_tokens().end()));

@@ -167,7 +167,7 @@ TEST_CASE("choices and drafts are sampled from the selected logits") {
     const int64_t bytes = island.step(texts);
     CHECK(bytes <= 7 * island.row_bytes(kMostSelected));  // three sequences, four drafts
   }
-  CHECK(island.engine().scheduler().stats().proposed_drafts > 0);
+  CHECK(island.engine().scheduler().stats().drafts.proposed > 0);
   CHECK(texts[1] == expected);
   for (const RequestId id : {2, 3}) {
     Request alone = request_with(hot);

@@ -96,8 +96,8 @@ TEST_CASE("looked-up drafts change no text, at any temperature, depth and number
         CAPTURE(n);
         Engine engine(open_model("Q4_K_M"), options_with(depth, n));
         CHECK(texts_of(engine, requests) == expected);
-        if (depth > 0) CHECK(engine.scheduler().stats().accepted_drafts > 0);
-        CHECK(engine.scheduler().stats().accepted_drafts <= engine.scheduler().stats().proposed_drafts);
+        if (depth > 0) CHECK(engine.scheduler().stats().drafts.accepted > 0);
+        CHECK(engine.scheduler().stats().drafts.accepted <= engine.scheduler().stats().drafts.proposed);
         check_blocks_returned(engine);
       }
     }
@@ -112,7 +112,7 @@ TEST_CASE("drafts change no text when blocks run out") {
   Engine engine(open_model("Q4_K_M"), options);
   CHECK(texts_of(engine, requests) == expected);
   CHECK(engine.scheduler().stats().preemptions > 0);
-  CHECK(engine.scheduler().stats().accepted_drafts > 0);
+  CHECK(engine.scheduler().stats().drafts.accepted > 0);
   check_blocks_returned(engine);
 }
 
@@ -149,16 +149,16 @@ TEST_CASE("requests of another salt, and those that share nothing, are not looke
   const auto drafts_of_second = [&](const std::string& salt, bool reuse) {
     Engine engine(open_model("Q4_K_M"), options_with(4, 1));
     texts_of(engine, {first});
-    const int64_t before = engine.scheduler().stats().accepted_drafts;
+    const int64_t before = engine.scheduler().stats().drafts.accepted;
     Request r = second;
     r.cache_salt = salt;
     r.reuse_prefix = reuse;
     texts_of(engine, {r});
-    return engine.scheduler().stats().accepted_drafts - before;
+    return engine.scheduler().stats().drafts.accepted - before;
   };
   Engine alone(open_model("Q4_K_M"), options_with(4, 1));
   texts_of(alone, {second});
-  const int64_t by_itself = alone.scheduler().stats().accepted_drafts;
+  const int64_t by_itself = alone.scheduler().stats().drafts.accepted;
   CHECK(drafts_of_second("", true) > by_itself + 8);
   CHECK(drafts_of_second("other", true) == by_itself);
   CHECK(drafts_of_second("", false) == by_itself);
@@ -177,7 +177,7 @@ TEST_CASE("a draft model changes no text, at any temperature, depth and number o
         CHECK(texts_of(engine, requests) == expected);
         const SchedulerStats& stats = engine.scheduler().stats();
         // Few bits agree with more in most tokens.
-        if (depth > 0) CHECK(2 * stats.accepted_drafts > stats.proposed_drafts / depth);
+        if (depth > 0) CHECK(2 * stats.drafts.accepted > stats.drafts.proposed / depth);
         check_blocks_returned(engine);
       }
     }
@@ -196,7 +196,7 @@ TEST_CASE("a draft model changes no text when the blocks of the target, or its o
     CHECK(texts_of(engine, requests) == expected);
     of_target += engine.scheduler().stats().preemptions;
     of_draft += engine.speculator()->draft()->scheduler().stats().preemptions;
-    CHECK(engine.scheduler().stats().accepted_drafts > 0);
+    CHECK(engine.scheduler().stats().drafts.accepted > 0);
     check_blocks_returned(engine);
   }
   CHECK(of_target > 0);
@@ -212,7 +212,7 @@ TEST_CASE("a draft model drafts for several choices, and with penalties, biases 
   const Texts expected = plain_texts(requests, kTarget);
   Engine engine(open_model(kTarget), options_with_model(4, 16));
   CHECK(texts_of(engine, requests) == expected);
-  CHECK(engine.scheduler().stats().accepted_drafts > engine.scheduler().stats().proposed_drafts / 3);
+  CHECK(engine.scheduler().stats().drafts.accepted > engine.scheduler().stats().drafts.proposed / 3);
   check_blocks_returned(engine);
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("a draft below the least probability is not proposed, and too few of t
     Engine engine(open_model(kTarget), options);
     CHECK(texts_of(engine, requests) == expected);
     const SchedulerStats& stats = engine.scheduler().stats();
-    return stats.proposed_drafts;
+    return stats.drafts.proposed;
   };
   const int64_t all = n_proposed(0, 0), probable = n_proposed(0.004, 0), many = n_proposed(0.004, 2);
   CHECK(probable < all);

@@ -73,8 +73,8 @@ TEST_CASE("drafts do not change a masked text, and those that the mask forbids a
     }
     CHECK(tokens == plain);
     const SchedulerStats& stats = engine.scheduler().stats();
-    CHECK(stats.accepted_drafts > 0);
-    CHECK((stats.proposed_drafts > stats.accepted_drafts) == (wrong == 6));
+    CHECK(stats.drafts.accepted > 0);
+    CHECK((stats.drafts.proposed > stats.drafts.accepted) == (wrong == 6));
   }
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("metrics and stats: placement of the model, and operations that run el
   Metrics metrics;
   metrics.set_gauges(gauges);
   CHECK(metrics.text().find("infer_device_layers") == std::string::npos);
-  metrics.set_devices(device_gauges(devices));
+  metrics.set_devices(device_gauges(devices, {}));
   const std::string text = metrics.text();
   for (const char* line : {"infer_backend_fallbacks_total 7\n", "infer_device_layers{device=\"gpu0\"} 3\n",
                            "infer_device_memory_bytes{device=\"gpu0\",what=\"weights\"} 1000\n",
@@ -67,7 +67,7 @@ TEST_CASE("metrics and stats: placement of the model, and operations that run el
     CAPTURE(line);
     CHECK(text.find(line) != std::string::npos);
   }
-  const Json stats = stats_json(placement, devices, gauges);
+  const Json stats = stats_json(placement, devices, {}, gauges);
   CHECK(stats["placement"].dump() ==
         R"({"embedding":"cpu","layers":[{"first":0,"last":0,"device":"cpu"},{"first":1,"last":3,"device":"gpu0"}],)"
         R"("output":"gpu0"})");
@@ -75,6 +75,35 @@ TEST_CASE("metrics and stats: placement of the model, and operations that run el
   CHECK(stats["kv_blocks"].dump() == R"({"total":6,"used":1,"cached":2,"free":3})");
   CHECK(stats["cache_groups"].dump() == R"([{"kind":"state","total":6,"used":1,"cached":2,"free":3,"evictions":4}])");
   CHECK(stats["fallbacks"].dump() == R"([{"operation":"a of b","runs":5},{"operation":"c of d","runs":2}])");
+}
+
+TEST_CASE("metrics and stats of speculative decoding") {
+  EngineGauges gauges;
+  Metrics metrics;
+  std::vector<DeviceUse> devices(1);
+  devices[0].device = "cpu";
+  const Placement placement = place_parts(4, 0, {0}, {1});
+  metrics.set_gauges(gauges);
+  CHECK(metrics.text().find("draft") == std::string::npos);
+  CHECK(!stats_json(placement, devices, {}, gauges).contains("speculation"));
+
+  gauges.drafts = {{5, 20, 15}, 30, 12, {{"full", {6, 1, 2, 3, 4}}}};
+  metrics.set_gauges(gauges);
+  metrics.set_devices(device_gauges(devices, {77}));
+  const std::string text = metrics.text();
+  for (const char* line :
+       {"infer_draft_tokens_total 20\n", "infer_draft_accepted_tokens_total 15\n",
+        "infer_draft_verifications_total 5\n", "infer_decode_tokens_total 30\n", "infer_decode_rounds_total 12\n",
+        "infer_draft_kv_group_blocks{group=\"0\",kind=\"full\",state=\"used\"} 1\n",
+        "infer_device_memory_bytes{device=\"cpu\",what=\"draft\"} 77\n"}) {
+    CAPTURE(line);
+    CHECK(text.find(line) != std::string::npos);
+  }
+  const Json stats = stats_json(placement, devices, {77}, gauges);
+  CHECK(stats["devices"][0]["draft"] == 77);
+  CHECK(stats["speculation"].dump() ==
+        R"({"drafted":20,"accepted":15,"acceptance":0.75,"mean_depth":4.0,"tokens_per_step":2.5,)"
+        R"("draft_cache_groups":[{"kind":"full","total":6,"used":1,"cached":2,"free":3,"evictions":4}]})");
 }
 
 TEST_CASE("metrics: no count is lost between threads") {

@@ -99,10 +99,17 @@ TEST_CASE("responses: embeddings") {
 TEST_CASE("responses: timings of an answer without tokens are finite") {
   AnswerTimes times;
   times.arrived = times.started = times.ended = Clock::now();
-  const Json json = timings_json(times, {5, 0, 0});
+  const Json json = timings_json(times, {5, 0, 0}, {});
   CHECK(json["predicted_ms"] == 0);
   CHECK(json["predicted_per_second"] == 0);
   CHECK(json["prompt_n"] == 5);
+  CHECK(!json.contains("draft_n"));
+}
+
+TEST_CASE("responses: timings count the drafts of an answer") {
+  const Json json = timings_json({}, {5, 0, 9}, {2, 8, 6});
+  CHECK(json["draft_n"] == 8);
+  CHECK(json["draft_n_accepted"] == 6);
 }
 
 }  // namespace

@@ -74,6 +74,14 @@ TEST_CASE("an event without end is refused at the limit") {
       Error);
 }
 
+TEST_CASE("the drafts of an answer, from the server's timings") {
+  AnswerStream answer;
+  answer.feed(chunk("Hello"), 1.0);
+  answer.feed("data: {\"choices\":[],\"timings\":{\"draft_n\":8,\"draft_n_accepted\":5}}\n\n", 2.0);
+  CHECK(answer.drafted_tokens() == 8);
+  CHECK(answer.accepted_tokens() == 5);
+}
+
 TEST_CASE("an answer's text, times and counts") {
   AnswerStream answer;
   answer.feed("data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\n", 1.0);
@@ -95,6 +103,7 @@ TEST_CASE("an answer's text, times and counts") {
   CHECK(answer.output_tokens() == 9);
   CHECK(answer.prompt_tokens() == 12);
   CHECK(answer.cached_tokens() == 8);
+  CHECK(answer.drafted_tokens() == 0);
   answer.feed("data: after the end\n\n", 7.0);
 }
 
@@ -194,6 +203,11 @@ TEST_CASE("requests of a mix are the same in every run, and no two prompts of a 
   chat.max_tokens = 7, chat.model = "m";
   CHECK(chat.body(1)["max_tokens"] == 7);
   CHECK(chat.body(1)["model"] == "m");
+  CHECK_FALSE(chat.body(1).contains("speculative.n_max"));
+  CHECK_FALSE(chat.body(1).contains("timings"));
+  chat.max_drafts = 0;
+  CHECK(chat.body(1)["speculative.n_max"] == 0);
+  CHECK(chat.body(1)["timings"] == true);
 }
 
 TEST_CASE("steps of an axis are round and at most five") {
