@@ -30,9 +30,8 @@ std::optional<uint64_t> parse_seed(const std::string& text) {
   return seed;
 }
 
-// The processors lo .. hi of "lo-hi"; none for "".
+// The processors lo .. hi of "lo-hi".
 std::vector<int> parse_cpu_range(const std::string& text) {
-  if (text.empty()) return {};
   int low = -1, high = -1;
   const char* end = text.data() + text.size();
   const auto [dash, first] = std::from_chars(text.data(), end, low);
@@ -103,28 +102,15 @@ int parse_layers(const char* flag, const std::string& text, int all, bool allows
 }
 
 EngineOptions ModelFlags::engine_options() const {
-  EngineOptions options;
-  options.context = context;
-  options.n_threads = threads;
-  options.n_threads_batch = threads_batch;
-  options.processors = parse_cpu_range(cpu_range);
-  options.deterministic = deterministic;
-  options.blas = blas;
-  options.blas_min_rows = blas_min_rows;
-  options.strict_offload = strict_offload;
+  EngineOptions options = engine;
   options.note = print_note;
-  options.profile = profile;
   options.placement.n_gpu_layers =
       gpu_layers.empty() ? kAutoLayers : parse_layers("--n-gpu-layers", gpu_layers, kAllLayers, true);
-  options.devices = devices;
   // Without layers on a GPU, its driver is not opened.
-  if (devices.empty() && options.placement.n_gpu_layers == 0 && tensor_devices.empty()) options.devices = {"cpu"};
-  options.placement.n_cpu_moe = cpu_moe.empty() ? 0 : parse_layers("--cpu-moe", cpu_moe, INT_MAX, false);
-  options.placement.tensor_split = tensor_split;
-  check_shares(tensor_split, std::max<size_t>(devices.size(), 1));
-  for (const std::string& text : tensor_devices) options.placement.tensor_rules.push_back(parse_tensor_rule(text));
-  if (!key_type.empty()) options.key_type = cache_type("--cache-type-k", key_type);
-  if (!value_type.empty()) options.value_type = cache_type("--cache-type-v", value_type);
+  if (options.devices.empty() && options.placement.n_gpu_layers == 0 && options.placement.tensor_rules.empty()) {
+    options.devices = {"cpu"};
+  }
+  check_shares(options.placement.tensor_split, std::max<size_t>(engine.devices.size(), 1));
   return options;
 }
 
@@ -135,7 +121,9 @@ void add_model_file_flag(CLI::App& app, std::string& model) {
 namespace {
 
 void add_offload_flags(CLI::App& app, ModelFlags& flags) {
-  app.add_option(flag_names("-dev,--device"), flags.devices,
+  EngineOptions& engine = flags.engine;
+  PlacementOptions& placement = engine.placement;
+  app.add_option(flag_names("-dev,--device"), engine.devices,
                  "Devices for the layers that -ngl offloads, in order; infer devices lists them (default: the first "
                  "GPU, else the CPU)")
       ->envname("INFER_DEVICE")
@@ -148,35 +136,43 @@ void add_offload_flags(CLI::App& app, ModelFlags& flags) {
                  "embedding; auto or -1: as many as fit; all (default: auto)")
       ->check(not_empty())
       ->type_name("N");
-  app.add_option(flag_names("-ts,--tensor-split"), flags.tensor_split,
+  app.add_option(flag_names("-ts,--tensor-split"), placement.tensor_split,
                  "Shares of the devices: 3,1 (default: by free memory)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(not_empty())
       ->type_name("X,...");
-  app.add_option("--tensor-device", flags.tensor_devices,
-                 "Device for matrices whose full name matches: blk\\.[0-9]\\.ffn_.*=cpu (may be repeated; the first "
-                 "match wins)")
+  app.add_option_function<std::vector<std::string>>(
+         "--tensor-device",
+         [&placement](const std::vector<std::string>& rules) {
+           for (const std::string& rule : rules) placement.tensor_rules.push_back(parse_tensor_rule(rule));
+         },
+         "Device for matrices whose full name matches: blk\\.[0-9]\\.ffn_.*=cpu (may be repeated; the first "
+         "match wins)")
       ->take_all()
       ->allow_extra_args(false)
       ->check(not_empty())
       ->type_name("REGEX=DEVICE");
-  app.add_option(flag_names("-ncmoe,--cpu-moe"), flags.cpu_moe,
-                 "Keep the expert weights of the first N layers, or of all, on the CPU (default: 0)")
+  app.add_option_function<std::string>(
+         flag_names("-ncmoe,--cpu-moe"),
+         [&placement](const std::string& text) {
+           placement.n_cpu_moe = parse_layers("--cpu-moe", text, INT_MAX, false);
+         },
+         "Keep the expert weights of the first N layers, or of all, on the CPU (default: 0)")
       ->check(not_empty())
       ->type_name("N");
-  app.add_flag("--strict-offload", flags.strict_offload,
+  app.add_flag("--strict-offload", engine.strict_offload,
                "Fail if an operation has no kernel on its device or a device is short of memory; otherwise "
                "operations and layers move to the CPU, with a note");
   auto* deterministic = app.add_flag(
-      "--deterministic", flags.deterministic,
+      "--deterministic", engine.deterministic,
       "Make a token's result on a GPU independent of the rest of the batch (always so on the CPU without --blas)");
   auto* blas =
-      app.add_flag("--blas", flags.blas,
+      app.add_flag("--blas", engine.blas,
                    "On the CPU, use OpenBLAS for prompts with F32, F16 and BF16 weights where it is faster; the "
                    "last bits of a result then depend on the batch and on the number of threads");
   blas->excludes(deterministic);
-  app.add_option("--blas-min-rows", flags.blas_min_rows,
+  app.add_option("--blas-min-rows", engine.blas_min_rows,
                  "Use OpenBLAS for matmuls of at least N tokens (default: where it is faster)")
       ->check(whole_number(int64_t{1}, INT64_MAX))
       ->type_name("N")
@@ -186,37 +182,45 @@ void add_offload_flags(CLI::App& app, ModelFlags& flags) {
 }  // namespace
 
 void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
+  EngineOptions& engine = flags.engine;
   add_model_file_flag(app, flags.model);
   app.get_option("--model")->required(required);
-  app.add_flag("--no-mmap", flags.no_mmap,
-               "Read the model file into memory, in huge pages if available, instead of mapping "
-               "it: starts more slowly and takes the file's size in memory, but generates faster");
-  app.add_option("-c,--ctx-size", flags.context, "Context in tokens (default: the model's own, at most 4096)")
+  app.add_flag_callback(
+      "--no-mmap", [&flags] { flags.open_options.use_mmap = false; },
+      "Read the model file into memory, in huge pages if available, instead of mapping "
+      "it: starts more slowly and takes the file's size in memory, but generates faster");
+  app.add_option("-c,--ctx-size", engine.context, "Context in tokens (default: the model's own, at most 4096)")
       ->check(whole_number(int64_t{1}, INT64_MAX))
       ->type_name("N");
-  app.add_option("-t,--threads", flags.threads, "CPU threads (default: physical cores)")
+  app.add_option("-t,--threads", engine.n_threads, "CPU threads (default: physical cores)")
       ->check(whole_number(1, 1024))
       ->type_name("N");
-  app.add_option(flag_names("-tb,--threads-batch"), flags.threads_batch, "CPU threads for prompts (default: as -t)")
+  app.add_option(flag_names("-tb,--threads-batch"), engine.n_threads_batch, "CPU threads for prompts (default: as -t)")
       ->check(whole_number(1, 1024))
       ->type_name("N");
-  app.add_option(flag_names("-Cr,--cpu-range"), flags.cpu_range,
-                 "Pin CPU threads to these processors: 0-7 (default: any)")
+  app.add_option_function<std::string>(
+         flag_names("-Cr,--cpu-range"),
+         [&engine](const std::string& text) { engine.processors = parse_cpu_range(text); },
+         "Pin CPU threads to these processors: 0-7 (default: any)")
       ->check(not_empty())
       ->type_name("LO-HI");
   add_offload_flags(app, flags);
-  app.add_option(flag_names("-ctk,--cache-type-k"), flags.key_type,
-                 "Type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
+  app.add_option_function<std::string>(
+         flag_names("-ctk,--cache-type-k"),
+         [&engine](const std::string& name) { engine.key_type = cache_type("--cache-type-k", name); },
+         "Type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
       ->check(not_empty())
       ->type_name("TYPE");
-  app.add_option(flag_names("-ctv,--cache-type-v"), flags.value_type,
-                 "Type of cached values (same types and default, independent of -ctk)")
+  app.add_option_function<std::string>(
+         flag_names("-ctv,--cache-type-v"),
+         [&engine](const std::string& name) { engine.value_type = cache_type("--cache-type-v", name); },
+         "Type of cached values (same types and default, independent of -ctk)")
       ->check(not_empty())
       ->type_name("TYPE");
 }
 
 void add_profile_flag(CLI::App& app, ModelFlags& flags) {
-  app.add_flag("--profile", flags.profile,
+  app.add_flag("--profile", flags.engine.profile,
                "At the end, print the time per operation and shape, with fractions of "
                "this machine's limits");
 }

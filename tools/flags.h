@@ -13,28 +13,16 @@
 
 namespace infer {
 
-// Which model to run, and how.
+// Which model to run, and how. A flag that the engine acts on is parsed directly into its EngineOptions.
 struct ModelFlags {
-  std::string model;
-  bool no_mmap = false;                     // --no-mmap
-  int64_t context = 0;                      // -c; 0: the model's own, at most kDefaultContext
-  int threads = 0;                          // -t; 0: physical cores
-  int threads_batch = 0;                    // -tb; 0: as -t
-  std::string cpu_range;                    // --cpu-range; "": any processor
-  std::vector<std::string> devices;         // --device; empty: the first GPU, else the CPU
-  std::string gpu_layers;                   // -ngl; "": auto
-  std::vector<double> tensor_split;         // --tensor-split; empty: by free memory
-  std::vector<std::string> tensor_devices;  // --tensor-device
-  std::string cpu_moe;                      // --cpu-moe; "": none
-  bool strict_offload = false;              // --strict-offload
-  std::string key_type, value_type;         // -ctk, -ctv; "": the device's default
-  bool deterministic = false;               // --deterministic
-  bool blas = false;                        // --blas
-  int64_t blas_min_rows = 0;                // --blas-min-rows; 0: the measured break-even point
-  bool profile = false;                     // --profile, for commands that have it
+  std::string model;             // -m
+  GgufOpenOptions open_options;  // --no-mmap
+  EngineOptions engine;          // as far as one flag decides alone
+  std::string gpu_layers;        // -ngl; "": auto
 
-  EngineOptions engine_options() const;  // throws Error(kInvalidArgument)
-  GgufOpenOptions open_options() const { return {.use_mmap = !no_mmap}; }
+  ModelFlags() { engine.devices.clear(); }  // without --device: the first GPU, else the CPU
+  // `engine`, with what several flags decide together. Throws Error(kInvalidArgument).
+  EngineOptions engine_options() const;
 };
 // Values of flags. Throw Error(kInvalidArgument) in a sentence that names the flag.
 DataType cache_type(const std::string& flag, const std::string& name);

@@ -38,7 +38,7 @@ int run_logprobs(const LogprobsOptions& options) {
   if (options.has_prompt == !options.tokens.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "Give either --tokens or -p.");
   }
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options()));
+  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
   const Tokenizer tokenizer(model->vocabulary());
   Request request;
   request.id = 1;

@@ -124,7 +124,7 @@ int run(const RunOptions& options) {
   nlohmann::ordered_json variables = parse_variables(options.template_variables);
   const std::string prompt = full_prompt(options);
   const std::string system = options.system_file.empty() ? options.system : read_text_file(options.system_file);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options()));
+  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
   std::optional<ChatTemplate> chat_template;
   if (!options.raw) chat_template = find_template(options, *model);
   const bool wants_chat = !system.empty() || !variables.is_null();

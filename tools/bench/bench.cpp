@@ -247,6 +247,7 @@ void Bench::print_table() const {
 void Bench::print_json() const {
   const MachineLimits limits = median_limits();
   const auto known = [](double limit) { return limit > 0 ? ordered_json(limit) : ordered_json(nullptr); };
+  const int n_threads = options_.model.engine.n_threads;
   ordered_json results = ordered_json::array();
   for (const Test& test : tests_) {
     const auto [least, most] = std::minmax_element(test.rates.begin(), test.rates.end());
@@ -256,7 +257,7 @@ void Bench::print_json() const {
          {"n_gen", test.n_gen},
          {"depth", test.decode ? options_.depth : 0},
          {"batch", test.batch},
-         {"threads", options_.model.threads > 0 ? ordered_json(options_.model.threads) : ordered_json("default")},
+         {"threads", n_threads > 0 ? ordered_json(n_threads) : ordered_json("default")},
          {"tokens_per_second", median(test.rates)},
          {"least", *least},
          {"most", *most},
@@ -303,7 +304,7 @@ int run_bench(const BenchOptions& options) {
   if (!some(options.prompts) && !some(options.generations)) {
     throw Error(ErrorCode::kInvalidArgument, "Nothing to measure. Give -p or -n a number above 0.");
   }
-  const auto file = options.shape.empty() ? GgufFile::open(options.model.model, options.model.open_options())
+  const auto file = options.shape.empty() ? GgufFile::open(options.model.model, options.model.open_options)
                                           : open_shape(options.shape, options.type, RandomWeights::kFill);
   Bench bench(load_model(file), options);
   if (!bench.run()) return 130;

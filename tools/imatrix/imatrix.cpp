@@ -26,7 +26,7 @@ ImportanceSums read_files(const ImatrixOptions& options, const GgufFile* model) 
   ImportanceSums total;
   for (const std::string& name : options.in_files) {
     const ImportanceSums sums =
-        ImportanceSums::read(name, options.model.context > 0 ? options.model.context : kDefaultChunk);
+        ImportanceSums::read(name, options.model.engine.context > 0 ? options.model.engine.context : kDefaultChunk);
     const std::string where = printable(name, 4096);
     size_t n_known = 0;
     for (const auto& [tensor, entry] : sums.entries) {
@@ -105,7 +105,7 @@ int run_imatrix(const ImatrixOptions& options) {
   if (!options.file.empty() && options.model.model.empty())
     throw Error(ErrorCode::kInvalidArgument, "No model to read the text with. Name one with -m.");
   const auto model =
-      options.model.model.empty() ? nullptr : GgufFile::open(options.model.model, options.model.open_options());
+      options.model.model.empty() ? nullptr : GgufFile::open(options.model.model, options.model.open_options);
   ImportanceSums total = read_files(options, model.get());
   if (!options.file.empty() && !read_text(options, model, total)) return 130;
   total.write(options.out);

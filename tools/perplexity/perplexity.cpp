@@ -137,7 +137,7 @@ int run_perplexity(const PerplexityOptions& options) {
   check(options);
   std::optional<LogitsReader> base;
   if (!options.kl_divergence.empty()) base.emplace(options.kl_divergence);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options()));
+  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
   if (base) check_vocabulary(*base, *model);
   const int n_vocab = model->n_vocab();
   const EngineOptions settings = engine_options(options, *model, base ? &*base : nullptr);

@@ -61,7 +61,7 @@ void check(const ServeOptions& o) {
 
 std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, ServerLog& log, std::atomic<bool>& failed) {
   auto served = std::make_unique<ServedModel>();
-  std::shared_ptr<Model> model = load_model(GgufFile::open(o.model.model, o.model.open_options()));
+  std::shared_ptr<Model> model = load_model(GgufFile::open(o.model.model, o.model.open_options));
   if (!o.chat_template.empty()) {
     served->chat_template = template_by_name_or_file(o.chat_template);
   } else if (model->chat_template()) {
