@@ -11,58 +11,63 @@
 namespace infer {
 
 void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
+  SpeculationOptions& options = flags.parsed;
   auto* model = app.add_option(flag_names("-md,--draft-model,--model-draft"), flags.draft_model,
                                "A smaller model of the same vocabulary that guesses several tokens, which the model "
                                "then checks in one step: the same text, sooner")
                     ->check(not_empty())
                     ->type_name("FILE");
-  app.add_option(
-         "--spec", flags.source,
+  app.add_option_function<std::string>(
+         "--spec", [&options](const std::string& source) { options.lookup = source == "lookup"; },
          "lookup: guess what followed the same tokens before, in the prompt, the answer or other requests (with "
          "--draft-model: where nothing did, the draft model guesses); off (default)")
       ->check(one_of({"off", "lookup"}))
       ->type_name("WORD");
-  app.add_option(flag_names("--draft-max,--draft,--draft-n"), flags.most,
+  app.add_option(flag_names("--draft-max,--draft,--draft-n"), options.most,
                  "Guess at most N tokens at a time (default: 8); how many are tried follows from how many were right")
       ->check(whole_number(1, 32))
       ->type_name("N");
-  app.add_option(flag_names("--draft-min,--draft-n-min"), flags.least,
+  app.add_option(flag_names("--draft-min,--draft-n-min"), options.least,
                  "Do not check fewer than N guesses of the draft model (default: 0)")
       ->check(whole_number(0, 32))
       ->type_name("N")
       ->needs(model);
-  app.add_option("--draft-p-min", flags.least_probability,
+  app.add_option("--draft-p-min", options.least_probability,
                  "The draft model stops before a token that it gives a probability below P (default: 0)")
       ->check(number(0, 1))
       ->type_name("P")
       ->needs(model);
-  app.add_option(flag_names("-ngld,--n-gpu-layers-draft,--gpu-layers-draft"), flags.gpu_layers,
-                 "The draft model's layers on the first device of --device: a number, auto or all (default: auto)")
+  app.add_option_function<std::string>(
+         flag_names("-ngld,--n-gpu-layers-draft,--gpu-layers-draft"),
+         [&options](const std::string& text) {
+           options.draft_gpu_layers = parse_layers("--n-gpu-layers-draft", text, kAllLayers, true);
+         },
+         "The draft model's layers on the first device of --device: a number, auto or all (default: auto)")
       ->check(not_empty())
       ->type_name("N")
       ->needs(model);
-  app.add_option(flag_names("-ctkd,--cache-type-k-draft"), flags.key_type, "Type of the draft model's cached keys")
+  app.add_option_function<std::string>(
+         flag_names("-ctkd,--cache-type-k-draft"),
+         [&options](const std::string& name) { options.key_type = cache_type("--cache-type-k-draft", name); },
+         "Type of the draft model's cached keys")
+      ->check(not_empty())
       ->type_name("TYPE")
       ->needs(model);
-  app.add_option(flag_names("-ctvd,--cache-type-v-draft"), flags.value_type, "Type of the draft model's cached values")
+  app.add_option_function<std::string>(
+         flag_names("-ctvd,--cache-type-v-draft"),
+         [&options](const std::string& name) { options.value_type = cache_type("--cache-type-v-draft", name); },
+         "Type of the draft model's cached values")
+      ->check(not_empty())
       ->type_name("TYPE")
       ->needs(model);
 }
 
 SpeculationOptions SpeculationFlags::options() const {
-  SpeculationOptions options;
-  options.lookup = source == "lookup";
-  options.most = most;
-  options.least = least;
-  options.least_probability = least_probability;
-  if (least > most) {
-    throw Error(ErrorCode::kInvalidArgument, concat("--draft-min ", least, " is more than --draft-max ", most,
-                                                    ". Lower the one or raise the other."));
+  SpeculationOptions options = parsed;
+  if (options.least > options.most) {
+    throw Error(ErrorCode::kInvalidArgument, concat("--draft-min ", options.least, " is more than --draft-max ",
+                                                    options.most, ". Lower the one or raise the other."));
   }
-  if (!gpu_layers.empty())
-    options.draft_gpu_layers = parse_layers("--n-gpu-layers-draft", gpu_layers, kAllLayers, true);
-  if (!key_type.empty()) options.key_type = cache_type("--cache-type-k-draft", key_type);
-  if (!value_type.empty()) options.value_type = cache_type("--cache-type-v-draft", value_type);
   if (!draft_model.empty()) options.draft = load_model(GgufFile::open(draft_model));
   return options;
 }

@@ -10,14 +10,11 @@
 namespace infer {
 
 struct SpeculationFlags {
-  std::string draft_model;           // --draft-model: a file; "": none
-  std::string gpu_layers;            // --n-gpu-layers-draft; "": auto
-  std::string key_type, value_type;  // -ctkd, -ctvd; "": the device's default
-  std::string source = "off";        // --spec: off, lookup
-  int most = 8, least = 0;           // --draft-max, --draft-min
-  double least_probability = 0;      // --draft-p-min
+  std::string draft_model;    // --draft-model: a file; "": none
+  SpeculationOptions parsed;  // all others, without the draft
 
-  SpeculationOptions options() const;  // loads the draft; throws Error
+  // `parsed`, checked and with the draft loaded. Throws Error.
+  SpeculationOptions options() const;
 };
 void add_speculation_flags(CLI::App& app, SpeculationFlags& flags);
 
