@@ -4,7 +4,6 @@
 #include <memory>
 #include <thread>
 
-#include "src/model/random_model.h"
 #include "tools/arguments.h"
 #include "tools/bench/bench.h"
 #include "tools/bench_serve/bench_serve.h"
@@ -14,7 +13,6 @@
 #include "tools/inspect.h"
 #include "tools/logprobs.h"
 #include "tools/perplexity/perplexity.h"
-#include "tools/plan/memory_plan.h"
 #include "tools/plan/plan.h"
 #include "tools/quantize/file_type.h"
 #include "tools/quantize/quantize.h"
@@ -25,12 +23,6 @@
 
 namespace infer {
 namespace {
-
-std::string shape_names() {
-  std::string names;
-  for (const std::string_view shape : random_model_shapes()) names += (names.empty() ? "" : ", ") + std::string(shape);
-  return names;
-}
 
 std::function<int()> define_run(CLI::App& app) {
   const auto o = std::make_shared<RunOptions>();
@@ -135,37 +127,6 @@ std::function<int()> define_imatrix(CLI::App& app) {
   return [o] { return run_imatrix(*o); };
 }
 
-std::function<int()> define_bench(CLI::App& app) {
-  const auto o = std::make_shared<BenchOptions>();
-  add_model_flags(app, o->model, false);
-  app.add_option("--shape", o->shape, "Use a well-known shape with random weights instead of a file: " + shape_names())
-      ->type_name("NAME");
-  app.add_option("--type", o->type, "Type of the shape's weights, or Q4_K_M (default)")->type_name("TYPE");
-  const auto list = [&](const char* name, std::vector<int>& values, const char* text, int least, int most) {
-    app.add_option(name, values, text)
-        ->delimiter(',')
-        ->take_all()
-        ->check(whole_number(least, most))
-        ->type_name("N,...");
-  };
-  app.add_option("-f,--file", o->text_file, "File with text to cut the prompts from (default: random tokens)")
-      ->check(not_empty())
-      ->type_name("FILE");
-  list("-p,--prompt", o->prompts, "Prompt lengths to measure (default: 512); 0: none", 0, 1 << 20);
-  list("-n,--predict", o->generations, "Tokens to generate (default: 128); 0: none", 0, 1 << 20);
-  list("-b,--batch", o->batches, "Concurrent sequences (default: 1)", 1, 512);
-  app.add_option("-d,--depth", o->depth, "Tokens in the context before generation begins (default: 1)")
-      ->check(whole_number(0, 1 << 20))
-      ->type_name("N");
-  add_speculation_flags(app, o->speculation);
-  app.add_flag("--ops", o->operations, "Print the time per operation and shape, with fractions of the limits");
-  app.add_option("-r,--repetitions", o->repetitions, "Rounds; the median is reported (default: 3)")
-      ->check(whole_number(1, 1000))
-      ->type_name("N");
-  app.add_flag("--json", o->json, "Print one JSON document");
-  return [o] { return run_bench(*o); };
-}
-
 std::function<int()> define_bench_serve(CLI::App& app) {
   const auto o = std::make_shared<BenchServeOptions>();
   app.add_option("--url", o->url, "Endpoint: http://HOST:PORT, https://HOST:PORT, with a path if it has one")
@@ -201,28 +162,6 @@ std::function<int()> define_bench_serve(CLI::App& app) {
       ->excludes(compare);
   app.add_flag("--json", o->json, "Print one JSON document");
   return [o] { return run_bench_serve(*o); };
-}
-
-std::function<int()> define_plan(CLI::App& app) {
-  const auto o = std::make_shared<PlanFlags>();
-  add_model_flags(app, o->model, false);
-  app.add_option("--shape", o->shape, "Use a well-known shape instead of a file: " + shape_names())->type_name("NAME");
-  app.add_option("--type", o->type, "Type of the shape's weights, or Q4_K_M (default)")->type_name("TYPE");
-  add_speculation_flags(app, o->speculation);
-  app.add_option("--parallel", o->parallel, "Concurrent sequences, each with a full context (default: 1)")
-      ->check(whole_number(1, kMostParallel))
-      ->type_name("N");
-  app.add_option("--rps", o->requests_per_second, "Compute the replicas needed for this many requests per second")
-      ->check(number_above_zero())
-      ->type_name("R");
-  app.add_option("--output-tokens", o->output_tokens, "Tokens per answer, for --rps")
-      ->check(whole_number(int64_t{1}, int64_t{1} << 40))
-      ->type_name("T");
-  app.add_option("--tokens-per-second", o->tokens_per_second, "Speed of one replica, for --rps (default: measured now)")
-      ->check(number_above_zero())
-      ->type_name("X");
-  app.add_flag("--json", o->json, "Print one JSON document");
-  return [o] { return run_plan(*o); };
 }
 
 std::function<int()> define_quantize(CLI::App& app) {

@@ -16,7 +16,6 @@
 #include "src/text/ordered_json.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
-#include "tools/plan/shape_file.h"
 #include "tools/profile_table.h"
 
 namespace infer {
@@ -295,7 +294,7 @@ void Bench::print_json() const {
 }  // namespace
 
 int run_bench(const BenchOptions& options) {
-  if (options.model.model.empty() == options.shape.empty()) {
+  if (options.model.model.empty() == options.shape.name.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "Give either -m or --shape.");
   }
   const auto some = [](const std::vector<int>& list) {
@@ -304,8 +303,9 @@ int run_bench(const BenchOptions& options) {
   if (!some(options.prompts) && !some(options.generations)) {
     throw Error(ErrorCode::kInvalidArgument, "Nothing to measure. Give -p or -n a number above 0.");
   }
-  const auto file = options.shape.empty() ? GgufFile::open(options.model.model, options.model.open_options)
-                                          : open_shape(options.shape, options.type, RandomWeights::kFill);
+  const auto file = options.shape.name.empty()
+                        ? GgufFile::open(options.model.model, options.model.open_options)
+                        : open_shape(options.shape.name, options.shape.type, RandomWeights::kFill);
   Bench bench(load_model(file), options);
   if (!bench.run()) return 130;
   options.json ? bench.print_json() : bench.print_table();

@@ -2,21 +2,21 @@
 // limits.
 #pragma once
 
-#include <cstdint>
-#include <string>
+#include <CLI/CLI.hpp>
+#include <functional>
 #include <vector>
 
 #include "tools/flags.h"
+#include "tools/plan/shape_file.h"
 #include "tools/speculation_flags.h"
 
 namespace infer {
 
 struct BenchOptions {
-  ModelFlags model;                      // the file is "" if there is a shape
+  ModelFlags model;  // the file is "" if there is a shape
+  ShapeFlags shape;
   SpeculationFlags speculation;          // if any, generation is measured with and without
   std::string text_file;                 // with the beginning of the texts to continue; "": random tokens
-  std::string shape;                     // a well-known shape with random weights, instead of a file
-  std::string type = "Q4_K_M";           // of the shape's weights
   std::vector<int> prompts = {512};      // prompt lengths; 0: no such test
   std::vector<int> generations = {128};  // tokens generated; 0: no such test
   std::vector<int> batches = {1};        // concurrent sequences
@@ -28,5 +28,8 @@ struct BenchOptions {
 
 // Returns the exit code: 0, or 130 after Ctrl-C. Throws Error.
 int run_bench(const BenchOptions& options);
+
+// Defines the flags on `app`; returns the function that runs the command.
+std::function<int()> define_bench(CLI::App& app);
 
 }  // namespace infer

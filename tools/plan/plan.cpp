@@ -3,19 +3,33 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <optional>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "src/engine/engine.h"
 #include "src/text/ordered_json.h"
+#include "tools/arguments.h"
+#include "tools/flags.h"
 #include "tools/plan/memory_plan.h"
 #include "tools/plan/shape_file.h"
+#include "tools/speculation_flags.h"
 
 namespace infer {
 namespace {
 
 using nlohmann::ordered_json;
+
+struct PlanFlags {
+  ModelFlags model;  // the file may be "" if there is a shape
+  ShapeFlags shape;
+  SpeculationFlags speculation;
+  double requests_per_second = 0;
+  int64_t output_tokens = 0;     // per answer
+  double tokens_per_second = 0;  // of one replica; 0: measured
+  bool json = false;
+};
 
 struct Capacity {
   double tokens_per_second = 0;  // per replica
@@ -156,25 +170,22 @@ void print_text(const MemoryPlan& plan, const std::optional<Capacity>& capacity)
   std::cout << line;
 }
 
-}  // namespace
-
 int run_plan(const PlanFlags& flags) {
-  if (flags.model.model.empty() == flags.shape.empty()) {
+  if (flags.model.model.empty() == flags.shape.name.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "Give either -m or --shape.");
   }
   const bool asks_capacity = flags.requests_per_second > 0 || flags.output_tokens > 0;
   if (asks_capacity && (flags.requests_per_second <= 0 || flags.output_tokens <= 0)) {
     throw Error(ErrorCode::kInvalidArgument, "--rps and --output-tokens go together. Give both.");
   }
-  if (asks_capacity && flags.tokens_per_second <= 0 && !flags.shape.empty()) {
+  if (asks_capacity && flags.tokens_per_second <= 0 && !flags.shape.name.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
                 "The speed of a --shape cannot be measured. Give it with --tokens-per-second.");
   }
-  const auto file = flags.shape.empty() ? GgufFile::open(flags.model.model)
-                                        : open_shape(flags.shape, flags.type, RandomWeights::kEmpty);
+  const auto file = flags.shape.name.empty() ? GgufFile::open(flags.model.model)
+                                             : open_shape(flags.shape.name, flags.shape.type, RandomWeights::kEmpty);
   const std::shared_ptr<Model> model = load_model(file);
   EngineOptions options = flags.model.engine_options();
-  options.max_sequences = flags.parallel;
   options.speculation = flags.speculation.options();
   const MemoryPlan plan = plan_memory_of({model, options, flags.model.gpu_layers});
 
@@ -186,12 +197,36 @@ int run_plan(const PlanFlags& flags) {
     const double needed = flags.requests_per_second * static_cast<double>(flags.output_tokens);
     capacity->replicas = static_cast<int64_t>(std::ceil(needed / capacity->tokens_per_second));
     // Little's law: arrivals per second times the duration of an answer in seconds.
-    const double per_sequence = capacity->tokens_per_second / flags.parallel;
+    const double per_sequence = capacity->tokens_per_second / plan.parallel;
     capacity->sequences = flags.requests_per_second * static_cast<double>(flags.output_tokens) / per_sequence;
   }
   flags.json ? print_json(*model, plan, capacity) : print_text(plan, capacity);
   if (!std::cout.flush()) throw Error(ErrorCode::kIo, "Cannot write to standard output.");
   return plan.fits ? 0 : 1;
+}
+
+}  // namespace
+
+std::function<int()> define_plan(CLI::App& app) {
+  const auto o = std::make_shared<PlanFlags>();
+  add_model_flags(app, o->model, false);
+  add_shape_flags(app, o->shape, "Use a well-known shape instead of a file");
+  add_speculation_flags(app, o->speculation);
+  app.add_option("--parallel", o->model.engine.max_sequences,
+                 "Concurrent sequences, each with a full context (default: 1)")
+      ->check(whole_number(1, kMostParallel))
+      ->type_name("N");
+  app.add_option("--rps", o->requests_per_second, "Compute the replicas needed for this many requests per second")
+      ->check(number_above_zero())
+      ->type_name("R");
+  app.add_option("--output-tokens", o->output_tokens, "Tokens per answer, for --rps")
+      ->check(whole_number(int64_t{1}, int64_t{1} << 40))
+      ->type_name("T");
+  app.add_option("--tokens-per-second", o->tokens_per_second, "Speed of one replica, for --rps (default: measured now)")
+      ->check(number_above_zero())
+      ->type_name("X");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_plan(*o); };
 }
 
 }  // namespace infer

@@ -8,6 +8,16 @@
 
 namespace infer {
 
+void add_shape_flags(CLI::App& app, ShapeFlags& flags, std::string help) {
+  const char* separator = ": ";
+  for (const std::string_view shape : random_model_shapes()) {
+    help += concat(separator, shape);
+    separator = ", ";
+  }
+  app.add_option("--shape", flags.name, help)->type_name("NAME");
+  app.add_option("--type", flags.type, "Type of the shape's weights, or Q4_K_M (default)")->type_name("TYPE");
+}
+
 std::shared_ptr<const GgufFile> open_shape(const std::string& shape, const std::string& type, RandomWeights weights) {
   const auto path = std::filesystem::temp_directory_path() / concat("infer-shape-", getpid(), ".gguf");
   struct Removal {
