@@ -77,23 +77,20 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
 
   EngineOptions engine = o.model.engine_options();
   engine.speculation = o.speculation.options();
-  engine.max_sequences = o.parallel;
   engine.embeddings = true;
   engine.isolate_errors = true;
-  engine.max_itl_ms = o.max_itl_ms;
   engine.note = [&](const std::string& line) { log.write(LogLevel::kInfo, "note", {{"text", line}}); };
-  engine.step_tokens = std::max(o.step_tokens, o.parallel);
+  engine.step_tokens = std::max(engine.step_tokens, engine.max_sequences);
   engine.logits_bytes = kLogitsBytes;
   engine.opened = open_devices(engine);
-  engine.cache_tokens = o.kv_tokens;
   const ServeContext chosen = choose_serve_context(model, engine);
   engine.context = chosen.context;
   engine.cache_tokens = chosen.cache_tokens;
   log.write(LogLevel::kInfo, "context",
             {{"tokens", chosen.context}, {"kv_tokens", chosen.cache_tokens}, {"limited_by", chosen.limit}});
   // The queue is bounded by the admitted requests; each place may have as many choices as a request may.
-  engine.max_waiting =
-      static_cast<int>((o.parallel + o.api.admission.waiting) * static_cast<int64_t>(o.api.limits.max_choices));
+  engine.max_waiting = static_cast<int>((o.api.admission.running + o.api.admission.waiting) *
+                                        static_cast<int64_t>(o.api.limits.max_choices));
   served->engine = std::make_unique<EngineThread>(std::make_unique<Engine>(std::move(model), engine), metrics,
                                                   [&](const std::string& reason) {
                                                     log.write(LogLevel::kError, "engine_failed", {{"reason", reason}});
@@ -121,7 +118,6 @@ bool drain(HttpServer& http, ApiService& service, const StopSignals& signals, st
 }  // namespace
 
 int run_serve(ServeOptions o) {
-  using std::chrono::seconds;
   o.api.sampling.validate();
   if (!o.api_key_file.empty()) o.api.keys = read_api_keys(o.api_key_file);
   if (const char* keys = std::getenv("INFER_API_KEY")) {
@@ -131,12 +127,8 @@ int run_serve(ServeOptions o) {
   // A missing or damaged model is refused before the server starts listening.
   GgufFile::open(o.model.model, {.map_data = false});
   o.api.bound_host = o.http.host;
-  o.api.admission.running = o.parallel;
-  o.api.request_timeout = seconds(o.request_timeout);
-  o.api.serve_metrics = !o.no_metrics;
-  o.api.pooling = parse_pooling(o.pooling);
+  o.api.admission.running = o.model.engine.max_sequences;
   o.api.version = INFER_VERSION;
-  o.http.timeouts = {seconds(o.idle_timeout), seconds(o.read_timeout), seconds(o.write_timeout)};
   o.http.post_paths = ApiService::post_paths();
 
   const StopSignals signals;
@@ -161,8 +153,8 @@ int run_serve(ServeOptions o) {
   service.api().set_model(std::move(model));
 
   signals.wait();
-  log.write(LogLevel::kInfo, "stopping", {{"timeout", o.drain_timeout}});
-  if (!drain(http, service, signals, seconds(o.drain_timeout))) {
+  log.write(LogLevel::kInfo, "stopping", {{"timeout", o.drain_timeout.count()}});
+  if (!drain(http, service, signals, o.drain_timeout)) {
     // Their threads use objects that would be destroyed on the way out.
     log.write(LogLevel::kError, "stopped", {{"reason", "requests in progress did not end in time and were abandoned"}});
     std::_Exit(1);

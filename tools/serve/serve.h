@@ -2,9 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "src/server/api_service.h"
 #include "src/server/http_server.h"
@@ -13,23 +13,23 @@
 
 namespace infer {
 
+// A flag is parsed directly into the options of the part that acts on it: the engine, the HTTP server or the API.
 struct ServeOptions {
   ModelFlags model;
   SpeculationFlags speculation;
   std::string alias, chat_template;
   bool special_in_content = false;
-  int parallel = 8;
-  int64_t kv_tokens = 0;
-  int step_tokens = 512;
-  double max_itl_ms = 250;
   HttpServerOptions http;
   ApiOptions api;
   std::string api_key_file;
   bool no_auth = false;
-  int idle_timeout = 60, read_timeout = 30, write_timeout = 30, request_timeout = 600, drain_timeout = 60;  // seconds
+  std::chrono::seconds drain_timeout{60};
   std::string log_format = "text", log_level = "info";
-  bool no_metrics = false;
-  std::string pooling = "last";
+
+  ServeOptions() {
+    model.engine.max_sequences = 8;
+    model.engine.max_itl_ms = 250;
+  }
 };
 
 // Serves until SIGTERM or SIGINT, then finishes the accepted requests. Returns the exit code: 0, or 1 if the engine

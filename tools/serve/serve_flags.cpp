@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "src/server/requests.h"
 #include "tools/arguments.h"
 #include "tools/serve/serve.h"
 
@@ -35,6 +36,15 @@ struct Flags {
         ->capture_default_str()
         ->type_name("N");
   }
+  CLI::Option* seconds(const char* name, std::chrono::seconds& value, const char* text, int least, int most) const {
+    return app
+        .add_option_function<int>(
+            name, [&value](int n) { value = std::chrono::seconds(n); }, text)
+        ->check(not_empty())
+        ->check(whole_number(least, most))
+        ->default_str(std::to_string(value.count()))
+        ->type_name("N");
+  }
   CLI::Option* text(const char* name, std::string& value, const char* help, const char* type) const {
     return app.add_option(name, value, help)->check(not_empty())->type_name(type);
   }
@@ -52,8 +62,13 @@ void add_model_and_chat(const Flags& flags, ServeOptions& o) {
              "Chat template instead of the model's: a Jinja file, or a name (infer template --list)", "NAME|FILE");
   flags.app.add_flag("--special-in-content", o.special_in_content,
                      "Read control tokens such as <|im_end|> in messages as tokens (default: as text)");
-  flags.word("--pooling", o.pooling, "Pooling for embeddings: the mean of the hidden states, the last or the first",
-             {"mean", "last", "cls"});
+  flags.app
+      .add_option_function<std::string>(
+          "--pooling", [&o](const std::string& word) { o.api.pooling = parse_pooling(word); },
+          "Pooling for embeddings: the mean of the hidden states, the last or the first")
+      ->check(one_of({"mean", "last", "cls"}))
+      ->default_str("last")
+      ->type_name("WORD");
 }
 
 void add_speculation(const Flags& flags, ServeOptions& o) { add_speculation_flags(flags.app, o.speculation); }
@@ -85,14 +100,15 @@ void add_network(const Flags& flags, ServeOptions& o) {
 }
 
 void add_capacity(const Flags& flags, ServeOptions& o) {
-  flags.integer("--parallel", o.parallel, "Answers computed concurrently", 1, 512);
-  flags.integer("--kv-tokens", o.kv_tokens,
+  EngineOptions& engine = o.model.engine;
+  flags.integer("--parallel", engine.max_sequences, "Answers computed concurrently", 1, 512);
+  flags.integer("--kv-tokens", engine.cache_tokens,
                 "Tokens in the KV cache, for all requests; 0: four full contexts, or --parallel if fewer, as far as "
                 "memory allows",
                 0, int64_t{1} << 40);
-  flags.integer("--ubatch-size", o.step_tokens, "Tokens computed per step", 1, 4096);
+  flags.integer("--ubatch-size", engine.step_tokens, "Tokens computed per step", 1, 4096);
   flags.app
-      .add_option("--max-itl-ms", o.max_itl_ms,
+      .add_option("--max-itl-ms", engine.max_itl_ms,
                   "Limit in milliseconds on a step with a prompt chunk while answers are being generated; "
                   "0: no limit")
       ->check(number(0, 1e6))
@@ -118,17 +134,18 @@ void add_limits(const Flags& flags, ServeOptions& o) {
   flags.integer("--max-stop", o.api.limits.max_stops, "Maximum stop strings in a request", 0, 1024);
   flags.integer("--max-logit-bias", o.api.limits.max_logit_biases, "Maximum tokens in a request's logit_bias", 0,
                 1 << 20);
-  flags.integer("--idle-timeout", o.idle_timeout, "Seconds that a connection may wait for a request", 1, 86400);
-  flags.integer("--read-timeout", o.read_timeout, "Seconds for a request to arrive", 1, 86400);
-  flags.integer("--write-timeout", o.write_timeout, "Seconds a client may read nothing of its answer", 1, 86400);
-  flags.integer("--timeout", o.request_timeout, "Seconds per request, including waiting", 1, 1 << 24);
-  flags.integer("--drain-timeout", o.drain_timeout, "Seconds for requests in progress after SIGTERM", 0, 1 << 24);
+  flags.seconds("--idle-timeout", o.http.timeouts.idle, "Seconds that a connection may wait for a request", 1, 86400);
+  flags.seconds("--read-timeout", o.http.timeouts.read, "Seconds for a request to arrive", 1, 86400);
+  flags.seconds("--write-timeout", o.http.timeouts.write, "Seconds a client may read nothing of its answer", 1, 86400);
+  flags.seconds("--timeout", o.api.request_timeout, "Seconds per request, including waiting", 1, 1 << 24);
+  flags.seconds("--drain-timeout", o.drain_timeout, "Seconds for requests in progress after SIGTERM", 0, 1 << 24);
 }
 
 void add_logs(const Flags& flags, ServeOptions& o) {
   flags.word("--log-format", o.log_format, "Format of the log", {"text", "json"});
   flags.word("--log-level", o.log_level, "Least severe level to log", {"error", "info", "debug"});
-  flags.app.add_flag("--no-metrics", o.no_metrics, "No /metrics");
+  flags.app.add_flag_callback(
+      "--no-metrics", [&o] { o.api.serve_metrics = false; }, "No /metrics");
 }
 
 }  // namespace
