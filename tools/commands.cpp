@@ -57,25 +57,6 @@ std::function<int()> define_run(CLI::App& app) {
   return [o] { return run(*o); };
 }
 
-std::function<int()> define_tokenize(CLI::App& app) {
-  const auto o = std::make_shared<TokenizeOptions>();
-  add_model_file_flag(app, o->model);
-  app.add_option_function<std::string>(
-         "text", [o](const std::string& text) { o->text = text, o->has_text = true; },
-         "Text (default: --file or standard input)")
-      ->type_name("TEXT");
-  app.add_option("--file", o->file, "File with the text")->type_name("FILE");
-  app.add_flag_callback(
-      "--no-add-special", [o] { o->add_special = false; }, "Do not add begin or end tokens");
-  app.add_flag_callback(
-      "--no-parse-special", [o] { o->parse_special = false; }, "Read control tokens in the text as text");
-  auto* json = app.add_flag("--json", o->json, "Print {\"tokens\": [...]}");
-  app.add_flag("--jsonl", o->jsonl,
-               "One {\"text\", \"add_special\", \"parse_special\"} per line in, one {\"tokens\": [...]} per line out")
-      ->excludes(json);
-  return [o] { return run_tokenize(*o); };
-}
-
 std::function<int()> define_logprobs(CLI::App& app) {
   const auto o = std::make_shared<LogprobsOptions>();
   add_model_flags(app, o->model);

@@ -1,6 +1,7 @@
 #include "tools/tokenize.h"
 
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -10,12 +11,24 @@
 #include "ggml-like/printable.h"
 #include "src/model/vocabulary_loader.h"
 #include "src/text/tokenizer.h"
+#include "tools/flags.h"
 #include "tools/input.h"
 
 namespace infer {
 namespace {
 
 using nlohmann::json;
+
+struct TokenizeOptions {
+  std::string model;
+  std::string text;
+  bool has_text = false;
+  std::string file;
+  bool add_special = true;
+  bool parse_special = true;
+  bool json = false;   // {"tokens": [...]}
+  bool jsonl = false;  // {"text", "add_special", "parse_special"} per line in, {"tokens": [...]} per line out
+};
 
 // Handles one line of --jsonl. Line numbers start at 1.
 json answer_line(const Tokenizer& tokenizer, const TokenizeOptions& options, const std::string& line, int number) {
@@ -37,8 +50,7 @@ json answer_line(const Tokenizer& tokenizer, const TokenizeOptions& options, con
                             flag("parse_special", options.parse_special))}};
 }
 
-}  // namespace
-
+// Reads the text from the options, the file, or standard input.
 int run_tokenize(const TokenizeOptions& options) {
   GgufOpenOptions open;
   open.map_data = false;
@@ -66,6 +78,27 @@ int run_tokenize(const TokenizeOptions& options) {
   }
   if (!std::cout.flush()) throw Error(ErrorCode::kIo, "Cannot write to standard output.");
   return 0;
+}
+
+}  // namespace
+
+std::function<int()> define_tokenize(CLI::App& app) {
+  const auto o = std::make_shared<TokenizeOptions>();
+  add_model_file_flag(app, o->model);
+  app.add_option_function<std::string>(
+         "text", [o](const std::string& text) { o->text = text, o->has_text = true; },
+         "Text (default: --file or standard input)")
+      ->type_name("TEXT");
+  app.add_option("--file", o->file, "File with the text")->type_name("FILE");
+  app.add_flag_callback(
+      "--no-add-special", [o] { o->add_special = false; }, "Do not add begin or end tokens");
+  app.add_flag_callback(
+      "--no-parse-special", [o] { o->parse_special = false; }, "Read control tokens in the text as text");
+  auto* json = app.add_flag("--json", o->json, "Print {\"tokens\": [...]}");
+  app.add_flag("--jsonl", o->jsonl,
+               "One {\"text\", \"add_special\", \"parse_special\"} per line in, one {\"tokens\": [...]} per line out")
+      ->excludes(json);
+  return [o] { return run_tokenize(*o); };
 }
 
 }  // namespace infer
