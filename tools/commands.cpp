@@ -57,21 +57,6 @@ std::function<int()> define_run(CLI::App& app) {
   return [o] { return run(*o); };
 }
 
-std::function<int()> define_logprobs(CLI::App& app) {
-  const auto o = std::make_shared<LogprobsOptions>();
-  add_model_flags(app, o->model);
-  app.add_option("--tokens", o->tokens, "Token ids to evaluate, unchanged: 1,2,3")->type_name("IDS");
-  app.add_option_function<std::string>(
-         "-p,--prompt", [o](const std::string& text) { o->prompt = text, o->has_prompt = true; }, "Text to evaluate")
-      ->type_name("TEXT");
-  app.add_option("--top", o->top, "Tokens per position (default: 20)")->check(whole_number(1, 1 << 24))->type_name("N");
-  app.add_option("--ubatch-size", o->step_tokens, "Tokens computed per step (default: 128); does not change the result")
-      ->check(whole_number(1, 4096))
-      ->type_name("N");
-  app.add_flag("--json", o->json, "Print {\"tokens\": [...], \"positions\": [[[token, logprob], ...], ...]}");
-  return [o] { return run_logprobs(*o); };
-}
-
 std::function<int()> define_perplexity(CLI::App& app) {
   const auto o = std::make_shared<PerplexityOptions>();
   add_model_flags(app, o->model);

@@ -2,16 +2,30 @@
 
 #include <charconv>
 #include <iostream>
+#include <memory>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/text/logprobs.h"
 #include "src/text/ordered_json.h"
+#include "tools/arguments.h"
+#include "tools/flags.h"
 
 namespace infer {
 namespace {
 
 using nlohmann::ordered_json;
+
+struct LogprobsOptions {
+  ModelFlags model;
+  std::string tokens;  // "1,2,3": exactly these are evaluated
+  std::string prompt;
+  bool has_prompt = false;
+  int top = 20;
+  bool json = false;
+
+  LogprobsOptions() { model.engine.step_tokens = 128; }
+};
 
 std::vector<TokenId> parse_tokens(const std::string& list) {
   std::vector<TokenId> tokens;
@@ -32,8 +46,6 @@ std::vector<TokenId> parse_tokens(const std::string& list) {
   return tokens;
 }
 
-}  // namespace
-
 int run_logprobs(const LogprobsOptions& options) {
   if (options.has_prompt == !options.tokens.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "Give either --tokens or -p.");
@@ -51,7 +63,6 @@ int run_logprobs(const LogprobsOptions& options) {
 
   EngineOptions engine_options = options.model.engine_options();
   if (engine_options.context == 0) engine_options.context = static_cast<int64_t>(tokens.size());
-  engine_options.step_tokens = options.step_tokens;
   engine_options.all_logits = true;
   Engine engine(std::move(model), engine_options);
   std::vector<std::vector<TokenLogprob>> positions(tokens.size());
@@ -80,6 +91,24 @@ int run_logprobs(const LogprobsOptions& options) {
   }
   if (!std::cout.flush()) throw Error(ErrorCode::kIo, "Cannot write to standard output.");
   return 0;
+}
+
+}  // namespace
+
+std::function<int()> define_logprobs(CLI::App& app) {
+  const auto o = std::make_shared<LogprobsOptions>();
+  add_model_flags(app, o->model);
+  app.add_option("--tokens", o->tokens, "Token ids to evaluate, unchanged: 1,2,3")->type_name("IDS");
+  app.add_option_function<std::string>(
+         "-p,--prompt", [o](const std::string& text) { o->prompt = text, o->has_prompt = true; }, "Text to evaluate")
+      ->type_name("TEXT");
+  app.add_option("--top", o->top, "Tokens per position (default: 20)")->check(whole_number(1, 1 << 24))->type_name("N");
+  app.add_option("--ubatch-size", o->model.engine.step_tokens,
+                 "Tokens computed per step (default: 128); does not change the result")
+      ->check(whole_number(1, 4096))
+      ->type_name("N");
+  app.add_flag("--json", o->json, "Print {\"tokens\": [...], \"positions\": [[[token, logprob], ...], ...]}");
+  return [o] { return run_logprobs(*o); };
 }
 
 }  // namespace infer

@@ -1,23 +1,12 @@
 // infer logprobs: the most probable next tokens after every token of a text.
 #pragma once
 
-#include <string>
-
-#include "tools/flags.h"
+#include <CLI/CLI.hpp>
+#include <functional>
 
 namespace infer {
 
-struct LogprobsOptions {
-  ModelFlags model;
-  std::string tokens;  // "1,2,3": exactly these are evaluated
-  std::string prompt;
-  bool has_prompt = false;
-  int top = 20;
-  int step_tokens = 128;  // --ubatch: tokens per step
-  bool json = false;
-};
-
-// Returns the exit code; throws Error.
-int run_logprobs(const LogprobsOptions& options);
+// Defines the flags on `app`; returns the function that runs the command.
+std::function<int()> define_logprobs(CLI::App& app);
 
 }  // namespace infer
