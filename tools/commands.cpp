@@ -57,24 +57,6 @@ std::function<int()> define_run(CLI::App& app) {
   return [o] { return run(*o); };
 }
 
-std::function<int()> define_perplexity(CLI::App& app) {
-  const auto o = std::make_shared<PerplexityOptions>();
-  add_model_flags(app, o->model);
-  add_profile_flag(app, o->model);
-  app.add_option("-f,--file", o->file, "File with the text to predict, split into chunks of -c tokens (default: 512)")
-      ->type_name("FILE");
-  app.add_option("--chunks", o->chunks, "Score at most N chunks (default: all)")
-      ->check(whole_number(1, INT32_MAX))
-      ->type_name("N");
-  app.add_option("--save-logits", o->save_logits, "Write the distributions to a file, for --kl-divergence")
-      ->type_name("FILE");
-  app.add_option("--kl-divergence", o->kl_divergence,
-                 "Compare with the distributions in a file, on its text (llama.cpp's format too)")
-      ->type_name("FILE");
-  app.add_flag("--json", o->json, "Print one JSON document");
-  return [o] { return run_perplexity(*o); };
-}
-
 std::function<int()> define_imatrix(CLI::App& app) {
   const auto o = std::make_shared<ImatrixOptions>();
   add_model_flags(app, o->model, false);

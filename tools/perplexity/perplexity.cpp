@@ -7,11 +7,14 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <optional>
 
 #include "ggml-like/error.h"
 #include "src/text/logprobs.h"
 #include "src/text/ordered_json.h"
+#include "tools/arguments.h"
+#include "tools/flags.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
 #include "tools/output_file.h"
@@ -24,6 +27,15 @@ namespace infer {
 namespace {
 
 using nlohmann::ordered_json;
+
+struct PerplexityOptions {
+  ModelFlags model;           // context 0: 512
+  std::string file;           // the text
+  int chunks = 0;             // maximum; 0: all
+  std::string save_logits;    // write the distributions to this file
+  std::string kl_divergence;  // compare with the distributions in this file, on its text
+  bool json = false;
+};
 
 struct Result {
   Mean nll;  // over the scored tokens
@@ -131,8 +143,6 @@ TextChunks choose_chunks(const PerplexityOptions& options, const Model& model, i
   return chunks;
 }
 
-}  // namespace
-
 int run_perplexity(const PerplexityOptions& options) {
   check(options);
   std::optional<LogitsReader> base;
@@ -176,6 +186,26 @@ int run_perplexity(const PerplexityOptions& options) {
   print_profile(engine);
   if (!std::cout.flush()) throw Error(ErrorCode::kIo, "Cannot write to standard output.");
   return 0;
+}
+
+}  // namespace
+
+std::function<int()> define_perplexity(CLI::App& app) {
+  const auto o = std::make_shared<PerplexityOptions>();
+  add_model_flags(app, o->model);
+  add_profile_flag(app, o->model);
+  app.add_option("-f,--file", o->file, "File with the text to predict, split into chunks of -c tokens (default: 512)")
+      ->type_name("FILE");
+  app.add_option("--chunks", o->chunks, "Score at most N chunks (default: all)")
+      ->check(whole_number(1, INT32_MAX))
+      ->type_name("N");
+  app.add_option("--save-logits", o->save_logits, "Write the distributions to a file, for --kl-divergence")
+      ->type_name("FILE");
+  app.add_option("--kl-divergence", o->kl_divergence,
+                 "Compare with the distributions in a file, on its text (llama.cpp's format too)")
+      ->type_name("FILE");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_perplexity(*o); };
 }
 
 }  // namespace infer
