@@ -57,24 +57,6 @@ std::function<int()> define_run(CLI::App& app) {
   return [o] { return run(*o); };
 }
 
-std::function<int()> define_imatrix(CLI::App& app) {
-  const auto o = std::make_shared<ImatrixOptions>();
-  add_model_flags(app, o->model, false);
-  app.add_option("-f,--file", o->file, "File with the text to read, split into chunks of -c tokens (default: 512)")
-      ->check(not_empty())
-      ->type_name("FILE");
-  app.add_option("--in-file", o->in_files,
-                 "Importance matrix to add, GGUF or .dat (may be repeated; -f is then optional)")
-      ->take_all()
-      ->check(not_empty())
-      ->type_name("FILE");
-  app.add_option("-o,--output", o->out, "File to write")->required()->type_name("FILE");
-  app.add_option("--chunks", o->chunks, "Read at most N chunks (default: all)")
-      ->check(whole_number(1, INT32_MAX))
-      ->type_name("N");
-  return [o] { return run_imatrix(*o); };
-}
-
 std::function<int()> define_bench_serve(CLI::App& app) {
   const auto o = std::make_shared<BenchServeOptions>();
   app.add_option("--url", o->url, "Endpoint: http://HOST:PORT, https://HOST:PORT, with a path if it has one")

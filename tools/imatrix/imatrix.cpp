@@ -6,11 +6,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "src/text/logprobs.h"
+#include "tools/arguments.h"
+#include "tools/flags.h"
 #include "tools/imatrix/collector.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
@@ -18,8 +21,15 @@
 #include "tools/perplexity/scoring.h"
 
 namespace infer {
-
 namespace {
+
+struct ImatrixOptions {
+  ModelFlags model;                   // context 0: 512; the file may be "" if there is no text
+  std::string file;                   // the text; "": only in_files
+  std::vector<std::string> in_files;  // importance matrices to add up
+  std::string out;
+  int chunks = 0;  // maximum; 0: all
+};
 
 // The sum over the files. With a model file, all must belong to that model.
 ImportanceSums read_files(const ImatrixOptions& options, const GgufFile* model) {
@@ -94,8 +104,6 @@ bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFi
   return true;
 }
 
-}  // namespace
-
 int run_imatrix(const ImatrixOptions& options) {
   check_output_file(options.out, "with -o");
   if (options.file.empty() && options.in_files.empty()) {
@@ -112,6 +120,26 @@ int run_imatrix(const ImatrixOptions& options) {
   std::fprintf(stderr, "%zu matrices, %lld chunks: %s\n", total.entries.size(), static_cast<long long>(total.n_chunks),
                printable(options.out, 4096).c_str());
   return 0;
+}
+
+}  // namespace
+
+std::function<int()> define_imatrix(CLI::App& app) {
+  const auto o = std::make_shared<ImatrixOptions>();
+  add_model_flags(app, o->model, false);
+  app.add_option("-f,--file", o->file, "File with the text to read, split into chunks of -c tokens (default: 512)")
+      ->check(not_empty())
+      ->type_name("FILE");
+  app.add_option("--in-file", o->in_files,
+                 "Importance matrix to add, GGUF or .dat (may be repeated; -f is then optional)")
+      ->take_all()
+      ->check(not_empty())
+      ->type_name("FILE");
+  app.add_option("-o,--output", o->out, "File to write")->required()->type_name("FILE");
+  app.add_option("--chunks", o->chunks, "Read at most N chunks (default: all)")
+      ->check(whole_number(1, INT32_MAX))
+      ->type_name("N");
+  return [o] { return run_imatrix(*o); };
 }
 
 }  // namespace infer

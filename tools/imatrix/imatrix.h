@@ -2,22 +2,13 @@
 // earlier runs. For infer quantize --imatrix.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "tools/flags.h"
+#include <CLI/CLI.hpp>
+#include <functional>
 
 namespace infer {
 
-struct ImatrixOptions {
-  ModelFlags model;                   // context 0: 512; the file may be "" if there is no text
-  std::string file;                   // the text; "": only in_files
-  std::vector<std::string> in_files;  // importance matrices to add up
-  std::string out;
-  int chunks = 0;  // maximum; 0: all
-};
-
-// Returns the exit code: 0, or 130 after Ctrl-C (nothing is written then). Throws Error.
-int run_imatrix(const ImatrixOptions& options);
+// Defines the flags on `app`; returns the function that runs the command. Its exit code is 130 after Ctrl-C, and
+// nothing is written then.
+std::function<int()> define_imatrix(CLI::App& app);
 
 }  // namespace infer
