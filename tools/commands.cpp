@@ -57,43 +57,6 @@ std::function<int()> define_run(CLI::App& app) {
   return [o] { return run(*o); };
 }
 
-std::function<int()> define_bench_serve(CLI::App& app) {
-  const auto o = std::make_shared<BenchServeOptions>();
-  app.add_option("--url", o->url, "Endpoint: http://HOST:PORT, https://HOST:PORT, with a path if it has one")
-      ->required()
-      ->type_name("URL");
-  app.add_option("--concurrency", o->concurrency,
-                 "Numbers of concurrent clients, measured in turn (default: 1,4,16,32)")
-      ->delimiter(',')
-      ->take_all()
-      ->check(whole_number(1, 4096))
-      ->type_name("N,...");
-  app.add_option("--mix", o->mix, "prefill (long prompts), decode (long answers) or chat (default: chat)")
-      ->check(one_of({"prefill", "decode", "chat"}))
-      ->type_name("MIX");
-  const auto number = [&](const char* name, int& value, const char* text, int most) {
-    app.add_option(name, value, text)->check(whole_number(1, most))->type_name("N");
-  };
-  number("--requests", o->requests, "Requests per level (default: four per client, at least 16)", 1 << 20);
-  number("--prompt-words", o->prompt_words, "Length of prompts in words (default: depends on the mix)", 1 << 20);
-  number("--max-tokens", o->max_tokens, "Length of answers in tokens (default: depends on the mix)", 1 << 20);
-  number("--timeout", o->timeout_seconds, "Seconds to wait for data from the server (default: 300)", 86400);
-  app.add_option("--model", o->model, "Model name to send (default: none)")->type_name("NAME");
-  app.add_option("--api", o->api, "Route: chat or completions (default: chat)")
-      ->check(one_of({"chat", "completions"}))
-      ->type_name("NAME");
-  app.add_option("--api-key-file", o->api_key_file, "File with the API key (default: $INFER_API_KEY, if set)")
-      ->type_name("FILE");
-  auto* compare = app.add_flag(
-      "--compare-drafts", o->compare_drafts,
-      "Measure each level twice, without the drafts of speculative decoding and with them (speculative.n_max)");
-  app.add_option("--plot", o->plot, "Plot latency against concurrency into an SVG file")
-      ->type_name("FILE")
-      ->excludes(compare);
-  app.add_flag("--json", o->json, "Print one JSON document");
-  return [o] { return run_bench_serve(*o); };
-}
-
 std::function<int()> define_quantize(CLI::App& app) {
   const auto o = std::make_shared<QuantizeOptions>();
   app.add_option("input", o->input, "Model file (any part of a split one)")->required()->type_name("IN");

@@ -7,11 +7,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/text/ordered_json.h"
+#include "tools/arguments.h"
 #include "tools/bench_serve/load.h"
 #include "tools/bench_serve/plot.h"
 #include "tools/interrupt.h"
@@ -21,6 +23,20 @@ namespace infer {
 namespace {
 
 using nlohmann::ordered_json;
+
+struct BenchServeOptions {
+  std::string url;
+  std::vector<int> concurrency = {1, 4, 16, 32};
+  std::string mix = "chat";  // prefill, decode, chat
+  Workload workload;         // without the mix and the route
+  std::string api = "chat";  // chat or completions
+  std::string api_key_file;  // "": $INFER_API_KEY, if set
+  std::string plot;          // SVG file; "": none
+  int requests = 0;          // per level; 0: four per client, at least 16
+  int timeout_seconds = 300;
+  bool compare_drafts = false;
+  bool json = false;
+};
 
 Mix mix_of(const std::string& name) {
   return name == "prefill" ? Mix::kPrefill : name == "decode" ? Mix::kDecode : Mix::kChat;
@@ -108,15 +124,14 @@ ordered_json level_json(const LevelResult& level) {
   return json;
 }
 
-}  // namespace
-
 int run_bench_serve(const BenchServeOptions& options) {
   if (!options.plot.empty()) check_output_file(options.plot, "with --plot");
   Endpoint endpoint = parse_endpoint(options.url);
   endpoint.api_key = read_api_key(options.api_key_file);
   endpoint.timeout_seconds = options.timeout_seconds;
-  const Workload workload{mix_of(options.mix), options.model,         options.prompt_words,
-                          options.max_tokens,  options.api == "chat", std::nullopt};
+  Workload workload = options.workload;
+  workload.mix = mix_of(options.mix);
+  workload.chat_endpoint = options.api == "chat";
   std::vector<Workload> compared = {workload};
   if (options.compare_drafts) {
     compared = {workload, workload};
@@ -160,6 +175,46 @@ int run_bench_serve(const BenchServeOptions& options) {
   }
   const bool all_answered_some = std::all_of(levels.begin(), levels.end(), [](auto& l) { return l.answered > 0; });
   return all_answered_some ? 0 : 1;
+}
+
+}  // namespace
+
+std::function<int()> define_bench_serve(CLI::App& app) {
+  const auto o = std::make_shared<BenchServeOptions>();
+  app.add_option("--url", o->url, "Endpoint: http://HOST:PORT, https://HOST:PORT, with a path if it has one")
+      ->required()
+      ->type_name("URL");
+  app.add_option("--concurrency", o->concurrency,
+                 "Numbers of concurrent clients, measured in turn (default: 1,4,16,32)")
+      ->delimiter(',')
+      ->take_all()
+      ->check(whole_number(1, 4096))
+      ->type_name("N,...");
+  app.add_option("--mix", o->mix, "prefill (long prompts), decode (long answers) or chat (default: chat)")
+      ->check(one_of({"prefill", "decode", "chat"}))
+      ->type_name("MIX");
+  const auto number = [&](const char* name, int& value, const char* text, int most) {
+    app.add_option(name, value, text)->check(whole_number(1, most))->type_name("N");
+  };
+  number("--requests", o->requests, "Requests per level (default: four per client, at least 16)", 1 << 20);
+  number("--prompt-words", o->workload.prompt_words, "Length of prompts in words (default: depends on the mix)",
+         1 << 20);
+  number("--max-tokens", o->workload.max_tokens, "Length of answers in tokens (default: depends on the mix)", 1 << 20);
+  number("--timeout", o->timeout_seconds, "Seconds to wait for data from the server (default: 300)", 86400);
+  app.add_option("--model", o->workload.model, "Model name to send (default: none)")->type_name("NAME");
+  app.add_option("--api", o->api, "Route: chat or completions (default: chat)")
+      ->check(one_of({"chat", "completions"}))
+      ->type_name("NAME");
+  app.add_option("--api-key-file", o->api_key_file, "File with the API key (default: $INFER_API_KEY, if set)")
+      ->type_name("FILE");
+  auto* compare = app.add_flag(
+      "--compare-drafts", o->compare_drafts,
+      "Measure each level twice, without the drafts of speculative decoding and with them (speculative.n_max)");
+  app.add_option("--plot", o->plot, "Plot latency against concurrency into an SVG file")
+      ->type_name("FILE")
+      ->excludes(compare);
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_bench_serve(*o); };
 }
 
 }  // namespace infer
