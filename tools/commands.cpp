@@ -100,31 +100,6 @@ std::function<int()> define_inspect(CLI::App& app) {
   return [o] { return run_inspect(*o, std::cout); };
 }
 
-std::function<int()> define_template(CLI::App& app) {
-  const auto o = std::make_shared<TemplateOptions>();
-  auto* model = app.add_option("-m,--model", o->model, "Model file with the chat template")->type_name("FILE");
-  auto* file = app.add_option("--template-file", o->template_file, "File with a chat template (Jinja)");
-  file->type_name("FILE");
-  app.add_option("--chat-template", o->chat_template, "Built-in chat template by name, or a file with one")
-      ->type_name("NAME|FILE")
-      ->excludes(file);
-  file->excludes(model);
-  auto* input = app.add_option("--input", o->input,
-                               "JSON file {\"messages\", \"tools\", \"add_generation_prompt\", "
-                               "\"continue_final_message\", \"bos_token\", \"eos_token\", ...}, - for standard "
-                               "input; other members become variables");
-  input->type_name("FILE");
-  app.add_option("--context", o->context, "JSON file with all variables, passed unchanged")
-      ->type_name("FILE")
-      ->excludes(input);
-  app.add_option("--now", o->now, "Time for strftime_now: 2026-01-15T10:30:00 (default: the local time)")
-      ->type_name("TIME");
-  app.add_option("--jinja-vars", o->variables, "JSON object with more variables: {\"enable_thinking\": false}")
-      ->type_name("JSON");
-  app.add_flag("--list", o->list, "List the built-in chat templates");
-  return [o] { return run_template(*o); };
-}
-
 std::function<int()> define_devices(CLI::App& app) {
   const auto o = std::make_shared<DevicesOptions>();
   app.add_flag("--ops", o->ops, "List the operations and weight types each device implements");

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <optional>
 
 #include "ggml-like/error.h"
@@ -17,6 +18,17 @@ namespace infer {
 namespace {
 
 using nlohmann::ordered_json;
+
+struct TemplateOptions {
+  std::string model;          // -m: its own template and its BOS and EOS texts
+  std::string template_file;  // --template-file
+  std::string chat_template;  // --chat-template: a name or a file
+  std::string input;          // --input: CONVERSATION.json, - for standard input
+  std::string context;        // --context: VARS.json
+  std::string variables;      // --jinja-vars: a JSON object
+  std::string now;            // --now: 2026-01-15T10:30:00; "": the local time
+  bool list = false;          // --list: the names of the built-in templates
+};
 
 [[noreturn]] void wrong_usage(const std::string& text) { throw Error(ErrorCode::kInvalidArgument, text); }
 
@@ -122,8 +134,6 @@ Conversation to_conversation(ordered_json input, const std::optional<ModelTexts>
   return conversation;
 }
 
-}  // namespace
-
 int run_template(const TemplateOptions& options) {
   if (options.list) {
     for (const std::string_view name : ChatTemplate::builtin_names()) std::cout << name << '\n';
@@ -152,6 +162,33 @@ int run_template(const TemplateOptions& options) {
   }
   std::fwrite(prompt.data(), 1, prompt.size(), stdout);
   return 0;
+}
+
+}  // namespace
+
+std::function<int()> define_template(CLI::App& app) {
+  const auto o = std::make_shared<TemplateOptions>();
+  auto* model = app.add_option("-m,--model", o->model, "Model file with the chat template")->type_name("FILE");
+  auto* file = app.add_option("--template-file", o->template_file, "File with a chat template (Jinja)");
+  file->type_name("FILE");
+  app.add_option("--chat-template", o->chat_template, "Built-in chat template by name, or a file with one")
+      ->type_name("NAME|FILE")
+      ->excludes(file);
+  file->excludes(model);
+  auto* input = app.add_option("--input", o->input,
+                               "JSON file {\"messages\", \"tools\", \"add_generation_prompt\", "
+                               "\"continue_final_message\", \"bos_token\", \"eos_token\", ...}, - for standard "
+                               "input; other members become variables");
+  input->type_name("FILE");
+  app.add_option("--context", o->context, "JSON file with all variables, passed unchanged")
+      ->type_name("FILE")
+      ->excludes(input);
+  app.add_option("--now", o->now, "Time for strftime_now: 2026-01-15T10:30:00 (default: the local time)")
+      ->type_name("TIME");
+  app.add_option("--jinja-vars", o->variables, "JSON object with more variables: {\"enable_thinking\": false}")
+      ->type_name("JSON");
+  app.add_flag("--list", o->list, "List the built-in chat templates");
+  return [o] { return run_template(*o); };
 }
 
 }  // namespace infer
