@@ -100,13 +100,6 @@ std::function<int()> define_inspect(CLI::App& app) {
   return [o] { return run_inspect(*o, std::cout); };
 }
 
-std::function<int()> define_devices(CLI::App& app) {
-  const auto o = std::make_shared<DevicesOptions>();
-  app.add_flag("--ops", o->ops, "List the operations and weight types each device implements");
-  app.add_flag("--json", o->json, "Print one JSON document");
-  return [o] { return run_devices(*o); };
-}
-
 }  // namespace
 
 const std::vector<Command>& commands() {

@@ -2,6 +2,7 @@
 
 #include <iomanip>
 #include <iostream>
+#include <memory>
 
 #include "backends/registry.h"
 #include "ggml-like/bytes_text.h"
@@ -12,6 +13,11 @@ namespace infer {
 namespace {
 
 using nlohmann::ordered_json;
+
+struct DevicesOptions {
+  bool ops = false;
+  bool json = false;
+};
 
 // Weight types for which a device has a matmul.
 std::vector<std::string> product_types(const Device& device) {
@@ -27,8 +33,6 @@ std::vector<std::string> product_types(const Device& device) {
   }
   return names;
 }
-
-}  // namespace
 
 int run_devices(const DevicesOptions& options) {
   ordered_json list = ordered_json::array();
@@ -79,6 +83,15 @@ int run_devices(const DevicesOptions& options) {
     }
   }
   return 0;
+}
+
+}  // namespace
+
+std::function<int()> define_devices(CLI::App& app) {
+  const auto o = std::make_shared<DevicesOptions>();
+  app.add_flag("--ops", o->ops, "List the operations and weight types each device implements");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_devices(*o); };
 }
 
 }  // namespace infer

@@ -1,14 +1,12 @@
 // infer devices: the devices that can run models on this machine, and the operations each implements.
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <functional>
+
 namespace infer {
 
-struct DevicesOptions {
-  bool ops = false;
-  bool json = false;
-};
-
-// Returns the exit code; throws Error.
-int run_devices(const DevicesOptions& options);
+// Defines the flags on `app`; returns the function that runs the command.
+std::function<int()> define_devices(CLI::App& app);
 
 }  // namespace infer
