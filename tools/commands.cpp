@@ -91,15 +91,6 @@ std::function<int()> define_quantize(CLI::App& app) {
   return [o] { return run_quantize(*o, std::cout); };
 }
 
-std::function<int()> define_inspect(CLI::App& app) {
-  const auto o = std::make_shared<InspectOptions>();
-  app.add_option("file", o->file, "Model file (any part of a split one)")->required()->type_name("FILE");
-  app.add_flag("--tensors", o->tensors, "List every tensor");
-  app.add_flag("--verify", o->verify, "Read all data and look for NaN and infinity");
-  app.add_flag("--json", o->json, "Print one JSON document");
-  return [o] { return run_inspect(*o, std::cout); };
-}
-
 }  // namespace
 
 const std::vector<Command>& commands() {

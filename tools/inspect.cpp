@@ -5,8 +5,9 @@
 #include <cmath>
 #include <cstdio>
 #include <future>
+#include <iostream>
 #include <map>
-#include <ostream>
+#include <memory>
 #include <thread>
 
 #include "ggml-like/bytes_text.h"
@@ -295,6 +296,15 @@ int run_inspect(const InspectOptions& options, std::ostream& out) {
     if (check) print_check(*check, file->tensors().size(), out);
   }
   return check && !check->bad.empty() ? 1 : 0;
+}
+
+std::function<int()> define_inspect(CLI::App& app) {
+  const auto o = std::make_shared<InspectOptions>();
+  app.add_option("file", o->file, "Model file (any part of a split one)")->required()->type_name("FILE");
+  app.add_flag("--tensors", o->tensors, "List every tensor");
+  app.add_flag("--verify", o->verify, "Read all data and look for NaN and infinity");
+  app.add_flag("--json", o->json, "Print one JSON document");
+  return [o] { return run_inspect(*o, std::cout); };
 }
 
 }  // namespace infer

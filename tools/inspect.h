@@ -2,8 +2,10 @@
 // finite. Prints text, or one JSON document; strings from the file are made safe for a terminal.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -21,6 +23,9 @@ struct InspectOptions {
 
 // Returns the exit code: 0, or 1 if verification found bad values. Throws Error if the file cannot be read.
 int run_inspect(const InspectOptions& options, std::ostream& out);
+
+// Defines the flags on `app`; returns the function that runs the command.
+std::function<int()> define_inspect(CLI::App& app);
 
 // The first value of a tensor that is NaN or infinite after conversion to float, possibly because of a bad block scale.
 struct BadValue {
