@@ -57,40 +57,6 @@ std::function<int()> define_run(CLI::App& app) {
   return [o] { return run(*o); };
 }
 
-std::function<int()> define_quantize(CLI::App& app) {
-  const auto o = std::make_shared<QuantizeOptions>();
-  app.add_option("input", o->input, "Model file (any part of a split one)")->required()->type_name("IN");
-  app.add_option("output", o->output, "File to write")->required()->type_name("OUT");
-  app.add_option("type", o->type, file_type_names())->required()->type_name("TYPE");
-  app.add_option("--imatrix", o->importance, "Importance matrix: how much each column of the weights matters")
-      ->check(not_empty())
-      ->type_name("FILE");
-  app.add_option("--tensor-type", o->tensor_types,
-                 "Type of tensors with matching names: ffn_down=Q6_K (may be repeated; the first match wins)")
-      ->take_all()
-      ->type_name("REGEX=TYPE");
-  app.add_flag("--pure", o->pure, "Use TYPE for all tensors instead of a mix");
-  app.add_option("--output-tensor-type", o->output_tensor_type, "Type of output.weight")
-      ->check(not_empty())
-      ->type_name("TYPE");
-  app.add_option("--token-embedding-type", o->token_embedding_type, "Type of token_embd.weight")
-      ->check(not_empty())
-      ->type_name("TYPE");
-  app.add_flag("--leave-output-tensor", o->leave_output_tensor, "Keep output.weight unchanged");
-  app.add_flag("--allow-requantize", o->allow_requantize, "Quantize tensors that are already quantized");
-  auto* keep_split = app.add_flag("--keep-split", o->keep_split, "Write as many parts as the input has");
-  app.add_option("--split-size", o->split_size, "Maximum size of a part: 500M, 2G")
-      ->check(not_empty())
-      ->excludes(keep_split)
-      ->type_name("SIZE");
-  app.add_flag("--dry-run", o->dry_run, "Print sizes and types, write nothing");
-  app.add_flag("--report", o->report, "Measure the error and the speed of each type");
-  app.add_option("-t,--threads", o->threads, "Threads (default: one per processor); does not change the file")
-      ->check(whole_number(1, 1024))
-      ->type_name("N");
-  return [o] { return run_quantize(*o, std::cout); };
-}
-
 }  // namespace
 
 const std::vector<Command>& commands() {

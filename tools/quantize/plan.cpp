@@ -57,10 +57,8 @@ std::vector<TypeOverride> parse_overrides(const std::vector<std::string>& texts)
 
 std::vector<MixChoice> choose(const QuantizeOptions& options, const GgufFile& input, const FileTypeInfo& type) {
   const std::vector<TypeOverride> overrides = parse_overrides(options.tensor_types);
-  MixOptions mix;
+  MixOptions mix = options.mix;
   mix.type = type.type;
-  mix.pure = options.pure;
-  mix.leave_output = options.leave_output_tensor;
   mix.has_importance = !options.importance.empty();
   if (!options.output_tensor_type.empty())
     mix.output_type = weight_type("--output-tensor-type", options.output_tensor_type);

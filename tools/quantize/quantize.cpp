@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <iostream>
 #include <memory>
 #include <thread>
 
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "ggml-like/printable.h"
+#include "tools/arguments.h"
 #include "tools/interrupt.h"
 #include "tools/output_file.h"
 #include "tools/quantize/ordered_work.h"
@@ -101,9 +103,7 @@ void print_notes(const QuantizePlan& plan) {
   note(plan.n_without_importance, "to be quantized are not in the importance matrix");
 }
 
-}  // namespace
-
-int run_quantize(const QuantizeOptions& options, std::ostream& out) {
+int run_quantize(const QuantizeOptions& options) {
   if (!options.dry_run) check_output_file(options.output, "as OUT");
   const std::unique_ptr<QuantizePlan> plan = plan_quantization(options);
   Summary summary;
@@ -112,7 +112,7 @@ int run_quantize(const QuantizeOptions& options, std::ostream& out) {
   }
   print_notes(*plan);
   if (options.dry_run) {
-    summary.print(out, false);
+    summary.print(std::cout, false);
     return 0;
   }
   check_room(*plan);
@@ -123,13 +123,49 @@ int run_quantize(const QuantizeOptions& options, std::ostream& out) {
     std::fprintf(stderr, "infer quantize: stopped, nothing was written\n");
     return kInterruptedCode;
   }
-  summary.print(out, options.report);
+  summary.print(std::cout, options.report);
   char line[64];
   std::snprintf(line, sizeof(line), "%.1f s with %d threads\n",
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), n_threads);
-  out << line;
-  for (const OutputFile& output : plan->outputs) out << printable(output.path.string(), 4096) << "\n";
+  std::cout << line;
+  for (const OutputFile& output : plan->outputs) std::cout << printable(output.path.string(), 4096) << "\n";
   return 0;
+}
+
+}  // namespace
+
+std::function<int()> define_quantize(CLI::App& app) {
+  const auto o = std::make_shared<QuantizeOptions>();
+  app.add_option("input", o->input, "Model file (any part of a split one)")->required()->type_name("IN");
+  app.add_option("output", o->output, "File to write")->required()->type_name("OUT");
+  app.add_option("type", o->type, file_type_names())->required()->type_name("TYPE");
+  app.add_option("--imatrix", o->importance, "Importance matrix: how much each column of the weights matters")
+      ->check(not_empty())
+      ->type_name("FILE");
+  app.add_option("--tensor-type", o->tensor_types,
+                 "Type of tensors with matching names: ffn_down=Q6_K (may be repeated; the first match wins)")
+      ->take_all()
+      ->type_name("REGEX=TYPE");
+  app.add_flag("--pure", o->mix.pure, "Use TYPE for all tensors instead of a mix");
+  app.add_option("--output-tensor-type", o->output_tensor_type, "Type of output.weight")
+      ->check(not_empty())
+      ->type_name("TYPE");
+  app.add_option("--token-embedding-type", o->token_embedding_type, "Type of token_embd.weight")
+      ->check(not_empty())
+      ->type_name("TYPE");
+  app.add_flag("--leave-output-tensor", o->mix.leave_output, "Keep output.weight unchanged");
+  app.add_flag("--allow-requantize", o->allow_requantize, "Quantize tensors that are already quantized");
+  auto* keep_split = app.add_flag("--keep-split", o->keep_split, "Write as many parts as the input has");
+  app.add_option("--split-size", o->split_size, "Maximum size of a part: 500M, 2G")
+      ->check(not_empty())
+      ->excludes(keep_split)
+      ->type_name("SIZE");
+  app.add_flag("--dry-run", o->dry_run, "Print sizes and types, write nothing");
+  app.add_flag("--report", o->report, "Measure the error and the speed of each type");
+  app.add_option("-t,--threads", o->threads, "Threads (default: one per processor); does not change the file")
+      ->check(whole_number(1, 1024))
+      ->type_name("N");
+  return [o] { return run_quantize(*o); };
 }
 
 }  // namespace infer

@@ -2,9 +2,12 @@
 // model's size; the new file appears under its name complete or not at all.
 #pragma once
 
-#include <ostream>
+#include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "tools/quantize/mix.h"
 
 namespace infer {
 
@@ -14,8 +17,7 @@ struct QuantizeOptions {
   std::string importance;                 // --imatrix; "": none
   std::vector<std::string> tensor_types;  // REGEX=TYPE; the first match wins
   std::string output_tensor_type, token_embedding_type;
-  bool pure = false;
-  bool leave_output_tensor = false;
+  MixOptions mix;  // --pure, --leave-output-tensor
   bool allow_requantize = false;
   bool keep_split = false;
   std::string split_size;  // "500M", "2G"; "": one file
@@ -24,7 +26,7 @@ struct QuantizeOptions {
   int threads = 0;         // 0: one per processor
 };
 
-// Returns the exit code: 0, or 130 if the user stopped it. Throws Error.
-int run_quantize(const QuantizeOptions& options, std::ostream& out);
+// Defines the flags on `app`; returns the function that runs the command. Its exit code is 130 if the user stopped it.
+std::function<int()> define_quantize(CLI::App& app);
 
 }  // namespace infer
