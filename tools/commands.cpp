@@ -1,20 +1,13 @@
 #include "tools/commands.h"
 
-#include <iostream>
-#include <memory>
-#include <thread>
-
-#include "tools/arguments.h"
 #include "tools/bench/bench.h"
 #include "tools/bench_serve/bench_serve.h"
 #include "tools/devices.h"
-#include "tools/flags.h"
 #include "tools/imatrix/imatrix.h"
 #include "tools/inspect.h"
 #include "tools/logprobs.h"
 #include "tools/perplexity/perplexity.h"
 #include "tools/plan/plan.h"
-#include "tools/quantize/file_type.h"
 #include "tools/quantize/quantize.h"
 #include "tools/run.h"
 #include "tools/serve/serve.h"
@@ -22,42 +15,6 @@
 #include "tools/tokenize.h"
 
 namespace infer {
-namespace {
-
-std::function<int()> define_run(CLI::App& app) {
-  const auto o = std::make_shared<RunOptions>();
-  add_model_flags(app, o->model);
-  add_profile_flag(app, o->model);
-  app.add_option("-p,--prompt", o->prompt, "First message, or text to continue; piped input is appended")
-      ->type_name("TEXT");
-  app.add_option("-f,--file", o->prompt_file, "File with the prompt, appended to -p")->type_name("FILE");
-  auto* raw = app.add_flag("--raw", o->raw, "Plain completion, even if the model has a chat template");
-  auto* system = app.add_option(flag_names("-sys,--system-prompt"), o->system, "System prompt of the chat")
-                     ->type_name("TEXT")
-                     ->excludes(raw);
-  app.add_option(flag_names("-sysf,--system-prompt-file"), o->system_file, "File with the system prompt")
-      ->type_name("FILE")
-      ->excludes(raw)
-      ->excludes(system);
-  app.add_option("--chat-template", o->chat_template,
-                 "Chat template instead of the model's: a Jinja file, or a name (infer template --list)")
-      ->type_name("NAME|FILE")
-      ->excludes(raw);
-  app.add_option("--jinja-vars", o->template_variables, "Variables for the chat template: {\"enable_thinking\": false}")
-      ->type_name("JSON")
-      ->excludes(raw);
-  app.add_flag("--special-in-content", o->special_in_content,
-               "Read control tokens such as <|im_end|> in messages as tokens (default: as text)")
-      ->excludes(raw);
-  app.add_flag(flag_names("-st,--single-turn"), o->single_turn, "Exit after one answer, even on a terminal");
-  app.add_flag("-q,--quiet", o->quiet, "Print no notes and no timings");
-  add_answer_flags(app, o->answer);
-  add_sampling_flags(app, o->sampling);
-  add_speculation_flags(app, o->speculation);
-  return [o] { return run(*o); };
-}
-
-}  // namespace
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {

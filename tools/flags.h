@@ -36,12 +36,15 @@ void add_profile_flag(CLI::App& app, ModelFlags& flags);
 
 // How answers and completions are generated and shown, besides sampling.
 struct AnswerFlags {
-  int n_predict = -1;  // -n
+  int n_predict = -1;  // -n: per answer, reasoning included; -1: until the model ends it
   bool ignore_eos = false;
   std::vector<std::string> stop;
   std::string reasoning = "auto";         // auto, show, hide
-  std::string context_overflow = "stop";  // stop, shift-turns
+  std::string context_overflow = "stop";  // if a chat fills the context: stop, shift-turns
   bool show_stats = false;
+
+  // The oldest turns are forgotten and the rest recomputed.
+  bool shifts_turns() const { return context_overflow == "shift-turns"; }
 };
 void add_answer_flags(CLI::App& app, AnswerFlags& flags);
 

@@ -1,6 +1,7 @@
 #include "tools/run.h"
 
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 #include "ggml-like/bytes_text.h"
@@ -11,20 +12,33 @@
 #include "src/text/chat_template.h"
 #include "src/text/ordered_json.h"
 #include "src/text/prompt_tokens.h"
+#include "tools/arguments.h"
 #include "tools/chat/chat.h"
 #include "tools/chat_template_flag.h"
+#include "tools/flags.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
 #include "tools/profile_table.h"
+#include "tools/speculation_flags.h"
 #include "tools/terminal.h"
 
 namespace infer {
 namespace {
 
+struct RunOptions {
+  ModelFlags model;
+  ChatOptions chat;
+  SpeculationFlags speculation;
+  std::string prompt_file;   // -f
+  std::string system_file;   // --system-prompt-file
+  bool raw = false;          // plain completion, even if the model has a chat template
+  bool single_turn = false;  // one answer, even on a terminal
+};
+
 constexpr const char* kNoPrompt = "No prompt. Use -p TEXT, -f FILE, or pipe text in.";
 
 std::string full_prompt(const RunOptions& options) {
-  std::string prompt = options.prompt;
+  std::string prompt = options.chat.prompt;
   const auto append = [&](const std::string& text) {
     if (text.empty()) return;
     prompt += (prompt.empty() ? "" : "\n\n") + text;
@@ -45,28 +59,29 @@ void note_long_context(const Engine& engine) {
   }
 }
 
-int run_completion(const RunOptions& options, Engine& engine, const std::string& prompt) {
+int run_completion(const RunOptions& options, Engine& engine) {
+  const ChatSettings& settings = options.chat.settings;
   const Tokenizer& tokenizer = engine.tokenizer();
   Request request;
   request.id = 1;
-  request.prompt = encode_plain_prompt(tokenizer, prompt);
+  request.prompt = encode_plain_prompt(tokenizer, options.chat.prompt);
   if (request.prompt.empty()) {
     throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
   }
-  const int64_t needed = static_cast<int64_t>(request.prompt.size()) + (options.answer.n_predict != 0 ? 1 : 0);
+  const int64_t needed = static_cast<int64_t>(request.prompt.size()) + (settings.answer.n_predict != 0 ? 1 : 0);
   if (needed > engine.context()) {
     throw Error(
         ErrorCode::kInvalidArgument,
         concat("The prompt needs ", grouped(static_cast<uint64_t>(needed)), " tokens; the context holds ",
                grouped(static_cast<uint64_t>(engine.context())), ". Shorten the prompt, or raise the limit with -c."));
   }
-  request.sampling = options.sampling;
-  request.max_new_tokens = options.answer.n_predict;
-  request.ignore_eog = options.answer.ignore_eos;
+  request.sampling = settings.sampling;
+  request.max_new_tokens = settings.answer.n_predict;
+  request.ignore_eog = settings.answer.ignore_eos;
   if (!engine.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[run] the queue is full");
 
   const InterruptGuard guard;
-  AnswerText text(tokenizer, {options.answer.stop, {}, std::nullopt});
+  AnswerText text(tokenizer, {settings.answer.stop, {}, std::nullopt});
   FinishReason finished = FinishReason::kNone;
   bool at_line_start = true;
   const auto write = [&](const AnswerDelta& delta) {
@@ -90,12 +105,12 @@ int run_completion(const RunOptions& options, Engine& engine, const std::string&
   write(rest);
   // With --raw, a pipe gets exactly the completion's bytes.
   if (!at_line_start && (stdout_is_terminal() || !options.raw)) write_text("\n");
-  if (!options.quiet) {
+  if (!options.chat.quiet) {
     if (finished == FinishReason::kContextFull) {
       std::fprintf(stderr, "The context of %s tokens is full; the text ends here. Raise it with -c.\n",
                    grouped(static_cast<uint64_t>(engine.context())).c_str());
     }
-    print_timings(engine, options.answer.show_stats);
+    print_timings(engine, settings.answer.show_stats);
   }
   return guard.interrupted() ? 130 : 0;
 }
@@ -112,53 +127,47 @@ nlohmann::ordered_json parse_variables(const std::string& text) {
 
 // The template that --chat-template names, else the model's own; nullopt if there is none.
 std::optional<ChatTemplate> find_template(const RunOptions& options, const Model& model) {
-  if (!options.chat_template.empty()) return template_by_name_or_file(options.chat_template);
+  if (!options.chat.chat_template.empty()) return template_by_name_or_file(options.chat.chat_template);
   if (!model.chat_template()) return std::nullopt;
   return ChatTemplate::parse(*model.chat_template());
 }
 
-}  // namespace
+bool is_interactive(const RunOptions& options) {
+  // An answer to a file or a pipe is the only one, unless there is nothing to answer yet.
+  return stdin_is_terminal() && (stdout_is_terminal() || options.chat.prompt.empty()) && !options.single_turn;
+}
 
-int run(const RunOptions& options) {
-  options.sampling.validate();
-  nlohmann::ordered_json variables = parse_variables(options.template_variables);
-  const std::string prompt = full_prompt(options);
-  const std::string system = options.system_file.empty() ? options.system : read_text_file(options.system_file);
+int run(RunOptions& options) {
+  ChatOptions& chat = options.chat;
+  chat.settings.sampling.validate();
+  chat.prompt = full_prompt(options);
+  if (!options.system_file.empty()) chat.system = read_text_file(options.system_file);
   std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
   std::optional<ChatTemplate> chat_template;
   if (!options.raw) chat_template = find_template(options, *model);
-  const bool wants_chat = !system.empty() || !variables.is_null();
+  const bool wants_chat = !chat.system.empty() || !chat.settings.template_variables.is_null();
   if (!options.raw && !chat_template && wants_chat) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "The model has no chat template, so it cannot use --system-prompt and --jinja-vars. Name a template with "
         "--chat-template, or leave them out.");
   }
-  if (prompt.empty() && chat_template && !stdin_is_terminal()) {
+  if (chat.prompt.empty() && chat_template && !stdin_is_terminal()) {
     throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
   }
   EngineOptions engine_options = options.model.engine_options();
   engine_options.speculation = options.speculation.options();
   Engine engine(std::move(model), engine_options);
-  if (!options.quiet) note_long_context(engine);
-  if (!chat_template) return run_completion(options, engine, prompt);
-
-  ChatOptions chat;
-  chat.answer = options.answer;
-  chat.sampling = options.sampling;
-  chat.template_variables = std::move(variables);
-  chat.special_in_content = options.special_in_content;
-  chat.template_name = options.chat_template.empty() ? "the model's own" : options.chat_template;
-  chat.system = system;
-  chat.prompt = prompt;
-  // An answer to a file or a pipe is the only one, unless there is nothing to answer yet.
-  chat.interactive = stdin_is_terminal() && (stdout_is_terminal() || prompt.empty()) && !options.single_turn;
-  if (!chat.interactive && prompt.empty()) {
+  if (!chat.quiet) note_long_context(engine);
+  if (!chat_template) return run_completion(options, engine);
+  chat.interactive = is_interactive(options);
+  if (!chat.interactive && chat.prompt.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "No prompt for --single-turn. Use -p TEXT or -f FILE.");
   }
-  chat.quiet = options.quiet;
   return run_chat(engine, std::move(*chat_template), chat);
 }
+
+}  // namespace
 
 void print_timings(Engine& engine, bool bandwidth) {
   const EngineStats& s = engine.stats();
@@ -177,6 +186,44 @@ void print_timings(Engine& engine, bool bandwidth) {
   }
   std::fprintf(stderr, " | logits %016llx\n", static_cast<unsigned long long>(engine.last_logits_hash()));
   print_profile(engine);
+}
+
+std::function<int()> define_run(CLI::App& app) {
+  const auto o = std::make_shared<RunOptions>();
+  add_model_flags(app, o->model);
+  add_profile_flag(app, o->model);
+  app.add_option("-p,--prompt", o->chat.prompt, "First message, or text to continue; piped input is appended")
+      ->type_name("TEXT");
+  app.add_option("-f,--file", o->prompt_file, "File with the prompt, appended to -p")->type_name("FILE");
+  auto* raw = app.add_flag("--raw", o->raw, "Plain completion, even if the model has a chat template");
+  auto* system = app.add_option(flag_names("-sys,--system-prompt"), o->chat.system, "System prompt of the chat")
+                     ->type_name("TEXT")
+                     ->excludes(raw);
+  app.add_option(flag_names("-sysf,--system-prompt-file"), o->system_file, "File with the system prompt")
+      ->type_name("FILE")
+      ->excludes(raw)
+      ->excludes(system);
+  app.add_option("--chat-template", o->chat.chat_template,
+                 "Chat template instead of the model's: a Jinja file, or a name (infer template --list)")
+      ->type_name("NAME|FILE")
+      ->excludes(raw);
+  app.add_option_function<std::string>(
+         "--jinja-vars",
+         [&settings = o->chat.settings](const std::string& text) {
+           settings.template_variables = parse_variables(text);
+         },
+         "Variables for the chat template: {\"enable_thinking\": false}")
+      ->type_name("JSON")
+      ->excludes(raw);
+  app.add_flag("--special-in-content", o->chat.settings.special_in_content,
+               "Read control tokens such as <|im_end|> in messages as tokens (default: as text)")
+      ->excludes(raw);
+  app.add_flag(flag_names("-st,--single-turn"), o->single_turn, "Exit after one answer, even on a terminal");
+  app.add_flag("-q,--quiet", o->chat.quiet, "Print no notes and no timings");
+  add_answer_flags(app, o->chat.settings.answer);
+  add_sampling_flags(app, o->chat.settings.sampling);
+  add_speculation_flags(app, o->speculation);
+  return [o] { return run(*o); };
 }
 
 }  // namespace infer

@@ -20,22 +20,12 @@ namespace {
 constexpr const char* kPrompt = "> ";
 constexpr const char* kMorePrompt = ". ";
 
-ChatSettings settings_of(const ChatOptions& options) {
-  ChatSettings settings;
-  settings.sampling = options.sampling;
-  settings.template_variables = options.template_variables;
-  settings.special_in_content = options.special_in_content;
-  apply_answer_flags(options.answer, settings);
-  return settings;
-}
-
 class Chat {
  public:
   Chat(Engine& engine, ChatTemplate chat_template, const ChatOptions& options)
       : options_(options),
-        flags_(options.answer),
-        session_(engine, std::move(chat_template), settings_of(options)),
-        shell_{session_, flags_, options.template_name, {}, {}, Shell::Next::kPrompt, 0, {}} {
+        session_(engine, std::move(chat_template), options.settings),
+        shell_{session_, options.chat_template, {}, {}, Shell::Next::kPrompt, 0, {}} {
     session_.log().system = options.system;
   }
 
@@ -139,7 +129,8 @@ class Chat {
   }
 
   FinishReason answer() {
-    const bool show = flags_.reasoning == "show" || (flags_.reasoning == "auto" && stdout_is_terminal());
+    const AnswerFlags& flags = session_.settings().answer;
+    const bool show = flags.reasoning == "show" || (flags.reasoning == "auto" && stdout_is_terminal());
     AnswerPrinter printer(show);
     Turn turn;
     {
@@ -159,12 +150,12 @@ class Chat {
       if (options_.interactive) write_note("(stopped; Ctrl-C again leaves)");
     }
     if (turn.finished == FinishReason::kContextFull) {
-      const bool can_shift = options_.interactive && flags_.context_overflow == "stop";
+      const bool can_shift = options_.interactive && !flags.shifts_turns();
       write_note(concat("The context of ", grouped(static_cast<uint64_t>(session_.engine().context())),
                         " tokens is full; the answer ends here. Start with a larger -c",
                         can_shift ? ", or continue with /set context-overflow shift-turns." : "."));
     }
-    if (flags_.show_stats) write_note(turn_summary(turn));
+    if (flags.show_stats) write_note(turn_summary(turn));
     return turn.finished;
   }
 
@@ -172,7 +163,7 @@ class Chat {
   std::string advice_on_length() const {
     if (!options_.interactive) return "Shorten the prompt, or raise the limit with -c.";
     const bool has_history = session_.log().messages.size() > 1;
-    if (!has_history || flags_.context_overflow != "stop") {
+    if (!has_history || session_.settings().answer.shifts_turns()) {
       return "Shorten the message, or start again with a larger -c.";
     }
     return "Use /undo, /reset or /set context-overflow shift-turns, or start again with a larger -c.";
@@ -191,7 +182,6 @@ class Chat {
   }
 
   const ChatOptions& options_;
-  AnswerFlags flags_;
   ChatSession session_;
   Shell shell_;
   bool leaves_on_interrupt_ = false;  // the next Ctrl-C on an empty line leaves
@@ -202,7 +192,7 @@ class Chat {
 int run_chat(Engine& engine, ChatTemplate chat_template, const ChatOptions& options) {
   Chat chat(engine, std::move(chat_template), options);
   const int code = options.interactive ? chat.run() : chat.answer_once();
-  if (!options.quiet) print_timings(engine, options.answer.show_stats);
+  if (!options.quiet) print_timings(engine, options.settings.answer.show_stats);
   return code;
 }
 

@@ -5,21 +5,17 @@
 
 #include "src/engine/engine.h"
 #include "src/text/chat_template.h"
-#include "src/text/sampler_params.h"
-#include "tools/flags.h"
+#include "tools/chat/chat_session.h"
 
 namespace infer {
 
 struct ChatOptions {
-  AnswerFlags answer;
-  SamplingParams sampling;
-  nlohmann::ordered_json template_variables;  // object or null
-  bool special_in_content = false;            // control tokens written in messages are tokens, not text
-  std::string template_name;                  // source of the template, for /show
-  std::string system;                         // "": none
-  std::string prompt;                         // the first message; "": none
-  bool interactive = false;                   // keep asking for messages; REQUIRES: standard input is a terminal
-  bool quiet = false;                         // print no notes and no timings
+  ChatSettings settings;
+  std::string chat_template;  // where the template is from: a name or a file; "": the model
+  std::string system;         // "": none
+  std::string prompt;         // the first message; "": none
+  bool interactive = false;   // keep asking for messages; REQUIRES: standard input is a terminal
+  bool quiet = false;         // print no notes and no timings
 };
 
 // Returns the exit code: 0, or 130 if Ctrl-C ended the only answer. Throws Error; once a conversation is running, an

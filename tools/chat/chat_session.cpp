@@ -69,17 +69,17 @@ std::string ChatSession::too_long_message(int64_t n_prompt) const {
 
 void ChatSession::check_room_for(const std::string& text) const {
   ChatLog log = log_;
-  if (settings_.overflow == ContextOverflow::kShiftTurns) log.messages.clear();
+  if (settings_.answer.shifts_turns()) log.messages.clear();
   log.add("user", text);
   const int64_t n = static_cast<int64_t>(encode(render(log)).size());
   if (n + 1 > engine_.context()) throw ConversationTooLong(ErrorCode::kInvalidArgument, too_long_message(n));
 }
 
-// With kShiftTurns, turns are dropped until an answer of useful length fits, not just one token.
+// With shift-turns, turns are dropped until an answer of useful length fits, not just one token.
 int64_t ChatSession::room_for_answer() const {
-  if (settings_.overflow == ContextOverflow::kStop) return 1;
+  if (!settings_.answer.shifts_turns()) return 1;
   const int64_t quarter = std::max<int64_t>(engine_.context() / 4, 1);
-  return settings_.max_tokens < 0 ? quarter : std::clamp<int64_t>(settings_.max_tokens, 1, quarter);
+  return settings_.answer.n_predict < 0 ? quarter : std::clamp<int64_t>(settings_.answer.n_predict, 1, quarter);
 }
 
 std::optional<RenderedText> ChatSession::fit(size_t n_generated, Turn& turn, const Listener& listener,
@@ -89,7 +89,7 @@ std::optional<RenderedText> ChatSession::fit(size_t n_generated, Turn& turn, con
     RenderedText prompt = render(log_);
     const int64_t n = static_cast<int64_t>(encode(prompt).size() + n_generated);
     const bool fits = n + room_for_answer() <= engine_.context();
-    if (!fits && settings_.overflow == ContextOverflow::kShiftTurns && log_.drop_oldest_turn()) {
+    if (!fits && settings_.answer.shifts_turns() && log_.drop_oldest_turn()) {
       ++dropped;
       continue;
     }
@@ -112,9 +112,9 @@ void ChatSession::submit(const Generation& g, const RenderedText& prompt) {
   request.prompt.insert(request.prompt.end(), g.tokens.begin(), g.tokens.end());
   request.sampling = settings_.sampling;
   if (request.sampling.seed) *request.sampling.seed += static_cast<uint64_t>(g.attempt);
-  request.max_new_tokens = settings_.max_tokens;
-  if (settings_.max_tokens >= 0) request.max_new_tokens -= static_cast<int32_t>(g.tokens.size());
-  request.ignore_eog = settings_.ignore_eog;
+  request.max_new_tokens = settings_.answer.n_predict;
+  if (settings_.answer.n_predict >= 0) request.max_new_tokens -= static_cast<int32_t>(g.tokens.size());
+  request.ignore_eog = settings_.answer.ignore_eos;
   request.stop_tokens = g.rules.stop_tokens;
   request.conversation = kConversation;
   if (!engine_.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[chat] the queue is full");
@@ -127,13 +127,13 @@ Turn ChatSession::answer(const Listener& listener, int attempt) {
     std::string too_long;
     std::optional<RenderedText> prompt = fit(0, turn, listener, too_long);
     if (!prompt) throw ConversationTooLong(ErrorCode::kInvalidArgument, too_long);
-    const AnswerRules rules = chat_rules(settings_.stop, {}, end_, prompt->text);
+    const AnswerRules rules = chat_rules(settings_.answer.stop, {}, end_, prompt->text);
     Generation g{turn, attempt, rules, AnswerText(engine_.tokenizer(), rules), {}};
     while (prompt) {
       submit(g, *prompt);
       generate(g, listener);
       const bool full = g.turn.finished == FinishReason::kContextFull;
-      if (!full || settings_.overflow == ContextOverflow::kStop) break;
+      if (!full || !settings_.answer.shifts_turns()) break;
       // The answer continues after older turns are forgotten, unless it fills the context by itself.
       prompt = fit(g.tokens.size(), g.turn, listener, too_long);
     }

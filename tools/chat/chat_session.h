@@ -15,6 +15,7 @@
 #include "src/text/chat_template.h"
 #include "src/text/ordered_json.h"
 #include "tools/chat/chat_log.h"
+#include "tools/flags.h"
 
 namespace infer {
 
@@ -24,17 +25,10 @@ class ConversationTooLong : public Error {
   using Error::Error;
 };
 
-enum class ContextOverflow {
-  kStop,        // report that the context is full
-  kShiftTurns,  // forget the oldest turns and recompute the rest
-};
-
+// How the next answer is generated and shown; /set changes it.
 struct ChatSettings {
   SamplingParams sampling;
-  int32_t max_tokens = -1;  // per answer, reasoning included; -1: until the model ends it
-  bool ignore_eog = false;
-  ContextOverflow overflow = ContextOverflow::kStop;
-  std::vector<std::string> stop;              // strings that end an answer
+  AnswerFlags answer;
   nlohmann::ordered_json template_variables;  // object or null
   bool special_in_content = false;            // control tokens written in messages are tokens, not text
 };
@@ -58,6 +52,7 @@ class ChatSession {
   ChatLog& log() { return log_; }
   const ChatLog& log() const { return log_; }
   ChatSettings& settings() { return settings_; }
+  const ChatSettings& settings() const { return settings_; }
   const ChatTemplate& chat_template() const { return template_; }
   Engine& engine() { return engine_; }
 

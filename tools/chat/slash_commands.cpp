@@ -168,8 +168,9 @@ void system_prompt(Shell& shell, const std::string& argument) {
 }
 
 void set(Shell& shell, const std::string& argument) {
-  AnswerFlags flags = shell.flags;
-  SamplingParams sampling = shell.session.settings().sampling;
+  ChatSettings settings = shell.session.settings();
+  AnswerFlags& flags = settings.answer;
+  SamplingParams& sampling = settings.sampling;
   CLI::App app;
   app.set_help_flag();
   add_answer_flags(app, flags);
@@ -200,9 +201,7 @@ void set(Shell& shell, const std::string& argument) {
     wrong_use(std::string("/set: ") + error.what());
   }
   sampling.validate();
-  shell.flags = flags;
-  shell.session.settings().sampling = sampling;
-  apply_answer_flags(flags, shell.session.settings());
+  shell.session.settings() = settings;
   say(concat(name, " is ", value, "."));
 }
 
@@ -222,7 +221,7 @@ void show(Shell& shell, const std::string& argument) {
                ", ", size, ", ", megabytes(model.weight_bytes())));
   }
   if (wants("template")) {
-    say("template: " + shell.template_name);
+    say("template: " + (shell.chat_template.empty() ? "the model's own" : shell.chat_template));
     if (argument == "template") say(session.chat_template().source());
   }
   if (wants("sampling")) {
@@ -235,7 +234,7 @@ void show(Shell& shell, const std::string& argument) {
     std::string used = "no messages yet";
     if (!session.log().messages.empty())
       used = concat(session.tokens().size(), " tokens, including the next answer's header");
-    say(concat("context: ", used, ", of ", context, "; when full: ", shell.flags.context_overflow));
+    say(concat("context: ", used, ", of ", context, "; when full: ", session.settings().answer.context_overflow));
   }
 }
 
@@ -323,13 +322,6 @@ void run_slash_command(Shell& shell, const std::string& line) {
   }
   if (command->arguments.empty() && !argument.empty()) wrong_use(name + " takes no argument.");
   command->run(shell, argument);
-}
-
-void apply_answer_flags(const AnswerFlags& flags, ChatSettings& settings) {
-  settings.max_tokens = flags.n_predict;
-  settings.ignore_eog = flags.ignore_eos;
-  settings.stop = flags.stop;
-  settings.overflow = flags.context_overflow == "shift-turns" ? ContextOverflow::kShiftTurns : ContextOverflow::kStop;
 }
 
 std::string turn_summary(const Turn& turn) {

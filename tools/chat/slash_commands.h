@@ -8,15 +8,13 @@
 #include <vector>
 
 #include "tools/chat/chat_session.h"
-#include "tools/flags.h"
 
 namespace infer {
 
 // The state that commands act on, and what the chat should do next.
 struct Shell {
   ChatSession& session;
-  AnswerFlags& flags;         // changed by /set; the session's settings follow
-  std::string template_name;  // for /show
+  std::string chat_template;  // where it is from, as in ChatOptions; for /show
   std::string attached;       // text from /read to prepend to the next message
   std::string file;           // where the chat was last saved to or loaded from, which /save may overwrite; "": nowhere
 
@@ -37,9 +35,6 @@ const std::vector<SlashCommand>& slash_commands();
 
 // Runs a line that begins with a slash. Throws Error, including for an unknown command.
 void run_slash_command(Shell& shell, const std::string& line);
-
-// Updates the session's settings from the flags.
-void apply_answer_flags(const AnswerFlags& flags, ChatSettings& settings);
 
 // One line on the cost of an answer: prompt tokens, how many came from the cache, generated tokens, and speed.
 std::string turn_summary(const Turn& turn);
