@@ -39,7 +39,7 @@ StepPlan Scheduler::schedule(int32_t prompt_budget) {
   plan.sequences.reserve(running_.size());
   step_limit_ = config_.token_budget;
   schedule_decodes(plan);
-  if (!plan.empty()) step_limit_ = plan.n_tokens + std::min(prompt_budget, config_.token_budget - plan.n_tokens);
+  step_limit_ = plan.n_tokens + std::min(prompt_budget, config_.token_budget - plan.n_tokens);
   schedule_prompts(plan);
   schedule_drafts(plan);
   work_ += plan.n_tokens;

@@ -101,8 +101,8 @@ class Scheduler {
   // and the request's limits and mask allow. Ignored while the sequence lacks more than one token.
   void propose(RequestId id, std::span<const TokenId> drafts);
 
-  // The next step; empty if no sequence can run. Must be followed by commit() unless it is empty. When there are
-  // decodes, all prompt chunks together have at most `prompt_budget` (at least 1) tokens.
+  // The next step; empty if no sequence can run. Must be followed by commit() unless it is empty. All prompt chunks
+  // together have at most `prompt_budget` (at least 1) tokens.
   StepPlan schedule(int32_t prompt_budget = INT32_MAX);
 
   // Takes the results of the step. sampled[i]: the tokens sampled for plan.sequences[i], in order of its sampled rows,

@@ -16,7 +16,9 @@ constexpr int64_t kForgotten = 512;  // steps after which a measurement is out o
 constexpr double kGuessedRow = 0.08;
 constexpr double kGuessedDraft = 0.15, kGuessedDraftToken = 0.02;  // of a target's step, before any was measured
 constexpr int kDepthsToBegin = 8;
-constexpr double kWorthBeginning = 1.5;            // times its cost
+constexpr double kPromptShare = 0.5;  // of a step without drafts: how long it may wait for prompts of the draft model
+constexpr int32_t kLeastPrompt = 32, kMostPrompt = 1 << 20;  // tokens
+constexpr double kWorthBeginning = 1.5;                      // times its cost
 constexpr double kLeastGain = 0.03;                // expected tokens of a draft below which it is not worth a thought
 constexpr double kToStart = 1.05, kToGoOn = 1.02;  // times the tokens per second without drafts
 constexpr double kMayLose = 0.01;                  // share of all time
@@ -145,6 +147,17 @@ void DraftDepth::record_draft_prompt(int tokens, double seconds) {
   draft_token_ = draft_token_ > 0 ? draft_token_ + kCostWeight * (token - draft_token_) : token;
 }
 
+double DraftDepth::draft_prompt_token(int sequences) const {
+  return draft_token_ > 0 ? draft_token_ : kGuessedDraftToken * costs_.expect(sequences, sequences) / sequences;
+}
+
+int32_t DraftDepth::prompt_tokens(int sequences) const {
+  const double token = draft_prompt_token(sequences);
+  if (token <= 0) return kLeastPrompt;
+  const double tokens = kPromptShare * costs_.expect(sequences, sequences) / token;
+  return static_cast<int32_t>(std::clamp<double>(tokens, kLeastPrompt, kMostPrompt));
+}
+
 bool DraftDepth::pays_to_begin(int sequences, int64_t lag, int64_t remaining, double acceptance) const {
   const double plain = costs_.expect(sequences, sequences);
   if (plain <= 0) return false;
@@ -157,8 +170,7 @@ bool DraftDepth::pays_to_begin(int sequences, int64_t lag, int64_t remaining, do
     best = std::max(best, tokens * plain / seconds);
   }
   const double saved = static_cast<double>(remaining) * plain / sequences * (1 - 1 / best);
-  const double token = draft_token_ > 0 ? draft_token_ : kGuessedDraftToken * plain / sequences;
-  return saved > kWorthBeginning * static_cast<double>(lag) * token;
+  return saved > kWorthBeginning * static_cast<double>(lag) * draft_prompt_token(sequences);
 }
 
 void DraftDepth::record(int sequences, int rows, int tokens, double seconds, double draft_seconds) {

@@ -68,6 +68,8 @@ class DraftDepth {
   bool record_draft(int sequences, int rows, double seconds) { return draft_costs_.record(sequences, rows, seconds); }
   void record_draft_prompt(int tokens, double seconds);
 
+  // How many tokens of prompts the draft model may compute before a step, so that the step comes little later.
+  int32_t prompt_tokens(int sequences) const;
   // Whether it pays to let the draft model compute `lag` tokens of one of `sequences` first, for drafts of which so
   // many are accepted in the `remaining` tokens to come.
   bool pays_to_begin(int sequences, int64_t lag, int64_t remaining, double acceptance) const;
@@ -76,8 +78,9 @@ class DraftDepth {
 
  private:
   bool may_lose(int sequences) const;
-  // Seconds of a step of the draft model.
+  // Seconds of a step of the draft model, and of a token of a prompt there.
   double draft_step(int sequences) const;
+  double draft_prompt_token(int sequences) const;
   // Of all steps of the draft model, when candidate i gets depths[i].
   double draft_seconds(std::span<const Candidate> candidates, std::span<const int> depths) const;
 

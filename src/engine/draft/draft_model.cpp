@@ -12,6 +12,10 @@ namespace {
 
 // A rejected draft goes back this far at most; windows keep what its tokens see.
 constexpr int kMostDepth = 64;
+constexpr int kMostSteps = 64;  // of a call to draft()
+// That a sequence which is no more than a step behind lacks: the target's own token, and the last draft if it was
+// accepted.
+constexpr int kFewTokens = 2;
 
 // Of a token in the softmax of a row.
 double probability(std::span<const float> logits, TokenId token) {
@@ -74,51 +78,75 @@ Sequence* DraftModel::follow(const Wish& wish, bool reports) {
   return s;
 }
 
+// The drafts of a call to draft(), while they grow.
+struct DraftModel::Round {
+  std::span<const Wish> wishes;
+  double least_probability;
+  int32_t prompt_tokens;  // that may still be computed
+  std::vector<std::vector<TokenId>> drafts = std::vector<std::vector<TokenId>>(wishes.size());
+  std::unordered_map<RequestId, size_t> open = {};                    // wishes that want more
+  std::unordered_map<RequestId, std::span<const float>> logits = {};  // of the last step, if they are needed
+  int n_drafted = 0;                                                  // in the last step
+};
+
+// Takes the results of a step. Wishes that are fulfilled, and those whose prompt may not go on, are no longer open.
+void DraftModel::collect(Round& round, const StepPlan& plan, const SampledStep& sampled) {
+  round.n_drafted = 0;
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const ScheduledSequence& s = plan.sequences[i];
+    if (s.n_tokens > kFewTokens) round.prompt_tokens = std::max(round.prompt_tokens - s.n_tokens, 0);
+    if (sampled.tokens[i].empty()) continue;
+    const RequestId id = s.sequence->id();
+    const size_t wish = round.open.at(id);
+    const TokenId token = sampled.tokens[i][0];
+    ++round.n_drafted;
+    const double least = round.least_probability;
+    const bool probable = least <= 0 || probability(round.logits.at(id), token) >= least;
+    if (probable) round.drafts[wish].push_back(token);
+    if (!probable || std::ssize(round.drafts[wish]) == round.wishes[wish].depth) close(round, id);
+  }
+  if (round.prompt_tokens > 0) return;
+  for (const Wish& wish : round.wishes) {
+    const Sequence* s = scheduler_.find(wish.sequence->id());
+    if (s && s->remaining() > 1) close(round, s->id());
+  }
+}
+
+void DraftModel::close(Round& round, RequestId id) {
+  round.open.erase(id);
+  scheduler_.hold(id, true);
+}
+
 std::vector<std::vector<TokenId>> DraftModel::draft(std::span<const Wish> wishes, double least_probability,
-                                                    const StepCallback& after_step) {
-  std::vector<std::vector<TokenId>> drafts(wishes.size());
-  std::unordered_map<RequestId, size_t> open;  // wishes that want more
-  std::unordered_map<RequestId, std::span<const float>> rows;
+                                                    int32_t prompt_tokens, const StepCallback& after_step) {
+  Round round{wishes, least_probability, prompt_tokens};
   if (least_probability > 0)
-    sampler_.on_logits([&](RequestId id, int64_t, std::span<const float> row) { rows[id] = row; });
+    sampler_.on_logits([&](RequestId id, int64_t, std::span<const float> row) { round.logits[id] = row; });
   for (size_t i = 0; i < wishes.size(); ++i) {
-    if (follow(wishes[i], least_probability > 0)) open.emplace(wishes[i].sequence->id(), i);
+    if (follow(wishes[i], least_probability > 0)) round.open.emplace(wishes[i].sequence->id(), i);
   }
   for (const auto list : {scheduler_.running(), scheduler_.waiting()}) {
-    for (const Sequence* s : list) scheduler_.hold(s->id(), !open.contains(s->id()));
+    for (const Sequence* s : list) scheduler_.hold(s->id(), !round.open.contains(s->id()));
   }
-  for (int n_steps = 0; !open.empty() && n_steps < kMostDepth; ++n_steps) {
-    const StepPlan plan = scheduler_.schedule();
+  for (int n_steps = 0; !round.open.empty() && n_steps < kMostSteps; ++n_steps) {
+    const StepPlan plan = scheduler_.schedule(std::max(round.prompt_tokens, 1));
     if (plan.empty()) break;
     run_step(*runner_, inputs_, plan, sampler_.n_deciding(plan));
     const SampledStep sampled = sampler_.sample(plan);
     for (const SampledStep::Failure& failure : sampled.failures) {
       scheduler_.finish(failure.id, FinishReason::kError);
-      open.erase(failure.id);
+      round.open.erase(failure.id);
     }
     scheduler_.commit(plan, sampled.tokens);
     for (const SampledStep::Failure& failure : sampled.failures) scheduler_.take(failure.id);
-    int n_drafts = 0;
-    bool waits = false;  // for sequences that draft, not for prompts
-    for (size_t i = 0; i < plan.sequences.size(); ++i) {
-      if (sampled.tokens[i].empty()) continue;
-      const RequestId id = plan.sequences[i].sequence->id();
-      const size_t wish = open.at(id);
-      const TokenId token = sampled.tokens[i][0];
-      ++n_drafts;
-      const bool probable = least_probability <= 0 || probability(rows.at(id), token) >= least_probability;
-      if (probable) drafts[wish].push_back(token);
-      if (probable && std::ssize(drafts[wish]) < wishes[wish].depth) {
-        waits = true;
-        continue;
-      }
-      open.erase(id);
-      scheduler_.hold(id, true);
-    }
-    after_step(plan.n_tokens, n_drafts);
-    if (!waits && n_drafts > 0) break;
+    collect(round, plan, sampled);
+    after_step(plan.n_tokens, round.n_drafted);
+    // Prompts that go on beside nobody's drafts wait for the next call.
+    const bool some_draft = std::any_of(round.open.begin(), round.open.end(),
+                                        [&](const auto& entry) { return !round.drafts[entry.second].empty(); });
+    if (!some_draft && round.n_drafted > 0) break;
   }
-  return drafts;
+  return std::move(round.drafts);
 }
 
 void DraftModel::end(RequestId id) {

@@ -35,7 +35,8 @@ class DraftModel {
   using StepCallback = std::function<void(int rows, int drafts)>;
   // The drafts for each wish; fewer or none where the draft is not yet as far as the target, or its cache is full.
   // A token that the draft itself finds less probable than `least_probability` is not among them, nor what follows it.
-  std::vector<std::vector<TokenId>> draft(std::span<const Wish> wishes, double least_probability,
+  // Computes about `prompt_tokens` of prompts at most; the next call goes on from there.
+  std::vector<std::vector<TokenId>> draft(std::span<const Wish> wishes, double least_probability, int32_t prompt_tokens,
                                           const StepCallback& after_step);
   // How many tokens the draft would have to compute before it could draft for the sequence.
   int64_t lag(const Sequence& target) const;
@@ -49,8 +50,11 @@ class DraftModel {
   const Scheduler& scheduler() const { return scheduler_; }
 
  private:
+  struct Round;
   // Brings the draft's sequence to the target's tokens; null when the draft's context cannot hold them.
   Sequence* follow(const Wish& wish, bool reports);
+  void collect(Round& round, const StepPlan& plan, const SampledStep& sampled);
+  void close(Round& round, RequestId id);
 
   std::unique_ptr<ModelRunner> runner_;
   const size_t n_vocab_;  // tokens that both models have

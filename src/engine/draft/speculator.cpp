@@ -104,13 +104,15 @@ void Speculator::propose(Scheduler& scheduler) {
     scheduler.propose(c.sequence->id(), std::span(c.match.tokens).first(n));
   }
   if (wishes.empty()) return;
-  const std::vector<std::vector<TokenId>> drafts = ask_model(wishes);
+  const int32_t prompt_tokens = options_.fixed > 0 ? INT32_MAX : depth_.prompt_tokens(n_sequences);
+  const std::vector<std::vector<TokenId>> drafts = ask_model(wishes, prompt_tokens);
   for (size_t i = 0; i < drafts.size(); ++i) {
     if (std::ssize(drafts[i]) >= options_.least) scheduler.propose(wishes[i].sequence->id(), drafts[i]);
   }
 }
 
-std::vector<std::vector<TokenId>> Speculator::ask_model(std::span<const DraftModel::Wish> wishes) {
+std::vector<std::vector<TokenId>> Speculator::ask_model(std::span<const DraftModel::Wish> wishes,
+                                                        int32_t prompt_tokens) {
   double last = now();
   const auto after_step = [&](int rows, int drafts) {
     const double seconds = now() - std::exchange(last, now());
@@ -122,7 +124,7 @@ std::vector<std::vector<TokenId>> Speculator::ask_model(std::span<const DraftMod
     }
   };
   try {
-    return draft_->draft(wishes, options_.least_probability, after_step);
+    return draft_->draft(wishes, options_.least_probability, prompt_tokens, after_step);
   } catch (const Error& error) {
     if (note_) note_(concat("[draft] No more drafts: ", error.what()));
     draft_.reset();

@@ -55,7 +55,7 @@ class Speculator {
   AcceptanceRate& rate_of_length(int match_length);
   // Whether the draft model is, or is worth being brought, as far as the sequence.
   bool may_draft(const Sequence& s, const Followed& followed, int n_sequences) const;
-  std::vector<std::vector<TokenId>> ask_model(std::span<const DraftModel::Wish> wishes);
+  std::vector<std::vector<TokenId>> ask_model(std::span<const DraftModel::Wish> wishes, int32_t prompt_tokens);
 
   const SpeculationOptions options_;
   std::unique_ptr<DraftModel> draft_;

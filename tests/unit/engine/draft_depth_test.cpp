@@ -116,6 +116,16 @@ TEST_CASE("no drafts before a step without them was measured, and none beyond th
   CHECK(uneven[2] == 0);
 }
 
+TEST_CASE("a step waits for prompts of the draft model no longer than half of its own time") {
+  DraftDepth depth;
+  CHECK(depth.prompt_tokens(4) == 32);  // before anything is known
+  for (int i = 0; i < 4; ++i) depth.record(4, 4, 4, 0.1);
+  depth.record_draft_prompt(100, 0.05);
+  CHECK(depth.prompt_tokens(4) == 100);
+  for (int i = 0; i < 200; ++i) depth.record_draft_prompt(10, 0.1);
+  CHECK(depth.prompt_tokens(4) == 32);  // fewer would be dear
+}
+
 TEST_CASE("one slow step does not end drafts for good") {
   DraftDepth depth;
   const std::vector<DraftDepth::Candidate> sure = {{0.95, 4}};
