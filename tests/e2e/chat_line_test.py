@@ -77,6 +77,23 @@ def resizing_redraws_the_line():
 
 
 @test
+def a_character_after_the_window_narrows_stays_in_its_row():
+    """Fails where libedit writes it at the cursor's old column. A row of 30 columns has 31 wchar_t, and place 34 is the
+    size of the heap block behind it. No block has the size of an "h", so freeing it aborts."""
+    with chat(columns=100) as terminal:
+        ready(terminal)
+        terminal.type("x" * 32)
+        terminal.expect("x{32}$")
+        terminal.resize(24, 30)
+        terminal.expect("x{32}$")
+        terminal.type("h")
+        terminal.expect("h$")
+        terminal.resize(24, 100)
+        terminal.expect("x{32}h$")
+        expect(say(terminal, "end"), "an answer")
+
+
+@test
 def utf8_is_edited_by_character():
     with chat() as terminal:
         ready(terminal)

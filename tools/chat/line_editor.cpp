@@ -190,10 +190,9 @@ struct LineEditor::Impl {
 
   void resized() {
     el_resize(editor);
-    if (!draws) {
-      el_wset(editor, EL_REFRESH);
-      return;
-    }
+    // el_resize keeps the cursor's column, so libedit would write the next character beyond the end of a narrower row.
+    el_wset(editor, EL_REFRESH);
+    if (!draws) return;
     const winsize size = terminal_size();
     screen.resize(size.ws_row, size.ws_col);
     unsettled = true;
