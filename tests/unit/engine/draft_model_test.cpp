@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include "ggml-like/error.h"
 #include "src/engine/draft/load_draft.h"
+#include "tests/support/island_device.h"
 #include "tests/unit/engine/engine_world.h"
 
 namespace infer::test {
@@ -71,6 +73,52 @@ TEST_CASE("a sequence whose prompt the draft has computed is not kept waiting by
   CHECK(drafts[1].empty());
   CHECK(n_rows <= 32 + 3);
   CHECK(draft->lag(*target.sequence(2)) == 300 - 32);
+}
+
+// A model with a draft on a device with so much memory, all layers there unless `n_gpu_layers` says otherwise.
+struct Shared {
+  std::shared_ptr<IslandState> state = std::make_shared<IslandState>();
+  EngineOptions options = small_options();
+
+  explicit Shared(uint64_t budget = uint64_t{1} << 40, int n_gpu_layers = kAllLayers) {
+    state->budget = budget;
+    options.opened = std::make_shared<DeviceSet>();
+    options.opened->devices.push_back(open_device("cpu", {.n_threads = 1}));
+    options.opened->devices.push_back(make_island("island0", open_device("cpu", {.n_threads = 1}), state));
+    options.opened->of_layers = {1};
+    options.placement.n_gpu_layers = n_gpu_layers;
+    options.strict_offload = true;
+    options.speculation.draft = open_model("Q4_K_M");
+    options.speculation.draft_gpu_layers = kAllLayers;
+  }
+  uint64_t of_model() const { return plan_memory(open_model("Q8_0"), options)[1].needed(); }
+  uint64_t of_draft() const { return plan_draft_memory(options)[1].needed(); }
+};
+
+TEST_CASE("the memory of a draft is planned: both fit exactly, and one byte less is one clear error") {
+  const uint64_t both = Shared().of_model() + Shared().of_draft();
+  const Shared enough(both);
+  const Engine engine(open_model("Q8_0"), enough.options);
+  CHECK(enough.state->used == both);
+  const Shared short_of_one(both - 1);
+  CHECK_THROWS_WITH_AS(Engine(open_model("Q8_0"), short_of_one.options),
+                       doctest::Contains("The memory holds the model, but not the draft model beside it"), Error);
+  CHECK(short_of_one.state->live_buffers == 0);
+}
+
+TEST_CASE("auto leaves room for the draft, which stays whole on the device") {
+  const auto layers = [](uint64_t budget, bool with_draft) {
+    Shared shared(budget, kAutoLayers);
+    if (!with_draft) shared.options.speculation = {};
+    Engine engine(open_model("Q8_0"), shared.options);
+    if (with_draft) CHECK(engine.speculator()->draft()->runner().memory_use()[1].n_layers == 2);
+    return engine.runner().memory_use()[1].n_layers;
+  };
+  // With the margin of a tenth.
+  const uint64_t model = Shared().of_model(), draft = Shared().of_draft();
+  CHECK(layers((model + draft) / 9 * 10 + 100, true) == 2);
+  CHECK(layers(model / 9 * 10 + 100, false) == 2);
+  CHECK(layers((model + draft / 2) / 9 * 10, true) < 2);
 }
 
 }  // namespace
