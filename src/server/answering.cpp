@@ -31,7 +31,7 @@ ApiError context_exceeded(const ServedModel& model, const char* param, int64_t n
                  concat("The ", what, " needs ", count(n + room), " tokens", room > 0 ? " with one of its answer" : "",
                         "; the context holds ", count(model.max_tokens()), ".", way_out(model, what)),
                  "context_length_exceeded", param);
-  error.details = json_object("n_prompt_tokens", n, "n_ctx", model.max_tokens());
+  error.details = {{"n_prompt_tokens", n}, {"n_ctx", model.max_tokens()}};
   return error;
 }
 

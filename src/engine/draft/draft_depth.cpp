@@ -9,6 +9,7 @@ namespace infer {
 namespace {
 
 constexpr double kRateWeight = 0.12;                        // of a verified draft in the mean of acceptance
+constexpr double kForgetWeight = 0.02;                      // of a step without drafts, in the same mean
 constexpr double kCostWeight = 0.1, kSettledWeight = 0.02;  // of a step in the mean of costs, at least
 constexpr double kOutlier = 2;       // a step that takes this many times what is expected counts as this
 constexpr int64_t kForgotten = 512;  // steps after which a measurement is out of date, and worth another try
@@ -21,7 +22,7 @@ constexpr int32_t kLeastPrompt = 32, kMostPrompt = 1 << 20;  // tokens
 constexpr double kWorthBeginning = 1.5;                      // times its cost
 constexpr double kLeastGain = 0.03;                // expected tokens of a draft below which it is not worth a thought
 constexpr double kToStart = 1.05, kToGoOn = 1.02;  // times the tokens per second without drafts
-constexpr double kMayLose = 0.01;                  // share of all time
+constexpr double kMayLose = 0.006;                 // share of all time
 constexpr double kFirstLoss = 4, kMostSaved = 4;   // steps
 constexpr int kPlainEvery = 64;                    // steps: what a step without drafts costs is measured again
 
@@ -31,6 +32,8 @@ void AcceptanceRate::record(int accepted, int proposed) {
   for (int i = 0; i < accepted; ++i) rate_ += kRateWeight * (1 - rate_);
   if (accepted < proposed) rate_ -= kRateWeight * rate_;
 }
+
+void AcceptanceRate::forget() { rate_ += kForgetWeight * (usual_ - rate_); }
 
 StepCosts::Key StepCosts::key(int sequences, int rows) { return {bucket_size(sequences), bucket_size(rows)}; }
 
@@ -91,6 +94,7 @@ bool DraftDepth::may_lose(int sequences) const {
 
 std::vector<int> DraftDepth::choose(int sequences, std::span<const Candidate> candidates, int most_rows) {
   std::vector<int> depths(candidates.size());
+  expected_drafting_ = 0;
   const double plain = costs_.expect(sequences, sequences);
   if (plain <= 0 || !may_lose(sequences) || since_plain_ >= kPlainEvery) return depths;
   struct Draft {
@@ -121,6 +125,7 @@ std::vector<int> DraftDepth::choose(int sequences, std::span<const Candidate> ca
     best = rate;
     depths = tried;
   }
+  expected_drafting_ = draft_seconds(candidates, depths);
   if (!drafts.empty()) on_ = std::any_of(depths.begin(), depths.end(), [](int depth) { return depth > 0; });
   return depths;
 }
@@ -176,9 +181,13 @@ bool DraftDepth::pays_to_begin(int sequences, int64_t lag, int64_t remaining, do
 void DraftDepth::record(int sequences, int rows, int tokens, double seconds, double draft_seconds) {
   seconds_ += seconds + draft_seconds;
   since_plain_ = rows == sequences ? 0 : since_plain_ + 1;
-  const double plain = costs_.settled(sequences);
+  const double plain = costs_.settled(sequences), expected = costs_.expect(sequences, rows);
   if (!costs_.record(sequences, rows, seconds) || rows == sequences) return;
-  balance_ = std::min(balance_ + plain * tokens / sequences - seconds - draft_seconds, kMostSaved * plain);
+  // A step that the system held up says nothing about drafts: it would have been held up without them.
+  const double verified = std::min(seconds, kOutlier * expected);
+  const double drafted =
+      expected_drafting_ > 0 ? std::min(draft_seconds, kOutlier * expected_drafting_) : draft_seconds;
+  balance_ = std::min(balance_ + plain * tokens / sequences - verified - drafted, kMostSaved * plain);
 }
 
 }  // namespace infer

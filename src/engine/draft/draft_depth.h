@@ -16,13 +16,17 @@ namespace infer {
 // A running mean of how many drafts are accepted.
 class AcceptanceRate {
  public:
-  explicit AcceptanceRate(double rate) : rate_(rate) {}
+  // `usual`: what is assumed where nothing is known, and again when it is forgotten. `rate`: where to begin.
+  explicit AcceptanceRate(double usual) : AcceptanceRate(usual, usual) {}
+  AcceptanceRate(double usual, double rate) : usual_(usual), rate_(rate) {}
   double rate() const { return rate_; }
   // After a step: the first `accepted` of `proposed` drafts were right. Those behind the first wrong one say nothing.
   void record(int accepted, int proposed);
+  // After a step without drafts: what was once learned counts less and less, so that drafts are tried again.
+  void forget();
 
  private:
-  double rate_;
+  double usual_, rate_;
 };
 
 // The time of steps without prompt tokens, by sequences and rows (tokens computed).
@@ -85,7 +89,8 @@ class DraftDepth {
   double draft_seconds(std::span<const Candidate> candidates, std::span<const int> depths) const;
 
   StepCosts costs_, draft_costs_;
-  double draft_token_ = 0;  // seconds of a prompt's token in the draft model; 0: unknown
+  double draft_token_ = 0;        // seconds of a prompt's token in the draft model; 0: unknown
+  double expected_drafting_ = 0;  // seconds of the draft model's steps for what choose() chose last
   double balance_ = 0;
   double seconds_ = 0;   // of all steps
   bool on_ = false;      // drafts were chosen for the last step that had candidates

@@ -41,7 +41,7 @@ Speculator::Followed& Speculator::follow(const Sequence& s) {
   const auto found = followed_.find(s.id());
   if (found != followed_.end()) return found->second;
   const LookupIndex::TextId text = texts_.open(s.request().cache_salt, s.request().reuse_prefix);
-  const Followed first{text, 0, AcceptanceRate(kFirstRate), AcceptanceRate(drafted_.rate()), 0};
+  const Followed first{text, 0, AcceptanceRate(kFirstRate), {kFirstDraftedRate, drafted_.rate()}, 0};
   return followed_.emplace(s.id(), first).first->second;
 }
 
@@ -95,7 +95,12 @@ void Speculator::propose(Scheduler& scheduler) {
   for (size_t i = 0; i < candidates.size(); ++i) {
     Candidate& c = candidates[i];
     c.followed->match_length = c.match.length;
-    if (depths[i] == 0) continue;
+    if (depths[i] == 0) {
+      const bool looked_up = c.match.length > 0;
+      (looked_up ? c.followed->looked_up : c.followed->drafted).forget();
+      (looked_up ? rate_of_length(c.match.length) : drafted_).forget();
+      continue;
+    }
     if (c.match.length == 0) {
       wishes.push_back({c.sequence, depths[i]});
       continue;

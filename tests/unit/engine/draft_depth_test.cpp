@@ -42,6 +42,7 @@ Ran run(const Machine& machine, int n, int steps, const std::function<double(int
       int accepted = 0;
       while (accepted < asked && uniform(random) < acceptance(step)) ++accepted;
       rates[static_cast<size_t>(i)].record(accepted, asked);
+      if (asked == 0) rates[static_cast<size_t>(i)].forget();
       rows += asked;
       made += accepted;
     }
@@ -142,6 +143,24 @@ TEST_CASE("one slow step does not end drafts for good") {
   CHECK(speed / steps > 3);
 }
 
+TEST_CASE("a few wrong drafts at the beginning do not end drafts") {
+  const Ran ran = run({memory_bound, 0.1}, 1, 400, [](int step) { return step < 12 ? 0 : 0.9; });
+  CHECK(ran.speed > 2.5);
+}
+
+TEST_CASE("a step that the system held up is not held against drafts") {
+  DraftDepth depth;
+  const std::vector<DraftDepth::Candidate> good = {{0.9, 3}};
+  for (int i = 0; i < 20; ++i) {
+    const int n = depth.choose(1, good, 100)[0];
+    depth.record(1, 1 + n, 1 + n * (i % 2), memory_bound(1, 1 + n));
+  }
+  const double before = depth.balance();
+  REQUIRE(depth.choose(1, good, 100)[0] > 0);
+  depth.record(1, 4, 4, 500);
+  CHECK(depth.balance() > before - 3);
+}
+
 TEST_CASE("the rate of acceptance follows what happens") {
   AcceptanceRate rate(0.5);
   for (int i = 0; i < 100; ++i) rate.record(4, 4);
@@ -153,4 +172,6 @@ TEST_CASE("the rate of acceptance follows what happens") {
   const double before = rate.rate();
   rate.record(0, 0);
   CHECK(rate.rate() == before);
+  for (int i = 0; i < 300; ++i) rate.forget();
+  CHECK(rate.rate() == doctest::Approx(0.5).epsilon(0.05));
 }
