@@ -1,29 +1,70 @@
-"""infer run with a draft model and with look-up: the same text, and one clear line for what cannot be."""
+"""infer run with a draft model and with look-up: the same text, and one clear line for what cannot be.
+
+INFER_TEST_FULL=1 takes all temperatures and numbers of layers on a Vulkan device instead of a few.
+"""
 
 import re
 
 from harness import expect, expect_equal, main, run, test, test_each
-from models import DEMO_DRAFT_F16, DEMO_DRAFT, DEMO_TARGET
+from models import DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, succeeded
+from vulkan_devices import FULL, on_device
 
 PROMPT = "Once upon a time there was a robot. Once upon a time"
+KINDS = {"draft": ["-md", DEMO_DRAFT_F16], "lookup": ["--spec", "lookup"],
+         "both": ["-md", DEMO_DRAFT, "--spec", "lookup", "--draft-max", 4]}
 
 
-def text_of(*flags, model=DEMO_TARGET):
-    reply = run("run", "-m", model, "--raw", "-p", PROMPT, "-n", 120, "--ignore-eos", "--seed", 5, *flags)
-    expect_equal(reply.code, 0, "exit code")
-    return reply
+def outcome(*flags, n=120):
+    """(text, hash of the last logits)"""
+    reply = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", n, "--ignore-eos", "--seed", 5, *flags))
+    return reply.out, re.search(r"logits ([0-9a-f]{16})", reply.err)[1]
 
 
-@test_each(*[(t, kind) for t in (0, 0.7, 1) for kind in ("draft", "lookup", "both")])
+@test_each(*[(t, kind) for t in (0, 0.7, 1) for kind in KINDS])
 def drafts_change_no_text(case):
     temperature, kind = case
-    flags = {"draft": ["-md", DEMO_DRAFT_F16], "lookup": ["--spec", "lookup"],
-             "both": ["-md", DEMO_DRAFT, "--spec", "lookup", "--draft-max", 4]}[kind]
-    plain = text_of("--temp", temperature)
-    drafted = text_of("--temp", temperature, *flags)
-    expect_equal(drafted.out, plain.out, "the text")
-    hashes = [re.search(r"logits ([0-9a-f]{16})", r.err)[1] for r in (plain, drafted)]
-    expect_equal(hashes[1], hashes[0], "hash of the last logits")
+    flags = ("--temp", temperature)
+    expect_equal(outcome(*flags, *KINDS[kind]), outcome(*flags), "text and logits")
+
+
+CHAINS = {
+    "penalties": ["--repeat-penalty", 1.2, "--presence-penalty", 0.3, "--frequency-penalty", 0.1],
+    "biases": ["--top-k", 0, *[f"--logit-bias={token}-100" for token in range(300, 400)]],
+    "dry": ["--dry-multiplier", 0.8, "--typical", 0.9],
+    "mirostat": ["--mirostat", 2],
+}
+
+
+@test_each(*CHAINS)
+def drafts_change_no_text_of_any_chain(name):
+    flags = ("--temp", 0.9, *CHAINS[name])
+    expected = outcome(*flags)
+    expect(expected != outcome("--temp", 0.9), "the chain matters", expected)
+    for kind, drafts in KINDS.items():
+        expect_equal(outcome(*flags, *drafts), expected, f"text and logits, {kind}")
+
+
+@test
+def drafts_beyond_a_stop_string_are_not_printed():
+    plain = outcome("--temp", 0)[0]
+    words = plain.split()
+    stop = next(" ".join(pair) for pair in zip(words[25:], words[26:]) if plain.count(" ".join(pair)) == 1)
+    expected = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", 120, "--temp", 0, "--ignore-eos",
+                             "--stop", stop)).out
+    expect(plain.startswith(expected.rstrip()) and stop not in expected, "it ends before the stop string", expected)
+    for kind, drafts in KINDS.items():
+        found = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", 120, "--temp", 0, "--ignore-eos",
+                              "--stop", stop, *drafts)).out
+        expect_equal(found, expected, f"text, {kind}")
+
+
+@test_each(*[(t, kind, n) for n in ((1, 3, "all") if FULL else (3,)) for t in ((0, 0.7, 1) if FULL else (0.7,))
+             for kind in KINDS])
+def drafts_change_no_text_on_a_vulkan_device(case):
+    """The draft's layers are on the device too."""
+    temperature, kind, n_layers = case
+    flags = (*on_device(n_layers), "--deterministic", "--temp", temperature)
+    expect_equal(outcome(*flags, *KINDS[kind], n=40), outcome(*flags, n=40), "text and logits")
 
 
 def refused(*flags):

@@ -13,15 +13,18 @@
 
 namespace infer::test {
 
-// Q4_K_M and Q8_0 files, made once and deleted when the program ends.
+// One file per type of weights, written when first asked for and deleted when the program ends.
 class ModelFiles {
  public:
   ModelFiles() : folder_(std::filesystem::temp_directory_path() / ("infer_engine_world_" + std::to_string(getpid()))) {
     std::filesystem::create_directories(folder_);
-    for (const char* type : {"Q4_K_M", "Q8_0"}) write_random_model("tiny", type, path(type));
   }
   ~ModelFiles() { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& type) const { return (folder_ / (type + ".gguf")).string(); }
+  std::string path(const std::string& type) const {
+    const std::filesystem::path path = folder_ / (type + ".gguf");
+    if (!std::filesystem::exists(path)) write_random_model("tiny", type, path.string());
+    return path.string();
+  }
 
  private:
   std::filesystem::path folder_;

@@ -1,0 +1,82 @@
+// Many requests with drafts, in little room, cancelled at any time: what remains is right, and nothing is left behind.
+#include "tests/unit/engine/speculation_world.h"
+
+namespace infer {
+namespace {
+
+using namespace infer::test;
+
+class Chance {
+ public:
+  explicit Chance(uint64_t seed) : state_(seed) {}
+  uint64_t below(uint64_t n) {
+    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
+    return (state_ >> 33) % n;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// Every sequence of the draft model mirrors one that the target still runs.
+void check_mirrors(const Engine& engine) {
+  const DraftModel* draft = engine.speculator()->draft();
+  REQUIRE(draft);
+  for (const auto list : {draft->scheduler().running(), draft->scheduler().waiting()}) {
+    for (const Sequence* mirror : list) {
+      const Sequence* s = engine.scheduler().find(mirror->id());
+      REQUIRE(s);
+      REQUIRE(s->state() != SequenceState::kFinished);
+    }
+  }
+}
+
+TEST_CASE("a soak with drafts: cancelled at any time and preempted, requests leave right texts and no blocks behind") {
+  const RequestId n_requests = full() ? 2000 : 300;
+  std::vector<Request> requests = repeating_requests(16);
+  const Results expected = plain_results(requests);  // with the longest answers
+  for (const Drafts drafts : {Drafts::kModel, Drafts::kBoth}) {
+    CAPTURE(name_of(drafts));
+    EngineOptions options = options_with(drafts, 3, 6);
+    options.cache_tokens = 256;
+    Engine engine(open_model(kTarget), options);
+    Recorder recorder(engine);
+    std::map<RequestId, RequestId> origin;  // of each request and choice, the one in `expected`
+    Chance chance(7);
+    RequestId next = 1000;
+    int n_steps = 0;
+    for (RequestId n = 0; n < n_requests || !engine.idle(); ++n_steps) {
+      REQUIRE(n_steps < 100 * static_cast<int>(n_requests));
+      if (n < n_requests && chance.below(3) == 0) {
+        Request request = requests[chance.below(requests.size())];
+        origin[next] = request.id;
+        request.id = next++;
+        request.max_new_tokens = static_cast<int32_t>(1 + chance.below(40));
+        if (chance.below(8) == 0) request.choices = {next, next + 1}, next += 2;
+        recorder.submit(request);
+        ++n;
+      }
+      if (chance.below(6) == 0) recorder.cancel(1000 + chance.below(next - 1000));
+      recorder.step();
+      check_mirrors(engine);
+    }
+    int n_whole = 0;
+    for (const auto& [id, from] : origin) {
+      const auto found = recorder.results.find(id);
+      if (found == recorder.results.end()) continue;  // cancelled before it had a token
+      const std::vector<TokenId>&text = found->second.tokens, &whole = expected.at(from).tokens;
+      n_whole += found->second.finished == FinishReason::kMaxTokens;
+      REQUIRE(text.size() <= whole.size());
+      REQUIRE(std::equal(text.begin(), text.end(), whole.begin()));
+    }
+    CHECK(n_whole > static_cast<int>(n_requests) / 3);
+    CHECK(n_whole < static_cast<int>(n_requests));
+    CHECK(engine.scheduler().stats().preemptions > 0);
+    CHECK(engine.scheduler().stats().drafts.accepted > 0);
+    if (drafts == Drafts::kModel) CHECK(engine.speculator()->draft()->scheduler().stats().preemptions > 0);
+    check_blocks_returned(engine);
+  }
+}
+
+}  // namespace
+}  // namespace infer
