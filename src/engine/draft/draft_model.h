@@ -41,7 +41,7 @@ class DraftModel {
   // How many tokens the draft would have to compute before it could draft for the sequence.
   int64_t lag(const Sequence& target) const;
 
-  // The target's sequence has ended.
+  // The target's sequence has ended, or needs no drafts for now. Does nothing for an unknown one.
   void end(RequestId id);
   void reset() { scheduler_.reset(); }
 

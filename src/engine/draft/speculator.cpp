@@ -59,8 +59,15 @@ bool Speculator::may_draft(const Sequence& s, const Followed& followed, int n_se
   return depth_.pays_to_begin(n_sequences, lag, limit, followed.drafted.rate());
 }
 
+void Speculator::end_preempted(const Scheduler& scheduler) {
+  for (const Sequence* s : scheduler.waiting()) {
+    if (s->preemptions() > 0) draft_->end(s->id());
+  }
+}
+
 void Speculator::propose(Scheduler& scheduler) {
   draft_seconds_ = 0;
+  if (draft_) end_preempted(scheduler);
   // A row beside the chunk of a prompt costs what a token of the prompt costs: drafts would only delay both.
   const bool full = std::ssize(scheduler.running()) == scheduler.config().max_sequences;
   bool only_decodes = full || scheduler.waiting().empty();

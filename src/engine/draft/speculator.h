@@ -53,6 +53,8 @@ class Speculator {
   Followed& follow(const Sequence& s);
   void index(Followed& followed, const Sequence& s);
   AcceptanceRate& rate_of_length(int match_length);
+  // Gives the draft model's blocks of sequences that the target has preempted to those that run.
+  void end_preempted(const Scheduler& scheduler);
   // Whether the draft model is, or is worth being brought, as far as the sequence.
   bool may_draft(const Sequence& s, const Followed& followed, int n_sequences) const;
   std::vector<std::vector<TokenId>> ask_model(std::span<const DraftModel::Wish> wishes, int32_t prompt_tokens);

@@ -78,5 +78,30 @@ TEST_CASE("a soak with drafts: cancelled at any time and preempted, requests lea
   }
 }
 
+TEST_CASE("a preempted sequence leaves its blocks in the draft model to others") {
+  EngineOptions options = options_with(Drafts::kModel, 3, 3);
+  options.cache_tokens = 320;
+  Engine engine(open_model(kTarget), options);
+  Recorder recorder(engine);
+  for (const RequestId id : {1, 2}) recorder.submit(make_request(id, 50, 150, static_cast<int>(id)));
+  for (int i = 0; i < 5; ++i) recorder.step();
+  Request urgent = make_request(3, 120, 70, 3);  // so the second is preempted
+  urgent.priority = 10;
+  recorder.submit(urgent);
+  int n_steps = 0, n_drafted = 0;  // of the urgent request while the second waits
+  for (int step = 0; !engine.idle(); ++step) {
+    REQUIRE(step < 1000);
+    recorder.step();
+    const Sequence *second = engine.scheduler().find(2), *s = engine.scheduler().find(3);
+    if (!second || !s || second->state() != SequenceState::kWaiting || s->remaining() > 1) continue;
+    const Sequence* mirror = engine.speculator()->draft()->scheduler().find(3);
+    ++n_steps;
+    n_drafted += mirror && mirror->state() == SequenceState::kRunning;
+  }
+  CHECK(n_steps > 10);
+  CHECK(n_drafted > n_steps / 2);
+  check_blocks_returned(engine);
+}
+
 }  // namespace
 }  // namespace infer
