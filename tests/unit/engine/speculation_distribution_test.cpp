@@ -148,8 +148,8 @@ Places sample_places(const SamplingParams& sampling, Drafts drafts) {
 constexpr int kSide = 8;                   // bins per axis
 constexpr double kMostChiSquared = 113.5;  // 63 degrees of freedom, significance 1e-4
 
-// Two neighbouring tokens of each answer, in 8 by 8 bins of their places: uniform and independent, so all bins expect a 64th
-// of the answers. The bins are intervals of probability that pool as many improbable tokens as fill them, so none
+// Two neighbouring tokens of each answer, in 8 by 8 bins of their places: uniform and independent, so all bins expect a
+// 64th of the answers. The bins are intervals of probability that pool as many improbable tokens as fill them, so none
 // is rare.
 double chi_squared(const Places& places, int first) {
   std::array<int, kSide * kSide> counts{};

@@ -32,7 +32,7 @@ class ClassOfThree final : public TokenMask {
 struct Variation {
   std::string name;
   std::function<void(Request&)> request = nullptr;
-  std::function<void(EngineOptions&)> both = nullptr;        // options of both engines
+  std::function<void(EngineOptions&)> both = nullptr;         // options of both engines
   std::function<void(EngineOptions&)> speculating = nullptr;  // of the one with drafts
 };
 
@@ -68,13 +68,21 @@ const std::vector<Variation>& variations() {
   static const std::vector<Variation> kVariations = {
       {"a token mask", [](Request& r) { r.mask = std::make_shared<ClassOfThree>(); }},
       {"a token mask, in several choices that are preempted",
-       [](Request& r) { r.mask = std::make_shared<ClassOfThree>(), r.choices = {r.id * 100 + 1, r.id * 100 + 2}; },
+       [](Request& r) {
+         r.mask = std::make_shared<ClassOfThree>(), r.choices = {r.id * 100 + 1, r.id * 100 + 2};
+       },
        nullptr, [](EngineOptions& o) { o.cache_tokens = 256; }},
       {"forbidden tokens", forbid_tokens},
-      {"three answers to a prompt", [](Request& r) { r.choices = {r.id * 100 + 1, r.id * 100 + 2}; }},
+      {"three answers to a prompt",
+       [](Request& r) {
+         r.choices = {r.id * 100 + 1, r.id * 100 + 2};
+       }},
       {"penalties", penalize},
       {"every stage of the chain", change_chain},
-      {"stop strings", [](Request& r) { r.stop_strings = {"k", "w26", "w27", "w28"}; }},
+      {"stop strings",
+       [](Request& r) {
+         r.stop_strings = {"k", "w26", "w27", "w28"};
+       }},
       {"stop tokens and the end of generation",
        [](Request& r) {
          r.ignore_eog = false;
@@ -82,7 +90,9 @@ const std::vector<Variation>& variations() {
        }},
       {"log-probabilities", ask_for_logits, [](EngineOptions& o) { o.all_logits = true; }},
       {"log-probabilities of several answers",
-       [](Request& r) { r.report_logits = true, r.choices = {r.id * 100 + 1, r.id * 100 + 2}; }},
+       [](Request& r) {
+         r.report_logits = true, r.choices = {r.id * 100 + 1, r.id * 100 + 2};
+       }},
       {"prompts in small chunks", nullptr, nullptr, [](EngineOptions& o) { o.step_tokens = 20; }},
       {"the end of the context", [](Request& r) { r.max_new_tokens = -1; },
        [](EngineOptions& o) { o.context = 110, o.cache_tokens = 0; }},
@@ -107,7 +117,7 @@ void check_variation(const Variation& variation, std::map<FinishReason, int>& en
   Engine without(open_model(kTarget), plain);
   const Results expected = results_of(without, requests);
   for (const auto& [id, result] : expected) ++ends[result.finished];
-   for (const Drafts drafts : kAllDrafts) {
+  for (const Drafts drafts : kAllDrafts) {
     for (int depth = full() ? 0 : 3; depth <= (full() ? 8 : 3); ++depth) {
       constexpr int kSequences[] = {4, 1, 16};
       const int n = kSequences[depth % 3];
