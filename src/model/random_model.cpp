@@ -1,7 +1,10 @@
 #include "src/model/random_model.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "ggml-like/error.h"
@@ -63,8 +66,9 @@ void add_vocabulary(std::vector<std::pair<std::string, GgufValue>>& metadata, in
   metadata.emplace_back("tokenizer.ggml.eos_token_id", GgufValue::of_uint32(2));
 }
 
-// Repeats 64 different rows of normally distributed numbers.
-void write_tensor(GgufWriter& writer, const GgufWriter::TensorInfo& tensor, std::mt19937_64& random) {
+// Repeats 64 different rows of normally distributed numbers, multiplied by `scale`.
+void write_tensor(std::span<GgufWriter* const> writers, const GgufWriter::TensorInfo& tensor, float scale,
+                  std::mt19937_64& random) {
   const bool norm = tensor.shape.size() == 1;
   const int64_t n = tensor.shape.back();
   int64_t rows = 1;
@@ -74,10 +78,20 @@ void write_tensor(GgufWriter& writer, const GgufWriter::TensorInfo& tensor, std:
   std::vector<std::byte> pool(bytes * 64);
   std::vector<float> row(static_cast<size_t>(n));
   for (int i = 0; i < 64; ++i) {
-    for (float& x : row) x = normal(random);
+    for (float& x : row) x = scale * normal(random);
     traits(tensor.type).from_float(row.data(), pool.data() + i * bytes, n);
   }
-  for (int64_t r = 0; r < rows; ++r) writer.write({pool.data() + r % 64 * bytes, bytes});
+  for (int64_t r = 0; r < rows; ++r) {
+    for (GgufWriter* writer : writers) writer->write({pool.data() + r % 64 * bytes, bytes});
+  }
+}
+
+// The layer of a tensor's name: "blk.3.attn_q.weight"; -1 for a tensor of no layer.
+int layer_of(const std::string& name) { return name.starts_with("blk.") ? std::stoi(name.substr(4)) : -1; }
+
+// Whether what it computes is added to the hidden state.
+bool adds_to_hidden_state(const std::string& name) {
+  return name.find("attn_output") != name.npos || name.find("ffn_down") != name.npos;
 }
 
 // The types of a mix: for most weights, and for the more important ones.
@@ -177,9 +191,35 @@ void write_random_model(const std::string& shape, const std::string& type, const
   if (weights == RandomWeights::kEmpty) {
     writer.leave_rest_empty();
   } else {
-    for (const auto& tensor : tensors) write_tensor(writer, tensor, random);
+    GgufWriter* const only = &writer;
+    for (const auto& tensor : tensors) write_tensor({&only, 1}, tensor, 1, random);
   }
   writer.finish();
+}
+
+void write_random_pair(const std::string& shape, const std::string& type, const RandomPair& pair,
+                       const std::string& path, const std::string& draft_path) {
+  const ModelShape& s = find_shape(shape);
+  if (pair.draft_layers < 1 || pair.draft_layers >= s.n_layer) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        expected_found("pair", concat("1 to ", s.n_layer - 1, " layers of a draft"), concat(pair.draft_layers)));
+  }
+  ModelShape draft = s;
+  draft.n_layer = pair.draft_layers;
+  const std::vector<GgufWriter::TensorInfo> tensors = tensors_of(s, find_types(type));
+  const auto in_draft = [&](const GgufWriter::TensorInfo& t) { return layer_of(t.name) < pair.draft_layers; };
+  std::vector<GgufWriter::TensorInfo> of_draft;
+  std::copy_if(tensors.begin(), tensors.end(), std::back_inserter(of_draft), in_draft);
+  std::mt19937_64 random(1);
+  GgufWriter writer(path, metadata_of(s), tensors), draft_writer(draft_path, metadata_of(draft), of_draft);
+  GgufWriter* const writers[] = {&writer, &draft_writer};
+  for (const auto& tensor : tensors) {
+    const float scale = !in_draft(tensor) && adds_to_hidden_state(tensor.name) ? pair.scale : 1;
+    write_tensor(std::span(writers).first(in_draft(tensor) ? 2 : 1), tensor, scale, random);
+  }
+  writer.finish();
+  draft_writer.finish();
 }
 
 }  // namespace infer

@@ -22,4 +22,15 @@ enum class RandomWeights {
 void write_random_model(const std::string& shape, const std::string& type, const std::string& path,
                         RandomWeights weights = RandomWeights::kFill);
 
+// A model and a draft model for it, to measure speculative decoding: the draft consists of the model's first layers,
+// and what the other layers add to the hidden state is `scale` times what the first ones add. The smaller it is, the
+// more often the two agree.
+struct RandomPair {
+  int draft_layers = 2;
+  float scale = 0.1f;
+};
+// Writes both. Throws as above, and Error(kInvalidArgument) if the model has no more layers than the draft.
+void write_random_pair(const std::string& shape, const std::string& type, const RandomPair& pair,
+                       const std::string& path, const std::string& draft_path);
+
 }  // namespace infer

@@ -1,16 +1,22 @@
-// make_random_model SHAPE TYPE OUT.gguf: see src/model/random_model.h.
+// make_random_model SHAPE TYPE OUT.gguf [LAYERS SCALE DRAFT.gguf]: see src/model/random_model.h. With a draft of so
+// many layers, which agrees with the model the more often the smaller SCALE is.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "src/model/random_model.h"
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: make_random_model SHAPE TYPE OUT.gguf\n");
+  if (argc != 4 && argc != 7) {
+    std::fprintf(stderr, "usage: make_random_model SHAPE TYPE OUT.gguf [LAYERS SCALE DRAFT.gguf]\n");
     return 2;
   }
   try {
-    infer::write_random_model(argv[1], argv[2], argv[3]);
+    if (argc == 4) {
+      infer::write_random_model(argv[1], argv[2], argv[3]);
+    } else {
+      infer::write_random_pair(argv[1], argv[2], {std::atoi(argv[4]), std::strtof(argv[5], nullptr)}, argv[3], argv[6]);
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "make_random_model: %s\n", error.what());
     return 1;
