@@ -205,7 +205,7 @@ void EngineThread::step() {
   const Clock::time_point before = Clock::now();
   const std::vector<Progress> progress = engine_->step();
   score(progress);
-  metrics_.batch_size.observe(static_cast<double>(progress.size()));
+  metrics_.batch_size.observe(engine_->last_step().sequences);
   for (const Progress& p : progress) take_progress(p, before);
   publish();
 }

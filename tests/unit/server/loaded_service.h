@@ -18,7 +18,7 @@ inline std::unique_ptr<ServedModel> random_served_model(Metrics& metrics) {
   EngineOptions options;
   options.context = 256;
   options.n_threads = 1;
-  options.max_sequences = 4;
+  options.max_sequences = 8;
   options.embeddings = true;
   auto served = std::make_unique<ServedModel>();
   std::shared_ptr<Model> model = load_model(GgufFile::open(path.string()));
