@@ -72,7 +72,8 @@ TensorRule parse_tensor_rule(const std::string& text) {
     throw Error(ErrorCode::kInvalidArgument,
                 concat("--tensor-device: ", printable(text, 100), " is not valid. Write REGEX=DEVICE."));
   }
-  const auto pattern = std::make_shared<NamePattern>(text.substr(0, equals), NamePattern::Extent::kWhole);
+  const auto pattern =
+      std::make_shared<NamePattern>("--tensor-device", text.substr(0, equals), NamePattern::Extent::kWhole);
   return {printable(text, 100), [pattern](const std::string& name) { return pattern->matches(name); },
           text.substr(equals + 1)};
 }

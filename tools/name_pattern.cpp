@@ -13,10 +13,11 @@ namespace {
 constexpr uint32_t kMatchLimit = 100000, kDepthLimit = 1000;
 constexpr size_t kMaxPatternBytes = 1000;
 
-[[noreturn]] void fail(const std::string& pattern, int code, const std::string& where) {
+// PCRE2's message for an error code: "missing closing parenthesis".
+std::string message_of(int code) {
   char text[256] = {};
   pcre2_get_error_message(code, reinterpret_cast<PCRE2_UCHAR*>(text), sizeof(text));
-  throw Error(ErrorCode::kInvalidArgument, concat("[flags] pattern ", printable(pattern), ": ", text, where));
+  return text;
 }
 
 }  // namespace
@@ -33,18 +34,22 @@ struct NamePattern::Compiled {
   }
 };
 
-NamePattern::NamePattern(std::string pattern, Extent extent)
-    : text_(std::move(pattern)), compiled_(std::make_unique<Compiled>()) {
+NamePattern::NamePattern(const char* flag, std::string pattern, Extent extent)
+    : flag_(flag), text_(std::move(pattern)), compiled_(std::make_unique<Compiled>()) {
   if (text_.empty() || text_.size() > kMaxPatternBytes) {
-    throw Error(ErrorCode::kInvalidArgument,
-                expected_found("flags", "pattern", concat("1 to ", kMaxPatternBytes, " bytes"), text_.size()));
+    throw Error(ErrorCode::kInvalidArgument, concat(flag_, ": a pattern of ", text_.size(),
+                                                    " bytes is not valid. Give 1 to ", kMaxPatternBytes, "."));
   }
   const uint32_t options = extent == Extent::kWhole ? PCRE2_ANCHORED | PCRE2_ENDANCHORED : 0;
   int error = 0;
   size_t offset = 0;
   compiled_->code =
       pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(), options, &error, &offset, nullptr);
-  if (!compiled_->code) fail(text_, error, concat(", at byte ", offset));
+  if (!compiled_->code) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat(flag_, ": ", printable(text_, 100), " is not a regular expression: ", message_of(error),
+                       " at byte ", offset, ". Put a backslash before a character that stands for itself."));
+  }
   compiled_->match = pcre2_match_data_create(1, nullptr);
   compiled_->limits = pcre2_match_context_create(nullptr);
   if (!compiled_->match || !compiled_->limits) throw std::bad_alloc();
@@ -58,7 +63,11 @@ NamePattern::NamePattern(NamePattern&&) noexcept = default;
 bool NamePattern::matches(std::string_view name) const {
   const int result = pcre2_match(compiled_->code, reinterpret_cast<PCRE2_SPTR>(name.data()), name.size(), 0, 0,
                                  compiled_->match, compiled_->limits);
-  if (result < 0 && result != PCRE2_ERROR_NOMATCH) fail(text_, result, concat(" on ", printable(name)));
+  if (result < 0 && result != PCRE2_ERROR_NOMATCH) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat(flag_, ": the pattern ", printable(text_, 100), " cannot be matched with ", printable(name),
+                       ": ", message_of(result), ". Simplify it."));
+  }
   return result != PCRE2_ERROR_NOMATCH;
 }
 

@@ -11,8 +11,8 @@ class NamePattern {
  public:
   // Whether the pattern has to match part of the name or all of it.
   enum class Extent { kPart, kWhole };
-  // Throws Error(kInvalidArgument) with the position of the error.
-  explicit NamePattern(std::string pattern, Extent extent = Extent::kPart);
+  // `flag`: that it was given with, for messages. Throws Error(kInvalidArgument) with the position of the error.
+  NamePattern(const char* flag, std::string pattern, Extent extent = Extent::kPart);
   ~NamePattern();
   NamePattern(NamePattern&&) noexcept;
 
@@ -22,6 +22,7 @@ class NamePattern {
 
  private:
   struct Compiled;
+  const char* flag_;
   std::string text_;
   std::unique_ptr<Compiled> compiled_;
 };

@@ -50,7 +50,8 @@ std::vector<TypeOverride> parse_overrides(const std::vector<std::string>& texts)
   for (const std::string& text : texts) {
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos) refuse("--tensor-type", "REGEX=TYPE", printable(text));
-    overrides.push_back({NamePattern(text.substr(0, equals)), weight_type("--tensor-type", text.substr(equals + 1))});
+    overrides.push_back(
+        {NamePattern("--tensor-type", text.substr(0, equals)), weight_type("--tensor-type", text.substr(equals + 1))});
   }
   return overrides;
 }

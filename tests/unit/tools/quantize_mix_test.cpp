@@ -176,13 +176,13 @@ TEST_CASE("file types: names and numbers") {
 }
 
 TEST_CASE("name patterns") {
-  CHECK(NamePattern("ffn_(up|gate)").matches("blk.3.ffn_up.weight"));
-  CHECK(NamePattern(R"(^blk\.[0-3]\.)").matches("blk.3.ffn_up.weight"));
-  CHECK_FALSE(NamePattern(R"(^blk\.[0-3]\.)").matches("blk.13.ffn_up.weight"));
-  CHECK_FALSE(NamePattern("x").matches(""));
-  CHECK_THROWS_AS(NamePattern("a(b"), Error);
-  CHECK_THROWS_AS(NamePattern(""), Error);
-  CHECK_THROWS_AS(NamePattern(std::string(100000, '(')), Error);
+  CHECK(NamePattern("-x", "ffn_(up|gate)").matches("blk.3.ffn_up.weight"));
+  CHECK(NamePattern("-x", R"(^blk\.[0-3]\.)").matches("blk.3.ffn_up.weight"));
+  CHECK_FALSE(NamePattern("-x", R"(^blk\.[0-3]\.)").matches("blk.13.ffn_up.weight"));
+  CHECK_FALSE(NamePattern("-x", "x").matches(""));
+  CHECK_THROWS_AS(NamePattern("-x", "a(b"), Error);
+  CHECK_THROWS_AS(NamePattern("-x", ""), Error);
+  CHECK_THROWS_AS(NamePattern("-x", std::string(100000, '(')), Error);
   // A naive matcher would take exponential time.
-  CHECK_THROWS_AS(NamePattern("^(([a-z])+.)+[A-Z]([a-z])+$").matches(std::string(60, 'a')), Error);
+  CHECK_THROWS_AS(NamePattern("-x", "^(([a-z])+.)+[A-Z]([a-z])+$").matches(std::string(60, 'a')), Error);
 }
