@@ -2,7 +2,9 @@
 
 import concurrent.futures
 import json
+import pathlib
 import random
+import tempfile
 
 from harness import expect, expect_equal, main, run, test
 from models import DEMO_DRAFT, DEMO_TARGET, succeeded
@@ -89,9 +91,11 @@ def timings_count_the_drafts_of_an_answer():
 
 @test
 def load_is_measured_with_and_without():
-    with Server(DEMO_TARGET, "-t", 2, *DRAFTS) as server:
+    with Server(DEMO_TARGET, "-t", 2, *DRAFTS) as server, tempfile.TemporaryDirectory() as folder:
+        prompts = pathlib.Path(folder, "prompts.txt")
+        prompts.write_text("Where does Mira live?\n\nTell me a story.\n")
         result = succeeded(run("bench-serve", "--url", f"http://127.0.0.1:{server.port}", "--concurrency", "1,2",
-                               "--requests", 3, "--mix", "decode", "--compare-drafts", "--json"))
+                               "--requests", 3, "--prompts", prompts, "--compare-drafts", "--json"))
     levels = json.loads(result.out)["results"]
     expect_equal([(level["concurrency"], level["drafts"]) for level in levels],
                  [(1, False), (1, True), (2, False), (2, True)], "levels")

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
@@ -16,6 +17,7 @@
 #include "tools/arguments.h"
 #include "tools/bench_serve/load.h"
 #include "tools/bench_serve/plot.h"
+#include "tools/input.h"
 #include "tools/interrupt.h"
 #include "tools/output_file.h"
 
@@ -30,6 +32,7 @@ struct BenchServeOptions {
   std::string mix = "chat";  // prefill, decode, chat
   Workload workload;         // without the mix and the route
   std::string api = "chat";  // chat or completions
+  std::string prompts;       // file; "": made-up texts
   std::string api_key_file;  // "": $INFER_API_KEY, if set
   std::string plot;          // SVG file; "": none
   int requests = 0;          // per level; 0: four per client, at least 16
@@ -56,6 +59,20 @@ std::string read_api_key(const std::string& path) {
   }
   if (key.ends_with('\r')) key.pop_back();
   return key;
+}
+
+std::vector<std::string> read_prompts(const std::string& path) {
+  std::vector<std::string> prompts;
+  std::istringstream lines(read_text_file(path));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) prompts.push_back(line);
+  }
+  if (prompts.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("--prompts: there is no prompt in ", printable(path), ". Write one per line."));
+  }
+  return prompts;
 }
 
 void write_file(const std::string& path, const std::string& text) {
@@ -132,6 +149,7 @@ int run_bench_serve(const BenchServeOptions& options) {
   Workload workload = options.workload;
   workload.mix = mix_of(options.mix);
   workload.chat_endpoint = options.api == "chat";
+  if (!options.prompts.empty()) workload.prompts = read_prompts(options.prompts);
   std::vector<Workload> compared = {workload};
   if (options.compare_drafts) {
     compared = {workload, workload};
@@ -158,13 +176,15 @@ int run_bench_serve(const BenchServeOptions& options) {
   std::vector<LevelResult> levels;
   for (const int concurrency : options.concurrency) {
     const int requests = options.requests > 0 ? options.requests : std::max(16, 4 * concurrency);
-    for (const Workload& one : compared) {
+    for (Workload& one : compared) {
+      // The same requests twice: neither may find in the server what the other left there.
+      if (options.compare_drafts) one.cache_salt = concat("bench-", levels.size());
       levels.push_back(run_level(endpoint, one, concurrency, requests, next, stop));
       if (stop()) return 130;
-      next += static_cast<uint64_t>(requests);
       if (!options.json) print_level(levels.back());
       std::fflush(stdout);
     }
+    next += static_cast<uint64_t>(requests);
   }
   if (!options.plot.empty()) write_file(options.plot, latency_plot(title, levels));
   if (options.json) {
@@ -201,6 +221,9 @@ std::function<int()> define_bench_serve(CLI::App& app) {
          1 << 20);
   number("--max-tokens", o->workload.max_tokens, "Length of answers in tokens (default: depends on the mix)", 1 << 20);
   number("--timeout", o->timeout_seconds, "Seconds to wait for data from the server (default: 300)", 86400);
+  app.add_option("--prompts", o->prompts, "File with prompts to send in turn, one per line (default: made-up texts)")
+      ->check(not_empty())
+      ->type_name("FILE");
   app.add_option("--model", o->workload.model, "Model name to send (default: none)")->type_name("NAME");
   app.add_option("--api", o->api, "Route: chat or completions (default: chat)")
       ->check(one_of({"chat", "completions"}))

@@ -48,7 +48,10 @@ json Workload::body(uint64_t index) const {
   std::mt19937_64 random(index + 1), shared(0);
   json messages = json::array();
   std::string prompt = "Text " + std::to_string(index) + ": ";
-  if (mix == Mix::kChat) {
+  if (!prompts.empty()) {
+    prompt = prompts[index % prompts.size()];
+    messages.push_back({{"role", "user"}, {"content", prompt}});
+  } else if (mix == Mix::kChat) {
     const std::string system = "You answer briefly. " + some_words(shared, words / 2);
     const std::string first = some_words(random, words / 8), answer = some_words(random, words / 8);
     const std::string last = prompt + some_words(random, words / 4);
@@ -71,6 +74,7 @@ json Workload::body(uint64_t index) const {
     body["prompt"] = std::move(prompt);
   }
   if (!model.empty()) body["model"] = model;
+  if (!cache_salt.empty()) body["cache_salt"] = cache_salt;
   if (max_drafts) {
     body["speculative.n_max"] = *max_drafts;
     body["timings"] = true;

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace infer {
 
@@ -20,11 +21,14 @@ struct Workload {
   int prompt_words = 0;  // 0: the mix's default
   int max_tokens = 0;    // 0: the mix's default
   bool chat_endpoint = true;
-  std::optional<int> max_drafts;  // sent as speculative.n_max, with a request for timings; unset: neither is sent
+  std::vector<std::string> prompts = {};  // sent in turn; empty: made-up texts
+  std::optional<int> max_drafts =
+      std::nullopt;             // sent as speculative.n_max, with a request for timings; unset: neither
+  std::string cache_salt = "";  // "": the field is omitted
 
   // Path of every request, below /v1.
   std::string path() const { return chat_endpoint ? "/chat/completions" : "/completions"; }
-  // Body of the index-th request. All prompts of one load differ.
+  // Body of the index-th request. All made-up prompts of one load differ.
   nlohmann::json body(uint64_t index) const;
 };
 

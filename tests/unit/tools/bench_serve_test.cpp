@@ -205,6 +205,11 @@ TEST_CASE("requests of a mix are the same in every run, and no two prompts of a 
   CHECK(chat.body(1)["model"] == "m");
   CHECK_FALSE(chat.body(1).contains("speculative.n_max"));
   CHECK_FALSE(chat.body(1).contains("timings"));
+  CHECK_FALSE(chat.body(1).contains("cache_salt"));
+  chat.prompts = {"one", "two"};
+  chat.cache_salt = "s";
+  CHECK(chat.body(3)["messages"].dump() == R"([{"content":"two","role":"user"}])");
+  CHECK(chat.body(3)["cache_salt"] == "s");
   chat.max_drafts = 0;
   CHECK(chat.body(1)["speculative.n_max"] == 0);
   CHECK(chat.body(1)["timings"] == true);
