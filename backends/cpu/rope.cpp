@@ -1,16 +1,31 @@
 // rope_table and rope.
+#include <memory>
+#include <mutex>
+
 #include "backends/cpu/cpu_ops.h"
 #include "ggml-like/rope_angles.h"
 
 namespace infer::cpu {
 namespace {
 
-void rope_table(const Prepared&, const HostLaunch& launch, Stream& stream) {
+// The angles are the same in every step. They are computed in the first one, when the frequency factors can be read.
+struct PreparedRopeTable final : Prepared {
+  mutable std::once_flag once;
+  mutable RopeAngles angles;
+};
+
+std::unique_ptr<Prepared> prepare_rope_table(const OpDesc&, Device&) { return std::make_unique<PreparedRopeTable>(); }
+
+void rope_table(const Prepared& prepared, const HostLaunch& launch, Stream& stream) {
   const RopeTableParams& params = launch.param<RopeTableParams>();
   const TensorRef& factors = launch.inputs[0];
   const size_t pairs = params.n_dims / 2;
-  const RopeAngles angles =
-      rope_angles(params, factors ? std::span<const float>(factors.data<float>(), pairs) : std::span<const float>());
+  const auto& own = static_cast<const PreparedRopeTable&>(prepared);
+  std::call_once(own.once, [&] {
+    own.angles =
+        rope_angles(params, factors ? std::span<const float>(factors.data<float>(), pairs) : std::span<const float>());
+  });
+  const RopeAngles& angles = own.angles;
   const std::span<const int32_t> positions = launch.step->positions();
   parallel_ranges(cpu(stream), static_cast<int64_t>(positions.size()), 16, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t)
@@ -38,7 +53,7 @@ void rope(const Prepared&, const HostLaunch& launch, Stream& stream) {
 
 std::span<const OpRecord> rope_ops() {
   static constexpr OpRecord kRecords[] = {
-      {Op::kRopeTable, supports_any, nothing_to_prepare, launch_on_host<rope_table>},
+      {Op::kRopeTable, supports_any, prepare_rope_table, launch_on_host<rope_table>},
       {Op::kRope, supports_any, nothing_to_prepare, launch_on_host<rope>},
   };
   return kRecords;
