@@ -59,6 +59,8 @@ void penalize(Request& r) {
   r.sampling.repeat_last_n = r.id % 2 == 0 ? -1 : 9;
 }
 
+void ask_for_three(Request& r) { r.choices = {r.id * 100 + 1, r.id * 100 + 2}; }
+
 void ask_for_logits(Request& r) {
   r.report_logits = true;
   if (r.id % 2 == 0) r.logits_from = static_cast<int64_t>(r.id % 5);
@@ -68,15 +70,10 @@ const std::vector<Variation>& variations() {
   static const std::vector<Variation> kVariations = {
       {"a token mask", [](Request& r) { r.mask = std::make_shared<ClassOfThree>(); }},
       {"a token mask, in several choices that are preempted",
-       [](Request& r) {
-         r.mask = std::make_shared<ClassOfThree>(), r.choices = {r.id * 100 + 1, r.id * 100 + 2};
-       },
-       nullptr, [](EngineOptions& o) { o.cache_tokens = 256; }},
+       [](Request& r) { r.mask = std::make_shared<ClassOfThree>(), ask_for_three(r); }, nullptr,
+       [](EngineOptions& o) { o.cache_tokens = 256; }},
       {"forbidden tokens", forbid_tokens},
-      {"three answers to a prompt",
-       [](Request& r) {
-         r.choices = {r.id * 100 + 1, r.id * 100 + 2};
-       }},
+      {"three answers to a prompt", ask_for_three},
       {"penalties", penalize},
       {"every stage of the chain", change_chain},
       {"stop strings",
@@ -89,14 +86,12 @@ const std::vector<Variation>& variations() {
          for (TokenId token = 0; token < 500; token += 17) r.stop_tokens.push_back(token);
        }},
       {"log-probabilities", ask_for_logits, [](EngineOptions& o) { o.all_logits = true; }},
-      {"log-probabilities of several answers",
-       [](Request& r) {
-         r.report_logits = true, r.choices = {r.id * 100 + 1, r.id * 100 + 2};
-       }},
+      {"log-probabilities of several answers", [](Request& r) { r.report_logits = true, ask_for_three(r); }},
       {"prompts in small chunks", nullptr, nullptr, [](EngineOptions& o) { o.step_tokens = 20; }},
       {"the end of the context", [](Request& r) { r.max_new_tokens = -1; },
        [](EngineOptions& o) { o.context = 110, o.cache_tokens = 0; }},
       {"answers of a few tokens", [](Request& r) { r.max_new_tokens = static_cast<int32_t>(1 + r.id % 9); }},
+      {"a bound on its drafts", [](Request& r) { r.max_drafts = static_cast<int32_t>(r.id % 4); }},
       {"no reuse of prefixes", [](Request& r) { r.reuse_prefix = false; }},
       {"a quantized cache", nullptr, [](EngineOptions& o) { o.key_type = o.value_type = DataType::kQ8_0; }},
       {"priorities in little room", [](Request& r) { r.priority = static_cast<int32_t>(r.id % 3); }, nullptr,
