@@ -77,9 +77,24 @@ std::vector<int> ConfigReader::counts(std::string_view key, int n, int64_t low, 
   return numbers;
 }
 
+std::optional<std::vector<bool>> ConfigReader::flags(std::string_view key, int n) {
+  const std::string full = mark(key);
+  const GgufValue* value = file_.find(full);
+  const auto* array = value ? std::get_if<GgufValue::Array>(&value->value) : nullptr;
+  if (!array) return std::nullopt;
+  if (value->array_length() != static_cast<size_t>(n)) {
+    invalid(full, concat("one flag for each of ", n, " layers"), value->array_length());
+  }
+  if (const auto* flags = std::get_if<std::vector<bool>>(array)) return *flags;
+  const std::vector<int64_t> numbers = *file_.get_int_array(full);
+  return std::vector<bool>(numbers.begin(), numbers.end());
+}
+
 double ConfigReader::number(std::string_view key, double low, double high, std::optional<double> fallback) {
   const std::string full = mark(key);
-  const std::optional<double> value = file_.get_float(full);
+  const GgufValue* found = file_.find(full);
+  const bool flag = found && found->type == GgufType::kBool;
+  const std::optional<double> value = flag ? *file_.get_bool(full) : file_.get_float(full);
   if (!value && !fallback) invalid(full, "a number", "none");
   if (!value) return *fallback;
   if (!(*value >= low && *value <= high)) invalid(full, concat(low, " to ", high), *value);
@@ -119,10 +134,11 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
   rope.freq_base = static_cast<float>(reader.number("rope.freq_base", 1.001, 1e15, 10000));
 
   const std::string type = reader.text("rope.scaling.type", "linear");
-  if (type != "none" && type != "linear" && type != "yarn") {
+  // With longrope, the file also has frequency factors.
+  if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
     throw Error(ErrorCode::kUnsupported,
                 concat("[model] key ", reader.architecture(), ".rope.scaling.type = \"", printable(type, 60),
-                       "\" is not supported (none, linear and yarn are)"));
+                       "\" is not supported (none, linear, longrope and yarn are)"));
   }
   const double old_factor = reader.number("rope.scale_linear", 0, 1e6, 0);
   const double factor = reader.number("rope.scaling.factor", 0, 1e6, old_factor);
@@ -144,6 +160,28 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
 
 float read_rms_norm_eps(ConfigReader& reader) {
   return static_cast<float>(reader.number("attention.layer_norm_rms_epsilon", 1e-20, 1));
+}
+
+float read_layer_norm_eps(ConfigReader& reader) {
+  return static_cast<float>(reader.number("attention.layer_norm_epsilon", 1e-20, 1));
+}
+
+void read_windows(ConfigReader& reader, ModelConfig& config, int fallback, int period) {
+  reader.only("attention.causal", {1});
+  const int window = reader.count("attention.sliding_window", 0, kMaxContext, fallback);
+  const auto windowed = reader.flags("attention.sliding_window_pattern", config.n_layer);
+  if (!windowed) period = reader.count("attention.sliding_window_pattern", 0, kMaxLayers, period);
+  for (int i = 0; i < config.n_layer; ++i) {
+    const bool has_window = windowed ? (*windowed)[i] : period == 0 || i % period < period - 1;
+    if (has_window) config.layers[i].window = window;
+  }
+  config.rope_window = config.rope;
+  config.rope_window.freq_base =
+      static_cast<float>(reader.number("rope.freq_base_swa", 1.001, 1e15, config.rope.freq_base));
+}
+
+RopeTableParams without_scaling(const RopeTableParams& rope) {
+  return {.n_dims = rope.n_dims, .freq_base = rope.freq_base};
 }
 
 void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config) {

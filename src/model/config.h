@@ -29,7 +29,8 @@ inline constexpr int64_t kMaxContext = 1 << 30;
 struct LayerConfig {
   int n_head = 0;
   int n_kv_head = 0;
-  int n_ff = 0;  // inner width of the dense feed-forward; 0 if the file does not say
+  int n_ff = 0;    // inner width of the dense feed-forward; 0 if the file does not say
+  int window = 0;  // positions that a query sees, including its own; 0: all
 };
 
 struct ModelConfig {
@@ -44,6 +45,7 @@ struct ModelConfig {
   int value_dim = 0;
   float norm_eps = 0;
   RopeTableParams rope;
+  RopeTableParams rope_window;  // of layers with a window
 
   int n_expert = 0;  // 0: dense
   int n_expert_used = 0;
@@ -63,7 +65,9 @@ class ConfigReader {
   // One number for all n layers, or an array with one per layer.
   std::vector<int> counts(std::string_view key, int n, int64_t low, int64_t high,
                           const std::vector<int>* fallback = nullptr);
-  // A finite number in [low, high].
+  // One flag for each of n layers: an array of booleans or integers. Nullopt if the key is absent or one number.
+  std::optional<std::vector<bool>> flags(std::string_view key, int n);
+  // A finite number in [low, high]; booleans are 0 and 1.
   double number(std::string_view key, double low, double high, std::optional<double> fallback = std::nullopt);
   std::string text(std::string_view key, std::string_view fallback);
   // A key for which only `values` are implemented (booleans are 0 and 1); it may be absent.
@@ -87,12 +91,22 @@ class ConfigReader {
 ModelConfig read_sizes(ConfigReader& reader);
 
 float read_rms_norm_eps(ConfigReader& reader);
+float read_layer_norm_eps(ConfigReader& reader);
 
 // Rotary position embedding with linear or YaRN scaling. REQUIRES: `config` has its sizes.
 RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config);
 
 // Rejects attention that does not see all earlier positions, or sees later ones. REQUIRES: `config` has its sizes.
 void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config);
+
+// Sets the layers' windows: attention.sliding_window, or `fallback` if the file does not say (0: none). Of each
+// `period` layers, the last has none; attention.sliding_window_pattern is another period (0: all layers have one), or
+// says for each layer whether it has one. Sets `rope_window` to `rope`, with rope.freq_base_swa as its base if the file
+// has that key. Rejects attention that is not causal. REQUIRES: `config` has its sizes and rope.
+void read_windows(ConfigReader& reader, ModelConfig& config, int fallback, int period);
+
+// The rope of layers with a window in models that scale positions only in the other layers.
+RopeTableParams without_scaling(const RopeTableParams& rope);
 
 // Reads the expert counts and the width of an expert, 0 where the key is absent. Rejects routing other than by softmax
 // weights; whether they are divided by their sum (expert_weights_norm) is left to the caller.

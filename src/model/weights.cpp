@@ -34,12 +34,14 @@ const Weight* WeightSet::optional(int layer, WeightRole role, std::string_view n
   weight.name = full_name(layer, name);
   const GgufTensor* tensor = file_->find_tensor(weight.name);
   if (!tensor) return nullptr;
-  if (significant(tensor->shape) != significant({shape.dim, static_cast<size_t>(shape.rank)})) {
+  const bool vector = shape.rank == 1;
+  const bool fits = vector ? tensor->n_elements() == shape[0]
+                           : significant(tensor->shape) == significant({shape.dim, static_cast<size_t>(shape.rank)});
+  if (!fits) {
     throw Error(ErrorCode::kInvalidFile,
                 expected_found("model", concat("tensor ", weight.name), shape.to_string(), tensor->shape_string()));
   }
   const TypeTraits& type = traits(tensor->type);
-  const bool vector = shape.rank == 1;
   if (!type.to_float || (!vector && !type.dot)) {
     throw Error(ErrorCode::kUnsupported,
                 expected_found("model", concat("tensor ", weight.name), "a type with a matmul kernel", type.name));

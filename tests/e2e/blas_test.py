@@ -4,11 +4,10 @@ it, and everything else is unchanged; without the library, one line says so."""
 import json
 
 from harness import expect, expect_equal, main, run, skip, test, test_each
-from models import DATA, F32_CACHE, SPM, differences, logprobs, logprobs_text, reference_model, succeeded
+from models import DATA, EXACT, F32_CACHE, SPM, differences, logprobs, logprobs_text, reference_model, succeeded
 
 NO_LIBRARY = {"INFER_BLAS_LIBRARY": "/nowhere/libopenblas.so.0"}
 ALWAYS = ("--blas", "--blas-min-rows", 2)
-EXACT = 1e-3  # see golden_arch_test.py
 LIMITS = {"llama-gqa": EXACT, "qwen2-tied": EXACT, "qwen3moe": EXACT, "quant-f16": EXACT, "quant-bf16": EXACT}
 
 

@@ -10,7 +10,8 @@ import pathlib
 
 from completions import RECORDED, expect_recorded_text, expect_recorded_tokens, recorded
 from harness import expect, expect_equal, main, run, test, test_each
-from models import DEMO_TARGET, F32_CACHE, differences, f32_models, logprobs, logprobs_text, reference_model, succeeded
+from models import (DEMO_TARGET, EXACT, F32_CACHE, differences, exactness, f32_models, logprobs, logprobs_text,
+                    reference_model, succeeded)
 from vulkan_devices import FULL, device, on_device
 
 
@@ -21,8 +22,7 @@ def listed(name):
                 if isinstance(node, ast.Assign) and node.targets[0].id == name)
 
 
-EXACT = 1e-3  # as in golden_arch_test.py
-FEW_F32 = ["llama-gqa", "qwen2-tied", "qwen3moe"]
+FEW_F32 = ["llama-gqa", "qwen2-tied", "qwen3moe", "gemma2", "gemma3"]
 FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
 
 
@@ -38,7 +38,7 @@ def agrees_in_f32(name):
     model, recorded = reference_model(name)
     for n in layers_of(model):
         worst = max(differences(logprobs(model, recorded["tokens"], *on_device(n), *F32_CACHE), recorded["positions"]))
-        expect(worst <= EXACT, f"-ngl {n}: largest difference {worst:.6f}")
+        expect(worst <= exactness(recorded), f"-ngl {n}: largest difference {worst:.6f}")
 
 
 @test_each(*(listed("QUANTIZED_MODELS") if FULL else FEW_QUANTIZED))

@@ -1,4 +1,6 @@
-// The list of architectures: each has a declaration and a row here, both sorted by name.
+// The list of architectures: each has a row here, sorted by name. Those that
+// compute the same share a class.
+#include <algorithm>
 #include <array>
 
 #include "ggml-like/error.h"
@@ -10,6 +12,9 @@ namespace infer {
 
 // Defined in the file of the same name in this folder.
 std::unique_ptr<Architecture> create_arcee();
+std::unique_ptr<Architecture> create_gemma();
+std::unique_ptr<Architecture> create_gemma2();
+std::unique_ptr<Architecture> create_gemma3();
 std::unique_ptr<Architecture> create_llama();
 std::unique_ptr<Architecture> create_qwen2();
 std::unique_ptr<Architecture> create_qwen2moe();
@@ -19,29 +24,51 @@ std::unique_ptr<Architecture> create_qwen3moe();
 namespace {
 
 constexpr std::array kArchitectures = {
-    ArchitectureEntry{"arcee", create_arcee}, ArchitectureEntry{"llama", create_llama},
-    ArchitectureEntry{"qwen2", create_qwen2}, ArchitectureEntry{"qwen2moe", create_qwen2moe},
-    ArchitectureEntry{"qwen3", create_qwen3}, ArchitectureEntry{"qwen3moe", create_qwen3moe},
+    ArchitectureEntry{"arcee", create_arcee},
+    ArchitectureEntry{"gemma", create_gemma},
+    ArchitectureEntry{"gemma2", create_gemma2},
+    ArchitectureEntry{"gemma3", create_gemma3},
+    ArchitectureEntry{"llama", create_llama},
+    ArchitectureEntry{"qwen2", create_qwen2},
+    ArchitectureEntry{"qwen2moe", create_qwen2moe},
+    ArchitectureEntry{"qwen3", create_qwen3},
+    ArchitectureEntry{"qwen3moe", create_qwen3moe},
 };
 
-}  // namespace
+} // namespace
 
-std::span<const ArchitectureEntry> all_architectures() { return kArchitectures; }
+std::span<const ArchitectureEntry> all_architectures() {
+  return kArchitectures;
+}
 
 std::unique_ptr<Architecture> create_architecture(std::string_view name) {
   std::string known;
-  for (const ArchitectureEntry& entry : kArchitectures) {
-    if (entry.name == name) return entry.create();
+  for (const ArchitectureEntry &entry : kArchitectures) {
+    if (entry.name == name)
+      return entry.create();
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw Error(ErrorCode::kUnsupported, expected_found("model", "general.architecture", "one of " + known,
-                                                      concat('"', printable(name, 60), '"')));
+  throw Error(ErrorCode::kUnsupported,
+              expected_found("model", "general.architecture", "one of " + known,
+                             concat('"', printable(name, 60), '"')));
 }
 
-std::vector<CacheGroup> Architecture::cache_groups(const ModelConfig& config) const {
-  CacheGroup group;
-  for (int i = 0; i < config.n_layer; ++i) group.layers.push_back(i);
-  return {group};
+std::vector<CacheGroup>
+Architecture::cache_groups(const ModelConfig &config) const {
+  std::vector<CacheGroup> groups;
+  for (int i = 0; i < config.n_layer; ++i) {
+    const int window = config.layers[i].window;
+    auto at =
+        std::find_if(groups.begin(), groups.end(),
+                     [&](const CacheGroup &g) { return g.window == window; });
+    if (at == groups.end()) {
+      at = groups.insert(groups.end(), CacheGroup{});
+      at->kind = window > 0 ? CacheKind::kWindow : CacheKind::kFull;
+      at->window = window;
+    }
+    at->layers.push_back(i);
+  }
+  return groups;
 }
 
-}  // namespace infer
+} // namespace infer

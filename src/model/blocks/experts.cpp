@@ -36,6 +36,15 @@ GatedFeedForwardWeights declare_shared_expert(WeightSet& weights, const ModelCon
   return w;
 }
 
+JoinedFeedForwardWeights declare_joined_shared_expert(WeightSet& weights, const ModelConfig& config, int layer) {
+  const WeightRole role = WeightRole::kSharedExpert;
+  const int64_t d = config.n_embd, f = config.n_ff_shared_expert;
+  JoinedFeedForwardWeights w;
+  w.gate_up.weight = weights.require(layer, role, "ffn_up_shexp.weight", {2 * f, d});
+  w.down.weight = weights.require(layer, role, "ffn_down_shexp.weight", {d, f});
+  return w;
+}
+
 const Weight* declare_shared_expert_gate(WeightSet& weights, const ModelConfig& config, int layer) {
   return weights.require(layer, WeightRole::kSharedExpert, "ffn_gate_inp_shexp.weight", {1, config.n_embd});
 }

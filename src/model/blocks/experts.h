@@ -16,6 +16,8 @@ const Weight* declare_router(WeightSet& weights, const ModelConfig& config, int 
 ExpertWeights declare_experts(WeightSet& weights, const ModelConfig& config, int layer);
 // The shared expert, whose width is n_ff_shared_expert.
 GatedFeedForwardWeights declare_shared_expert(WeightSet& weights, const ModelConfig& config, int layer);
+// The same with the rows of gate and up joined.
+JoinedFeedForwardWeights declare_joined_shared_expert(WeightSet& weights, const ModelConfig& config, int layer);
 const Weight* declare_shared_expert_gate(WeightSet& weights, const ModelConfig& config, int layer);  // [1, n_embd]
 
 // The weighted sum of the selected experts' gated feed-forwards.

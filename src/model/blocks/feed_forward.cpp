@@ -37,6 +37,15 @@ GatedFeedForwardWeights declare_gated_feed_forward(WeightSet& weights, const Mod
   return w;
 }
 
+JoinedFeedForwardWeights declare_joined_feed_forward(WeightSet& weights, const ModelConfig& config, int layer) {
+  const WeightRole role = WeightRole::kFeedForward;
+  const int64_t d = config.n_embd, f = width_of(config, layer);
+  JoinedFeedForwardWeights w;
+  w.gate_up = declare_linear(weights, layer, role, "ffn_up", 2 * f, d);
+  w.down = declare_linear(weights, layer, role, "ffn_down", d, f);
+  return w;
+}
+
 ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, UnaryKind activation) {
   const ValueId up = linear(graph, x, w.up);                  // [n_rows, n_ff]
   return linear(graph, graph.unary(up, activation), w.down);  // [n_rows, n_embd]
@@ -46,6 +55,14 @@ ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeight
   const ValueId gate = linear(graph, x, w.gate);                               // [n_rows, n_ff]
   const ValueId up = linear(graph, x, w.up);                                   // [n_rows, n_ff]
   return linear(graph, graph.gated_activation(gate, up, activation), w.down);  // [n_rows, n_embd]
+}
+
+ValueId gated_feed_forward(Graph& graph, ValueId x, const JoinedFeedForwardWeights& w, UnaryKind activation) {
+  const ValueId both = linear(graph, x, w.gate_up);  // [n_rows, 2 * n_ff]
+  const int64_t n_ff = w.down.weight->desc.shape[1];
+  const ValueId gate = graph.view_columns(both, 0, n_ff);   // [n_rows, n_ff]
+  const ValueId up = graph.view_columns(both, n_ff, n_ff);  // [n_rows, n_ff]
+  return linear(graph, graph.gated_activation(gate, up, activation), w.down);
 }
 
 }  // namespace infer

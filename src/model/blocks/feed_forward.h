@@ -17,13 +17,20 @@ struct GatedFeedForwardWeights {
   Linear down;  // [n_embd, n_ff]
 };
 
+struct JoinedFeedForwardWeights {
+  Linear gate_up;  // [2 * n_ff, n_embd]: the rows of the gate, then those of up
+  Linear down;     // [n_embd, n_ff]
+};
+
 // Use the width of the layer's configuration. Throw Error(kInvalidFile) if the file does not give it.
 FeedForwardWeights declare_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
 GatedFeedForwardWeights declare_gated_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
+JoinedFeedForwardWeights declare_joined_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
 
 // x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(up(x))).
 ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, UnaryKind activation);
 // x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(gate(x)) * up(x)).
 ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w, UnaryKind activation);
+ValueId gated_feed_forward(Graph& graph, ValueId x, const JoinedFeedForwardWeights& w, UnaryKind activation);
 
 }  // namespace infer

@@ -10,6 +10,16 @@ const Weight* declare_rope_factors(WeightSet& weights, const ModelConfig& config
   return weights.optional(kInputLayer, WeightRole::kRope, "rope_freqs.weight", {config.rope.n_dims / 2});
 }
 
+const Weight* declare_long_rope_factors(WeightSet& weights, const ModelConfig& config) {
+  const bool beyond = config.context_length > config.rope.original_context;
+  const Weight* factors =
+      weights.optional(kInputLayer, WeightRole::kRope,
+                       beyond ? "rope_factors_long.weight" : "rope_factors_short.weight", {config.rope.n_dims / 2});
+  if (!factors) return declare_rope_factors(weights, config);
+  weights.ignore(kInputLayer, beyond ? "rope_factors_short.weight" : "rope_factors_long.weight");
+  return factors;
+}
+
 Linear declare_head(WeightSet& weights, const ModelConfig& config, const Weight& embedding) {
   Linear head;
   head.weight = weights.optional(kOutputLayer, WeightRole::kOutput, "output.weight", {config.n_vocab, config.n_embd});
@@ -25,6 +35,11 @@ ValueId embed(Graph& graph, const Weight& embedding) {
 
 ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head) {
   return linear(graph, graph.view_logits_rows(hidden), head);
+}
+
+ValueId soft_cap(Graph& graph, ValueId x, float cap) {
+  if (cap == 0) return x;
+  return graph.scale(graph.unary(graph.scale(x, 1 / cap), UnaryKind::kTanh), cap);
 }
 
 ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits) {

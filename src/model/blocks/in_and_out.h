@@ -9,6 +9,9 @@ namespace infer {
 
 const Weight* declare_embedding(WeightSet& weights, const ModelConfig& config);     // [n_vocab, n_embd]
 const Weight* declare_rope_factors(WeightSet& weights, const ModelConfig& config);  // [rope.n_dims / 2], may be null
+// rope_factors_long.weight or rope_factors_short.weight, [rope.n_dims / 2], whichever suits the model's context; where
+// the file has neither, rope_freqs.weight, which may be null.
+const Weight* declare_long_rope_factors(WeightSet& weights, const ModelConfig& config);
 // [n_vocab, n_embd]; shares the embedding's data if the file has no separate head
 Linear declare_head(WeightSet& weights, const ModelConfig& config, const Weight& embedding);
 
@@ -17,6 +20,8 @@ ValueId embed(Graph& graph, const Weight& embedding);
 
 // hidden [n_outputs, n_embd], the state after the final norm -> [n_logits, n_vocab].
 ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head);
+// cap * tanh(x / cap); x itself where cap is 0.
+ValueId soft_cap(Graph& graph, ValueId x, float cap);
 // Names both values.
 ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits);
 

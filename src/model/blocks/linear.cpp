@@ -14,6 +14,15 @@ const Weight* declare_norm(WeightSet& weights, int layer, std::string_view name,
   return weights.require(layer, WeightRole::kNorm, concat(name, ".weight"), {width});
 }
 
+LayerNorm declare_layer_norm(WeightSet& weights, int layer, std::string_view name, int64_t width) {
+  return {declare_norm(weights, layer, name, width),
+          weights.optional(layer, WeightRole::kNorm, concat(name, ".bias"), {width})};
+}
+
+ValueId layer_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps) {
+  return graph.layer_norm(x, w.weight, w.bias, eps);
+}
+
 ValueId linear(Graph& graph, ValueId x, const Linear& w) { return graph.matmul(x, *w.weight, w.bias); }
 
 ValueId named(Graph& graph, int layer, std::string_view part, ValueId x) {

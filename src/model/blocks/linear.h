@@ -18,6 +18,16 @@ Linear declare_linear(WeightSet& weights, int layer, WeightRole role, std::strin
 // Declares NAME.weight: [width].
 const Weight* declare_norm(WeightSet& weights, int layer, std::string_view name, int64_t width);
 
+struct LayerNorm {
+  const Weight* weight = nullptr;  // [width]
+  const Weight* bias = nullptr;    // [width], null if the file has none
+};
+
+// Declares NAME.weight, which must exist, and NAME.bias, which may.
+LayerNorm declare_layer_norm(WeightSet& weights, int layer, std::string_view name, int64_t width);
+
+ValueId layer_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps);
+
 // x [n_rows, n_in] -> [n_rows, n_out].
 ValueId linear(Graph& graph, ValueId x, const Linear& w);
 

@@ -21,6 +21,13 @@ namespace {
 
 constexpr double kTolerance = 1e-3;  // a correct implementation is near 1e-5
 
+// llama.cpp looks up the tanh GELU in a table of half precision.
+double tolerance(std::string_view architecture) {
+  constexpr std::string_view kTanhGelu[] = {"bloom",  "codeshell", "falcon", "gemma",     "gemma2",
+                                            "gemma3", "gptneox",   "phi2",   "starcoder2"};
+  return std::ranges::find(kTanhGelu, architecture) != std::end(kTanhGelu) ? 0.01 : kTolerance;
+}
+
 struct Golden {
   std::unique_ptr<Model> model;
   nlohmann::json reference;
@@ -107,7 +114,7 @@ TEST_CASE("every architecture agrees with the reference") {
         const double difference =
             largest_difference(golden, run_model(*golden.model, golden.tokens, {{device.get()}}), "positions");
         INFO(name, " differs by ", difference);
-        CHECK(difference <= kTolerance);
+        CHECK(difference <= tolerance(entry.name));
       }
     }
   }

@@ -173,8 +173,9 @@ TEST_CASE("keys that are not implemented are refused") {
                 "[model] key llama.attention.causal = false is not supported and changes the result");
   check_refused("llama.attention.sliding_window", number(63), unsupported,
                 "[model] key llama.attention.sliding_window = 63 is not supported and changes the result");
-  check_refused("llama.rope.scaling.type", GgufValue::of_string("longrope"), unsupported,
-                "[model] key llama.rope.scaling.type = \"longrope\" is not supported (none, linear and yarn are)");
+  check_refused("llama.rope.scaling.type", GgufValue::of_string("dynamic"), unsupported,
+                "[model] key llama.rope.scaling.type = \"dynamic\" is not supported "
+                "(none, linear, longrope and yarn are)");
   check_refused("llama.rope.scaling.yarn_log_multiplier", real(0.1f), unsupported,
                 "[model] key llama.rope.scaling.yarn_log_multiplier = 0.1 is not supported and changes the result");
   check_refused("llama.expert_gating_func", number(2), unsupported,
