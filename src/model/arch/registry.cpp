@@ -16,6 +16,8 @@ std::unique_ptr<Architecture> create_gemma();
 std::unique_ptr<Architecture> create_gemma2();
 std::unique_ptr<Architecture> create_gemma3();
 std::unique_ptr<Architecture> create_llama();
+std::unique_ptr<Architecture> create_phi2();
+std::unique_ptr<Architecture> create_phi3();
 std::unique_ptr<Architecture> create_qwen2();
 std::unique_ptr<Architecture> create_qwen2moe();
 std::unique_ptr<Architecture> create_qwen3();
@@ -29,6 +31,8 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"gemma2", create_gemma2},
     ArchitectureEntry{"gemma3", create_gemma3},
     ArchitectureEntry{"llama", create_llama},
+    ArchitectureEntry{"phi2", create_phi2},
+    ArchitectureEntry{"phi3", create_phi3},
     ArchitectureEntry{"qwen2", create_qwen2},
     ArchitectureEntry{"qwen2moe", create_qwen2moe},
     ArchitectureEntry{"qwen3", create_qwen3},
