@@ -1,5 +1,5 @@
-// llama: Llama 1 to 3, Mistral, Mixtral and many more. Interleaved rope; a dense gated feed-forward, or routed experts
-// whose softmax weights are divided by their sum.
+// llama: Llama 1 to 3, Mistral, Mixtral and many more; internlm2, ernie4_5, xverse. Interleaved rope; a dense gated
+// feed-forward, or routed experts whose softmax weights are divided by their sum.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

@@ -1,4 +1,4 @@
-// qwen2: NeoX rope, biases on queries, keys and values.
+// qwen2, exaone, pangu-embedded: NeoX rope, and biases where the file has them.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -19,6 +19,7 @@ class Qwen2 final : public Architecture {
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
     embedding_ = declare_embedding(weights, config);
+    rope_factors_ = declare_rope_factors(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
       w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
@@ -33,8 +34,8 @@ class Qwen2 final : public Architecture {
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);                // [n_tokens, n_embd]
-    const ValueId table = g.rope_table(config.rope);  // [n_tokens, rope.n_dims / 2, 2]
+    ValueId x = embed(g, *embedding_);                               // [n_tokens, n_embd]
+    const ValueId table = g.rope_table(config.rope, rope_factors_);  // [n_tokens, rope.n_dims / 2, 2]
     const AttentionParams params = {.scale = attention_scale(config)};
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
@@ -73,10 +74,11 @@ class Qwen2 final : public Architecture {
     GatedFeedForwardWeights ffn;
   };
 
-  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
-  std::vector<Layer> layers_;            // [n_layer]
-  const Weight* output_norm_ = nullptr;  // [n_embd]
-  Linear head_;                          // [n_vocab, n_embd]
+  const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  std::vector<Layer> layers_;             // [n_layer]
+  const Weight* output_norm_ = nullptr;   // [n_embd]
+  Linear head_;                           // [n_vocab, n_embd]
 };
 
 }  // namespace

@@ -12,31 +12,58 @@ namespace infer {
 
 // Defined in the file of the same name in this folder.
 std::unique_ptr<Architecture> create_arcee();
+std::unique_ptr<Architecture> create_chatglm();
+std::unique_ptr<Architecture> create_cohere2();
+std::unique_ptr<Architecture> create_command_r();
+std::unique_ptr<Architecture> create_exaone4();
 std::unique_ptr<Architecture> create_gemma();
 std::unique_ptr<Architecture> create_gemma2();
 std::unique_ptr<Architecture> create_gemma3();
+std::unique_ptr<Architecture> create_glm4();
+std::unique_ptr<Architecture> create_granite();
+std::unique_ptr<Architecture> create_hunyuan_dense();
 std::unique_ptr<Architecture> create_llama();
+std::unique_ptr<Architecture> create_minicpm();
+std::unique_ptr<Architecture> create_olmo2();
 std::unique_ptr<Architecture> create_phi2();
 std::unique_ptr<Architecture> create_phi3();
 std::unique_ptr<Architecture> create_qwen2();
 std::unique_ptr<Architecture> create_qwen2moe();
 std::unique_ptr<Architecture> create_qwen3();
 std::unique_ptr<Architecture> create_qwen3moe();
+std::unique_ptr<Architecture> create_seed_oss();
+std::unique_ptr<Architecture> create_smollm3();
 
 namespace {
 
 constexpr std::array kArchitectures = {
     ArchitectureEntry{"arcee", create_arcee},
+    ArchitectureEntry{"chatglm", create_chatglm},
+    ArchitectureEntry{"cohere2", create_cohere2},
+    ArchitectureEntry{"command-r", create_command_r},
+    ArchitectureEntry{"ernie4_5", create_llama},
+    ArchitectureEntry{"exaone", create_qwen2},
+    ArchitectureEntry{"exaone4", create_exaone4},
     ArchitectureEntry{"gemma", create_gemma},
     ArchitectureEntry{"gemma2", create_gemma2},
     ArchitectureEntry{"gemma3", create_gemma3},
+    ArchitectureEntry{"glm4", create_glm4},
+    ArchitectureEntry{"granite", create_granite},
+    ArchitectureEntry{"hunyuan-dense", create_hunyuan_dense},
+    ArchitectureEntry{"internlm2", create_llama},
     ArchitectureEntry{"llama", create_llama},
+    ArchitectureEntry{"minicpm", create_minicpm},
+    ArchitectureEntry{"olmo2", create_olmo2},
+    ArchitectureEntry{"pangu-embedded", create_qwen2},
     ArchitectureEntry{"phi2", create_phi2},
     ArchitectureEntry{"phi3", create_phi3},
     ArchitectureEntry{"qwen2", create_qwen2},
     ArchitectureEntry{"qwen2moe", create_qwen2moe},
     ArchitectureEntry{"qwen3", create_qwen3},
     ArchitectureEntry{"qwen3moe", create_qwen3moe},
+    ArchitectureEntry{"seed_oss", create_seed_oss},
+    ArchitectureEntry{"smollm3", create_smollm3},
+    ArchitectureEntry{"xverse", create_llama},
 };
 
 } // namespace
