@@ -12,57 +12,87 @@ namespace infer {
 
 // Defined in the file of the same name in this folder.
 std::unique_ptr<Architecture> create_arcee();
+std::unique_ptr<Architecture> create_baichuan();
+std::unique_ptr<Architecture> create_bloom();
 std::unique_ptr<Architecture> create_chatglm();
+std::unique_ptr<Architecture> create_codeshell();
 std::unique_ptr<Architecture> create_cohere2();
 std::unique_ptr<Architecture> create_command_r();
 std::unique_ptr<Architecture> create_exaone4();
+std::unique_ptr<Architecture> create_falcon();
 std::unique_ptr<Architecture> create_gemma();
 std::unique_ptr<Architecture> create_gemma2();
 std::unique_ptr<Architecture> create_gemma3();
 std::unique_ptr<Architecture> create_glm4();
+std::unique_ptr<Architecture> create_gptneox();
 std::unique_ptr<Architecture> create_granite();
 std::unique_ptr<Architecture> create_hunyuan_dense();
 std::unique_ptr<Architecture> create_llama();
+std::unique_ptr<Architecture> create_maincoder();
 std::unique_ptr<Architecture> create_minicpm();
+std::unique_ptr<Architecture> create_nemotron();
 std::unique_ptr<Architecture> create_olmo2();
+std::unique_ptr<Architecture> create_openelm();
+std::unique_ptr<Architecture> create_orion();
 std::unique_ptr<Architecture> create_phi2();
 std::unique_ptr<Architecture> create_phi3();
+std::unique_ptr<Architecture> create_plamo3();
+std::unique_ptr<Architecture> create_qwen();
 std::unique_ptr<Architecture> create_qwen2();
 std::unique_ptr<Architecture> create_qwen2moe();
 std::unique_ptr<Architecture> create_qwen3();
 std::unique_ptr<Architecture> create_qwen3moe();
+std::unique_ptr<Architecture> create_qwen3vl();
+std::unique_ptr<Architecture> create_refact();
 std::unique_ptr<Architecture> create_seed_oss();
 std::unique_ptr<Architecture> create_smollm3();
+std::unique_ptr<Architecture> create_stablelm();
+std::unique_ptr<Architecture> create_starcoder2();
 
 namespace {
 
 constexpr std::array kArchitectures = {
     ArchitectureEntry{"arcee", create_arcee},
+    ArchitectureEntry{"baichuan", create_baichuan},
+    ArchitectureEntry{"bloom", create_bloom},
     ArchitectureEntry{"chatglm", create_chatglm},
+    ArchitectureEntry{"codeshell", create_codeshell},
     ArchitectureEntry{"cohere2", create_cohere2},
     ArchitectureEntry{"command-r", create_command_r},
     ArchitectureEntry{"ernie4_5", create_llama},
     ArchitectureEntry{"exaone", create_qwen2},
     ArchitectureEntry{"exaone4", create_exaone4},
+    ArchitectureEntry{"falcon", create_falcon},
     ArchitectureEntry{"gemma", create_gemma},
     ArchitectureEntry{"gemma2", create_gemma2},
     ArchitectureEntry{"gemma3", create_gemma3},
     ArchitectureEntry{"glm4", create_glm4},
+    ArchitectureEntry{"gptneox", create_gptneox},
     ArchitectureEntry{"granite", create_granite},
     ArchitectureEntry{"hunyuan-dense", create_hunyuan_dense},
     ArchitectureEntry{"internlm2", create_llama},
     ArchitectureEntry{"llama", create_llama},
+    ArchitectureEntry{"maincoder", create_maincoder},
     ArchitectureEntry{"minicpm", create_minicpm},
+    ArchitectureEntry{"nemotron", create_nemotron},
     ArchitectureEntry{"olmo2", create_olmo2},
+    ArchitectureEntry{"openelm", create_openelm},
+    ArchitectureEntry{"orion", create_orion},
     ArchitectureEntry{"pangu-embedded", create_qwen2},
     ArchitectureEntry{"phi2", create_phi2},
     ArchitectureEntry{"phi3", create_phi3},
+    ArchitectureEntry{"plamo3", create_plamo3},
+    ArchitectureEntry{"qwen", create_qwen},
     ArchitectureEntry{"qwen2", create_qwen2},
     ArchitectureEntry{"qwen2moe", create_qwen2moe},
     ArchitectureEntry{"qwen3", create_qwen3},
     ArchitectureEntry{"qwen3moe", create_qwen3moe},
+    ArchitectureEntry{"qwen3vl", create_qwen3vl},
+    ArchitectureEntry{"refact", create_refact},
     ArchitectureEntry{"seed_oss", create_seed_oss},
     ArchitectureEntry{"smollm3", create_smollm3},
+    ArchitectureEntry{"stablelm", create_stablelm},
+    ArchitectureEntry{"starcoder2", create_starcoder2},
     ArchitectureEntry{"xverse", create_llama},
 };
 
