@@ -1,5 +1,4 @@
-// The list of architectures: each has a row here, sorted by name. Those that
-// compute the same share a class.
+// The list of architectures: each has a row here, sorted by name. Those that compute the same share a class.
 #include <algorithm>
 #include <array>
 
@@ -13,6 +12,7 @@ namespace infer {
 // Defined in the file of the same name in this folder.
 std::unique_ptr<Architecture> create_arcee();
 std::unique_ptr<Architecture> create_baichuan();
+std::unique_ptr<Architecture> create_bitnet();
 std::unique_ptr<Architecture> create_bloom();
 std::unique_ptr<Architecture> create_chatglm();
 std::unique_ptr<Architecture> create_codeshell();
@@ -26,10 +26,13 @@ std::unique_ptr<Architecture> create_gemma3();
 std::unique_ptr<Architecture> create_glm4();
 std::unique_ptr<Architecture> create_gptneox();
 std::unique_ptr<Architecture> create_granite();
+std::unique_ptr<Architecture> create_granite_swa();
 std::unique_ptr<Architecture> create_hunyuan_dense();
 std::unique_ptr<Architecture> create_llama();
 std::unique_ptr<Architecture> create_maincoder();
+std::unique_ptr<Architecture> create_mellum();
 std::unique_ptr<Architecture> create_minicpm();
+std::unique_ptr<Architecture> create_nanbeige();
 std::unique_ptr<Architecture> create_nemotron();
 std::unique_ptr<Architecture> create_olmo2();
 std::unique_ptr<Architecture> create_openelm();
@@ -54,6 +57,7 @@ namespace {
 constexpr std::array kArchitectures = {
     ArchitectureEntry{"arcee", create_arcee},
     ArchitectureEntry{"baichuan", create_baichuan},
+    ArchitectureEntry{"bitnet", create_bitnet},
     ArchitectureEntry{"bloom", create_bloom},
     ArchitectureEntry{"chatglm", create_chatglm},
     ArchitectureEntry{"codeshell", create_codeshell},
@@ -69,11 +73,14 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"glm4", create_glm4},
     ArchitectureEntry{"gptneox", create_gptneox},
     ArchitectureEntry{"granite", create_granite},
+    ArchitectureEntry{"granite_swa", create_granite_swa},
     ArchitectureEntry{"hunyuan-dense", create_hunyuan_dense},
     ArchitectureEntry{"internlm2", create_llama},
     ArchitectureEntry{"llama", create_llama},
     ArchitectureEntry{"maincoder", create_maincoder},
+    ArchitectureEntry{"mellum", create_mellum},
     ArchitectureEntry{"minicpm", create_minicpm},
+    ArchitectureEntry{"nanbeige", create_nanbeige},
     ArchitectureEntry{"nemotron", create_nemotron},
     ArchitectureEntry{"olmo2", create_olmo2},
     ArchitectureEntry{"openelm", create_openelm},
@@ -96,32 +103,25 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"xverse", create_llama},
 };
 
-} // namespace
+}  // namespace
 
-std::span<const ArchitectureEntry> all_architectures() {
-  return kArchitectures;
-}
+std::span<const ArchitectureEntry> all_architectures() { return kArchitectures; }
 
 std::unique_ptr<Architecture> create_architecture(std::string_view name) {
   std::string known;
-  for (const ArchitectureEntry &entry : kArchitectures) {
-    if (entry.name == name)
-      return entry.create();
+  for (const ArchitectureEntry& entry : kArchitectures) {
+    if (entry.name == name) return entry.create();
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw Error(ErrorCode::kUnsupported,
-              expected_found("model", "general.architecture", "one of " + known,
-                             concat('"', printable(name, 60), '"')));
+  throw Error(ErrorCode::kUnsupported, expected_found("model", "general.architecture", "one of " + known,
+                                                      concat('"', printable(name, 60), '"')));
 }
 
-std::vector<CacheGroup>
-Architecture::cache_groups(const ModelConfig &config) const {
+std::vector<CacheGroup> Architecture::cache_groups(const ModelConfig& config) const {
   std::vector<CacheGroup> groups;
   for (int i = 0; i < config.n_layer; ++i) {
     const int window = config.layers[i].window;
-    auto at =
-        std::find_if(groups.begin(), groups.end(),
-                     [&](const CacheGroup &g) { return g.window == window; });
+    auto at = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& g) { return g.window == window; });
     if (at == groups.end()) {
       at = groups.insert(groups.end(), CacheGroup{});
       at->kind = window > 0 ? CacheKind::kWindow : CacheKind::kFull;
@@ -132,4 +132,4 @@ Architecture::cache_groups(const ModelConfig &config) const {
   return groups;
 }
 
-} // namespace infer
+}  // namespace infer

@@ -1,0 +1,110 @@
+// bitnet: NeoX rope, norms before the last matrix of attention and of the feed-forward, and a factor for each matrix.
+#include <cstring>
+
+#include "src/model/arch/architecture.h"
+#include "src/model/blocks.h"
+
+namespace infer {
+namespace {
+
+class BitNet final : public Architecture {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_no_experts(reader);
+    return config;
+  }
+
+  void declare_weights(WeightSet& weights, const ModelConfig& config) override {
+    embedding_ = declare_embedding(weights, config);
+    for (int i = 0; i < config.n_layer; ++i) {
+      Layer& w = layers_.emplace_back();
+      w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
+      w.attn = declare_attention(weights, config, i);
+      w.attn_sub_norm = declare_norm(weights, i, "attn_sub_norm", config.layers[i].n_head * config.value_dim);
+      w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
+      w.ffn = declare_gated_feed_forward(weights, config, i);
+      w.ffn_sub_norm = declare_norm(weights, i, "ffn_sub_norm", config.layers[i].n_ff);
+      w.q = factor(weights, i, WeightRole::kAttention, "attn_q.scale");
+      w.k = factor(weights, i, WeightRole::kAttention, "attn_k.scale");
+      w.v = factor(weights, i, WeightRole::kAttention, "attn_v.scale");
+      w.out = factor(weights, i, WeightRole::kAttention, "attn_output.scale");
+      w.gate = factor(weights, i, WeightRole::kFeedForward, "ffn_gate.scale");
+      w.up = factor(weights, i, WeightRole::kFeedForward, "ffn_up.scale");
+      w.down = factor(weights, i, WeightRole::kFeedForward, "ffn_down.scale");
+    }
+    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    head_ = declare_head(weights, config, *embedding_);
+  }
+
+  ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
+    const ModelConfig& config = model.config();
+    const float eps = config.norm_eps;
+    ValueId x = embed(g, *embedding_);                // [n_tokens, n_embd]
+    const ValueId table = g.rope_table(config.rope);  // [n_tokens, rope.n_dims / 2, 2]
+    const AttentionParams params = {.scale = attention_scale(config)};
+    for (int i = 0; i < config.n_layer; ++i) {
+      g.set_layer(i);
+      const Layer& w = layers_[i];
+      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      Heads heads = project_heads(g, h, w.attn, config, i);
+      heads = {g.scale(heads.q, w.q), g.scale(heads.k, w.k), g.scale(heads.v, w.v)};
+      rope_neox(g, heads, table);
+      h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
+      // From here on, the last layer needs only the output rows.
+      if (i + 1 == config.n_layer) {
+        h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
+        x = g.select_rows(x);  // [n_outputs, n_embd]
+      }
+      named(g, i, "attn_heads", h);
+      h = g.rms_norm(h, w.attn_sub_norm, eps);                                // [n_rows, n_head * value_dim]
+      h = named(g, i, "attn_out", g.scale(linear(g, h, w.attn.out), w.out));  // [n_rows, n_embd]
+      x = g.add(x, h);                                                        // [n_rows, n_embd]
+
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));                          // [n_rows, n_embd]
+      const ValueId gate = g.scale(linear(g, h, w.ffn.gate), w.gate);                       // [n_rows, n_ff]
+      const ValueId up = g.scale(linear(g, h, w.ffn.up), w.up);                             // [n_rows, n_ff]
+      h = g.rms_norm(g.gated_activation(gate, up, UnaryKind::kSilu), w.ffn_sub_norm, eps);  // [n_rows, n_ff]
+      h = g.scale(linear(g, h, w.ffn.down), w.down);                                        // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));                          // [n_rows, n_embd]
+    }
+    g.set_layer(kOutputLayer);
+    const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
+    const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
+    return model_outputs(g, hidden, logits);
+  }
+
+ private:
+  struct Layer {
+    const Weight* attn_norm = nullptr;  // [n_embd]
+    AttentionWeights attn;
+    const Weight* ffn_norm = nullptr;       // [n_embd]
+    const Weight* attn_sub_norm = nullptr;  // [n_head * value_dim]
+    GatedFeedForwardWeights ffn;
+    const Weight* ffn_sub_norm = nullptr;                            // [n_ff]
+    float q = 1, k = 1, v = 1, out = 1, gate = 1, up = 1, down = 1;  // factors of the matrices
+  };
+
+  // A tensor of one number; 1 if the file has none.
+  static float factor(WeightSet& weights, int layer, WeightRole role, std::string_view name) {
+    const Weight* weight = weights.optional(layer, role, name, {1});
+    float value = 1;
+    if (weight && weight->host) std::memcpy(&value, weight->host, sizeof value);
+    return value;
+  }
+
+  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
+  std::vector<Layer> layers_;            // [n_layer]
+  const Weight* output_norm_ = nullptr;  // [n_embd]
+  Linear head_;                          // [n_vocab, n_embd]
+};
+
+}  // namespace
+
+std::unique_ptr<Architecture> create_bitnet() { return std::make_unique<BitNet>(); }
+
+}  // namespace infer

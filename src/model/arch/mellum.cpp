@@ -1,0 +1,101 @@
+// mellum: routed experts whose softmax weights are divided by their sum; layers with a window, which do not scale
+// positions; every head of queries and keys is normalized before the rotation.
+#include "src/model/arch/architecture.h"
+#include "src/model/blocks.h"
+
+namespace infer {
+namespace {
+
+class Mellum final : public Architecture {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    read_windows(reader, config, 0, 4);
+    reader.only("use_parallel_residual", {0});
+    config.rope_window = without_scaling(config.rope);
+    read_experts(reader, config);
+    require_experts(config);
+    reader.only("expert_weights_norm", {1});
+    reader.only("expert_shared_count", {0});
+    reader.only("expert_shared_feed_forward_length", {0});
+    return config;
+  }
+
+  void declare_weights(WeightSet& weights, const ModelConfig& config) override {
+    embedding_ = declare_embedding(weights, config);
+    for (int i = 0; i < config.n_layer; ++i) {
+      Layer& w = layers_.emplace_back();
+      w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
+      w.attn = declare_joined_attention(weights, config, i);
+      w.q_norm = declare_norm(weights, i, "attn_q_norm", config.key_dim);
+      w.k_norm = declare_norm(weights, i, "attn_k_norm", config.key_dim);
+      w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
+      w.router = declare_router(weights, config, i);
+      w.experts = declare_experts(weights, config, i);
+    }
+    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    head_ = declare_head(weights, config, *embedding_);
+  }
+
+  ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
+    const ModelConfig& config = model.config();
+    const float eps = config.norm_eps;
+    ValueId x = embed(g, *embedding_);                // [n_tokens, n_embd]
+    const ValueId table = g.rope_table(config.rope);  // [n_tokens, rope.n_dims / 2, 2]
+    const ValueId window_table = g.rope_table(config.rope_window);
+    for (int i = 0; i < config.n_layer; ++i) {
+      g.set_layer(i);
+      const Layer& w = layers_[i];
+      const int window = config.layers[i].window;
+      const AttentionParams params = {.scale = attention_scale(config), .window = window};
+      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      Heads heads = project_heads(g, h, w.attn, config, i);
+      rms_norm_heads(g, heads, w.q_norm, w.k_norm, eps);
+      rope_neox(g, heads, window > 0 ? window_table : table);
+      h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
+      // From here on, the last layer needs only the output rows.
+      if (i + 1 == config.n_layer) {
+        h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
+        x = g.select_rows(x);  // [n_outputs, n_embd]
+      }
+      named(g, i, "attn_heads", h);
+      h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
+      x = g.add(x, h);                                        // [n_rows, n_embd]
+
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
+      const ValueId scores = g.matmul(h, *w.router);                // [n_rows, n_expert]
+      const Graph::Route route =
+          g.moe_route(scores, {.n_used = config.n_expert_used, .normalize = true});  // [n_rows, n_expert_used]
+      h = gated_experts(g, h, w.experts, route, UnaryKind::kSilu);                   // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));                   // [n_rows, n_embd]
+    }
+    g.set_layer(kOutputLayer);
+    const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
+    const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
+    return model_outputs(g, hidden, logits);
+  }
+
+ private:
+  struct Layer {
+    const Weight* attn_norm = nullptr;  // [n_embd]
+    AttentionWeights attn;
+    const Weight* q_norm = nullptr;    // [key_dim]
+    const Weight* k_norm = nullptr;    // [key_dim]
+    const Weight* ffn_norm = nullptr;  // [n_embd]
+    const Weight* router = nullptr;    // [n_expert, n_embd]
+    ExpertWeights experts;
+  };
+
+  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
+  std::vector<Layer> layers_;            // [n_layer]
+  const Weight* output_norm_ = nullptr;  // [n_embd]
+  Linear head_;                          // [n_vocab, n_embd]
+};
+
+}  // namespace
+
+std::unique_ptr<Architecture> create_mellum() { return std::make_unique<Mellum>(); }
+
+}  // namespace infer

@@ -1,0 +1,118 @@
+// nanbeige: like llama, but the layers run several times, each pass with a cache of its own. Between two passes there
+// may be the final norm.
+#include "src/model/arch/architecture.h"
+#include "src/model/blocks.h"
+
+namespace infer {
+namespace {
+
+class Nanbeige final : public Architecture {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_no_experts(reader);
+    n_own_layers_ = config.n_layer;
+    const int n_passes = reader.count("num_loops", 1, kMaxLayers / config.n_layer, 1);
+    norm_between_ = reader.number("skip_loop_final_norm", 0, 1, 0) == 0;
+    const std::vector<LayerConfig> own = config.layers;
+    for (int pass = 1; pass < n_passes; ++pass) config.layers.insert(config.layers.end(), own.begin(), own.end());
+    config.n_layer *= n_passes;
+    return config;
+  }
+
+  void declare_weights(WeightSet& weights, const ModelConfig& config) override {
+    embedding_ = declare_embedding(weights, config);
+    rope_factors_ = declare_rope_factors(weights, config);
+    for (int i = 0; i < n_own_layers_; ++i) {
+      Layer& w = layers_.emplace_back();
+      w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
+      w.attn = declare_joined_attention(weights, config, i);
+      w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
+      w.ffn = declare_gated_feed_forward(weights, config, i);
+    }
+    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    for (int i = n_own_layers_; i < config.n_layer; ++i) layers_.push_back(repeated(weights, i));
+    head_ = declare_head(weights, config, *embedding_);
+  }
+
+  ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
+    const ModelConfig& config = model.config();
+    const float eps = config.norm_eps;
+    ValueId x = embed(g, *embedding_);                               // [n_tokens, n_embd]
+    const ValueId table = g.rope_table(config.rope, rope_factors_);  // [n_tokens, rope.n_dims / 2, 2]
+    const AttentionParams params = {.scale = attention_scale(config)};
+    for (int i = 0; i < config.n_layer; ++i) {
+      g.set_layer(i);
+      const Layer& w = layers_[i];
+      if (w.pass_norm) x = g.rms_norm(x, w.pass_norm, eps);                   // [n_tokens, n_embd]
+      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      Heads heads = project_heads(g, h, w.attn, config, i);
+      rope_interleaved(g, heads, table);
+      h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
+      // From here on, the last layer needs only the output rows.
+      if (i + 1 == config.n_layer) {
+        h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
+        x = g.select_rows(x);  // [n_outputs, n_embd]
+      }
+      named(g, i, "attn_heads", h);
+      h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
+      x = g.add(x, h);                                        // [n_rows, n_embd]
+
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
+      h = gated_feed_forward(g, h, w.ffn, UnaryKind::kSilu);        // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
+    }
+    g.set_layer(kOutputLayer);
+    const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
+    const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
+    return model_outputs(g, hidden, logits);
+  }
+
+ private:
+  struct Layer {
+    const Weight* attn_norm = nullptr;  // [n_embd]
+    AttentionWeights attn;
+    const Weight* ffn_norm = nullptr;  // [n_embd]
+    GatedFeedForwardWeights ffn;
+    const Weight* pass_norm = nullptr;  // [n_embd], in front of a later pass
+  };
+
+  // The layer of a later pass: the same data, which may be on another device.
+  Layer repeated(WeightSet& weights, int layer) const {
+    Layer w = layers_[layer % n_own_layers_];
+    const auto share = [&](const Weight*& weight, WeightRole role) {
+      if (weight) weight = weights.share(layer, role, *weight);
+    };
+    share(w.attn_norm, WeightRole::kNorm);
+    share(w.ffn_norm, WeightRole::kNorm);
+    for (Linear* part : {&w.attn.q, &w.attn.k, &w.attn.v, &w.attn.qkv, &w.attn.out}) {
+      share(part->weight, WeightRole::kAttention);
+      share(part->bias, WeightRole::kAttention);
+    }
+    for (Linear* part : {&w.ffn.gate, &w.ffn.up, &w.ffn.down}) {
+      share(part->weight, WeightRole::kFeedForward);
+      share(part->bias, WeightRole::kFeedForward);
+    }
+    const bool first = layer % n_own_layers_ == 0;
+    if (norm_between_ && first) w.pass_norm = weights.share(layer, WeightRole::kNorm, *output_norm_);
+    return w;
+  }
+
+  const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  std::vector<Layer> layers_;             // [n_layer]
+  const Weight* output_norm_ = nullptr;   // [n_embd]
+  Linear head_;                           // [n_vocab, n_embd]
+  int n_own_layers_ = 0;                  // layers of one pass
+  bool norm_between_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Architecture> create_nanbeige() { return std::make_unique<Nanbeige>(); }
+
+}  // namespace infer
