@@ -16,8 +16,8 @@ class Granite final : public Architecture {
     reader.only("use_parallel_residual", {0});
     read_no_experts(reader);
     reader.only("rope.scaling.finetuned", {1});  // granite without rope is not implemented
-    embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 0, 1e6, 1));
-    residual_scale_ = static_cast<float>(reader.number("residual_scale", 0, 1e6, 1));
+    embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 1e-6, 1e6, 1));
+    residual_scale_ = static_cast<float>(reader.number("residual_scale", 1e-6, 1e6, 1));
     logits_divisor_ = static_cast<float>(reader.number("logit_scale", 1e-6, 1e6));
     attention_scale_ = static_cast<float>(reader.number("attention.scale", 0, 1e6, 0));
     if (attention_scale_ == 0) attention_scale_ = attention_scale(config);

@@ -16,8 +16,8 @@ class GraniteSwa final : public Architecture {
     reader.only("use_parallel_residual", {0});
     has_rope_ =
         reader.flags("attention.rope_pattern", config.n_layer).value_or(std::vector<bool>(config.n_layer, true));
-    embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 0, 1e6, 1));
-    residual_scale_ = static_cast<float>(reader.number("residual_scale", 0, 1e6, 1));
+    embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 1e-6, 1e6, 1));
+    residual_scale_ = static_cast<float>(reader.number("residual_scale", 1e-6, 1e6, 1));
     logits_divisor_ = static_cast<float>(reader.number("logit_scale", 1e-6, 1e6));
     attention_scale_ = static_cast<float>(reader.number("attention.scale", 0, 1e6, 0));
     if (attention_scale_ == 0) attention_scale_ = attention_scale(config);

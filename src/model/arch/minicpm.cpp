@@ -17,8 +17,8 @@ class MiniCpm final : public Architecture {
     require_full_causal_attention(reader, config);
     reader.only("use_parallel_residual", {0});
     read_no_experts(reader);
-    embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 0, 1e6, 12));
-    residual_scale_ = static_cast<float>(reader.number("residual_scale", 0, 1e6, 1.4 / std::sqrt(config.n_layer)));
+    embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 1e-6, 1e6, 12));
+    residual_scale_ = static_cast<float>(reader.number("residual_scale", 1e-6, 1e6, 1.4 / std::sqrt(config.n_layer)));
     logits_divisor_ = static_cast<float>(reader.number("logit_scale", 1e-6, 1e6, 256.0 / config.n_embd));
     return config;
   }
