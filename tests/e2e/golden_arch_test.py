@@ -20,8 +20,11 @@ QUANTIZED_MODELS = [
     "quant-q4_k", "quant-q5_0", "quant-q5_1", "quant-q5_k", "quant-q6_k", "quant-q8_0",
 ]
 MIXED_MODELS = ["quant-mix-q4_k_m"]  # of several quantized types
-# Where rounding of keys to F16 changes more than in llama.cpp: in granite_swa it selects another expert for one token.
-F16_LIMITS = {"granite_swa": 1.1, "pangu-embedded": 0.015}
+# Where rounding of keys to F16 changes more than in llama.cpp.
+F16_LIMITS = {"pangu-embedded": 0.015}
+# Positions that show nothing with an F16 cache: rounding selects another expert for the first of them, and later tokens
+# see that as far as their window of 12 reaches.
+F16_OTHER_EXPERTS = {"granite_swa": range(33, 45)}
 SUPPORTED = F32_MODELS + QUANTIZED_MODELS + MIXED_MODELS
 
 
@@ -41,7 +44,9 @@ def agrees_in_f32(name):
 def agrees_with_an_f16_cache(name):
     model, recorded = reference_model(name)
     limit = F16_LIMITS.get(name, max(3 * recorded["f16_kv_diff"], 0.01))
-    expect_within(logprobs(model, recorded["tokens"]), recorded["positions"], limit, "F16 cache")
+    found = logprobs(model, recorded["tokens"])
+    compared = [i for i in range(len(found)) if i not in F16_OTHER_EXPERTS.get(name, ())]
+    expect_within([found[i] for i in compared], [recorded["positions"][i] for i in compared], limit, "F16 cache")
 
 
 @test_each(*QUANTIZED_MODELS, *MIXED_MODELS)
