@@ -191,28 +191,30 @@ void require_full_causal_attention(ConfigReader& reader, const ModelConfig& conf
   if (window > 0 && window < config.context_length) reader.only("attention.sliding_window", {0});
 }
 
-ModelConfig read_sizes(ConfigReader& reader) {
+ModelConfig read_sizes(ConfigReader& reader, int fewest_heads) {
   ModelConfig config;
   config.architecture = reader.architecture();
   config.context_length = reader.count("context_length", 1, kMaxContext);
   config.n_layer = reader.count("block_count", 1, kMaxLayers);
   config.n_embd = reader.count("embedding_length", 1, kMaxWidth);
 
-  const std::vector<int> heads = reader.counts("attention.head_count", config.n_layer, 1, kMaxHeads);
-  const std::vector<int> kv_heads = reader.counts("attention.head_count_kv", config.n_layer, 1, kMaxHeads, &heads);
+  const std::vector<int> heads = reader.counts("attention.head_count", config.n_layer, fewest_heads, kMaxHeads);
+  const std::vector<int> kv_heads =
+      reader.counts("attention.head_count_kv", config.n_layer, fewest_heads, kMaxHeads, &heads);
   const std::vector<int> no_widths(config.n_layer, 0);
-  const std::vector<int> widths = reader.counts("feed_forward_length", config.n_layer, 1, kMaxWidth, &no_widths);
+  const std::vector<int> widths =
+      reader.counts("feed_forward_length", config.n_layer, fewest_heads, kMaxWidth, &no_widths);
   const std::string head_key = reader.architecture() + ".attention.head_count";
   config.layers.resize(config.n_layer);
   for (int i = 0; i < config.n_layer; ++i) {
     config.layers[i] = {heads[i], kv_heads[i], widths[i]};
-    if (heads[i] % kv_heads[i] != 0) {
+    if (kv_heads[i] > 0 && (heads[i] == 0 || heads[i] % kv_heads[i] != 0)) {
       invalid(head_key, concat("a multiple of the ", kv_heads[i], " key and value heads"), heads[i]);
     }
   }
 
   std::optional<int> head_dim;
-  if (config.n_embd % heads[0] == 0) head_dim = config.n_embd / heads[0];
+  if (heads[0] > 0 && config.n_embd % heads[0] == 0) head_dim = config.n_embd / heads[0];
   config.key_dim = reader.count("attention.key_length", 1, kMaxHeadDim, head_dim);
   config.value_dim = reader.count("attention.value_length", 1, kMaxHeadDim, head_dim);
   for (const int n : heads) {

@@ -87,8 +87,9 @@ class ConfigReader {
 };
 
 // Reads the architecture's name, the context length, the number of layers, the model's width, and each layer's heads
-// and feed-forward width; other members keep their defaults.
-ModelConfig read_sizes(ConfigReader& reader);
+// and feed-forward width; other members keep their defaults. With `fewest_heads` 0, layers may lack attention, or only
+// keys and values, or the feed-forward.
+ModelConfig read_sizes(ConfigReader& reader, int fewest_heads = 1);
 
 float read_rms_norm_eps(ConfigReader& reader);
 float read_layer_norm_eps(ConfigReader& reader);

@@ -18,6 +18,7 @@ std::unique_ptr<Architecture> create_chatglm();
 std::unique_ptr<Architecture> create_codeshell();
 std::unique_ptr<Architecture> create_cohere2();
 std::unique_ptr<Architecture> create_command_r();
+std::unique_ptr<Architecture> create_deci();
 std::unique_ptr<Architecture> create_exaone4();
 std::unique_ptr<Architecture> create_falcon();
 std::unique_ptr<Architecture> create_gemma();
@@ -63,6 +64,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"codeshell", create_codeshell},
     ArchitectureEntry{"cohere2", create_cohere2},
     ArchitectureEntry{"command-r", create_command_r},
+    ArchitectureEntry{"deci", create_deci},
     ArchitectureEntry{"ernie4_5", create_llama},
     ArchitectureEntry{"exaone", create_qwen2},
     ArchitectureEntry{"exaone4", create_exaone4},
