@@ -154,7 +154,7 @@ MachineLimits Bench::median_limits() const {
   return {median(bandwidths_), median(int8_peaks_), median(float_peaks_)};
 }
 
-// Random tokens, or a piece of the text, which begins anew where it ends.
+// Random tokens, or a piece of the text; past its end it continues from its start.
 std::vector<TokenId> Bench::prompt_of(RequestId id, int length) const {
   std::vector<TokenId> prompt;
   for (size_t t = 0; t < static_cast<size_t>(length); ++t) {

@@ -1,4 +1,5 @@
-// nemotron: layer norms, partial NeoX rope, a squared ReLU without a gate.
+// nemotron and codeshell: layer norms, NeoX rope (of a part of each head in nemotron), and a feed-forward without a
+// gate, whose activation is a squared ReLU in nemotron and a tanh GELU in codeshell.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -7,6 +8,8 @@ namespace {
 
 class Nemotron final : public Architecture {
  public:
+  explicit Nemotron(UnaryKind activation) : activation_(activation) {}
+
   ModelConfig read_config(ConfigReader& reader) override {
     ModelConfig config = read_sizes(reader);
     config.norm_eps = read_layer_norm_eps(reader);
@@ -53,7 +56,7 @@ class Nemotron final : public Architecture {
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
       h = named(g, i, "ffn_norm", layer_norm(g, x, w.ffn_norm, eps));  // [n_rows, n_embd]
-      h = feed_forward(g, h, w.ffn, UnaryKind::kReluSquared);          // [n_rows, n_embd]
+      h = feed_forward(g, h, w.ffn, activation_);                      // [n_rows, n_embd]
       x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));     // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
@@ -70,6 +73,7 @@ class Nemotron final : public Architecture {
     FeedForwardWeights ffn;
   };
 
+  const UnaryKind activation_;
   const Weight* embedding_ = nullptr;  // [n_vocab, n_embd]
   std::vector<Layer> layers_;          // [n_layer]
   LayerNorm output_norm_;              // [n_embd]
@@ -78,6 +82,7 @@ class Nemotron final : public Architecture {
 
 }  // namespace
 
-std::unique_ptr<Architecture> create_nemotron() { return std::make_unique<Nemotron>(); }
+std::unique_ptr<Architecture> create_nemotron() { return std::make_unique<Nemotron>(UnaryKind::kReluSquared); }
+std::unique_ptr<Architecture> create_codeshell() { return std::make_unique<Nemotron>(UnaryKind::kGeluTanh); }
 
 }  // namespace infer
