@@ -2,7 +2,8 @@
 # What speculative decoding gains and costs: generation with and without drafts, measured in turns in one run each.
 #   usage: bench_drafts.sh [--rounds 5] [--threads 2] [--shape tinyllama-1.1b] [--type Q4_K_M]
 # First the demo pair on its own questions, through the server; then random weights in a well-known shape, whose draft
-# of two layers agrees with them more or less often; then 16 and 32 streams of the same. The files stay in build/drafts.
+# of two layers agrees with them more or less often; then 16 and 32 streams of the same; then look-up (bench_lookup.py).
+# The files stay in build/drafts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=5 threads=2 shape=tinyllama-1.1b type=Q4_K_M
@@ -52,3 +53,8 @@ for scale in 3 0.1 0.04 0.02; do
   build/infer bench -m "$target" -md "$draft" -p 0 -n 96 -d 32 -b 1 -r "$rounds" -t "$threads" | tail -n 2
   build/infer bench -m "$target" -md "$draft" -p 0 -n 24 -d 32 -b 16,32 -r "$rounds" -t "$threads" | tail -n 4
 done
+
+echo "== $shape $type, look-up"
+target=$folder/$shape-$type-successor.gguf
+[ -e "$target" ] || build/bin/make_random_model "$shape" "$type" "$target" successor
+scripts/bench_lookup.py "$target" --rounds "$rounds" --threads "$threads"

@@ -66,8 +66,14 @@ void add_vocabulary(std::vector<std::pair<std::string, GgufValue>>& metadata, in
   metadata.emplace_back("tokenizer.ggml.eos_token_id", GgufValue::of_uint32(2));
 }
 
-// Repeats 64 different rows of normally distributed numbers, multiplied by `scale`.
-void write_tensor(std::span<GgufWriter* const> writers, const GgufWriter::TensorInfo& tensor, float scale,
+// How a tensor is filled: so many different rows of normally distributed numbers, multiplied by `scale`, are repeated,
+// beginning with row `first`.
+struct Filling {
+  float scale = 1;
+  int rows = 64, first = 0;
+};
+
+void write_tensor(std::span<GgufWriter* const> writers, const GgufWriter::TensorInfo& tensor, const Filling& filling,
                   std::mt19937_64& random) {
   const bool norm = tensor.shape.size() == 1;
   const int64_t n = tensor.shape.back();
@@ -75,14 +81,15 @@ void write_tensor(std::span<GgufWriter* const> writers, const GgufWriter::Tensor
   for (size_t i = 0; i + 1 < tensor.shape.size(); ++i) rows *= tensor.shape[i];
   std::normal_distribution<float> normal(norm ? 1.0f : 0.0f, norm ? 0.05f : 0.02f);
   const size_t bytes = row_bytes(tensor.type, n);
-  std::vector<std::byte> pool(bytes * 64);
+  std::vector<std::byte> pool(bytes * filling.rows);
   std::vector<float> row(static_cast<size_t>(n));
-  for (int i = 0; i < 64; ++i) {
-    for (float& x : row) x = scale * normal(random);
+  for (int i = 0; i < filling.rows; ++i) {
+    for (float& x : row) x = filling.scale * normal(random);
     traits(tensor.type).from_float(row.data(), pool.data() + i * bytes, n);
   }
   for (int64_t r = 0; r < rows; ++r) {
-    for (GgufWriter* writer : writers) writer->write({pool.data() + r % 64 * bytes, bytes});
+    const std::byte* from = pool.data() + (filling.first + r) % filling.rows * bytes;
+    for (GgufWriter* writer : writers) writer->write({from, bytes});
   }
 }
 
@@ -192,7 +199,7 @@ void write_random_model(const std::string& shape, const std::string& type, const
     writer.leave_rest_empty();
   } else {
     GgufWriter* const only = &writer;
-    for (const auto& tensor : tensors) write_tensor({&only, 1}, tensor, 1, random);
+    for (const auto& tensor : tensors) write_tensor({&only, 1}, tensor, {}, random);
   }
   writer.finish();
 }
@@ -216,10 +223,34 @@ void write_random_pair(const std::string& shape, const std::string& type, const 
   GgufWriter* const writers[] = {&writer, &draft_writer};
   for (const auto& tensor : tensors) {
     const float scale = !in_draft(tensor) && adds_to_hidden_state(tensor.name) ? pair.scale : 1;
-    write_tensor(std::span(writers).first(in_draft(tensor) ? 2 : 1), tensor, scale, random);
+    write_tensor(std::span(writers).first(in_draft(tensor) ? 2 : 1), tensor, {.scale = scale}, random);
   }
   writer.finish();
   draft_writer.finish();
+}
+
+void write_successor_model(const std::string& shape, const std::string& type, const std::string& path) {
+  const ModelShape& s = find_shape(shape);
+  if (s.tied || s.n_vocab < kSuccessors) {
+    throw Error(ErrorCode::kInvalidArgument,
+                expected_found("shape", concat("at least ", kSuccessors, " tokens and a head of its own"), shape));
+  }
+  const std::vector<GgufWriter::TensorInfo> tensors = tensors_of(s, find_types(type));
+  GgufWriter writer(path, metadata_of(s), tensors);
+  GgufWriter* const only = &writer;
+  std::mt19937_64 random(1);
+  for (const auto& tensor : tensors) {
+    Filling filling;
+    if (adds_to_hidden_state(tensor.name)) filling.scale = 1e-3f;
+    if (tensor.name == "token_embd.weight" || tensor.name == "output.weight") {
+      // Row t + 1 of the head is row t of the embedding, up to the rounding of their types.
+      random.seed(2);
+      filling.rows = kSuccessors;
+      filling.first = tensor.name == "output.weight" ? kSuccessors - 1 : 0;
+    }
+    write_tensor({&only, 1}, tensor, filling, random);
+  }
+  writer.finish();
 }
 
 }  // namespace infer

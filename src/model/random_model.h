@@ -33,4 +33,11 @@ struct RandomPair {
 void write_random_pair(const std::string& shape, const std::string& type, const RandomPair& pair,
                        const std::string& path, const std::string& draft_path);
 
+// A model for measuring prompt look-up: after token t it writes token t + 1, from the highest of `kSuccessors` tokens
+// on the lowest again, since its layers add next to nothing to the hidden state. It computes as much as any of its
+// shape.
+inline constexpr int kSuccessors = 4096;
+// Throws as above, and Error(kInvalidArgument) if the vocabulary is smaller than that or the head is the embedding.
+void write_successor_model(const std::string& shape, const std::string& type, const std::string& path);
+
 }  // namespace infer
