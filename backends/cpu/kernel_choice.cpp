@@ -52,16 +52,17 @@ MatmulKernel KernelChoice::matmul(DataType type, int64_t n_tokens) {
     const MatmulKernels& kernels = table_.matmuls[i];
     if (kernels.type != type) continue;
     const MatmulKernel usual = kernels.for_tokens(n_tokens);
-    if (n_tokens > 1 || !kernels.other_gemv || options_.kernels == CpuOptions::Kernels::kDefault) return usual;
-    if (options_.kernels == CpuOptions::Kernels::kOther) return kernels.other_gemv;
+    if (n_tokens > 2 || !kernels.other_gemv || options_.kernels == CpuOptions::Kernels::kDefault) return usual;
+    const MatmulKernel other = n_tokens == 1 ? kernels.other_gemv : kernels.other_of_two;
+    if (options_.kernels == CpuOptions::Kernels::kOther) return other;
     Entry& entry = *entries_[static_cast<size_t>(i)];
-    std::call_once(entry.once, [&] { entry.chosen = measure_gemv(kernels); });
-    return entry.chosen;
+    std::call_once(entry.once, [&] { entry.takes_other = other_is_faster(kernels); });
+    return entry.takes_other ? other : usual;
   }
   return traits(type).dot ? gemm_by_dots : nullptr;
 }
 
-MatmulKernel KernelChoice::measure_gemv(const MatmulKernels& kernels) const {
+bool KernelChoice::other_is_faster(const MatmulKernels& kernels) const {
   const int n_threads = std::max(options_.n_threads, 1);
   const auto bytes_per_row = static_cast<int64_t>(row_bytes(kernels.type, kRowLength));
   const size_t wanted = std::min(kBytesPerThread * static_cast<size_t>(n_threads), kMaxBytes);
@@ -113,7 +114,7 @@ MatmulKernel KernelChoice::measure_gemv(const MatmulKernels& kernels) const {
       best[i] = std::min(best[i], seconds);
     }
   }
-  return best[1] < kWorthwhile * best[0] ? kernels.other_gemv : kernels.for_tokens(1);
+  return best[1] < kWorthwhile * best[0];
 }
 
 }  // namespace infer::cpu

@@ -1,5 +1,6 @@
-// Some types have two GEMV kernels on a level. They are bit-identical; which one is faster depends on the processor's
-// prefetchers. A KernelChoice measures both on this machine, once, and only for types that are used.
+// Some types have two kernels for one token on a level, and two of the same kinds for two tokens. They are
+// bit-identical; which one is faster depends on the processor's prefetchers. A KernelChoice measures both with one
+// token on this machine, once, and only for types that are used.
 #pragma once
 
 #include <memory>
@@ -17,16 +18,16 @@ class KernelChoice {
   KernelChoice(const KernelTable& table, const CpuOptions& options);
 
   // The kernel for a weight type and a number of tokens; nullptr if no matmul supports the type. The first call for
-  // one token of a type with two GEMVs takes about 10 ms and 4 MiB per thread. May be called on any thread. Throws
-  // Error(kOutOfMemory).
+  // up to two tokens of a type with two kernels takes about 10 ms and 4 MiB per thread. May be called on any thread.
+  // Throws Error(kOutOfMemory).
   MatmulKernel matmul(DataType type, int64_t n_tokens);
 
  private:
-  MatmulKernel measure_gemv(const MatmulKernels& kernels) const;
+  bool other_is_faster(const MatmulKernels& kernels) const;
 
   struct Entry {
     std::once_flag once;
-    MatmulKernel chosen = nullptr;
+    bool takes_other = false;
   };
   const KernelTable& table_;
   const CpuOptions options_;

@@ -32,7 +32,7 @@ struct MatmulArgs {
 };
 using MatmulKernel = void (*)(const MatmulArgs&);
 
-// Whether a level's GEMV for Q8_0 reads the weights in memory order.
+// Whether a level's kernels for one and two tokens of Q8_0 read the weights in memory order.
 enum class InOrder { kNever, kPossible, kDefault };
 
 inline constexpr int kTokenPadding = 4;
@@ -45,16 +45,24 @@ inline constexpr int kFloatBlockRows = 24, kFloatBlockTokens = 96, kFloatChunk =
 inline constexpr int64_t kFloatScratchBytes =
     kFloatBlockRows * (kFloatChunk + kFloatBlockTokens * 16) * int64_t{sizeof(float)};
 inline constexpr int kFloatGemmTokens = 12;  // with fewer tokens, float weights are read as one stream
+// Kernels that read weights in memory order take sixteen blocks at a time, across rows of so many: after so many
+// sixteens they are at the beginning of a row again.
+inline int64_t in_order_phases(int64_t blocks) {
+  for (int i = 0; i < 4 && blocks % 2 == 0; ++i) blocks /= 2;
+  return blocks;
+}
 // Scratch memory of a thread for up to n_tokens: a matmul may run with fewer tokens than it was prepared for, for an
 // expert or in a step that does not fill its bucket.
 inline size_t matmul_scratch_bytes(int64_t n_tokens, int64_t k) {
   const int64_t panels = padded_tokens(n_tokens) * kMatmulRows * static_cast<int64_t>(sizeof(float)) + 16 * 512;
   // StreamInputs: of each block, at most 8 vectors of pairs, 16 values and 256 codes.
   const int64_t streams = kMostInOrderTokens * (k / 256 * (8 * 64 + 64 + 256) + 64);
+  // InputsQ80: of each sixteen blocks codes and offsets, and of each block 16 values.
+  const int64_t blocks = k / 32, small_streams = 2 * (in_order_phases(blocks) * (512 + 64) + (16 * blocks + 16) * 4);
   // LaneInputs: of each block, 256 codes for a token, and at most 16 vectors.
   const int64_t lanes = n_tokens <= kMostInOrderTokens ? 0 : k / 256 * (kLaneTokens * 256 + 16 * 64);
   const int64_t floats = n_tokens < kFloatGemmTokens ? 0 : kFloatScratchBytes;
-  return static_cast<size_t>(std::max({panels, streams, lanes, floats}));
+  return static_cast<size_t>(std::max({panels, streams, small_streams, lanes, floats}));
 }
 
 // One (token, head group) unit of attention: the queries of `n_queries` tokens with consecutive positions that share a
@@ -93,8 +101,9 @@ struct MatmulKernels {
     MatmulKernel kernel;
   };
   DataType type;
-  Range ranges[5];                    // ascending; the first that fits is used, and the last fits kAny tokens
-  MatmulKernel other_gemv = nullptr;  // for one token; faster than the first range on some processors (KernelChoice)
+  Range ranges[5];  // ascending; the first that fits is used, and the last fits kAny tokens
+  // For one and two tokens; faster than the first ranges on some processors (KernelChoice). Both or none.
+  MatmulKernel other_gemv = nullptr, other_of_two = nullptr;
 
   MatmulKernel for_tokens(int64_t n) const {
     const Range* range = ranges;

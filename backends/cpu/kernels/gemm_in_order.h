@@ -115,8 +115,8 @@ struct StreamInputs {
   float* values;  // [T][16 blocks + 16]: per block of 16 rows, to be multiplied by d of the activations and added
   int8_t* codes;  // [blocks][T][256]
 
-  INFER_SIMD StreamInputs(const MatmulArgs& a, const Activation256* x) : blocks(a.k / 256), phases(blocks) {
-    for (int i = 0; i < 4 && phases % 2 == 0; ++i) phases /= 2;
+  INFER_SIMD StreamInputs(const MatmulArgs& a, const Activation256* x)
+      : blocks(a.k / 256), phases(in_order_phases(blocks)) {
     pairs = reinterpret_cast<I*>(a.scratch);
     values = reinterpret_cast<float*>(pairs + phases * T * W::kPairs);
     codes = reinterpret_cast<int8_t*>(values + T * value_stride());
@@ -220,58 +220,88 @@ INFER_OUTLINE void gemm_in_order(const MatmulArgs& a) {
   }
 }
 
-// ---- Q8_0, one token: blocks of 32 in memory order, two in a vector ----
+// ---- Q8_0, one or two tokens: blocks of 32 in memory order, two in a vector ----
 
-// The dot products of the 16 blocks from p on with the codes at x.
-INFER_SIMD I q80_chunk(const uint8_t* p, const int8_t* x) {
+// What chunks of sixteen blocks are multiplied by, in the scratch memory of a call. Chunks are numbered across rows;
+// the inputs repeat after `phases`.
+template <int T>
+struct InputsQ80 {
+  int64_t blocks, phases;
+  int8_t* codes;     // [phases][T][8][2][32]: vector 4 h + j is for the blocks 8 h + j and 8 h + j + 4 of the chunk
+  int32_t* offsets;  // [phases][T][16]
+  float* values;     // [T][16 blocks + 16]: per block of 16 rows, to be multiplied by d of the activations and added
+
+  INFER_SIMD InputsQ80(const MatmulArgs& a, const Activation32* x) : blocks(a.k / 32), phases(in_order_phases(blocks)) {
+    codes = reinterpret_cast<int8_t*>(a.scratch);
+    offsets = reinterpret_cast<int32_t*>(codes + phases * T * 512);
+    values = reinterpret_cast<float*>(offsets + phases * T * 16);
+    for (int64_t p = 0; p < phases; ++p) {
+      for (int t = 0; t < T; ++t) {
+        for (int i = 0; i < 16; ++i) {
+          const Activation32& block = x[(16 * p + i) % blocks * a.x_stride + t];
+          const int place = i / 8 * 8 + i % 4 * 2 + i / 4 % 2;
+          __builtin_memcpy(codes + (p * T + t) * 512 + place * 32, block.q, 32);
+          offsets[(p * T + t) * 16 + i] = kSignedOffset * block.sum32;
+        }
+      }
+    }
+  }
+  int64_t value_stride() const { return 16 * blocks + 16; }
+};
+
+// Multiplies the sixteen blocks from p on by those of each token at `x`.
+template <int T>
+INFER_SIMD void chunk_q80(const uint8_t* p, const int8_t* x, const int32_t* offsets, float* values, int64_t stride) {
   constexpr int kBytes = Q80::kBytes;
-  I fours[2];
+  I fours[T][2];
 #pragma GCC unroll 2
   for (int h = 0; h < 2; ++h) {
-    I sums[4];
+    I sums[T][4];
 #pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) {
       const int i = 8 * h + j;
-      const I w = i_load_two(p + i * kBytes + 2, p + (i + 4) * kBytes + 2);
-      sums[j] = i_dot_s8(i_zero(), i_prepare_s8(w), i_load_two(x + 32 * i, x + 32 * (i + 4)));
+      const I w = i_prepare_s8(i_load_two(p + i * kBytes + 2, p + (i + 4) * kBytes + 2));
+#pragma GCC unroll 2
+      for (int t = 0; t < T; ++t) sums[t][j] = i_dot_s8(i_zero(), w, i_load(x + 512 * t + 64 * (4 * h + j)));
     }
-    fours[h] = i_sum_four(sums);
+#pragma GCC unroll 2
+    for (int t = 0; t < T; ++t) fours[t][h] = i_sum_four(sums[t]);
   }
-  return i_sum_halves(fours[0], fours[1]);
+  const F d = f_from_f16_lanes(gather16(p, kBytes));
+#pragma GCC unroll 2
+  for (int t = 0; t < T; ++t) {
+    const I sum = i_sub(i_sum_halves(fours[t][0], fours[t][1]), i_load(offsets + 16 * t));
+    f_store(values + t * stride, f_mul(f_from_int(sum), d));
+  }
 }
 
-template <typename W>
-INFER_OUTLINE void gemv_in_order_q80(const MatmulArgs& a) {
-  constexpr int kBytes = W::kBytes;
+// At most T tokens; GEMV where T is 1.
+template <int T>
+INFER_OUTLINE void gemm_in_order_q80(const MatmulArgs& a) {
+  constexpr int kBytes = Q80::kBytes;
   const auto* x = static_cast<const Activation32*>(a.x);
-  const int64_t blocks = a.k / 32;
-  // Blocks are numbered across rows and taken sixteen at a time, so these arrays continue past the end of a row.
-  auto* codes = reinterpret_cast<int8_t*>(a.scratch);                      // [blocks + 16][32]
-  auto* offsets = reinterpret_cast<int32_t*>(codes + (blocks + 16) * 32);  // [blocks + 16]
-  float* values = reinterpret_cast<float*>(offsets + blocks + 16);         // [16 blocks + 16]
-  for (int64_t i = 0; i < blocks + 16; ++i) {
-    const Activation32& block = x[i % blocks * a.x_stride];
-    __builtin_memcpy(codes + 32 * i, block.q, 32);
-    offsets[i] = kSignedOffset * block.sum32;
-  }
+  const InputsQ80<T> in(a, x);
   alignas(64) uint8_t copy[16 * kBytes + 64];
   for (int64_t row = a.row_begin; row < a.row_end; row += 16) {
     const int rows = a.row_end - row < 16 ? static_cast<int>(a.row_end - row) : 16;
     const uint8_t* p = a.weight + row * a.row_bytes;
-    int64_t first = 0;
-    for (int64_t c = 0; 16 * c < rows * blocks; ++c, p += 16 * kBytes) {
+    for (int64_t c = 0, phase = 0; 16 * c < rows * in.blocks; ++c, p += 16 * kBytes) {
       const uint8_t* from = p;
-      if (const int64_t left = rows * blocks - 16 * c; left < 16) {
+      if (const int64_t left = rows * in.blocks - 16 * c; left < 16) {
         __builtin_memset(copy, 0, sizeof(copy));
         __builtin_memcpy(copy, p, static_cast<size_t>(left) * kBytes);
         from = copy;
       }
       const uint8_t* ahead = in_stream(a, p + kStreamDistance);
       for (int at = 0; at < 16 * kBytes; at += 64) __builtin_prefetch(ahead + at, 0, 2);
-      const I sum = i_sub(q80_chunk(from, codes + 32 * first), i_load(offsets + first));
-      f_store(values + 16 * c, f_mul(f_from_int(sum), f_from_f16_lanes(gather16(from, kBytes))));
-      first = (first + 16) % blocks;
+      chunk_q80<T>(from, in.codes + phase * T * 512, in.offsets + phase * T * 16, in.values + 16 * c,
+                   in.value_stride());
+      if (++phase == in.phases) phase = 0;
     }
-    f_store_first(a.out[0] + row, sum_of_values(values, blocks, x, a.x_stride), rows);
+#pragma GCC unroll 2
+    for (int t = 0; t < T; ++t) {
+      const F sum = sum_of_values(in.values + t * in.value_stride(), in.blocks, x + t, a.x_stride);
+      if (t < a.n_tokens) f_store_first(a.out[t] + row, sum, rows);
+    }
   }
 }

@@ -32,16 +32,17 @@ constexpr MatmulKernels in_order_and_lanes(DataType type) {
   return kernels;
 }
 
-// Q8_0 has two GEMVs on some levels; which is faster depends on the processor (KernelChoice).
+// Q8_0 has two kernels for one and two tokens on some levels; which is faster depends on the processor (KernelChoice).
 constexpr MatmulKernels q8_0() {
-  MatmulKernels kernels = rows_in_lanes<Q80>(DataType::kQ8_0);
-  if constexpr (kInOrderQ8 == InOrder::kDefault) {
-    kernels.other_gemv = kernels.ranges[0].kernel;
-    kernels.ranges[0].kernel = gemv_in_order_q80<Q80>;
-  } else if constexpr (kInOrderQ8 == InOrder::kPossible) {
-    kernels.other_gemv = gemv_in_order_q80<Q80>;
+  const DataType type = DataType::kQ8_0;
+  const MatmulKernels rows = rows_in_lanes<Q80>(type);
+  if constexpr (kInOrderQ8 == InOrder::kNever) return rows;
+  const MatmulKernel one = gemm_in_order_q80<1>, two = gemm_in_order_q80<2>;
+  if constexpr (kInOrderQ8 == InOrder::kPossible) {
+    return {type, {rows.ranges[0], {2, gemm_few<Q80, 4>}, rows.ranges[1], rows.ranges[2], rows.ranges[3]}, one, two};
   }
-  return kernels;
+  return {
+      type, {{1, one}, {2, two}, rows.ranges[1], rows.ranges[2], rows.ranges[3]}, gemm_few<Q80, 1>, gemm_few<Q80, 4>};
 }
 
 constexpr MatmulKernels kMatmuls[] = {

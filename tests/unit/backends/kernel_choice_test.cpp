@@ -16,6 +16,7 @@ using Kernels = CpuOptions::Kernels;
 
 void fast(const MatmulArgs&) {}
 void many(const MatmulArgs&) {}
+void other_of_two(const MatmulArgs&) {}
 void slow(const MatmulArgs&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
 // A level with two kernels for one type, and one kernel for another.
@@ -23,7 +24,8 @@ struct FakeLevel {
   MatmulKernels kernels[2];
   KernelTable table = {};
   FakeLevel(MatmulKernel first, MatmulKernel second)
-      : kernels{{DataType::kQ8_0, {{1, first}, {kAny, many}}, second}, {DataType::kQ4_0, {{kAny, first}}}} {
+      : kernels{{DataType::kQ8_0, {{1, first}, {kAny, many}}, second, other_of_two},
+                {DataType::kQ4_0, {{kAny, first}}}} {
     table.matmuls = kernels;
     table.n_matmuls = 2;
   }
@@ -69,16 +71,25 @@ TEST_CASE("kernel choice: measuring on this machine selects one of the level's k
       const MatmulKernel chosen = choice.matmul(kernels.type, 1);
       CHECK((chosen == kernels.for_tokens(1) || (kernels.other_gemv && chosen == kernels.other_gemv)));
       CHECK((choice.matmul(kernels.type, 1) == chosen));
-      CHECK((choice.matmul(kernels.type, 2) == kernels.for_tokens(2)));
+      const bool other = chosen != kernels.for_tokens(1);
+      CHECK((choice.matmul(kernels.type, 2) == (other ? kernels.other_of_two : kernels.for_tokens(2))));
+      CHECK((choice.matmul(kernels.type, 3) == kernels.for_tokens(3)));
     }
   }
 }
 
-TEST_CASE("kernel choice: there is a choice for one token only") {
+TEST_CASE("kernel choice: two tokens take the kernel of the same kind as one token") {
+  const FakeLevel first(fast, slow), second(slow, fast);
+  CHECK((KernelChoice(first.table, with(Kernels::kFaster)).matmul(DataType::kQ8_0, 2) == many));
+  CHECK((KernelChoice(second.table, with(Kernels::kFaster)).matmul(DataType::kQ8_0, 2) == other_of_two));
+  CHECK((KernelChoice(first.table, with(Kernels::kOther)).matmul(DataType::kQ8_0, 2) == other_of_two));
+}
+
+TEST_CASE("kernel choice: there is no choice for more than two tokens") {
   const FakeLevel level(slow, fast);
   for (const Kernels kernels : {Kernels::kFaster, Kernels::kDefault, Kernels::kOther}) {
     KernelChoice choice(level.table, with(kernels));
-    CHECK((choice.matmul(DataType::kQ8_0, 2) == many));
+    CHECK((choice.matmul(DataType::kQ8_0, 3) == many));
     CHECK((choice.matmul(DataType::kQ8_0, 512) == many));
   }
 }
