@@ -109,7 +109,7 @@ std::unique_ptr<Event> HostStream::record() {
 size_t Device::cache_block_bytes(const CacheDesc& cache) const {
   const TypeTraits &k = traits(cache.key_type), &v = traits(cache.value_type);
   const size_t per_token = static_cast<size_t>(cache.key_dim) / k.block_size * k.type_size +
-                           static_cast<size_t>(cache.value_dim) / v.block_size * v.type_size;
+                           static_cast<size_t>(cache.stored_value_dim()) / v.block_size * v.type_size;
   return per_token * cache.n_kv_head * kBlockTokens;
 }
 

@@ -82,18 +82,25 @@ ValueId Graph::matmul(ValueId x, const Weight& weight, const Weight* bias) {
 
 ValueId Graph::matmul_experts(ValueId x, const Weight& weight, ValueId ids, const Weight* bias) {
   const ValueId w = this->weight(weight), b = optional_weight(bias);
-  const TensorDesc dx = values_[x].desc, di = values_[ids].desc, &dw = weight.desc;
+  const TensorDesc dx = values_[x].desc, &dw = weight.desc;
   const bool per_expert = dx.shape.rank == 3;
-  require(is_f32(dx) && dx.contiguous() && (dx.shape.rank == 2 || (per_expert && dx.shape[1] == di.shape[1])) &&
-              dw.shape.rank == 3 && dw.shape[2] == dx.shape.last() && traits(dw.type).dot,
+  require(is_f32(dx) && dx.contiguous() && (dx.shape.rank == 2 || per_expert) && dw.shape.rank == 3 &&
+              dw.shape[2] == dx.shape.last() && traits(dw.type).dot,
           Op::kMatMulExperts, "x F32 [T, k] or [T, u, k] and weight [e, n, k]", {x, w, ids});
-  require(di.type == DataType::kI32 && di.shape.rank == 2 && di.rows == dx.rows && di.shape[0] == dx.shape[0] &&
-              di.contiguous(),
-          Op::kMatMulExperts, "ids I32 [T, u]", {x, w, ids});
+  int64_t used = dw.shape[0];
+  if (ids == kNoValue) {
+    require(per_expert && dx.shape[1] == used, Op::kMatMulExperts, "x F32 [T, e, k] where there are no ids", {x, w});
+  } else {
+    const TensorDesc& di = values_[ids].desc;
+    used = di.shape[1];
+    require(di.type == DataType::kI32 && di.shape.rank == 2 && di.rows == dx.rows && di.shape[0] == dx.shape[0] &&
+                di.contiguous() && (!per_expert || dx.shape[1] == used),
+            Op::kMatMulExperts, "ids I32 [T, u]", {x, w, ids});
+  }
   require(!bias || (is_f32(bias->desc) && bias->desc.shape == Shape{dw.shape[0], dw.shape[1]}), Op::kMatMulExperts,
           "bias F32 [e, n]", {w, b});
   return add_node(Op::kMatMulExperts, NoParams{}, {x, w, ids, b},
-                  {make_desc(DataType::kF32, {dx.shape[0], di.shape[1], dw.shape[1]}, dx.rows)})[0];
+                  {make_desc(DataType::kF32, {dx.shape[0], used, dw.shape[1]}, dx.rows)})[0];
 }
 
 ValueId Graph::rms_norm(ValueId x, const Weight* weight, float eps) {
@@ -153,6 +160,25 @@ ValueId Graph::gated_activation(ValueId gate, ValueId up, UnaryKind kind) {
                   {make_desc(DataType::kF32, dg.shape, dg.rows)})[0];
 }
 
+ValueId Graph::slice_columns(ValueId x, int64_t begin, int64_t count) {
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d) && d.shape.rank >= 2 && begin >= 0 && count >= 1 && begin <= d.shape.last() - count, Op::kSlice,
+          concat("x F32 [.., d] with d at least ", begin, " + ", count), {x});
+  TensorDesc out = make_desc(DataType::kF32, d.shape, d.rows);
+  out.shape.dim[out.shape.rank - 1] = count;
+  out.row_stride = out.shape.row_elements();
+  return add_node(Op::kSlice, SliceParams{begin, count}, {x}, {out})[0];
+}
+
+ValueId Graph::concat_columns(ValueId a, ValueId b) {
+  const TensorDesc da = values_[a].desc, db = values_[b].desc;
+  require(is_f32(da) && is_f32(db) && da.shape.rank == 3 && db.shape.rank == 3 && da.rows == db.rows &&
+              da.shape[0] == db.shape[0] && (db.shape[1] == da.shape[1] || db.shape[1] == 1),
+          Op::kConcat, "a F32 [T, h, m] and b F32 [T, h or 1, n]", {a, b});
+  return add_node(Op::kConcat, NoParams{}, {a, b},
+                  {make_desc(DataType::kF32, {da.shape[0], da.shape[1], da.shape[2] + db.shape[2]}, da.rows)})[0];
+}
+
 ValueId Graph::rope_table(const RopeTableParams& params, const Weight* frequency_factors) {
   const ValueId f = optional_weight(frequency_factors);
   require(params.n_dims >= 2 && params.n_dims % 2 == 0 && params.freq_base > 0, Op::kRopeTable,
@@ -176,11 +202,13 @@ ValueId Graph::rope(ValueId x, ValueId table, bool interleaved) {
 }
 
 void Graph::kv_store(ValueId k, ValueId v, const CacheDesc& cache) {
-  const TensorDesc &dk = values_[k].desc, &dv = values_[v].desc;
-  require(is_f32(dk) && is_f32(dv) && dk.rows == RowKind::kTokens && dv.rows == RowKind::kTokens &&
-              dk.shape == Shape{tokens_, cache.n_kv_head, cache.key_dim} &&
-              dv.shape == Shape{tokens_, cache.n_kv_head, cache.value_dim},
-          Op::kKvStore, "k and v F32 [T, n_kv_head, head_dim] as the cache is", {k, v});
+  const auto fits = [&](ValueId id, int dim) {
+    const TensorDesc& d = values_[id].desc;
+    return is_f32(d) && d.rows == RowKind::kTokens && d.shape == Shape{tokens_, cache.n_kv_head, dim};
+  };
+  require(fits(k, cache.key_dim) && cache.latent == (v == kNoValue) && (cache.latent || fits(v, cache.value_dim)) &&
+              (!cache.latent || cache.value_dim <= cache.key_dim),
+          Op::kKvStore, "k and, unless the cache is latent, v F32 [T, n_kv_head, head_dim] as the cache is", {k, v});
   add_node(Op::kKvStore, NoParams{}, {k, v}, {}, cache);
 }
 

@@ -69,6 +69,7 @@ class Graph {
   ValueId embed(const Weight& table);
   ValueId select_rows(ValueId x);
   ValueId matmul(ValueId x, const Weight& weight, const Weight* bias = nullptr);
+  // `ids` may be kNoValue.
   ValueId matmul_experts(ValueId x, const Weight& weight, ValueId ids, const Weight* bias = nullptr);
   ValueId rms_norm(ValueId x, const Weight* weight, float eps);
   ValueId layer_norm(ValueId x, const Weight* weight, const Weight* bias, float eps);
@@ -77,8 +78,11 @@ class Graph {
   ValueId scale(ValueId x, float factor);
   ValueId unary(ValueId x, UnaryKind kind);
   ValueId gated_activation(ValueId gate, ValueId up, UnaryKind kind);
+  ValueId slice_columns(ValueId x, int64_t begin, int64_t count);
+  ValueId concat_columns(ValueId a, ValueId b);
   ValueId rope_table(const RopeTableParams& params, const Weight* frequency_factors = nullptr);
   ValueId rope(ValueId x, ValueId table, bool interleaved);
+  // `v` is kNoValue if the cache is latent.
   void kv_store(ValueId k, ValueId v, const CacheDesc& cache);
   ValueId paged_attention(ValueId q, const CacheDesc& cache, const AttentionParams& params,
                           const Weight* sinks = nullptr);

@@ -18,7 +18,8 @@ enum class Op : uint8_t {
   kEmbed,            // weight [n_vocab, d] -> [T, d]: rows of the step's token ids, dequantized
   kSelectRows,       // x [T, d] -> [O, d]: the rows that need logits
   kMatMul,           // x [rows, k], weight [n, k], (bias [n]) -> [rows, n]
-  kMatMulExperts,    // x [T, k] or [T, u, k], weight [e, n, k], ids [T, u], (bias [e, n]) -> [T, u, n]
+  kMatMulExperts,    // x [T, k] or [T, u, k], weight [e, n, k], (ids [T, u]), (bias [e, n]) -> [T, u, n];
+                     // without ids, x is [T, e, k] and its row i is for expert i
   kRmsNorm,          // x [.., d], (weight [d]) -> same: x / sqrt(mean(x^2) + eps) * weight
   kLayerNorm,        // x [.., d], (weight [d]), (bias [d]) -> same: (x - mean) / sqrt(var + eps) * weight + bias
   kAdd,              // a, b -> a + b; b has a's shape, or is [last dimension]
@@ -26,9 +27,11 @@ enum class Op : uint8_t {
   kScale,            // x -> x * factor
   kUnary,            // x -> f(x)
   kGatedActivation,  // gate, up -> f(gate) * up
+  kSlice,            // x [.., d] -> [.., count]: some consecutive values of each row
+  kConcat,           // a [T, h, m], b [T, h or 1, n] -> [T, h, m + n]
   kRopeTable,        // (frequency factors [n_dims / 2]) -> [T, n_dims / 2, 2]: cosine and sine of each position
   kRope,             // x [T, n_head, head_dim], table -> same, the first n_dims of each head rotated
-  kKvStore,          // k [T, n_kv_head, key_dim], v [T, n_kv_head, value_dim] -> into the cache
+  kKvStore,          // k [T, n_kv_head, key_dim], v [T, n_kv_head, value_dim] -> into the cache; latent: no v
   kPagedAttention,   // q [T, n_head, key_dim], (sinks [n_head]) -> [T, n_head * value_dim]
   kMoeRoute,         // logits [T, e], (selection bias [e]) -> ids I32 [T, u], weights [T, u]
   kMoeCombine,       // y [T, u, d], weights [T, u] -> [T, d]: sum in router rank
@@ -53,6 +56,10 @@ struct NormParams {
 
 struct ScaleParams {
   float factor = 1;
+};
+
+struct SliceParams {
+  int64_t begin = 0, count = 0;
 };
 
 struct UnaryParams {
@@ -103,7 +110,7 @@ struct TopKParams {
   int k = 1;
 };
 
-using OpParams = std::variant<NoParams, NormParams, ScaleParams, UnaryParams, RopeTableParams, RopeParams,
+using OpParams = std::variant<NoParams, NormParams, ScaleParams, SliceParams, UnaryParams, RopeTableParams, RopeParams,
                               AttentionParams, MoeRouteParams, TopKParams>;
 
 struct OpInfo {

@@ -216,8 +216,14 @@ void Plan::observe_product(const Step& s, const StepView& step) {
   std::vector<int32_t> experts;
   ProductInput input{*graph_.value(node.inputs[1]).weight, graph_.value(node.inputs[0]).desc.shape.last(), {}, {}, 0};
   if (node.op == Op::kMatMulExperts) {
-    experts = read_rows<int32_t>(reference(node.inputs[2], s.device), step, stream);
-    input.n_used = static_cast<int>(graph_.value(node.inputs[2]).desc.shape.last());
+    input.n_used = static_cast<int>(graph_.value(node.outputs[0]).desc.shape[1]);
+    if (node.inputs[2] != kNoValue) {
+      experts = read_rows<int32_t>(reference(node.inputs[2], s.device), step, stream);
+    } else {
+      for (size_t i = 0; i < values.size() / static_cast<size_t>(input.row_size); ++i) {
+        experts.push_back(static_cast<int32_t>(i % static_cast<size_t>(input.n_used)));
+      }
+    }
   }
   input.values = values;
   input.experts = experts;

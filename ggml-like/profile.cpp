@@ -22,7 +22,7 @@ void count_attention(ProfileLine& line, const Node& node, const TensorDesc& quer
   };
   const int window = std::get<AttentionParams>(node.params).window;
   const auto seen = [&](int64_t positions) { return window > 0 ? std::min<int64_t>(positions, window) : positions; };
-  const double per_position = bytes_of(c.key_type, c.key_dim) + bytes_of(c.value_type, c.value_dim);
+  const double per_position = bytes_of(c.key_type, c.key_dim) + bytes_of(c.value_type, c.stored_value_dim());
   for (int s = 0; s < step.n_sequences(); ++s) {
     line.bytes += per_position * c.n_kv_head * static_cast<double>(seen(step.sequence_length(s)));
   }
@@ -53,7 +53,7 @@ void Profile::add(const Graph& graph, const Node& node, const StepView& step, do
   line.rows += rows;
   line.seconds += seconds;
   if (product && rows > 0) {
-    count_product(line, typed, node.op == Op::kMatMul ? rows : rows * graph.value(node.inputs[2]).desc.shape.last());
+    count_product(line, typed, node.op == Op::kMatMul ? rows : rows * counted.shape[1]);
   } else if (node.op == Op::kPagedAttention) {
     count_attention(line, node, x, step);
   }

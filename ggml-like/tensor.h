@@ -57,6 +57,10 @@ struct CacheDesc {
   int value_dim = 0;  // values of one head's value
   DataType key_type = DataType::kF16;
   DataType value_type = DataType::kF16;
+  // A position's value is the first value_dim values of its key: nothing else is stored, and value_type is unused.
+  bool latent = false;
+
+  int stored_value_dim() const { return latent ? 0 : value_dim; }
 };
 
 }  // namespace infer

@@ -1,6 +1,7 @@
 // kv_store and paged_attention. A block holds the keys of each KV head as [key_dim][32 tokens], then the values of each
 // as [32 tokens][value_dim]. In quantized types (Q8_0, Q4_0) each head of each token is quantized separately, 32
-// dimensions at a time; kernels/attention.h describes the layout of quantized keys.
+// dimensions at a time; kernels/attention.h describes the layout of quantized keys. A latent cache has no values, and
+// its keys lie as values do, [32 tokens][key_dim], since they are used as such too.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -16,13 +17,14 @@ namespace infer::cpu {
 namespace {
 
 struct BlockLayout {
-  int64_t value_row;                               // bytes of one token's values in a head
+  int64_t value_row;                               // bytes of one token's values in a head; latent: of its key
   int64_t key_head, value_head, values_at, bytes;  // per head: keys, values; start of the values; block
   explicit BlockLayout(const CacheDesc& c)
-      : value_row(static_cast<int64_t>(row_bytes(c.value_type, c.value_dim))),
+      : value_row(
+            static_cast<int64_t>(c.latent ? row_bytes(c.key_type, c.key_dim) : row_bytes(c.value_type, c.value_dim))),
         key_head(kBlockTokens * static_cast<int64_t>(row_bytes(c.key_type, c.key_dim))),
-        value_head(kBlockTokens * value_row),
-        values_at(key_head * c.n_kv_head),
+        value_head(c.latent ? 0 : kBlockTokens * value_row),
+        values_at(c.latent ? 0 : key_head * c.n_kv_head),
         bytes((key_head + value_head) * c.n_kv_head) {}
 };
 
@@ -81,7 +83,9 @@ float alibi_slope(int head, int n_head, float max_bias) {
 size_t scratch_floats(const CacheDesc& c) { return (attention_scratch_floats(c.key_dim, c.value_dim) + 15) / 16 * 16; }
 
 bool supports_attention(const OpDesc& op, const Device&) {
-  return can_store(op.cache->key_type, op.cache->key_dim) && can_store(op.cache->value_type, op.cache->value_dim);
+  const CacheDesc& c = *op.cache;
+  if (!can_store(c.key_type, c.key_dim)) return false;
+  return c.latent ? is_float(c.key_type) || c.value_dim % kBlock32 == 0 : can_store(c.value_type, c.value_dim);
 }
 
 void kv_store(const Prepared&, const HostLaunch& launch, Stream& stream) {
@@ -95,6 +99,11 @@ void kv_store(const Prepared&, const HostLaunch& launch, Stream& stream) {
       const int position = step.positions()[t], slot = position % kBlockTokens;
       uint8_t* block = block_at(launch.cache, layout, step.block_table(c.group, step.sequences()[t]), position);
       for (int h = 0; h < c.n_kv_head; ++h) {
+        if (c.latent) {
+          store_value(c.key_type, k.data<float>() + t * k.desc->row_stride + h * c.key_dim, c.key_dim,
+                      block + h * layout.key_head + slot * layout.value_row);
+          continue;
+        }
         store_key(c.key_type, k.data<float>() + t * k.desc->row_stride + h * c.key_dim, c.key_dim,
                   block + h * layout.key_head, slot, row.data());
         store_value(c.value_type, v.data<float>() + t * v.desc->row_stride + h * c.value_dim, c.value_dim,
@@ -112,7 +121,16 @@ std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& devi
   return prepared;
 }
 
-// A piece is one KV head and up to kQueries consecutive tokens of one sequence.
+// Into how many equal parts the query heads of a KV head are split, so that each thread gets some. Parts of fewer heads
+// read keys more often than they save time.
+int head_parts(int heads, int64_t pieces, int threads) {
+  constexpr int kFewestHeads = 8;
+  int parts = 1;
+  while (pieces * parts < 2 * threads && heads % (2 * parts) == 0 && heads / (2 * parts) >= kFewestHeads) parts *= 2;
+  return parts;
+}
+
+// A piece is query heads of one KV head and up to kQueries consecutive tokens of one sequence.
 void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) {
   constexpr int kQueries = 8;
   const AttentionParams& params = launch.param<AttentionParams>();
@@ -120,7 +138,7 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) 
   const TensorRef &q = launch.inputs[0], &sinks = launch.inputs[1], &out = launch.outputs[0];
   const StepView& step = *launch.step;
   const BlockLayout layout(c);
-  const int n_head = static_cast<int>(q.desc->shape[1]), heads = n_head / c.n_kv_head;
+  const int n_head = static_cast<int>(q.desc->shape[1]);
   const size_t per_thread = scratch_floats(c);
   float* slopes = launch.scratch.data<float>() + per_thread * cpu(stream).pool().size();
   for (int h = 0; h < n_head; ++h) slopes[h] = alibi_slope(h, n_head, params.alibi_max_bias);
@@ -134,20 +152,25 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) 
       ++runs.back().count;
     else runs.push_back({t, 1});
   }
-  cpu(stream).pool().run(static_cast<int64_t>(runs.size()) * c.n_kv_head, [&](int64_t piece, int thread) {
+  const int64_t n_runs = static_cast<int64_t>(runs.size());
+  const int parts = head_parts(n_head / c.n_kv_head, n_runs * c.n_kv_head, cpu(stream).pool().size());
+  const int heads = n_head / c.n_kv_head / parts, groups = c.n_kv_head * parts;
+  cpu(stream).pool().run(n_runs * groups, [&](int64_t piece, int thread) {
     // Later tokens see more positions: start with the longest pieces.
-    const Run run = runs[runs.size() - 1 - piece / c.n_kv_head];
-    const int head = static_cast<int>(piece % c.n_kv_head), sequence = step.sequences()[run.first];
+    const Run run = runs[n_runs - 1 - piece / groups];
+    const int64_t first_head = piece % groups * heads, kv_head = piece % groups / parts;
+    const int sequence = step.sequences()[run.first];
     AttentionArgs a;
     a.params = &params;
     a.key_dim = c.key_dim;
     a.value_dim = c.value_dim;
     a.key_type = c.key_type;
-    a.value_type = c.value_type;
+    a.value_type = c.latent ? c.key_type : c.value_type;
+    a.latent = c.latent;
     a.cache = reinterpret_cast<const uint8_t*>(launch.cache.buffer->host() + launch.cache.offset);
     a.block_bytes = layout.bytes;
-    a.head_key_offset = head * layout.key_head;
-    a.head_value_offset = layout.values_at + head * layout.value_head;
+    a.head_key_offset = kv_head * layout.key_head;
+    a.head_value_offset = c.latent ? a.head_key_offset : layout.values_at + kv_head * layout.value_head;
     a.key_bytes = layout.key_head;
     a.value_bytes = layout.value_head;
     a.table = step.block_table(c.group, sequence).data();
@@ -155,12 +178,12 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) 
     a.sequence_length = step.sequence_length(sequence);
     a.n_queries = run.count;
     a.heads = heads;
-    a.query = q.data<float>() + run.first * q.desc->row_stride + static_cast<int64_t>(head) * heads * c.key_dim;
+    a.query = q.data<float>() + run.first * q.desc->row_stride + first_head * c.key_dim;
     a.query_stride = q.desc->row_stride;
-    a.slopes = slopes + head * heads;
-    a.sinks = sinks ? sinks.data<float>() + head * heads : nullptr;
+    a.slopes = slopes + first_head;
+    a.sinks = sinks ? sinks.data<float>() + first_head : nullptr;
     a.out_stride = out.desc->row_stride;
-    a.out = out.data<float>() + run.first * a.out_stride + static_cast<int64_t>(head) * heads * c.value_dim;
+    a.out = out.data<float>() + run.first * a.out_stride + first_head * c.value_dim;
     a.scratch = launch.scratch.data<float>() + per_thread * thread;
     cpu(stream).kernels().attention(a);
   });

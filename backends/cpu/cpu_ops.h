@@ -40,6 +40,7 @@ inline std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { re
 
 // The operations of each file, for cpu_device.cpp.
 std::span<const OpRecord> attention_ops();
+std::span<const OpRecord> columns_ops();
 std::span<const OpRecord> elementwise_ops();
 std::span<const OpRecord> matmul_ops();
 std::span<const OpRecord> moe_ops();

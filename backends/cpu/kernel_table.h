@@ -70,10 +70,11 @@ inline size_t matmul_scratch_bytes(int64_t n_tokens, int64_t k) {
 struct AttentionArgs {
   const AttentionParams* params;
   int key_dim, value_dim;
-  DataType key_type, value_type;                            // F32, F16, BF16, Q8_0 or Q4_0
-  const uint8_t* cache;                                     // of the layer
+  DataType key_type, value_type;  // F32, F16, BF16, Q8_0 or Q4_0
+  bool latent;           // a block holds [32 tokens][key_dim]; the first value_dim values of a key are its value
+  const uint8_t* cache;  // of the layer
   int64_t block_bytes, head_key_offset, head_value_offset;  // bytes: per block, and of this KV head inside a block
-  int64_t key_bytes, value_bytes;                           // of this KV head in a block
+  int64_t key_bytes, value_bytes;                           // of this KV head in a block; latent: keys only
   const int32_t* table;
   int position;  // of the first query
   int sequence_length;
@@ -89,9 +90,9 @@ struct AttentionArgs {
 inline constexpr int kMaxQueryTile = 8;
 inline constexpr int kMaxAttentionRows = 64;  // (query, head) pairs that read keys and values together
 inline size_t attention_scratch_floats(int key_dim, int value_dim) {
-  const size_t padded_dim = static_cast<size_t>((value_dim + 15) / 16 * 16);
-  return kMaxQueryTile * (kAttentionSplit + padded_dim) +
-         kMaxAttentionRows * (padded_dim + static_cast<size_t>(key_dim)) + 64;
+  const auto padded = [](int dim) { return static_cast<size_t>((dim + 15) / 16 * 16); };
+  return kMaxQueryTile * (kAttentionSplit + padded(value_dim)) +
+         kMaxAttentionRows * (padded(value_dim) + padded(key_dim)) + 64;
 }
 
 // The kernels for one weight type, by the number of tokens. All give the same bits.

@@ -143,25 +143,32 @@ void matmul(const Prepared&, const HostLaunch& launch, Stream& stream) {
 
 std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
-  const int64_t pairs = op.inputs[0]->shape[0] * op.inputs[2]->shape[1];  // all may select the same expert
+  // All tokens may select the same expert, with every one of their ranks.
+  const int64_t pairs = op.inputs[0]->shape[0] * (op.inputs[2] ? op.inputs[2]->shape[1] : 1);
   const ScratchLayout layout(op.inputs[1]->type, op.inputs[1]->shape.last(), pairs);
   prepared->scratch_bytes = layout.activations + layout.per_thread * threads_of(device);
   return prepared;
 }
 
-// Runs one expert after the other, each with the (token, rank) pairs that selected it.
+// For each expert the (token, rank) pairs that selected it, numbered token by token.
+std::vector<std::vector<int64_t>> pairs_of_experts(const TensorRef& ids, int64_t rows, int64_t used, int64_t experts) {
+  std::vector<std::vector<int64_t>> pairs(experts);
+  for (int64_t i = 0; i < rows * used; ++i) {
+    const int64_t e = ids ? ids.data<int32_t>()[i] : i % used;
+    CHECK_INTERNAL(e >= 0 && e < experts);
+    pairs[e].push_back(i);
+  }
+  return pairs;
+}
+
+// Runs one expert after the other.
 void matmul_experts(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
   const TensorRef& out = launch.outputs[0];
   const int64_t rows = launch.rows(x), experts = w.desc->shape[0], n = w.desc->shape[1], k = w.desc->shape[2];
-  const int64_t used = ids.desc->shape[1];
+  const int64_t used = out.desc->shape[1];
   const bool per_expert = x.desc->shape.rank == 3;
-  std::vector<std::vector<int64_t>> pairs(experts);
-  for (int64_t i = 0; i < rows * used; ++i) {
-    const int32_t e = ids.data<int32_t>()[i];
-    CHECK_INTERNAL(e >= 0 && e < experts);
-    pairs[e].push_back(i);
-  }
+  const std::vector<std::vector<int64_t>> pairs = pairs_of_experts(ids, rows, used, experts);
   std::vector<const float*> inputs;
   std::vector<float*> outputs;
   for (int64_t e = 0; e < experts; ++e) {

@@ -108,7 +108,7 @@ uint32_t table_at(const Launch& launch) {
 
 bool supports_attention(const OpDesc& op, const Device& device) {
   const CacheDesc& c = *op.cache;
-  return can_store(c.key_type, c.key_dim) && can_store(c.value_type, c.value_dim) &&
+  return !c.latent && can_store(c.key_type, c.key_dim) && can_store(c.value_type, c.value_dim) &&
          shared_bytes(1, most_key_dim(op, context_of(device))) <= context_of(device).max_shared();
 }
 

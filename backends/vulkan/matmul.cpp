@@ -167,7 +167,7 @@ void matmul(const Prepared&, const Launch& launch, Stream& s) {
 }
 
 bool supports_matmul_experts(const OpDesc& op, const Device& device) {
-  return has_shaders(op, device) && op.inputs[1]->shape[0] <= kMaxExperts;
+  return op.inputs[2] && has_shaders(op, device) && op.inputs[1]->shape[0] <= kMaxExperts;
 }
 
 // The most tiles that `pairs` pairs can need.

@@ -1,5 +1,5 @@
-// kv_store and paged_attention. Block layout: [token][kv_head][key_dim] of the key type, then the values in the same
-// way.
+// kv_store and paged_attention. Block layout: [token][kv_head][key_dim] of the key type, then, unless the cache is
+// latent, the values in the same way.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 struct CacheView {
   const CacheRef& cache;
   size_t key_bytes = row_bytes(cache.desc->key_type, cache.desc->key_dim);
-  size_t value_bytes = row_bytes(cache.desc->value_type, cache.desc->value_dim);
+  size_t value_bytes = row_bytes(cache.desc->value_type, cache.desc->stored_value_dim());
   int heads = cache.desc->n_kv_head;
 
   std::byte* block(std::span<const int32_t> table, int position) const {
@@ -55,6 +55,7 @@ void kv_store(const Prepared&, const HostLaunch& launch, Stream&) {
     for (int h = 0; h < cache.n_kv_head; ++h) {
       store_cache_row(cache.key_type, k.data<float>() + t * k.desc->row_stride + h * cache.key_dim,
                       view.key(table, position, h), cache.key_dim);
+      if (cache.latent) continue;
       store_cache_row(cache.value_type, v.data<float>() + t * v.desc->row_stride + h * cache.value_dim,
                       view.value(table, position, h), cache.value_dim);
     }
@@ -70,6 +71,9 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream&) {
   const int n_head = static_cast<int>(q.desc->shape[1]), group = n_head / cache.n_kv_head;
   std::vector<double> weights, sum(static_cast<size_t>(cache.value_dim));
   std::vector<float> row(static_cast<size_t>(std::max(cache.key_dim, cache.value_dim)));
+  const auto load_key = [&](std::span<const int32_t> table, int p, int head) {
+    traits(cache.key_type).to_float(view.key(table, p, head), row.data(), cache.key_dim);
+  };
   for (int t = 0; t < step.n_tokens(); ++t) {
     const auto table = step.block_table(cache.group, step.sequences()[t]);
     const int position = step.positions()[t];
@@ -81,7 +85,7 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream&) {
       double best = sinks ? sinks.data<float>()[h] : -std::numeric_limits<double>::infinity();
       weights.clear();
       for (int p = begin; p < end; ++p) {
-        traits(cache.key_type).to_float(view.key(table, p, h / group), row.data(), cache.key_dim);
+        load_key(table, p, h / group);
         double score = 0;
         for (int i = 0; i < cache.key_dim; ++i) score += static_cast<double>(query[i]) * row[i];
         score *= params.scale;
@@ -95,7 +99,8 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream&) {
       for (int p = begin; p < end; ++p) {
         const double weight = std::exp(weights[p - begin] - best);
         total += weight;
-        traits(cache.value_type).to_float(view.value(table, p, h / group), row.data(), cache.value_dim);
+        if (cache.latent) load_key(table, p, h / group);
+        else traits(cache.value_type).to_float(view.value(table, p, h / group), row.data(), cache.value_dim);
         for (int i = 0; i < cache.value_dim; ++i) sum[i] += weight * row[i];
       }
       float* to = out.data<float>() + (static_cast<int64_t>(t) * n_head + h) * cache.value_dim;

@@ -37,7 +37,7 @@ void matmul_experts(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
   const TensorRef& out = launch.outputs[0];
   const int64_t rows = launch.rows(x), experts = w.desc->shape[0], n = w.desc->shape[1], k = w.desc->shape[2];
-  const int64_t used = ids.desc->shape[1];
+  const int64_t used = out.desc->shape[1];
   const bool per_expert = x.desc->shape.rank == 3;
   Row row;
   for (int64_t e = 0; e < experts; ++e) {
@@ -45,7 +45,7 @@ void matmul_experts(const Prepared&, const HostLaunch& launch, Stream&) {
       row.load(w.desc->type, w.data<std::byte>(), e * n + i, k);
       for (int64_t t = 0; t < rows; ++t) {
         for (int64_t u = 0; u < used; ++u) {
-          if (ids.data<int32_t>()[t * used + u] != e) continue;
+          if ((ids ? ids.data<int32_t>()[t * used + u] : u) != e) continue;
           const float y = row.dot(x.data<float>() + (per_expert ? (t * used + u) * k : t * k));
           out.data<float>()[(t * used + u) * n + i] = bias ? y + bias.data<float>()[e * n + i] : y;
         }

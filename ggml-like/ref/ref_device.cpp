@@ -14,7 +14,7 @@ bool supports_all(const OpDesc& op, const Device&) {
   if (!op.cache) return true;
   return traits(op.cache->key_type).to_float && traits(op.cache->value_type).to_float &&
          op.cache->key_dim % traits(op.cache->key_type).block_size == 0 &&
-         op.cache->value_dim % traits(op.cache->value_type).block_size == 0;
+         op.cache->stored_value_dim() % traits(op.cache->value_type).block_size == 0;
 }
 
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
@@ -24,8 +24,8 @@ namespace {
 
 const std::vector<OpRecord>& records() {
   using namespace ref;
-  static const std::vector<OpRecord> kRecords =
-      all_records({attention_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(), rope_ops(), rows_ops()});
+  static const std::vector<OpRecord> kRecords = all_records(
+      {attention_ops(), columns_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(), rope_ops(), rows_ops()});
   return kRecords;
 }
 

@@ -7,6 +7,7 @@ namespace infer::ref {
 
 // The operations of each file; ref_device.cpp lists the files.
 std::span<const OpRecord> attention_ops();
+std::span<const OpRecord> columns_ops();
 std::span<const OpRecord> elementwise_ops();
 std::span<const OpRecord> matmul_ops();
 std::span<const OpRecord> moe_ops();

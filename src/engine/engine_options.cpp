@@ -45,13 +45,13 @@ StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
   return capacity;
 }
 
-// Devices can only store keys and values.
+// Devices can only store keys and values, or what both are computed from.
 void check_kinds(const Model& model) {
   for (size_t g = 0; g < model.cache_groups().size(); ++g) {
     const CacheKind kind = model.cache_groups()[g].kind;
-    if (kind == CacheKind::kFull || kind == CacheKind::kWindow) continue;
+    if (kind != CacheKind::kState) continue;
     throw Error(ErrorCode::kUnsupported,
-                expected_found("model", concat("cache group ", g), "kind full or window",
+                expected_found("model", concat("cache group ", g), "kind full, window or latent",
                                concat(cache_kind_name(kind), ", which no operation supports")));
   }
 }

@@ -158,6 +158,32 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
   return rope;
 }
 
+void read_latent_attention(ConfigReader& reader, ModelConfig& config) {
+  LatentConfig& latent = config.latent;
+  latent.q_rank = reader.count("attention.q_lora_rank", 0, kMaxWidth, 0);
+  latent.kv_rank = reader.count("attention.kv_lora_rank", 1, kMaxWidth);
+  latent.key_dim = reader.count("attention.key_length_mla", 0, kMaxHeadDim, 0);
+  latent.value_dim = reader.count("attention.value_length_mla", 0, kMaxHeadDim, 0);
+  latent.cached = latent.key_dim > 0 && latent.value_dim > 0;
+  const std::string prefix = reader.architecture() + ".attention.";
+  if (!latent.cached) {
+    latent.key_dim = config.key_dim;
+    latent.value_dim = config.value_dim;
+  } else if (config.value_dim != latent.kv_rank || config.key_dim != latent.kv_rank + config.rope.n_dims) {
+    invalid(prefix + "key_length and value_length",
+            concat(latent.kv_rank + config.rope.n_dims, " and ", latent.kv_rank, " for the compressed vector"),
+            concat(config.key_dim, " and ", config.value_dim));
+  }
+  if (latent.key_dim <= config.rope.n_dims) {
+    invalid(prefix + "key_length_mla", concat("more than the ", config.rope.n_dims, " rotated dimensions"),
+            latent.key_dim);
+  }
+  for (const LayerConfig& l : config.layers) {
+    const int expected = latent.cached ? 1 : l.n_head;
+    if (l.n_kv_head != expected) invalid(prefix + "head_count_kv", concat(expected), l.n_kv_head);
+  }
+}
+
 float read_rms_norm_eps(ConfigReader& reader) {
   return static_cast<float>(reader.number("attention.layer_norm_rms_epsilon", 1e-20, 1));
 }

@@ -33,6 +33,16 @@ struct LayerConfig {
   int window = 0;  // positions that a query sees, including its own; 0: all
 };
 
+// Multi-head latent attention (https://arxiv.org/abs/2405.04434): a position's keys and values are computed from one
+// vector for all heads. If the cache holds that vector, `key_dim` and `value_dim` of the model are the cache's.
+struct LatentConfig {
+  int q_rank = 0;       // width of the compressed queries; 0: queries are not compressed
+  int kv_rank = 0;      // width of the compressed keys and values, the rotated dimensions apart; 0: no latent attention
+  int key_dim = 0;      // of a head, its last rope.n_dims rotated
+  int value_dim = 0;    // of a head
+  bool cached = false;  // the cache holds the compressed vector
+};
+
 struct ModelConfig {
   std::string architecture;
   std::string name;
@@ -46,6 +56,8 @@ struct ModelConfig {
   float norm_eps = 0;
   RopeTableParams rope;
   RopeTableParams rope_window;  // of layers with a window
+
+  LatentConfig latent;
 
   int n_expert = 0;  // 0: dense
   int n_expert_used = 0;
@@ -96,6 +108,9 @@ float read_layer_norm_eps(ConfigReader& reader);
 
 // Rotary position embedding with linear or YaRN scaling. REQUIRES: `config` has its sizes.
 RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config);
+
+// Sets config.latent. REQUIRES: `config` has its sizes and rope.
+void read_latent_attention(ConfigReader& reader, ModelConfig& config);
 
 // Rejects attention that does not see all earlier positions, or sees later ones. REQUIRES: `config` has its sizes.
 void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config);

@@ -71,7 +71,8 @@ void Model::check_cache_types(CacheTypes types) const {
     }
   };
   check("keys", types.key, config_.key_dim);
-  check("values", types.value, config_.value_dim);
+  // A latent cache has no values of its own, but the first part of a key is read as one.
+  check("values", config_.latent.cached ? types.key : types.value, config_.value_dim);
 }
 
 CacheDesc Model::cache_desc(int layer, CacheTypes types) const {
@@ -84,6 +85,7 @@ CacheDesc Model::cache_desc(int layer, CacheTypes types) const {
   desc.value_dim = config_.value_dim;
   desc.key_type = types.key;
   desc.value_type = types.value;
+  desc.latent = cache_groups_[desc.group].kind == CacheKind::kLatent;
   return desc;
 }
 

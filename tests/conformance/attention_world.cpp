@@ -60,8 +60,8 @@ StepInputs step_of(const AttentionStep& part, const AttentionData& d, int bucket
 std::vector<Leaf> leaves_of(const AttentionStep& part, const AttentionData& d, int bucket) {
   const AttentionCase& a = d.a;
   std::vector<Leaf> leaves{token_leaf(part, bucket, d.q, d.q_row(), {bucket, a.heads, a.key_dim}),
-                           token_leaf(part, bucket, d.k, d.k_row(), {bucket, a.kv_heads, a.key_dim}),
-                           token_leaf(part, bucket, d.v, d.v_row(), {bucket, a.kv_heads, a.value_dim})};
+                           token_leaf(part, bucket, d.k, d.k_row(), {bucket, a.kv_heads, a.key_dim})};
+  if (!a.latent) leaves.push_back(token_leaf(part, bucket, d.v, d.v_row(), {bucket, a.kv_heads, a.value_dim}));
   if (a.fused) leaves = {fuse(leaves, bucket)};
   if (a.sinks) {
     leaves.push_back({make_desc(DataType::kF32, {a.heads}), {}});
@@ -69,6 +69,13 @@ std::vector<Leaf> leaves_of(const AttentionStep& part, const AttentionData& d, i
     std::memcpy(leaves.back().data.data(), d.sinks.data(), d.sinks.size() * 4);
   }
   return leaves;
+}
+
+// Of rows of `width` values the first `count` each.
+std::vector<float> first_columns(const std::vector<float>& x, int width, int count) {
+  std::vector<float> columns;
+  for (size_t at = 0; at < x.size(); at += width) columns.insert(columns.end(), &x[at], &x[at] + count);
+  return columns;
 }
 
 }  // namespace
@@ -85,18 +92,20 @@ std::string describe(const AttentionCase& a) {
   if (a.params.alibi_max_bias > 0) text += concat(" alibi=", a.params.alibi_max_bias);
   if (a.sinks) text += " sinks";
   if (a.fused) text += " fused";
+  if (a.latent) text += " latent";
   return text;
 }
 
 AttentionData make_data(const AttentionCase& a, Random& random) {
   AttentionData d;
   d.a = a;
-  d.cache = {0, 0, a.kv_heads, a.key_dim, a.value_dim, a.key_type, a.value_type};
+  d.cache = {0, 0, a.kv_heads, a.key_dim, a.value_dim, a.key_type, a.value_type, a.latent};
   int64_t used = 0;
   for (const auto& [length, queries] : a.sequences) {
     d.q.push_back(random.normals(static_cast<size_t>(length) * d.q_row()));
     d.k.push_back(random.normals(static_cast<size_t>(length) * d.k_row()));
-    d.v.push_back(random.normals(static_cast<size_t>(length) * d.v_row()));
+    d.v.push_back(a.latent ? first_columns(d.k.back(), a.key_dim, a.value_dim)
+                           : random.normals(static_cast<size_t>(length) * d.v_row()));
     used += (length + kBlockTokens - 1) / kBlockTokens;
   }
   d.n_blocks = used + 3;
@@ -132,7 +141,7 @@ Attended attend(TestDevice& device, const AttentionData& d, const Composition& c
         v = g.reshape(g.view_columns(q, d.q_row() + d.k_row(), d.v_row()), {bucket, a.kv_heads, a.value_dim});
         q = g.reshape(g.view_columns(q, 0, d.q_row()), {bucket, a.heads, a.key_dim});
       } else {
-        k = g.weight(w[1]), v = g.weight(w[2]);
+        k = g.weight(w[1]), v = a.latent ? kNoValue : g.weight(w[2]);
       }
       g.kv_store(k, v, d.cache);
       if (!part.queries) return std::vector<ValueId>{};

@@ -15,6 +15,7 @@ struct AttentionCase {
   DataType key_type = DataType::kF16, value_type = DataType::kF16;
   AttentionParams params = {};
   bool sinks = false, fused = false;                // fused: q, k and v are columns of one tensor
+  bool latent = false;                              // values are the first value_dim values of keys
   std::vector<std::pair<int, int>> sequences = {};  // length, and the number of last tokens that have queries
 };
 

@@ -73,6 +73,7 @@ std::string first_difference(const Output& expected, const Output& found);
 void add_row_cases(std::vector<Entry>& list);
 void add_matmul_cases(std::vector<Entry>& list);
 void add_elementwise_cases(std::vector<Entry>& list);
+void add_column_cases(std::vector<Entry>& list);
 void add_norm_cases(std::vector<Entry>& list);
 void add_rope_cases(std::vector<Entry>& list);
 void add_attention_cases(std::vector<Entry>& list);

@@ -257,6 +257,29 @@ void add_shapes(std::vector<Entry>& list) {
   add(list, {.heads = 3, .kv_heads = 3, .key_dim = 192, .value_dim = 128, .sequences = {{300, 3}}}, false);
 }
 
+// One key head of many queries, as models have it; and sizes that fill no vector.
+void add_latent(std::vector<Entry>& list) {
+  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0}) {
+    const bool quantized = traits(type).block_size > 1;
+    AttentionCase a{.heads = 16, .kv_heads = 1, .key_dim = 96, .value_dim = 64, .key_type = type, .value_type = type};
+    a.latent = true;
+    a.sequences = {{300, 5}, {66, 33}, {1, 1}};
+    add(list, a, true);
+    add_store(list, a, true);
+    a.params = {.window = 40, .softcap = 20, .alibi_max_bias = 8};
+    a.sinks = true;
+    add(list, a, false);
+    a.params = {};
+    a.sinks = false;
+    a.heads = 6, a.kv_heads = 2;
+    a.key_dim = quantized ? 64 : 42, a.value_dim = quantized ? 32 : 20;
+    a.sequences = {{530, 20}, {33, 3}};
+    add(list, a, true);
+    a.heads = 33, a.kv_heads = 1, a.key_dim = 576, a.value_dim = 512;
+    add(list, a, false);
+  }
+}
+
 }  // namespace
 
 void add_attention_cases(std::vector<Entry>& list) {
@@ -264,6 +287,7 @@ void add_attention_cases(std::vector<Entry>& list) {
   add_lengths_and_windows(list);
   add_variants(list);
   add_shapes(list);
+  add_latent(list);
 }
 
 TEST_CASE("kv_store") { run_cases(Op::kKvStore); }

@@ -136,6 +136,7 @@ void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const Mat
 struct ExpertShape {
   int experts, used, n, k, t;
   bool per_expert = false, bias = false, one_expert = false;
+  bool no_ids = false;  // input u of each token is for expert u
 };
 
 void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const ExpertShape& s, bool quick) {
@@ -144,6 +145,7 @@ void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const Ex
   if (s.per_expert) text += " per-expert";
   if (s.bias) text += " bias";
   if (s.one_expert) text += " one-expert";
+  if (s.no_ids) text += " no-ids";
   add_case(list, Op::kMatMulExperts, text, quick, [=](Case& c, Random& random) {
     c.tokens = s.t;
     c.token_bucket = s.t + 1;
@@ -153,14 +155,15 @@ void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const Ex
     Leaf ids{make_desc(DataType::kI32, {c.token_bucket, s.used}, RowKind::kTokens), {}};
     ids.data.assign(ids.desc.bytes(), kSentinel);
     for (int t = 0; t < s.t; ++t) {
-      const int first = s.one_expert ? 1 : static_cast<int>(random.next() % s.experts);
-      for (int u = 0; u < s.used; ++u)
-        ids.as<int32_t>()[t * s.used + u] = (first + u * (s.one_expert ? 1 : 3)) % s.experts;
+      const int first = s.no_ids ? 0 : s.one_expert ? 1 : static_cast<int>(random.next() % s.experts);
+      const int step = s.no_ids || s.one_expert ? 1 : 3;
+      for (int u = 0; u < s.used; ++u) ids.as<int32_t>()[t * s.used + u] = (first + u * step) % s.experts;
     }
     c.leaves.push_back(ids);
     if (s.bias) c.leaves.push_back(float_leaf({s.experts, s.n}, RowKind::kFixed, 0, random));
     c.build = [=](Graph& g, const std::vector<Weight>& w) {
-      return std::vector{g.matmul_experts(g.weight(w[0]), w[1], g.weight(w[2]), s.bias ? &w[3] : nullptr)};
+      const ValueId chosen = s.no_ids ? kNoValue : g.weight(w[2]);
+      return std::vector{g.matmul_experts(g.weight(w[0]), w[1], chosen, s.bias ? &w[3] : nullptr)};
     };
     const std::vector<Leaf> leaves = c.leaves;
     const size_t row = row_bytes(type, s.k);
@@ -263,6 +266,7 @@ void add_matmul_cases(std::vector<Entry>& list) {
     add_experts(list, t, {.experts = 5, .used = 2, .n = 17, .k = 256, .t = 3}, super || floats);
     if (super || floats) continue;
     add_experts(list, t, {.experts = 4, .used = 2, .n = 17, .k = 96, .t = 4, .per_expert = true, .bias = true}, true);
+    add_experts(list, t, {.experts = 3, .used = 3, .n = 50, .k = 64, .t = 5, .per_expert = true, .no_ids = true}, true);
   }
   const TypeTraits &q4 = traits(DataType::kQ4_K), &mx = traits(DataType::kMXFP4), &f16 = traits(DataType::kF16);
   add_experts(list, q4, {.experts = 8, .used = 4, .n = 49, .k = 256, .t = 5, .per_expert = true}, true);

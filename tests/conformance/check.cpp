@@ -195,6 +195,7 @@ const std::vector<Entry>& all_cases() {
     std::vector<Entry> all;
     add_row_cases(all);
     add_matmul_cases(all);
+    add_column_cases(all);
     add_norm_cases(all);
     add_elementwise_cases(all);
     add_rope_cases(all);

@@ -84,6 +84,14 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.gated_activation(n.x({2, 256}), n.x({2, 256}), UnaryKind::kSilu);
             }},
+    Example{Op::kSlice,
+            [](OneNode& n) {
+              n.g.slice_columns(n.x({2, 256}), 1, 64);
+            }},
+    Example{Op::kConcat,
+            [](OneNode& n) {
+              n.g.concat_columns(n.x({2, 2, 64}), n.x({2, 1, 64}));
+            }},
     Example{Op::kRopeTable, [](OneNode& n) { n.g.rope_table({.n_dims = 64}); }},
     Example{Op::kRope,
             [](OneNode& n) {

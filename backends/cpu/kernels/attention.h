@@ -6,6 +6,9 @@
 // absolute positions; every cut has its own softmax, and cuts are merged in ascending order. Rows of a tile are the
 // (token, head) pairs that share a KV head; no result depends on which rows share a tile. Included inside an anonymous
 // namespace after floats.h and gemm_float.h.
+//
+// A latent cache has keys only, as [32 tokens][key_dim] in plain blocks: a key's first dimensions are its value too.
+// The lanes of its scores are dimensions, 16 partial sums for each token.
 
 struct AttentionRow {
   float* out;
@@ -186,13 +189,59 @@ struct QuantizedValues {
   }
 };
 
+// block_scores() of a latent cache: `queries` is [R][key_dim rounded up to 16], filled up with zeros.
+template <typename V, int R>
+INFER_OUTLINE void latent_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,
+                                 float* scores, Ahead) {
+  const uint8_t* block = cache_at(a, position, a.head_key_offset);
+  const int64_t row_bytes = V::row_bytes(a.key_dim), padded = (a.key_dim + 15) / 16 * 16;
+  float dots[R][kBlockTokens];
+  for (int t = 0; t < kBlockTokens; t += kTileVectors) {
+    F acc[R][kTileVectors];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 2
+      for (int h = 0; h < kTileVectors; ++h) acc[r][h] = f_zero();
+    }
+    for (int dim = 0; dim < a.key_dim; dim += 16) {
+      F k[kTileVectors];
+#pragma GCC unroll 2
+      for (int h = 0; h < kTileVectors; ++h) {
+        V::template load<1>(block + (t + h) * row_bytes, dim, a.key_dim - dim < 16 ? a.key_dim - dim : 16, &k[h]);
+      }
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const F q = f_load(queries + r * padded + dim);
+#pragma GCC unroll 2
+        for (int h = 0; h < kTileVectors; ++h) acc[r][h] = f_fma(k[h], q, acc[r][h]);
+      }
+    }
+    for (int r = 0; r < R; ++r) {
+      for (int h = 0; h < kTileVectors; ++h) dots[r][t + h] = f_reduce_add(acc[r][h]);
+    }
+  }
+  for (int at = 0; at < kBlockTokens; at += 16 * kTileVectors) {
+    F sums[R][kTileVectors];
+    for (int r = 0; r < R; ++r) {
+      for (int h = 0; h < kTileVectors; ++h) sums[r][h] = f_load(dots[r] + at + 16 * h);
+    }
+    finish_scores<R>(a, rows, position, at, sums, scores);
+  }
+}
+
+// From a token's value to the next.
+template <typename V>
+INFER_SIMD int64_t value_row_bytes(const AttentionArgs& a) {
+  return V::row_bytes(a.latent ? a.key_dim : a.value_dim);
+}
+
 // o[r] += sum over positions [from, to) of weight[r][p] * value[p], for C vectors of 16 dimensions from `dim` on. With
 // `fetch`, prefetches the share of the next cut's keys that corresponds to these dimensions.
 template <typename V, int R, int C>
 INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int from, int to, int dim, int count, float* o,
                            int o_stride, bool fetch) {
   const int64_t key_step = a.key_bytes / kBlockTokens * 16 * C / ((a.value_dim + 15) / 16 * 16);
-  const int64_t row_bytes = V::row_bytes(a.value_dim);
+  const int64_t row_bytes = value_row_bytes<V>(a);
   F acc[R][C];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
@@ -268,7 +317,14 @@ using ScoresFunction = void (*)(const AttentionArgs&, const AttentionRow*, const
 using ValuesFunction = void (*)(const AttentionArgs&, const float* weights, int from, int to, float* o, int o_stride,
                                 bool fetch);
 template <int R>
-ScoresFunction scores_function(DataType type) {
+ScoresFunction scores_function(DataType type, bool latent) {
+  if (latent) {
+    return type == DataType::kF16    ? latent_scores<FloatValues<LoadF16>, R>
+           : type == DataType::kBF16 ? latent_scores<FloatValues<LoadBF16>, R>
+           : type == DataType::kQ8_0 ? latent_scores<QuantizedValues<CodesQ8>, R>
+           : type == DataType::kQ4_0 ? latent_scores<QuantizedValues<CodesQ4>, R>
+                                     : latent_scores<FloatValues<LoadF32>, R>;
+  }
   return type == DataType::kF16    ? block_scores<FloatKeys<LoadF16>, R>
          : type == DataType::kBF16 ? block_scores<FloatKeys<LoadBF16>, R>
          : type == DataType::kQ8_0 ? block_scores<QuantizedKeys<CodesQ8>, R>
@@ -286,12 +342,13 @@ ValuesFunction values_function(DataType type) {
 
 // The scratch memory of a group of rows: merged outputs and queries of each row, and the work space of one tile.
 struct AttentionScratch {
-  int padded_dim;
+  int padded_dim, query_dim;
   float *weights, *cut;  // of a tile: [R][256], [R][padded_dim]
   float* merged;         // [kMaxAttentionRows][padded_dim]
-  float* queries;        // [kMaxAttentionRows / R][key_dim][R]
+  float* queries;        // [kMaxAttentionRows / R], each [key_dim][R], or latent [R][query_dim]
   INFER_SIMD explicit AttentionScratch(const AttentionArgs& a)
       : padded_dim((a.value_dim + 15) / 16 * 16),
+        query_dim((a.key_dim + 15) / 16 * 16),
         weights(a.scratch),
         cut(weights + kMaxQueryTile * kAttentionSplit),
         merged(cut + kMaxQueryTile * padded_dim),
@@ -307,12 +364,12 @@ INFER_SIMD void prefetch_block(const AttentionArgs& a, int position, int64_t off
 template <int R>
 INFER_OUTLINE void attend_cut(const AttentionArgs& a, const AttentionScratch& scratch, AttentionRow* group, int first,
                               int start) {
-  const ScoresFunction scores = scores_function<R>(a.key_type);
+  const ScoresFunction scores = scores_function<R>(a.key_type, a.latent);
   const ValuesFunction all_values = values_function<R>(a.value_type), one_value = values_function<1>(a.value_type);
   const int padded_dim = scratch.padded_dim;
   AttentionRow* rows = group + first;
   float *weights = scratch.weights, *cut = scratch.cut, *merged = scratch.merged + first * padded_dim;
-  const float* queries = scratch.queries + first * a.key_dim;
+  const float* queries = scratch.queries + first * scratch.query_dim;
   int begin = rows[0].begin, end = rows[0].end;
   for (int r = 1; r < R; ++r) {
     begin = rows[r].begin < begin ? rows[r].begin : begin;
@@ -408,10 +465,12 @@ void attention(const AttentionArgs& a) {
       end = row.end > end ? row.end : end;
     }
     for_tiles(count, [&]<int R>(int tile) {
-      float* queries = scratch.queries + tile * a.key_dim;
+      float* queries = scratch.queries + tile * scratch.query_dim;
+      const int row = a.latent ? scratch.query_dim : 1, column = a.latent ? 1 : R;
       for (int r = 0; r < R; ++r) {
         const float* q = query_of(tile + r);
-        for (int d = 0; d < a.key_dim; ++d) queries[d * R + r] = q[d];
+        for (int d = 0; d < a.key_dim; ++d) queries[r * row + d * column] = q[d];
+        for (int d = a.key_dim; a.latent && d < scratch.query_dim; ++d) queries[r * row + d] = 0;
       }
     });
     // All rows process a cut while its keys and values are in the CPU's cache.

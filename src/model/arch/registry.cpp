@@ -33,6 +33,7 @@ std::unique_ptr<Architecture> create_llama();
 std::unique_ptr<Architecture> create_maincoder();
 std::unique_ptr<Architecture> create_mellum();
 std::unique_ptr<Architecture> create_minicpm();
+std::unique_ptr<Architecture> create_minicpm3();
 std::unique_ptr<Architecture> create_nanbeige();
 std::unique_ptr<Architecture> create_nemotron();
 std::unique_ptr<Architecture> create_olmo2();
@@ -82,6 +83,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"maincoder", create_maincoder},
     ArchitectureEntry{"mellum", create_mellum},
     ArchitectureEntry{"minicpm", create_minicpm},
+    ArchitectureEntry{"minicpm3", create_minicpm3},
     ArchitectureEntry{"nanbeige", create_nanbeige},
     ArchitectureEntry{"nemotron", create_nemotron},
     ArchitectureEntry{"olmo2", create_olmo2},
@@ -126,7 +128,7 @@ std::vector<CacheGroup> Architecture::cache_groups(const ModelConfig& config) co
     auto at = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& g) { return g.window == window; });
     if (at == groups.end()) {
       at = groups.insert(groups.end(), CacheGroup{});
-      at->kind = window > 0 ? CacheKind::kWindow : CacheKind::kFull;
+      at->kind = config.latent.cached ? CacheKind::kLatent : window > 0 ? CacheKind::kWindow : CacheKind::kFull;
       at->window = window;
     }
     at->layers.push_back(i);

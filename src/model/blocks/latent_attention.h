@@ -1,0 +1,40 @@
+// Multi-head latent attention (https://arxiv.org/abs/2405.04434).
+#pragma once
+
+#include "src/model/blocks/linear.h"
+#include "src/model/config.h"
+
+namespace infer {
+
+// Of a head's key_dim, the last n_rot = rope.n_dims are rotated and the others, n_nope, are not. All dimensions are
+// those of config.latent.
+struct LatentAttentionWeights {
+  Linear q;                           // [n_head * key_dim, n_embd], only where queries are not compressed
+  Linear q_a;                         // [q_rank, n_embd]
+  const Weight* q_a_norm = nullptr;   // [q_rank]
+  Linear q_b;                         // [n_head * key_dim, q_rank]
+  Linear kv_a;                        // [kv_rank + n_rot, n_embd]
+  const Weight* kv_a_norm = nullptr;  // [kv_rank]
+  // From the compressed vector to keys and values: two matrices for each head if the cache holds the vector, of which
+  // the one for keys is applied to queries instead; otherwise one for all heads.
+  const Weight* k_b = nullptr;  // [n_head, kv_rank, n_nope]
+  const Weight* v_b = nullptr;  // [n_head, value_dim, kv_rank]
+  Linear kv_b;                  // [n_head * (n_nope + value_dim), kv_rank]
+  Linear out;                   // [n_embd, n_head * value_dim]
+};
+
+LatentAttentionWeights declare_latent_attention(WeightSet& weights, const ModelConfig& config, int layer);
+
+struct LatentPositions {
+  ValueId table;  // of config.rope
+  bool interleaved = false;
+};
+
+// 1 / sqrt(config.latent.key_dim), the usual factor on q . k.
+float latent_attention_scale(const ModelConfig& config);
+
+// Stores the step's keys, then attends: x [n_tokens, n_embd] -> [n_tokens, n_head * value_dim].
+ValueId latent_attention(Graph& graph, ValueId x, const LatentAttentionWeights& w, const ModelConfig& config,
+                         const LatentPositions& positions, const CacheDesc& cache, const AttentionParams& params);
+
+}  // namespace infer
