@@ -7,6 +7,11 @@ namespace {
 
 bool is_f32(const TensorDesc& desc) { return desc.type == DataType::kF32; }
 
+Shape with_last(Shape shape, int64_t last) {
+  shape.dim[shape.rank - 1] = last;
+  return shape;
+}
+
 }  // namespace
 
 std::string layers_text(int first, int last) {
@@ -135,8 +140,9 @@ ValueId Graph::mul(ValueId a, ValueId b) {
   const TensorDesc da = values_[a].desc, db = values_[b].desc;
   require(is_f32(da) && is_f32(db) &&
               ((db.shape == da.shape && db.rows == da.rows) || db.shape == Shape{da.shape.last()} ||
-               (da.shape.rank == 2 && db.rows == da.rows && db.shape == Shape{da.shape[0], 1})),
-          Op::kMul, "F32 operands of one shape, or the second [last dimension] or [rows, 1]", {a, b});
+               (da.shape.rank > 1 && db.rows == da.rows && db.shape == with_last(da.shape, 1))),
+          Op::kMul, "F32 operands of one shape, or the second [last dimension] or with 1 as its last dimension",
+          {a, b});
   return add_node(Op::kMul, NoParams{}, {a, b}, {make_desc(DataType::kF32, da.shape, da.rows)})[0];
 }
 
@@ -146,18 +152,23 @@ ValueId Graph::scale(ValueId x, float factor) {
   return add_node(Op::kScale, ScaleParams{factor}, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
 }
 
+ValueId Graph::clamp(ValueId x, float low, float high) {
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d) && low <= high, Op::kClamp, concat("x F32 and an interval, ", low, " to ", high), {x});
+  return add_node(Op::kClamp, ClampParams{low, high}, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
 ValueId Graph::unary(ValueId x, UnaryKind kind) {
   const TensorDesc d = values_[x].desc;
   require(is_f32(d), Op::kUnary, "x F32", {x});
   return add_node(Op::kUnary, UnaryParams{kind}, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
 }
 
-ValueId Graph::gated_activation(ValueId gate, ValueId up, UnaryKind kind) {
+ValueId Graph::gated_activation(ValueId gate, ValueId up, const GatedActivationParams& params) {
   const TensorDesc dg = values_[gate].desc, du = values_[up].desc;
   require(is_f32(dg) && is_f32(du) && dg.shape == du.shape && dg.rows == du.rows, Op::kGatedActivation,
           "gate and up F32 of one shape", {gate, up});
-  return add_node(Op::kGatedActivation, UnaryParams{kind}, {gate, up},
-                  {make_desc(DataType::kF32, dg.shape, dg.rows)})[0];
+  return add_node(Op::kGatedActivation, params, {gate, up}, {make_desc(DataType::kF32, dg.shape, dg.rows)})[0];
 }
 
 ValueId Graph::slice_columns(ValueId x, int64_t begin, int64_t count) {
@@ -183,9 +194,9 @@ ValueId Graph::rope_table(const RopeTableParams& params, const Weight* frequency
   const ValueId f = optional_weight(frequency_factors);
   require(params.n_dims >= 2 && params.n_dims % 2 == 0 && params.freq_base > 0, Op::kRopeTable,
           concat("an even number of rotated dimensions and a positive base, n_dims ", params.n_dims), {f});
-  require(!frequency_factors ||
-              (is_f32(frequency_factors->desc) && frequency_factors->desc.shape == Shape{params.n_dims / 2}),
-          Op::kRopeTable, concat("frequency factors F32 [", params.n_dims / 2, "]"), {f});
+  require(!frequency_factors || (is_f32(frequency_factors->desc) && frequency_factors->desc.shape.rank == 1 &&
+                                 frequency_factors->desc.shape[0] >= params.n_dims / 2),
+          Op::kRopeTable, concat("at least ", params.n_dims / 2, " frequency factors F32"), {f});
   return add_node(Op::kRopeTable, params, {f},
                   {make_desc(DataType::kF32, {tokens_, params.n_dims / 2, 2}, RowKind::kTokens)})[0];
 }
@@ -199,6 +210,12 @@ ValueId Graph::rope(ValueId x, ValueId table, bool interleaved) {
           "x F32 [T, n_head, head_dim] with head_dim at least the rotated dimensions", {x, table});
   return add_node(Op::kRope, RopeParams{n_dims, interleaved}, {x, table},
                   {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
+ValueId Graph::position_factor(const PositionFactorParams& params) {
+  require(params.interval >= 1 && params.offset >= 0, Op::kPositionFactor,
+          concat("an interval of at least 1 and no negative offset, ", params.interval, " and ", params.offset), {});
+  return add_node(Op::kPositionFactor, params, {}, {make_desc(DataType::kF32, {tokens_, 1}, RowKind::kTokens)})[0];
 }
 
 void Graph::kv_store(ValueId k, ValueId v, const CacheDesc& cache) {

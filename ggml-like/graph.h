@@ -76,12 +76,15 @@ class Graph {
   ValueId add(ValueId a, ValueId b);
   ValueId mul(ValueId a, ValueId b);
   ValueId scale(ValueId x, float factor);
+  ValueId clamp(ValueId x, float low, float high);
   ValueId unary(ValueId x, UnaryKind kind);
-  ValueId gated_activation(ValueId gate, ValueId up, UnaryKind kind);
+  ValueId gated_activation(ValueId gate, ValueId up, const GatedActivationParams& params);
   ValueId slice_columns(ValueId x, int64_t begin, int64_t count);
   ValueId concat_columns(ValueId a, ValueId b);
+  // Uses the first n_dims / 2 of the frequency factors.
   ValueId rope_table(const RopeTableParams& params, const Weight* frequency_factors = nullptr);
   ValueId rope(ValueId x, ValueId table, bool interleaved);
+  ValueId position_factor(const PositionFactorParams& params);
   // `v` is kNoValue if the cache is latent.
   void kv_store(ValueId k, ValueId v, const CacheDesc& cache);
   ValueId paged_attention(ValueId q, const CacheDesc& cache, const AttentionParams& params,

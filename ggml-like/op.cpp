@@ -15,12 +15,14 @@ constexpr std::array kOps = {
     OpInfo{Op::kAdd, "add", 2, 2, 1, false, false},
     OpInfo{Op::kMul, "mul", 2, 2, 1, false, false},
     OpInfo{Op::kScale, "scale", 1, 1, 1, false, false},
+    OpInfo{Op::kClamp, "clamp", 1, 1, 1, false, false},
     OpInfo{Op::kUnary, "unary", 1, 1, 1, false, false},
     OpInfo{Op::kGatedActivation, "gated_activation", 2, 2, 1, false, false},
     OpInfo{Op::kSlice, "slice", 1, 1, 1, false, false},
     OpInfo{Op::kConcat, "concat", 2, 2, 1, false, false},
     OpInfo{Op::kRopeTable, "rope_table", 0, 1, 1, false, false},
     OpInfo{Op::kRope, "rope", 2, 2, 1, false, false},
+    OpInfo{Op::kPositionFactor, "position_factor", 0, 0, 1, false, false},
     OpInfo{Op::kKvStore, "kv_store", 1, 2, 0, false, true},
     OpInfo{Op::kPagedAttention, "paged_attention", 1, 2, 1, false, true},
     OpInfo{Op::kMoeRoute, "moe_route", 1, 2, 2, false, false},
@@ -42,8 +44,14 @@ std::span<const OpInfo> all_ops() { return kOps; }
 
 const OpInfo& op_info(Op op) { return kOps[static_cast<size_t>(op)]; }
 
+bool GatedActivationParams::plain() const {
+  constexpr float kNone = std::numeric_limits<float>::infinity();
+  return gate_limit == kNone && activation_limit == kNone && up_limit == kNone && up_offset == 0;
+}
+
 std::string_view unary_name(UnaryKind kind) {
-  constexpr std::string_view kNames[] = {"silu", "gelu_tanh", "gelu_erf", "relu", "relu_squared", "sigmoid", "tanh"};
+  constexpr std::string_view kNames[] = {"silu",    "gelu_tanh", "gelu_erf",   "relu",    "relu_squared",
+                                         "sigmoid", "tanh",      "gelu_quick", "softplus"};
   return kNames[static_cast<size_t>(kind)];
 }
 

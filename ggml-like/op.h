@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -23,14 +24,16 @@ enum class Op : uint8_t {
   kRmsNorm,          // x [.., d], (weight [d]) -> same: x / sqrt(mean(x^2) + eps) * weight
   kLayerNorm,        // x [.., d], (weight [d]), (bias [d]) -> same: (x - mean) / sqrt(var + eps) * weight + bias
   kAdd,              // a, b -> a + b; b has a's shape, or is [last dimension]
-  kMul,              // a, b -> a * b; b has a's shape, or is [last dimension], or [rows, 1]
+  kMul,              // a, b -> a * b; b has a's shape, or that with 1 as its last dimension, or is [last dimension]
   kScale,            // x -> x * factor
+  kClamp,            // x -> the nearest number in [low, high]
   kUnary,            // x -> f(x)
-  kGatedActivation,  // gate, up -> f(gate) * up
+  kGatedActivation,  // gate, up -> f(gate) * up, with the limits of GatedActivationParams
   kSlice,            // x [.., d] -> [.., count]: some consecutive values of each row
   kConcat,           // a [T, h, m], b [T, h or 1, n] -> [T, h, m + n]
   kRopeTable,        // (frequency factors [n_dims / 2]) -> [T, n_dims / 2, 2]: cosine and sine of each position
   kRope,             // x [T, n_head, head_dim], table -> same, the first n_dims of each head rotated
+  kPositionFactor,   // -> [T, 1]: a factor that grows with the position
   kKvStore,          // k [T, n_kv_head, key_dim], v [T, n_kv_head, value_dim] -> into the cache; latent: no v
   kPagedAttention,   // q [T, n_head, key_dim], (sinks [n_head]) -> [T, n_head * value_dim]
   kMoeRoute,         // logits [T, e], (selection bias [e]) -> ids I32 [T, u], weights [T, u]
@@ -46,6 +49,8 @@ enum class UnaryKind : uint8_t {
   kReluSquared,  // max(x, 0)^2
   kSigmoid,      // 1 / (1 + exp(-x))
   kTanh,         // tanh(x)
+  kGeluQuick,    // x / (1 + exp(-1.702 x))
+  kSoftplus,     // log(1 + exp(x))
 };
 
 struct NoParams {};
@@ -62,8 +67,26 @@ struct SliceParams {
   int64_t begin = 0, count = 0;
 };
 
+struct ClampParams {
+  float low = 0, high = 0;
+};
+
 struct UnaryParams {
   UnaryKind kind = UnaryKind::kSilu;
+};
+
+// min(f(min(gate, gate_limit)), activation_limit) * (clamp(up, -up_limit, up_limit) + up_offset).
+struct GatedActivationParams {
+  GatedActivationParams() = default;
+  GatedActivationParams(UnaryKind f) : kind(f) {}  // without limits
+
+  UnaryKind kind = UnaryKind::kSilu;
+  float gate_limit = std::numeric_limits<float>::infinity();
+  float activation_limit = std::numeric_limits<float>::infinity();
+  float up_limit = std::numeric_limits<float>::infinity();
+  float up_offset = 0;
+
+  bool plain() const;  // f(gate) * up
 };
 
 // Angle of pair i at position p: p * base^(-2i / n_dims) / factor_i, then scaled as YaRN does
@@ -85,22 +108,36 @@ struct RopeParams {
   bool interleaved = false;  // true: pairs (2i, 2i + 1); false: pairs (i, i + n_dims / 2)
 };
 
+// 1 + scale * ln(1 + floor((p + offset) / interval)) at position p: the temperature of queries in Llama 4
+// (https://arxiv.org/abs/2501.19399) and Mistral 3.
+struct PositionFactorParams {
+  float scale = 0;
+  int interval = 1;
+  int offset = 0;
+};
+
 // softmax over the visible positions of scale * q . k, softcapped (cap * tanh(s / cap)) where softcap > 0. A token at
-// position p sees positions (p - window, p], all up to p when window is 0, and the whole sequence when not causal.
+// position p sees positions (p - window, p], all up to p when window is 0, and the whole sequence when not causal. With
+// `chunked`, the window begins at the last multiple of `window` instead.
 struct AttentionParams {
   float scale = 1;
   bool causal = true;
   int window = 0;
+  bool chunked = false;
   float softcap = 0;
   float alibi_max_bias = 0;
 };
 
-enum class Gating : uint8_t { kSoftmax, kSigmoid, kSoftmaxOfSelected };
+// What an expert's weight is. Experts are selected by it; OfSelected: by the logits, and the rest follows.
+enum class Gating : uint8_t { kSoftmax, kSigmoid, kSoftmaxOfSelected, kSigmoidOfSelected, kSqrtSoftplus };
 
+inline constexpr float kLeastWeightSum = 0x1p-14f;  // the smallest normal fp16
+
+// The selection bias is added to what experts are selected by, not to their weights.
 struct MoeRouteParams {
   int n_used = 0;
   Gating gating = Gating::kSoftmax;
-  bool normalize = false;  // weights of the selected experts divided by their sum
+  bool normalize = false;  // weights of the selected experts divided by their sum, at least by kLeastWeightSum
   float scale = 1;         // factor on the weights at the end
   int n_groups = 1;        // experts are selected from the best `groups_used` groups
   int groups_used = 1;
@@ -110,8 +147,9 @@ struct TopKParams {
   int k = 1;
 };
 
-using OpParams = std::variant<NoParams, NormParams, ScaleParams, SliceParams, UnaryParams, RopeTableParams, RopeParams,
-                              AttentionParams, MoeRouteParams, TopKParams>;
+using OpParams =
+    std::variant<NoParams, NormParams, ScaleParams, ClampParams, UnaryParams, GatedActivationParams, SliceParams,
+                 RopeTableParams, RopeParams, PositionFactorParams, AttentionParams, MoeRouteParams, TopKParams>;
 
 struct OpInfo {
   Op op;

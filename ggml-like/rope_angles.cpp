@@ -46,4 +46,9 @@ void rope_row(const RopeAngles& angles, int position, float* row) {
   }
 }
 
+float position_factor(const PositionFactorParams& p, int position) {
+  const int64_t intervals = (int64_t{position} + p.offset) / p.interval;
+  return static_cast<float>(1 + p.scale * portable_log(static_cast<double>(1 + intervals)));
+}
+
 }  // namespace infer

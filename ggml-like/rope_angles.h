@@ -1,4 +1,5 @@
-// The rotation angles of rotary position embeddings, YaRN included; shared by every backend.
+// What backends compute from positions alone: the rotation angles of rotary position embeddings, YaRN included, and the
+// factor of PositionFactorParams.
 #pragma once
 
 #include <span>
@@ -13,10 +14,12 @@ struct RopeAngles {
   float magnitude;           // factor for cosine and sine
 };
 
-// `factors` is empty or has n_dims / 2 entries.
+// `factors` is empty or has at least n_dims / 2 entries.
 RopeAngles rope_angles(const RopeTableParams& params, std::span<const float> factors);
 
 // Writes magnitude * (cos, sin) of each pair at one position: [n_dims / 2, 2].
 void rope_row(const RopeAngles& angles, int position, float* row);
+
+float position_factor(const PositionFactorParams& params, int position);
 
 }  // namespace infer

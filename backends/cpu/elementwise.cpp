@@ -1,4 +1,4 @@
-// add, mul, scale, unary, gated_activation.
+// add, mul, scale, clamp, unary, gated_activation.
 #include "backends/cpu/cpu_ops.h"
 
 namespace infer::cpu {
@@ -14,18 +14,18 @@ void for_each_row(const HostLaunch& launch, Stream& stream, const F& f) {
   });
 }
 
-// The second operand has the shape of the first, or is one row for all rows, or one value per row.
+// The second operand has the shape of the first, or is one row for all rows, or one value for each last dimension.
 template <typename F>
 void binary(const HostLaunch& launch, Stream& stream, const F& rows_of,
             void (*scaled)(const float*, float, float*, int64_t)) {
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1];
   const int64_t row = a.desc->shape.row_elements(), last = a.desc->shape.last();
   const bool same = b.desc->shape == a.desc->shape && b.desc->rows == a.desc->rows;
-  const bool per_row = !same && b.desc->shape.rank == 2;
+  const bool per_vector = !same && b.desc->shape.rank > 1;
   for_each_row(launch, stream, [&](int64_t r, const float* x, float* y) {
-    const float* other = b.data<float>() + (same || per_row ? r * b.desc->row_stride : 0);
-    if (per_row) {
-      scaled(x, *other, y, row);
+    const float* other = b.data<float>() + (same || per_vector ? r * b.desc->row_stride : 0);
+    if (per_vector) {
+      for (int64_t i = 0; i < row; i += last) scaled(x + i, other[i / last], y + i, last);
     } else if (same) {
       rows_of(x, other, y, row);
     } else {
@@ -50,6 +50,14 @@ void scale(const Prepared&, const HostLaunch& launch, Stream& stream) {
                [&](int64_t, const float* x, float* y) { cpu(stream).kernels().scale(x, factor, y, n); });
 }
 
+void clamp(const Prepared&, const HostLaunch& launch, Stream& stream) {
+  const ClampParams& p = launch.param<ClampParams>();
+  const int64_t n = launch.inputs[0].desc->shape.row_elements();
+  for_each_row(launch, stream, [&](int64_t, const float* x, float* y) {
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] < p.low ? p.low : x[i] > p.high ? p.high : x[i];  // NaN stays NaN
+  });
+}
+
 void unary(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const UnaryKind kind = launch.param<UnaryParams>().kind;
   const int64_t n = launch.inputs[0].desc->shape.row_elements();
@@ -57,10 +65,10 @@ void unary(const Prepared&, const HostLaunch& launch, Stream& stream) {
 }
 
 void gated_activation(const Prepared&, const HostLaunch& launch, Stream& stream) {
-  const UnaryKind kind = launch.param<UnaryParams>().kind;
+  const GatedActivationParams& params = launch.param<GatedActivationParams>();
   const auto gated = cpu(stream).kernels().gated;
   binary(
-      launch, stream, [&](const float* gate, const float* up, float* y, int64_t n) { gated(kind, gate, up, y, n); },
+      launch, stream, [&](const float* gate, const float* up, float* y, int64_t n) { gated(params, gate, up, y, n); },
       nullptr);
 }
 
@@ -71,6 +79,7 @@ std::span<const OpRecord> elementwise_ops() {
       {Op::kAdd, supports_any, nothing_to_prepare, launch_on_host<add>},
       {Op::kMul, supports_any, nothing_to_prepare, launch_on_host<mul>},
       {Op::kScale, supports_any, nothing_to_prepare, launch_on_host<scale>},
+      {Op::kClamp, supports_any, nothing_to_prepare, launch_on_host<clamp>},
       {Op::kUnary, supports_any, nothing_to_prepare, launch_on_host<unary>},
       {Op::kGatedActivation, supports_any, nothing_to_prepare, launch_on_host<gated_activation>},
   };

@@ -130,7 +130,7 @@ struct KernelTable {
   void (*mul)(const float* a, const float* b, float* y, int64_t n);
   void (*scale)(const float* x, float factor, float* y, int64_t n);
   void (*unary)(UnaryKind kind, const float* x, float* y, int64_t n);
-  void (*gated)(UnaryKind kind, const float* gate, const float* up, float* y, int64_t n);
+  void (*gated)(const GatedActivationParams& params, const float* gate, const float* up, float* y, int64_t n);
   void (*rope)(const float* x, const float* table, int n_dims, bool interleaved, float* y, int64_t head_dim);
   void (*softmax)(const float* x, float* y, int64_t n);  // probabilities
   // Maximum and sum of exp(x - maximum): their log-sum-exp is maximum + log(sum).

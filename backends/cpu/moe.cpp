@@ -53,7 +53,12 @@ void moe_route(const Prepared&, const HostLaunch& launch, Stream& stream) {
         case Gating::kSigmoid:
           kernels.unary(UnaryKind::kSigmoid, row, probability.data(), experts);
           break;
+        case Gating::kSqrtSoftplus:
+          kernels.unary(UnaryKind::kSoftplus, row, probability.data(), experts);
+          for (float& p : probability) p = std::sqrt(p);
+          break;
         case Gating::kSoftmaxOfSelected:
+        case Gating::kSigmoidOfSelected:
           std::copy_n(row, experts, probability.begin());
           break;
       }
@@ -67,9 +72,13 @@ void moe_route(const Prepared&, const HostLaunch& launch, Stream& stream) {
         weights[u] = probability[selected[u]];
       }
       if (params.gating == Gating::kSoftmaxOfSelected) kernels.softmax(weights, weights, params.n_used);
+      if (params.gating == Gating::kSigmoidOfSelected) {
+        kernels.unary(UnaryKind::kSigmoid, weights, weights, params.n_used);
+      }
       if (params.normalize) {
         float sum = 0;
         for (int u = 0; u < params.n_used; ++u) sum += weights[u];
+        if (sum < kLeastWeightSum) sum = kLeastWeightSum;
         for (int u = 0; u < params.n_used; ++u) weights[u] /= sum;
       }
       if (params.scale != 1) kernels.scale(weights, params.scale, weights, params.n_used);

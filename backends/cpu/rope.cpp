@@ -1,4 +1,4 @@
-// rope_table and rope.
+// rope_table, rope and position_factor.
 #include <memory>
 #include <mutex>
 
@@ -49,12 +49,21 @@ void rope(const Prepared&, const HostLaunch& launch, Stream& stream) {
                   });
 }
 
+void position_factors(const Prepared&, const HostLaunch& launch, Stream&) {
+  const PositionFactorParams& params = launch.param<PositionFactorParams>();
+  const std::span<const int32_t> positions = launch.step->positions();
+  for (size_t t = 0; t < positions.size(); ++t) {
+    launch.outputs[0].data<float>()[t] = position_factor(params, positions[t]);
+  }
+}
+
 }  // namespace
 
 std::span<const OpRecord> rope_ops() {
   static constexpr OpRecord kRecords[] = {
       {Op::kRopeTable, supports_any, prepare_rope_table, launch_on_host<rope_table>},
       {Op::kRope, supports_any, nothing_to_prepare, launch_on_host<rope>},
+      {Op::kPositionFactor, supports_any, nothing_to_prepare, launch_on_host<position_factors>},
   };
   return kRecords;
 }

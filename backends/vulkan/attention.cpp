@@ -194,8 +194,8 @@ AttentionPush attention_push(const Launch& launch, const AttentionOperands& o, c
   push.key_dim = u32(c.key_dim);
   push.value_dim = u32(c.value_dim);
   push.chunks = chunks;
-  push.flags = (params.causal ? 1u : 0u) | (has_sinks ? 2u : 0u) | u32(cache_type(c.key_type)) << 8 |
-               u32(cache_type(c.value_type)) << 16;
+  push.flags = (params.causal ? 1u : 0u) | (has_sinks ? 2u : 0u) | (params.chunked ? 4u : 0u) |
+               u32(cache_type(c.key_type)) << 8 | u32(cache_type(c.value_type)) << 16;
   return push;
 }
 

@@ -1,4 +1,4 @@
-// add, mul, scale, unary, gated_activation.
+// add, mul, scale, clamp, unary, gated_activation.
 #include "backends/vulkan/vulkan_ops.h"
 
 namespace infer::vulkan {
@@ -7,17 +7,19 @@ namespace {
 constexpr int kLanes = 64;  // of the shaders
 
 struct BinaryPush {
-  uint32_t n, count_at, fixed_rows, a_at, a_stride, b_at, b_stride, b_period, out_at;
+  uint32_t n, count_at, fixed_rows, a_at, a_stride, b_at, b_stride, b_repeat, b_period, out_at;
+  float gate_limit, activation_limit, up_limit, up_offset;  // of gated_activation
 };
 
-// The second operand has the shape of the first, or is one row for all rows, or one value per row.
-void binary(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants) {
+// The second operand has the shape of the first, or is one row for all rows, or one value for each last dimension.
+void binary(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants,
+            const GatedActivationParams& gated = {}) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];
   const Operand in_a = stream.read(a), in_b = stream.read(b), to = stream.write(out);
   const int64_t n = a.desc->shape.row_elements();
   const bool same = b.desc->shape == a.desc->shape && b.desc->rows == a.desc->rows;
-  const bool per_row = !same && b.desc->shape.rank == 2;
+  const bool per_vector = !same && b.desc->shape.rank > 1;
   const auto [count_at, fixed] = row_count(*a.desc);
   const BinaryPush push = {u32(n),
                            count_at,
@@ -25,45 +27,53 @@ void binary(const Launch& launch, Stream& s, const char* shader, const std::vect
                            in_a.at,
                            u32(a.desc->row_stride),
                            in_b.at,
-                           same || per_row ? u32(b.desc->row_stride) : 0,
-                           same      ? u32(n)
-                           : per_row ? 1
-                                     : u32(a.desc->shape.last()),
-                           to.at};
+                           same || per_vector ? u32(b.desc->row_stride) : 0,
+                           per_vector ? u32(a.desc->shape.last()) : 1,
+                           same || per_vector ? u32(n) : u32(a.desc->shape.last()),
+                           to.at,
+                           gated.gate_limit,
+                           gated.activation_limit,
+                           gated.up_limit,
+                           gated.up_offset};
   stream.dispatch(shader, constants, {stream.step(launch), in_a, in_b, to}, push, {groups(n, kLanes), rows_of(a)});
 }
 
 struct MapPush {
   uint32_t n, count_at, fixed_rows, x_at, x_stride, out_at;
-  float factor;
+  float parameters[2];
 };
 
-void map(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants, float factor) {
+void map(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants, float first,
+         float second = 0) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
   const Operand in = stream.read(x), to = stream.write(out);
   const int64_t n = x.desc->shape.row_elements();
   const auto [count_at, fixed] = row_count(*x.desc);
-  const MapPush push = {u32(n), count_at, fixed, in.at, u32(x.desc->row_stride), to.at, factor};
+  const MapPush push = {u32(n), count_at, fixed, in.at, u32(x.desc->row_stride), to.at, {first, second}};
   stream.dispatch(shader, constants, {stream.step(launch), in, to}, push, {groups(n, kLanes), rows_of(x)});
 }
-
-uint32_t kind_of(const Launch& launch) { return static_cast<uint32_t>(launch.param<UnaryParams>().kind); }
 
 void add(const Prepared&, const Launch& launch, Stream& stream) { binary(launch, stream, "add", {}); }
 
 void mul(const Prepared&, const Launch& launch, Stream& stream) { binary(launch, stream, "mul", {}); }
 
 void gated_activation(const Prepared&, const Launch& launch, Stream& stream) {
-  binary(launch, stream, "gated_activation", {kind_of(launch)});
+  const GatedActivationParams& params = launch.param<GatedActivationParams>();
+  binary(launch, stream, "gated_activation", {static_cast<uint32_t>(params.kind), params.plain() ? 0u : 1u}, params);
 }
 
 void scale(const Prepared&, const Launch& launch, Stream& stream) {
   map(launch, stream, "scale", {}, launch.param<ScaleParams>().factor);
 }
 
+void clamp(const Prepared&, const Launch& launch, Stream& stream) {
+  const ClampParams& params = launch.param<ClampParams>();
+  map(launch, stream, "clamp", {}, params.low, params.high);
+}
+
 void unary(const Prepared&, const Launch& launch, Stream& stream) {
-  map(launch, stream, "unary", {kind_of(launch)}, 0);
+  map(launch, stream, "unary", {static_cast<uint32_t>(launch.param<UnaryParams>().kind)}, 0);
 }
 
 }  // namespace
@@ -73,6 +83,7 @@ std::span<const OpRecord> elementwise_ops() {
       {Op::kAdd, supports_any, nothing_to_prepare, add},
       {Op::kMul, supports_any, nothing_to_prepare, mul},
       {Op::kScale, supports_any, nothing_to_prepare, scale},
+      {Op::kClamp, supports_any, nothing_to_prepare, clamp},
       {Op::kUnary, supports_any, nothing_to_prepare, unary},
       {Op::kGatedActivation, supports_any, nothing_to_prepare, gated_activation},
   };

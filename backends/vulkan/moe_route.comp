@@ -4,7 +4,7 @@
 // first; NaN counts as the smallest score.
 
 layout(local_size_x = 64) in;
-layout(constant_id = 0) const uint kGating = 0;  // Gating of ggml-like/op.h: softmax, sigmoid, softmax of the selected
+layout(constant_id = 0) const uint kGating = 0;  // Gating of ggml-like/op.h, by number
 layout(constant_id = 1) const bool kHasBias = false;
 layout(constant_id = 2) const bool kNormalize = false;
 layout(constant_id = 3) const uint kMostExperts = 1024;  // the capacity
@@ -20,6 +20,7 @@ layout(push_constant) uniform Push {
 } push;
 
 const uint kLanes = 64u;
+const float kLeastWeightSum = 6.103515625e-5;
 shared float probability[kMostExperts];
 shared float score[kMostExperts];
 shared bool taken[kMostExperts];
@@ -27,6 +28,8 @@ shared float group_score[kMostExperts];
 shared float best_value[kLanes];
 shared uint best_index[kLanes];
 shared float chosen_weight[kMostExperts];
+
+float sigmoid_of(float x) { return divide(1.0, 1.0 + exp_of(-x)); }
 
 // The index of the largest score that is not taken, the first among equals; the same in all lanes.
 uint best_left() {
@@ -98,7 +101,8 @@ void main() {
     const float x = logits[logits_at + e];
     float p = x;
     if (kGating == 0u) p = exp_of(x - largest);
-    if (kGating == 1u) p = divide(1.0, 1.0 + exp_of(-x));
+    if (kGating == 1u) p = sigmoid_of(x);
+    if (kGating == 4u) p = sqrt((x < 0.0 ? 0.0 : x) + log1p_of(exp_of(-abs(x))));
     probability[e] = p;
     taken[e] = false;
   }
@@ -134,10 +138,14 @@ void main() {
     }
     for (uint u = 0u; u < push.used; ++u) chosen_weight[u] = divide(chosen_weight[u], sum);
   }
+  if (kGating == 3u) {
+    for (uint u = 0u; u < push.used; ++u) chosen_weight[u] = sigmoid_of(chosen_weight[u]);
+  }
   float sum = 1.0;
   if (kNormalize) {
     sum = 0.0;
     for (uint u = 0u; u < push.used; ++u) sum += chosen_weight[u];
+    if (sum < kLeastWeightSum) sum = kLeastWeightSum;
   }
   for (uint u = 0u; u < push.used; ++u) {
     weights[push.weights_at + row * push.used + u] = divide(chosen_weight[u], sum) * push.scale;

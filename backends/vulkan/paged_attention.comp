@@ -28,11 +28,17 @@ layout(push_constant) uniform Push {
   uint window, alibi_power;  // the largest power of two up to `heads`
   float scale, softcap, alibi_max_bias;
   uint key_dim, value_dim, chunks;
-  uint flags;  // bit 0: causal, bit 1: sinks; from bit 8: type of keys, from bit 16: type of values
+  uint flags;  // bit 0: causal, bit 1: sinks, bit 2: chunked; from bit 8: type of keys, from bit 16: type of values
   uint first_token, last_token;  // this launch computes [first_token, last_token)
 } push;
 bool is_causal() { return (push.flags & 1u) != 0u; }
 bool has_sinks() { return (push.flags & 2u) != 0u; }
+// The first position that a token at `position` sees.
+uint first_visible(uint position) {
+  if (push.window == 0u) return 0u;
+  if ((push.flags & 4u) != 0u) return position / push.window * push.window;
+  return position < push.window ? 0u : position + 1u - push.window;
+}
 uint key_type() { return kFixedKeyType == kAnyType ? push.flags >> 8 & 255u : kFixedKeyType; }
 uint value_type() { return kFixedValueType == kAnyType ? push.flags >> 16 : kFixedValueType; }
 
@@ -144,7 +150,7 @@ void set_run(uint token, uint count, uint kv_head, uint first_head) {
   run.position = position;
   run.kv_head = kv_head;
   run.first_head = first_head;
-  run.begin = push.window > 0u && position + 1u > push.window ? position + 1u - push.window : 0u;
+  run.begin = first_visible(position);
   run.end = is_causal() ? position + count : uint(step_words[push.lengths_at + sequence]);
   run.table = push.table_at + sequence * push.table_stride;
   run.key_row = row_words(key_type(), push.key_dim);
@@ -182,7 +188,7 @@ float masked_score(uint r, uint p, bool inside, float product) {
   if (push.softcap > 0.0) s = push.softcap * tanh_of(divide(s, push.softcap));
   if (push.alibi_max_bias > 0.0) s -= alibi_slope(run.kv_head * group + h) * abs(float(at) - float(p));
   const bool seen = inside && t < run.count && h < group && (!is_causal() || p <= at) &&
-                    (push.window == 0u || p + push.window > at);
+                    p >= first_visible(at);
   return seen ? s : -infinity();
 }
 

@@ -1,5 +1,5 @@
-// rope_table and rope. The angle per position of each pair is computed here in double precision and passed to the
-// shader in turns.
+// rope_table, rope and position_factor. The angle per position of each pair is computed here in double precision and
+// passed to the shader in turns.
 #include <cstring>
 #include <numbers>
 
@@ -19,6 +19,10 @@ struct PreparedTable final : Prepared {
 struct TablePush {
   uint32_t pairs, positions_at, steps_at, factors_at, out_at;
   float magnitude;
+};
+struct FactorPush {
+  uint32_t positions_at, interval, offset, out_at;
+  float scale;
 };
 struct RopePush {
   uint32_t heads, dim, pairs, x_at, x_stride, table_at, out_at;
@@ -71,12 +75,23 @@ void rope(const Prepared&, const Launch& launch, Stream& s) {
                   {groups(heads * dim, kLanes), rows_of(x)});
 }
 
+void position_factor(const Prepared&, const Launch& launch, Stream& s) {
+  VulkanStream& stream = vulkan(s);
+  const PositionFactorParams& params = launch.param<PositionFactorParams>();
+  const Operand to = stream.write(launch.outputs[0]);
+  const FactorPush push = {u32(static_cast<int64_t>(launch.step_layout->positions_at)), u32(params.interval),
+                           u32(params.offset), to.at, params.scale};
+  stream.dispatch("position_factor", {}, {stream.step(launch), to}, push,
+                  {groups(launch.outputs[0].desc->shape[0], kLanes)});
+}
+
 }  // namespace
 
 std::span<const OpRecord> rope_ops() {
   static constexpr OpRecord kRecords[] = {
       {Op::kRopeTable, supports_any, prepare_rope_table, rope_table},
       {Op::kRope, supports_any, nothing_to_prepare, rope},
+      {Op::kPositionFactor, supports_any, nothing_to_prepare, position_factor},
   };
   return kRecords;
 }

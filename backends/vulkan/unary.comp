@@ -5,6 +5,6 @@
 #include "glsl/common.glsl"
 #include "glsl/math.glsl"
 #include "glsl/activation.glsl"
-layout(push_constant) uniform Push { uint n, count_at, fixed_rows, x_at, x_stride, out_at; float factor; } push;
+layout(push_constant) uniform Push { uint n, count_at, fixed_rows, x_at, x_stride, out_at; float unused[2]; } push;
 float f(float x) { return activate(x); }
 #include "glsl/map.glsl"

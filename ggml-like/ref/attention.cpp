@@ -62,6 +62,11 @@ void kv_store(const Prepared&, const HostLaunch& launch, Stream&) {
   }
 }
 
+int first_visible(const AttentionParams& params, int position) {
+  if (params.window == 0) return 0;
+  return params.chunked ? position / params.window * params.window : std::max(0, position - params.window + 1);
+}
+
 void paged_attention(const Prepared&, const HostLaunch& launch, Stream&) {
   const AttentionParams& params = launch.param<AttentionParams>();
   const CacheView view{launch.cache};
@@ -78,7 +83,7 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream&) {
     const auto table = step.block_table(cache.group, step.sequences()[t]);
     const int position = step.positions()[t];
     const int end = params.causal ? position + 1 : step.sequence_length(step.sequences()[t]);
-    const int begin = params.window > 0 ? std::max(0, position - params.window + 1) : 0;
+    const int begin = first_visible(params, position);
     for (int h = 0; h < n_head; ++h) {
       const float* query = q.data<float>() + t * q.desc->row_stride + h * cache.key_dim;
       const double slope = alibi_slope(h, n_head, params.alibi_max_bias);

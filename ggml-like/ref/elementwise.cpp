@@ -1,4 +1,4 @@
-// add, mul, scale, unary, gated_activation.
+// add, mul, scale, clamp, unary, gated_activation.
 #include <cmath>
 #include <numbers>
 
@@ -7,16 +7,16 @@
 namespace infer::ref {
 namespace {
 
-// out[r][i] = f(a[r][i], b at the matching place); b may have one row for all, or one value per row.
+// out[r][i] = f(a[r][i], b at the matching place); b may have one row for all, or one value for each last dimension.
 template <typename F>
 void binary(const HostLaunch& launch, F f) {
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];
   const int64_t row = a.desc->shape.row_elements(), last = a.desc->shape.last();
   const bool same = b.desc->shape == a.desc->shape && b.desc->rows == a.desc->rows;
-  const bool per_row = !same && b.desc->shape.rank == 2;
+  const bool per_vector = !same && b.desc->shape.rank > 1;
   for (int64_t r = 0; r < launch.rows(a); ++r) {
     for (int64_t i = 0; i < row; ++i) {
-      const int64_t at = same ? r * b.desc->row_stride + i : per_row ? r * b.desc->row_stride : i % last;
+      const int64_t at = same ? r * b.desc->row_stride + i : per_vector ? r * b.desc->row_stride + i / last : i % last;
       out.data<float>()[r * row + i] = f(a.data<float>()[r * a.desc->row_stride + i], b.data<float>()[at]);
     }
   }
@@ -44,14 +44,24 @@ void scale(const Prepared&, const HostLaunch& launch, Stream&) {
   map(launch, [&](float x) { return x * factor; });
 }
 
+void clamp(const Prepared&, const HostLaunch& launch, Stream&) {
+  const ClampParams& params = launch.param<ClampParams>();
+  map(launch, [&](float x) { return x < params.low ? params.low : x > params.high ? params.high : x; });  // NaN stays
+}
+
 void unary(const Prepared&, const HostLaunch& launch, Stream&) {
   const UnaryKind kind = launch.param<UnaryParams>().kind;
   map(launch, [&](float x) { return static_cast<float>(activate(kind, x)); });
 }
 
 void gated_activation(const Prepared&, const HostLaunch& launch, Stream&) {
-  const UnaryKind kind = launch.param<UnaryParams>().kind;
-  binary(launch, [&](float gate, float up) { return static_cast<float>(activate(kind, gate) * up); });
+  const GatedActivationParams& p = launch.param<GatedActivationParams>();
+  const auto at_most = [](double limit, double x) { return x > limit ? limit : x; };  // NaN stays NaN
+  binary(launch, [&](float gate, float up) {
+    const double f = at_most(p.activation_limit, activate(p.kind, at_most(p.gate_limit, gate)));
+    const double limited = up < -p.up_limit ? -p.up_limit : at_most(p.up_limit, up);
+    return static_cast<float>(f * (limited + p.up_offset));
+  });
 }
 
 }  // namespace
@@ -72,17 +82,18 @@ double activate(UnaryKind kind, double x) {
       return 1 / (1 + std::exp(-x));
     case UnaryKind::kTanh:
       return std::tanh(x);
+    case UnaryKind::kGeluQuick:
+      return x / (1 + std::exp(-1.702 * x));
+    case UnaryKind::kSoftplus:
+      return std::fmax(x, 0) + std::log1p(std::exp(-std::abs(x)));
   }
   return x;
 }
 
 std::span<const OpRecord> elementwise_ops() {
   static constexpr OpRecord kRecords[] = {
-      reference<add>(Op::kAdd),
-      reference<mul>(Op::kMul),
-      reference<scale>(Op::kScale),
-      reference<unary>(Op::kUnary),
-      reference<gated_activation>(Op::kGatedActivation),
+      reference<add>(Op::kAdd),     reference<mul>(Op::kMul),     reference<scale>(Op::kScale),
+      reference<clamp>(Op::kClamp), reference<unary>(Op::kUnary), reference<gated_activation>(Op::kGatedActivation),
   };
   return kRecords;
 }

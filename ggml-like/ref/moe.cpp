@@ -22,6 +22,20 @@ std::vector<int> largest(const std::vector<double>& scores, int count) {
   return order;
 }
 
+double gate(Gating gating, double logit) {
+  switch (gating) {
+    case Gating::kSigmoid:
+    case Gating::kSigmoidOfSelected:
+      return activate(UnaryKind::kSigmoid, logit);
+    case Gating::kSqrtSoftplus:
+      return std::sqrt(activate(UnaryKind::kSoftplus, logit));
+    case Gating::kSoftmax:
+    case Gating::kSoftmaxOfSelected:
+      break;
+  }
+  return logit;
+}
+
 // Experts outside the best groups cannot be selected; a group's score is the sum of its two best experts.
 void keep_best_groups(std::vector<double>& scores, int n_groups, int groups_used) {
   if (n_groups <= 1 || groups_used >= n_groups) return;
@@ -56,8 +70,8 @@ void moe_route(const Prepared&, const HostLaunch& launch, Stream&) {
     const float* row = x.data<float>() + t * x.desc->row_stride;
     std::vector<double> probability(row, row + experts);
     if (params.gating == Gating::kSoftmax) probability = softmax(probability);
-    if (params.gating == Gating::kSigmoid) {
-      for (double& p : probability) p = activate(UnaryKind::kSigmoid, p);
+    if (params.gating == Gating::kSigmoid || params.gating == Gating::kSqrtSoftplus) {
+      for (double& p : probability) p = gate(params.gating, p);
     }
     std::vector<double> score = probability;
     if (bias) {
@@ -68,7 +82,11 @@ void moe_route(const Prepared&, const HostLaunch& launch, Stream&) {
     std::vector<double> weights;
     for (const int e : selected) weights.push_back(probability[e]);
     if (params.gating == Gating::kSoftmaxOfSelected) weights = softmax(weights);
-    const double sum = params.normalize ? std::accumulate(weights.begin(), weights.end(), 0.0) : 1;
+    if (params.gating == Gating::kSigmoidOfSelected) {
+      for (double& w : weights) w = gate(params.gating, w);
+    }
+    double sum = params.normalize ? std::accumulate(weights.begin(), weights.end(), 0.0) : 1;
+    if (sum < kLeastWeightSum) sum = kLeastWeightSum;
     for (int u = 0; u < params.n_used; ++u) {
       launch.outputs[0].data<int32_t>()[t * params.n_used + u] = selected[u];
       launch.outputs[1].data<float>()[t * params.n_used + u] = static_cast<float>(weights[u] / sum * params.scale);

@@ -1,4 +1,4 @@
-// rope_table and rope.
+// rope_table, rope and position_factor.
 #include "ggml-like/ref/ref_ops.h"
 #include "ggml-like/rope_angles.h"
 
@@ -37,12 +37,21 @@ void rope(const Prepared&, const HostLaunch& launch, Stream&) {
   }
 }
 
+void position_factors(const Prepared&, const HostLaunch& launch, Stream&) {
+  const PositionFactorParams& params = launch.param<PositionFactorParams>();
+  const std::span<const int32_t> positions = launch.step->positions();
+  for (size_t t = 0; t < positions.size(); ++t) {
+    launch.outputs[0].data<float>()[t] = position_factor(params, positions[t]);
+  }
+}
+
 }  // namespace
 
 std::span<const OpRecord> rope_ops() {
   static constexpr OpRecord kRecords[] = {
       reference<rope_table>(Op::kRopeTable),
       reference<rope>(Op::kRope),
+      reference<position_factors>(Op::kPositionFactor),
   };
   return kRecords;
 }

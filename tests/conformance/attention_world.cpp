@@ -87,7 +87,7 @@ std::string describe(const AttentionCase& a) {
   for (size_t i = 0; i < a.sequences.size(); ++i)
     text += concat(i ? "," : "", a.sequences[i].first, ":", a.sequences[i].second);
   if (!a.params.causal) text += " non-causal";
-  if (a.params.window) text += concat(" window=", a.params.window);
+  if (a.params.window) text += concat(a.params.chunked ? " chunk=" : " window=", a.params.window);
   if (a.params.softcap > 0) text += concat(" softcap=", a.params.softcap);
   if (a.params.alibi_max_bias > 0) text += concat(" alibi=", a.params.alibi_max_bias);
   if (a.sinks) text += " sinks";

@@ -199,6 +199,16 @@ void add_lengths_and_windows(std::vector<Entry>& list) {
   }
 }
 
+// Chunks whose edge is at and between borders; the first and the last position of a chunk are among the queries.
+void add_chunks(std::vector<Entry>& list) {
+  for (const int chunk : {1, 17, 32, 100, 256, 300}) {
+    const AttentionParams params = with({.window = chunk, .chunked = true});
+    add(list, {.heads = 4, .kv_heads = 2, .params = params, .sequences = {{530, 40}, {9, 9}}},
+        chunk == 17 || chunk == 256);
+    add(list, {.heads = 2, .kv_heads = 1, .params = params, .sequences = {{chunk + 1, 2}}}, chunk == 300);
+  }
+}
+
 void add_variants(std::vector<Entry>& list) {
   add(list, {.params = with({.softcap = 5}), .sequences = {{40, 6}}}, true);
   add(list, {.params = with({.softcap = 50}), .sequences = {{300, 9}}}, false);
@@ -287,6 +297,7 @@ void add_attention_cases(std::vector<Entry>& list) {
   add_lengths_and_windows(list);
   add_variants(list);
   add_shapes(list);
+  add_chunks(list);
   add_latent(list);
 }
 

@@ -1,4 +1,4 @@
-// Cases of add, mul, scale, unary and gated_activation.
+// Cases of add, mul, scale, clamp, unary and gated_activation.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,12 +9,13 @@
 namespace infer::test {
 namespace {
 
-constexpr UnaryKind kKinds[] = {UnaryKind::kSilu,        UnaryKind::kGeluTanh, UnaryKind::kGeluErf, UnaryKind::kRelu,
-                                UnaryKind::kReluSquared, UnaryKind::kSigmoid,  UnaryKind::kTanh};
+constexpr UnaryKind kKinds[] = {UnaryKind::kSilu, UnaryKind::kGeluTanh,    UnaryKind::kGeluErf,
+                                UnaryKind::kRelu, UnaryKind::kReluSquared, UnaryKind::kSigmoid,
+                                UnaryKind::kTanh, UnaryKind::kGeluQuick,   UnaryKind::kSoftplus};
 
-// The error bound of f(x), whose exact value is y: the recorded relative errors of exp, tanh and erf (2e-7), carried
-// through each formula. Where a result underflows to zero, the exact value is below 3e-37. The reference also rounds
-// once.
+// The error bound of f(x), whose exact value is y: the recorded relative errors of exp, tanh and erf (2e-7) and of
+// log1p (3e-7), carried through each formula. Where a result underflows to zero, the exact value is below 3e-37. The
+// reference also rounds once.
 double activation_bound(UnaryKind kind, double x, double y) {
   switch (kind) {
     case UnaryKind::kSilu:
@@ -28,6 +29,11 @@ double activation_bound(UnaryKind kind, double x, double y) {
     case UnaryKind::kGeluErf:
       // The argument of erf has two roundings, and t erf'(t) < 0.49.
       return 0.5 * std::abs(x) * (2e-7 + 0.49 * 2 * kEps) + 4 * kEps * std::abs(y) + kTiny;
+    case UnaryKind::kGeluQuick:
+      // The argument of exp, 1.702 x, has two roundings.
+      return std::abs(y) * (2e-7 + (4 + 2 * 1.702 * std::abs(x)) * kEps) + 3e-37;
+    case UnaryKind::kSoftplus:
+      return std::abs(y) * (5e-7 + 2 * kEps) + 3e-37;
     case UnaryKind::kRelu:
       return 0;
     case UnaryKind::kReluSquared:
@@ -38,7 +44,7 @@ double activation_bound(UnaryKind kind, double x, double y) {
 
 struct Flat {
   int d, t;
-  std::string other = "same";  // the second operand: "same", "row", "scalar"
+  std::string other = "same";  // the second operand: "same", "row", "scalar", "vector" (one value per last dimension)
   bool view = false, three = false, wide = false;
 };
 
@@ -70,6 +76,9 @@ void fill_inputs(Case& c, const Flat& s, Random& random) {
   if (s.other == "same") c.leaves.push_back(float_leaf({c.token_bucket, s.d}, RowKind::kTokens, s.t, random, spread));
   if (s.other == "row") c.leaves.push_back(float_leaf({s.three ? s.d / 2 : s.d}, RowKind::kFixed, 0, random, spread));
   if (s.other == "scalar") c.leaves.push_back(float_leaf({c.token_bucket, 1}, RowKind::kTokens, s.t, random, spread));
+  if (s.other == "vector") {
+    c.leaves.push_back(float_leaf({c.token_bucket, 2, 1}, RowKind::kTokens, s.t, random, spread));
+  }
 }
 
 void add_binary(std::vector<Entry>& list, Op op, const Flat& s, bool quick) {
@@ -87,6 +96,57 @@ void add_scale(std::vector<Entry>& list, const Flat& s, float factor, bool quick
     fill_inputs(c, s, random);
     c.build = [=](Graph& g, const std::vector<Weight>& w) { return std::vector{g.scale(operand(g, w, s, 0), factor)}; };
   });
+}
+
+void add_clamp(std::vector<Entry>& list, const Flat& s, float low, float high, bool quick) {
+  add_case(list, Op::kClamp, concat(describe(s), " [", low, ", ", high, "]"), quick, [=](Case& c, Random& random) {
+    fill_inputs(c, s, random);
+    c.build = [=](Graph& g, const std::vector<Weight>& w) {
+      return std::vector{g.clamp(operand(g, w, s, 0), low, high)};
+    };
+  });
+}
+
+// With limits that some of the values exceed.
+void add_limited(std::vector<Entry>& list, const std::string& which, const GatedActivationParams& params, const Flat& s,
+                 bool quick) {
+  add_case(list, Op::kGatedActivation, concat(which, " ", describe(s)), quick, [=](Case& c, Random& random) {
+    fill_inputs(c, s, random);
+    c.build = [=](Graph& g, const std::vector<Weight>& w) {
+      return std::vector{g.gated_activation(operand(g, w, s, 0), operand(g, w, s, 1), params)};
+    };
+    const std::vector<Leaf> leaves = c.leaves;
+    // The error of f(gate) after its limit is at most that before, and f(gate) is at most |gate| in size; the rest is
+    // the addition of the offset and the product.
+    c.bounds = [=](const std::vector<Output>& ref) {
+      std::vector<double> bound;
+      for (int64_t i = 0; i < ref[0].elements(); ++i) {
+        const double x = std::min(leaves[0].as<float>()[i], params.gate_limit), y = std::abs(ref[0].floats()[i]);
+        const double up = std::abs(static_cast<double>(leaves[1].as<float>()[i])) + params.up_offset;
+        bound.push_back(up * activation_bound(params.kind, x, std::abs(x)) + 3 * kEps * y + kTiny);
+      }
+      return Bounds{bound};
+    };
+  });
+}
+
+void add_limited_cases(std::vector<Entry>& list) {
+  GatedActivationParams gpt_oss = UnaryKind::kGeluQuick;
+  gpt_oss.gate_limit = gpt_oss.up_limit = 0.9f;
+  gpt_oss.up_offset = 1;
+  GatedActivationParams step35 = UnaryKind::kSilu;
+  step35.activation_limit = step35.up_limit = 0.7f;
+  GatedActivationParams gate_only = UnaryKind::kGeluErf;
+  gate_only.gate_limit = 0.5f;
+  for (const bool wide : {false, true}) {
+    add_limited(list, "gelu_quick gate<=0.9 |up|<=0.9 up+1", gpt_oss, {.d = 37, .t = 3, .wide = wide}, true);
+    add_limited(list, "silu f<=0.7 |up|<=0.7", step35, {.d = 37, .t = 3, .wide = wide}, true);
+    add_limited(list, "gelu_erf gate<=0.5", gate_only, {.d = 48, .t = 2, .wide = wide}, !wide);
+  }
+  for (const int d : {1, 16, 500, 20001}) {
+    for (const int t : {1, 33})
+      add_limited(list, "gelu_quick gate<=0.9 |up|<=0.9 up+1", gpt_oss, {.d = d, .t = t}, false);
+  }
 }
 
 void add_unary(std::vector<Entry>& list, UnaryKind kind, const Flat& s, bool gated, bool quick) {
@@ -126,7 +186,7 @@ void add_unary(std::vector<Entry>& list, UnaryKind kind, const Flat& s, bool gat
 void add_elementwise_cases(std::vector<Entry>& list) {
   for (const Op op : {Op::kAdd, Op::kMul}) {
     for (const std::string other : {"same", "row", "scalar"}) {
-      if (op == Op::kAdd && other == "scalar") continue;
+      if (op == Op::kAdd && other == "scalar") continue;  // of mul only
       add_binary(list, op, {.d = 37, .t = 5, .other = other}, true);
       if (other != "scalar") add_binary(list, op, {.d = 34, .t = 3, .other = other, .three = true}, true);
       for (const int d : {1, 15, 16, 17, 48, 1000, 20001}) {
@@ -135,6 +195,14 @@ void add_elementwise_cases(std::vector<Entry>& list) {
     }
     add_binary(list, op, {.d = 33, .t = 4, .view = true}, true);
   }
+  add_binary(list, Op::kMul, {.d = 34, .t = 3, .other = "vector", .three = true}, true);
+  for (const int d : {2, 32, 96, 1000}) {
+    for (const int t : {1, 7, 33})
+      add_binary(list, Op::kMul, {.d = d, .t = t, .other = "vector", .three = true}, false);
+  }
+  add_clamp(list, {.d = 37, .t = 3}, -1, 1, true);
+  add_clamp(list, {.d = 33, .t = 4, .view = true, .wide = true}, -0.5f, 8, true);
+  for (const int t : {1, 8, 33}) add_clamp(list, {.d = 1000, .t = t}, -0.25f, 0.25f, false);
   for (const float factor : {0.0f, -1.5f, 0.08838834764f, 1e30f}) {
     add_scale(list, {.d = 19, .t = 3}, factor, true);
     add_scale(list, {.d = 65, .t = 2, .view = true}, factor, false);
@@ -149,11 +217,13 @@ void add_elementwise_cases(std::vector<Entry>& list) {
       }
     }
   }
+  add_limited_cases(list);
 }
 
 TEST_CASE("add") { run_cases(Op::kAdd); }
 TEST_CASE("mul") { run_cases(Op::kMul); }
 TEST_CASE("scale") { run_cases(Op::kScale); }
+TEST_CASE("clamp") { run_cases(Op::kClamp); }
 TEST_CASE("unary") { run_cases(Op::kUnary); }
 TEST_CASE("gated_activation") { run_cases(Op::kGatedActivation); }
 

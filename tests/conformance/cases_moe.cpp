@@ -15,21 +15,25 @@ struct RouteShape {
   bool normalize = false, bias = false, ties = false;
   float scale = 1;
   int groups = 1, groups_used = 1;
+  float shift = 0;  // added to the logits
 };
 
 void add_route(std::vector<Entry>& list, const RouteShape& s, bool quick) {
-  constexpr std::string_view kGating[] = {"softmax", "sigmoid", "softmax-of-selected"};
+  constexpr std::string_view kGating[] = {"softmax", "sigmoid", "softmax-of-selected", "sigmoid-of-selected",
+                                          "sqrt-softplus"};
   std::string text = concat(kGating[static_cast<int>(s.gating)], " e=", s.experts, " u=", s.used, " t=", s.t);
   if (s.normalize) text += " normalize";
   if (s.scale != 1) text += concat(" scale=", s.scale);
   if (s.bias) text += " bias";
   if (s.ties) text += " ties";
   if (s.groups > 1) text += concat(" groups=", s.groups_used, "/", s.groups);
+  if (s.shift != 0) text += concat(" shift=", s.shift);
   add_case(list, Op::kMoeRoute, text, quick, [=](Case& c, Random& random) {
     c.tokens = s.t;
     c.token_bucket = s.t + 2;
     Leaf x = float_leaf({c.token_bucket, s.experts}, RowKind::kTokens, s.t, random, 2);
     for (int i = 0; s.ties && i < s.t * s.experts; ++i) x.as<float>()[i] = std::floor(x.as<float>()[i]);
+    for (int i = 0; i < s.t * s.experts; ++i) x.as<float>()[i] += s.shift;
     c.leaves.push_back(std::move(x));
     if (s.bias) c.leaves.push_back(float_leaf({s.experts}, RowKind::kFixed, 0, random, 0.3f));
     const MoeRouteParams params{s.used, s.gating, s.normalize, s.scale, s.groups, s.groups_used};
@@ -97,7 +101,8 @@ void add_combine(std::vector<Entry>& list, int used, int d, int t, bool quick) {
 }  // namespace
 
 void add_moe_cases(std::vector<Entry>& list) {
-  for (const Gating gating : {Gating::kSoftmax, Gating::kSigmoid, Gating::kSoftmaxOfSelected}) {
+  for (const Gating gating : {Gating::kSoftmax, Gating::kSigmoid, Gating::kSoftmaxOfSelected,
+                              Gating::kSigmoidOfSelected, Gating::kSqrtSoftplus}) {
     add_route(list, {.experts = 17, .used = 3, .t = 5, .gating = gating}, true);
     add_route(list, {.experts = 8, .used = 2, .t = 3, .gating = gating, .ties = true}, true);
     add_route(list,
@@ -134,6 +139,11 @@ void add_moe_cases(std::vector<Entry>& list) {
              .groups = 8,
              .groups_used = 4},
             false);
+  // The sum of the weights is below the least that they are divided by.
+  add_route(list, {.experts = 32, .used = 4, .t = 5, .gating = Gating::kSigmoid, .normalize = true, .shift = -16},
+            true);
+  // Sigmoids that round to 1: the logits still order the experts.
+  add_route(list, {.experts = 17, .used = 2, .t = 5, .gating = Gating::kSigmoidOfSelected, .shift = 30}, true);
   add_combine(list, 2, 37, 5, true);
   add_combine(list, 1, 16, 1, true);
   add_combine(list, 5, 19, 4, true);

@@ -1,4 +1,4 @@
-// Cases of rope_table and rope.
+// Cases of rope_table, rope and position_factor.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -89,6 +89,23 @@ void add_rope(std::vector<Entry>& list, int heads, int head_dim, int n_dims, int
   });
 }
 
+void add_position_factor(std::vector<Entry>& list, const PositionFactorParams& params, int t, bool quick) {
+  const std::string text =
+      concat("scale=", params.scale, " interval=", params.interval, " offset=", params.offset, " t=", t);
+  add_case(list, Op::kPositionFactor, text, quick, [=](Case& c, Random& random) {
+    c.tokens = t;
+    c.token_bucket = t + 2;
+    c.positions = far_positions(t, random);
+    c.build = [=](Graph& g, const std::vector<Weight>&) { return std::vector{g.position_factor(params)}; };
+    // The logarithm is a sum of two numbers with errors of 3e-7; then come a product and a sum.
+    c.bounds = [=](const std::vector<Output>& ref) {
+      std::vector<double> bound;
+      for (int64_t i = 0; i < ref[0].elements(); ++i) bound.push_back((3e-7 + 4 * kEps) * ref[0].floats()[i]);
+      return Bounds{bound};
+    };
+  });
+}
+
 }  // namespace
 
 void add_rope_cases(std::vector<Entry>& list) {
@@ -111,8 +128,12 @@ void add_rope_cases(std::vector<Entry>& list) {
       }
     }
   }
+  add_position_factor(list, {.scale = 0.1f, .interval = 8192, .offset = 1}, 7, true);
+  add_position_factor(list, {.scale = 0.3f, .interval = 16}, 33, true);
+  add_position_factor(list, {.scale = 2, .interval = 1, .offset = 3}, 65, false);
 }
 
+TEST_CASE("position_factor") { run_cases(Op::kPositionFactor); }
 TEST_CASE("rope_table") { run_cases(Op::kRopeTable); }
 TEST_CASE("rope") { run_cases(Op::kRope); }
 

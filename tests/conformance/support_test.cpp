@@ -76,6 +76,10 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.scale(n.x({2, 256}), 2);
             }},
+    Example{Op::kClamp,
+            [](OneNode& n) {
+              n.g.clamp(n.x({2, 256}), -1, 1);
+            }},
     Example{Op::kUnary,
             [](OneNode& n) {
               n.g.unary(n.x({2, 256}), UnaryKind::kSilu);
@@ -97,6 +101,7 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.rope(n.x({2, 4, 64}), n.x({2, 32, 2}), false);
             }},
+    Example{Op::kPositionFactor, [](OneNode& n) { n.g.position_factor({.scale = 1}); }},
     Example{Op::kKvStore,
             [](OneNode& n) {
               n.g.kv_store(n.x({2, 2, 256}), n.x({2, 2, 256}), n.cache());

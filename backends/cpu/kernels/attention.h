@@ -18,6 +18,12 @@ struct AttentionRow {
   bool started;
 };
 
+INFER_SIMD int first_visible(const AttentionParams& p, int position) {
+  if (p.window == 0) return 0;
+  if (p.chunked) return position / p.window * p.window;
+  return position >= p.window ? position - p.window + 1 : 0;
+}
+
 INFER_SIMD const uint8_t* cache_at(const AttentionArgs& a, int position, int64_t offset) {
   return a.cache + a.table[position / kBlockTokens] * a.block_bytes + offset;
 }
@@ -458,7 +464,7 @@ void attention(const AttentionArgs& a) {
       row.sink = a.sinks ? a.sinks[head] : 0;
       row.position = a.position + query;
       row.end = a.params->causal ? row.position + 1 : a.sequence_length;
-      row.begin = a.params->window > 0 && row.position >= a.params->window ? row.position - a.params->window + 1 : 0;
+      row.begin = first_visible(*a.params, row.position);
       row.started = false;
       row.maximum = row.total = 0;
       begin = row.begin < begin ? row.begin : begin;

@@ -41,6 +41,17 @@ INFER_SIMD F tanh_lanes(F x) {
   return f_from_bits(i_or(f_bits(y), f_bits(sign)));
 }
 
+// log(1 + e), 0 <= e <= 1: 2 atanh(s), s = e / (2 + e), as s P(s^2). Relative error below 3e-7.
+INFER_SIMD F log1p_lanes(F e) {
+  const F s = f_div(e, f_add(f_set1(2), e)), z = f_mul(s, s);
+  F p = f_set1(0x1.208bd0p-3f);
+  p = f_fma(p, z, f_set1(0x1.1e510ap-3f));
+  p = f_fma(p, z, f_set1(0x1.99dae6p-3f));
+  p = f_fma(p, z, f_set1(0x1.5554e0p-2f));
+  p = f_fma(p, z, f_set1(1));
+  return f_mul(f_add(s, s), p);
+}
+
 // erf(x): below 1 x P(x^2), above 1 - exp(-x^2) Q(1 / (1 + |x| / 2)). Relative error below 2e-7.
 INFER_SIMD F erf_lanes(F x) {
   const F sign = f_from_bits(i_and(f_bits(x), i_set1(static_cast<int32_t>(0x80000000u))));
@@ -83,6 +94,13 @@ INFER_SIMD F activate_lanes(F x) {
   }
   if constexpr (K == UnaryKind::kSigmoid) return sigmoid_lanes(x);
   if constexpr (K == UnaryKind::kTanh) return tanh_lanes(x);
+  if constexpr (K == UnaryKind::kGeluQuick) {
+    return f_div(x, f_add(f_set1(1), exp_lanes(f_mul(f_set1(-1.702f), x))));
+  }
+  if constexpr (K == UnaryKind::kSoftplus) {
+    const F a = f_from_bits(i_and(f_bits(x), i_set1(0x7fffffff)));
+    return f_add(f_max(f_zero(), x), log1p_lanes(exp_lanes(f_sub(f_zero(), a))));
+  }
 }
 
 // y[i] = f(16 lanes from i on); the last vector may be partial.
@@ -111,6 +129,10 @@ INFER_SIMD void with_kind(UnaryKind kind, const G& g) {
       return g.template operator()<UnaryKind::kSigmoid>();
     case UnaryKind::kTanh:
       return g.template operator()<UnaryKind::kTanh>();
+    case UnaryKind::kGeluQuick:
+      return g.template operator()<UnaryKind::kGeluQuick>();
+    case UnaryKind::kSoftplus:
+      return g.template operator()<UnaryKind::kSoftplus>();
   }
 }
 
@@ -119,8 +141,20 @@ void unary(UnaryKind kind, const float* x, float* y, int64_t n) {
     for_lanes(y, n, [&](int64_t i, int count) INFER_LAMBDA { return activate_lanes<K>(take(x + i, count)); });
   });
 }
-void gated(UnaryKind kind, const float* gate, const float* up, float* y, int64_t n) {
-  with_kind(kind, [&]<UnaryKind K>() {
+// The limits of GatedActivationParams. f_min and f_max keep a NaN in their second operand.
+void gated_within_limits(const GatedActivationParams& p, const float* gate, const float* up, float* y, int64_t n) {
+  const float lowest = -p.up_limit;
+  with_kind(p.kind, [&]<UnaryKind K>() {
+    for_lanes(y, n, [&](int64_t i, int count) INFER_LAMBDA {
+      const F f = activate_lanes<K>(f_min(f_set1(p.gate_limit), take(gate + i, count)));
+      const F limited = f_min(f_set1(p.up_limit), f_max(f_set1(lowest), take(up + i, count)));
+      return f_mul(f_min(f_set1(p.activation_limit), f), f_add(limited, f_set1(p.up_offset)));
+    });
+  });
+}
+void gated(const GatedActivationParams& p, const float* gate, const float* up, float* y, int64_t n) {
+  if (!p.plain()) return gated_within_limits(p, gate, up, y, n);
+  with_kind(p.kind, [&]<UnaryKind K>() {
     for_lanes(y, n, [&](int64_t i, int count) INFER_LAMBDA {
       return f_mul(activate_lanes<K>(take(gate + i, count)), take(up + i, count));
     });

@@ -55,6 +55,16 @@ float tanh_of(float x) {
   return uintBitsToFloat(floatBitsToUint(y) | sign);
 }
 
+// log(1 + e), 0 <= e <= 1: 2 atanh(s), s = e / (2 + e), as s P(s^2).
+float log1p_of(float e) {
+  const float s = divide(e, 2.0 + e), z = s * s;
+  precise float p = fma(0.140891671, z, 0.139803007);
+  p = fma(p, z, 0.200124547);
+  p = fma(p, z, 0.333331585);
+  p = fma(p, z, 1.0);
+  return (s + s) * p;
+}
+
 float erf_of(float x) {
   const uint sign = floatBitsToUint(x) & kSignBit;
   const float a = abs(x), z = a * a;

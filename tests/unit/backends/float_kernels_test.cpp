@@ -90,7 +90,7 @@ Errors errors_of(UnaryKind kind, double low, double high, const std::function<do
 TEST_CASE("float kernels: all levels give the bits of the scalar level, for every kind, over all floats") {
   std::vector<float> x = sweep(100003);
   for (const float special : {0.0f, -0.0f, kInf, -kInf, kNan, -kNan}) x.push_back(special);
-  for (int kind = 0; kind <= static_cast<int>(UnaryKind::kTanh); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(UnaryKind::kSoftplus); ++kind) {
     const std::vector<float> expected = apply(*tables()[0], static_cast<UnaryKind>(kind), x);
     for (const KernelTable* k : tables()) {
       const std::vector<float> found = apply(*k, static_cast<UnaryKind>(kind), x);
@@ -113,6 +113,8 @@ TEST_CASE("float kernels: recorded errors against double") {
     return 0.5 * x * (1 + std::tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));
   };
   const auto gelu_erf = [](double x) { return 0.5 * x * (1 + std::erf(x * 0.70710678118654752)); };
+  const auto gelu_quick = [](double x) { return x / (1 + std::exp(-1.702 * x)); };
+  const auto softplus = [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); };
   const auto check = [](const std::string& what, const Errors& e, double ulps, double absolute) {
     CAPTURE(what);
     CAPTURE(e.at_ulps);
@@ -127,6 +129,8 @@ TEST_CASE("float kernels: recorded errors against double") {
   check("tanh", errors_of(UnaryKind::kTanh, -4e38, 4e38, [](double x) { return std::tanh(x); }), 1.5, 7e-8);
   check("gelu_tanh, 0 .. 1e19", errors_of(UnaryKind::kGeluTanh, 0, 1e19, gelu_tanh), 2.5, 6e11);
   check("gelu_erf, 0 .. 1e19", errors_of(UnaryKind::kGeluErf, 0, 1e19, gelu_erf), 2.5, 6e11);
+  check("gelu_quick, 0 .. 1e37", errors_of(UnaryKind::kGeluQuick, 0, 1e37, gelu_quick), 2.5, 4e29);
+  check("softplus, -87 .. 3e38", errors_of(UnaryKind::kSoftplus, -87, 3e38, softplus), 2.5, 1e31);
   // Only the absolute error is small where results approach zero, and in gelu below zero, where 1 + tanh and 1 + erf
   // cancel.
   const double any = std::numeric_limits<double>::infinity();
@@ -163,6 +167,11 @@ TEST_CASE("float kernels: infinities and NaN") {
       {UnaryKind::kSilu, 0, 0},
       {UnaryKind::kTanh, 0, 0},
       {UnaryKind::kSigmoid, 0, 0.5f},
+      {UnaryKind::kGeluQuick, kInf, kInf},
+      {UnaryKind::kGeluQuick, kNan, kNan},
+      {UnaryKind::kSoftplus, kInf, kInf},
+      {UnaryKind::kSoftplus, -kInf, 0},
+      {UnaryKind::kSoftplus, kNan, kNan},
   };
   for (const KernelTable* k : tables()) {
     for (const Expected& e : list) {

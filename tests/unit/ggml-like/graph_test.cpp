@@ -128,7 +128,11 @@ TEST_CASE("graph: norms and elementwise operations") {
   refused("add", [&] { b.g.add(x, b.x({4, 1})); });
   refused("add", [&] { b.g.add(x, b.x({4, 6}, DataType::kF32, RowKind::kOutputs)); });
   refused("mul", [&] { b.g.mul(x, b.x({4, 1}, DataType::kF32, RowKind::kOutputs)); });
+  CHECK(b.desc(b.g.mul(x3, b.x({4, 3, 1}))).shape == Shape{4, 3, 6});
   refused("mul", [&] { b.g.mul(x3, b.x({4, 1})); });
+  refused("mul", [&] { b.g.mul(row, b.x({1}, DataType::kF32, RowKind::kFixed)); });
+  refused("clamp", [&] { b.g.clamp(b.x({4, 6}, DataType::kI32), 0, 1); });
+  refused("clamp", [&] { b.g.clamp(x, 1, 0); });
   refused("mul", [&] { b.g.mul(x, b.x({4, 6}, DataType::kF16)); });
   refused("scale", [&] { b.g.scale(b.x({4, 6}, DataType::kI32), 2); });
   refused("unary", [&] { b.g.unary(b.x({4, 6}, DataType::kI32), UnaryKind::kSilu); });
@@ -144,7 +148,11 @@ TEST_CASE("graph: rope") {
   refused("rope_table", [&] { b.g.rope_table({.n_dims = 7}); });
   refused("rope_table", [&] { b.g.rope_table({.n_dims = 0}); });
   refused("rope_table", [&] { b.g.rope_table({.n_dims = 8, .freq_base = 0}); });
-  refused("rope_table", [&] { b.g.rope_table({.n_dims = 8}, &b.weight({8})); });
+  CHECK(b.desc(b.g.rope_table({.n_dims = 8}, &b.weight({8}))).shape == Shape{4, 4, 2});  // uses the first half
+  refused("rope_table", [&] { b.g.rope_table({.n_dims = 8}, &b.weight({3})); });
+  CHECK(b.desc(b.g.position_factor({.scale = 1, .interval = 16})).shape == Shape{4, 1});
+  refused("position_factor", [&] { b.g.position_factor({.scale = 1, .interval = 0}); });
+  refused("position_factor", [&] { b.g.position_factor({.scale = 1, .offset = -1}); });
   refused("rope", [&] { b.g.rope(b.x({4, 3, 6}), table, true); });
   refused("rope", [&] { b.g.rope(b.x({4, 10}), table, true); });
   refused("rope", [&] { b.g.rope(b.x({4, 3, 10}), b.x({4, 8}), true); });

@@ -37,6 +37,7 @@ TEST_CASE("operations: activations by name and by value") {
   CHECK(unary_name(UnaryKind::kSilu) == "silu");
   CHECK(unary_name(UnaryKind::kReluSquared) == "relu_squared");
   CHECK(unary_name(UnaryKind::kTanh) == "tanh");
+  CHECK(unary_name(UnaryKind::kSoftplus) == "softplus");
   CHECK(ref::activate(UnaryKind::kSilu, 1) == doctest::Approx(0.7310585786));
   CHECK(ref::activate(UnaryKind::kGeluTanh, 1) == doctest::Approx(0.8411919906));
   CHECK(ref::activate(UnaryKind::kGeluErf, 1) == doctest::Approx(0.8413447461));
@@ -45,6 +46,9 @@ TEST_CASE("operations: activations by name and by value") {
   CHECK(ref::activate(UnaryKind::kReluSquared, -3) == 0);
   CHECK(ref::activate(UnaryKind::kSigmoid, 0) == 0.5);
   CHECK(ref::activate(UnaryKind::kTanh, 1) == doctest::Approx(0.761594156));
+  CHECK(ref::activate(UnaryKind::kGeluQuick, 1) == doctest::Approx(0.8457957659));
+  CHECK(ref::activate(UnaryKind::kSoftplus, 1) == doctest::Approx(1.3132616875));
+  CHECK(ref::activate(UnaryKind::kSoftplus, 100) == 100);
 }
 
 TEST_CASE("tensors: shapes and descriptors") {
