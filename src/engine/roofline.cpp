@@ -8,7 +8,7 @@ namespace {
 // The share of a weight that one token uses.
 double share_in_use(const Model& model, const ModelWeight& weight) {
   if (weight.role != WeightRole::kExpert) return 1;
-  return static_cast<double>(model.config().n_expert_used) / static_cast<double>(weight.desc.shape[0]);
+  return static_cast<double>(model.config().routing.n_used) / static_cast<double>(weight.desc.shape[0]);
 }
 
 // Per device. The embedding is a lookup, so it is not counted.

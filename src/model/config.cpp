@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
@@ -37,6 +38,55 @@ template <typename Expected, typename Found>
 int checked(const std::string& key, int64_t value, int64_t low, int64_t high) {
   if (value < low || value > high) invalid(key, concat(low, " to ", high), value);
   return static_cast<int>(value);
+}
+
+// The values of expert_gating_func.
+constexpr std::array kGatings = {
+    std::pair{1, Gating::kSoftmax},
+    std::pair{2, Gating::kSigmoid},
+    std::pair{3, Gating::kSoftmaxOfSelected},
+    std::pair{4, Gating::kSqrtSoftplus},
+};
+
+// The value for a gating; 0, "the file does not say", if it has none.
+double gating_number(Gating gating) {
+  if (gating == Gating::kSigmoidOfSelected) gating = Gating::kSigmoid;  // files do not distinguish them
+  for (const auto& [number, known] : kGatings) {
+    if (known == gating) return number;
+  }
+  return 0;
+}
+
+// Experts are selected from the best groups.
+void read_groups(ConfigReader& reader, ModelConfig& config) {
+  const int groups = reader.count("expert_group_count", 0, std::max(config.n_expert, 1), 0);
+  const int used = reader.count("expert_group_used_count", 0, std::max(groups, 1), 0);
+  if (groups <= 1) return;
+  const std::string key = reader.architecture() + ".expert_group_count";
+  if (config.n_expert % groups != 0) invalid(key, concat("a divisor of the ", config.n_expert, " experts"), groups);
+  const int in_groups = config.n_expert / groups * used;
+  if (in_groups < config.routing.n_used) {
+    invalid(reader.architecture() + ".expert_group_used_count",
+            concat("groups with at least ", config.routing.n_used, " experts"), used);
+  }
+  config.routing.n_groups = groups;
+  config.routing.groups_used = used;
+}
+
+// `has_none` says of a layer's place in a period whether it has no window.
+template <typename F>
+void read_windows_except(ConfigReader& reader, ModelConfig& config, int fallback, int period, const F& has_none) {
+  reader.only("attention.causal", {1});
+  const int window = reader.count("attention.sliding_window", 0, kMaxContext, fallback);
+  const auto windowed = reader.flags("attention.sliding_window_pattern", config.n_layer);
+  if (!windowed) period = reader.count("attention.sliding_window_pattern", 0, kMaxLayers, period);
+  for (int i = 0; i < config.n_layer; ++i) {
+    const bool has_window = windowed ? (*windowed)[i] : period == 0 || !has_none(i % period, period);
+    if (has_window) config.layers[i].window = window;
+  }
+  config.rope_window = config.rope;
+  config.rope_window.freq_base =
+      static_cast<float>(reader.number("rope.freq_base_swa", 1.001, 1e15, config.rope.freq_base));
 }
 
 }  // namespace
@@ -90,6 +140,22 @@ std::optional<std::vector<bool>> ConfigReader::flags(std::string_view key, int n
   return std::vector<bool>(numbers.begin(), numbers.end());
 }
 
+std::vector<float> ConfigReader::numbers(std::string_view key, int n, double low, double high) {
+  const std::string full = mark(key);
+  const GgufValue* value = file_.find(full);
+  if (!value || value->type != GgufType::kArray) {
+    return std::vector<float>(n, static_cast<float>(number(key, low, high, 0)));
+  }
+  const std::vector<double> array = *file_.get_float_array(full);
+  if (array.size() != static_cast<size_t>(n)) {
+    invalid(full, concat("one number, or one for each of ", n, " layers"), array.size());
+  }
+  for (const double v : array) {
+    if (!(v >= low && v <= high)) invalid(full, concat(low, " to ", high), v);
+  }
+  return {array.begin(), array.end()};
+}
+
 double ConfigReader::number(std::string_view key, double low, double high, std::optional<double> fallback) {
   const std::string full = mark(key);
   const GgufValue* found = file_.find(full);
@@ -125,7 +191,7 @@ void ConfigReader::finish() const {
 }
 
 // Linear scaling divides positions by the factor; YaRN interpolates by frequency (op.h).
-RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
+RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config, float beta_fast) {
   RopeTableParams rope;
   rope.n_dims = reader.count("rope.dimension_count", 2, config.key_dim, config.key_dim);
   if (rope.n_dims % 2 != 0) {
@@ -149,9 +215,10 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config) {
   rope.attn_factor = static_cast<float>(reader.number("rope.scaling.attn_factor", 1e-3, 1e3, 1));
   rope.original_context = reader.count("rope.scaling.original_context_length", 1, kMaxContext, config.context_length);
   rope.ext_factor = static_cast<float>(reader.number("rope.scaling.yarn_ext_factor", 0, 1, type == "yarn" ? 1 : 0));
-  rope.beta_fast = static_cast<float>(reader.number("rope.scaling.yarn_beta_fast", 1e-3, 1e4, 32));
+  rope.beta_fast = static_cast<float>(reader.number("rope.scaling.yarn_beta_fast", 1e-3, 1e4, beta_fast));
   rope.beta_slow = static_cast<float>(reader.number("rope.scaling.yarn_beta_slow", 1e-3, 1e4, 1));
-  reader.only("rope.scaling.yarn_attn_factor", {1});
+  reader.ignore("rope.scaling.yarn_attn_factor");  // with YaRN, llama.cpp does not apply it
+  if (rope.ext_factor == 0) reader.only("rope.scaling.yarn_attn_factor", {1});
   reader.only("rope.scaling.yarn_log_multiplier", {0});
   // YaRN's own magnitude factor applies to longer contexts only; cancel it otherwise.
   if (rope.ext_factor != 0 && rope.freq_scale > 1) rope.attn_factor /= 1 - 0.1f * std::log(rope.freq_scale);
@@ -193,21 +260,26 @@ float read_layer_norm_eps(ConfigReader& reader) {
 }
 
 void read_windows(ConfigReader& reader, ModelConfig& config, int fallback, int period) {
-  reader.only("attention.causal", {1});
-  const int window = reader.count("attention.sliding_window", 0, kMaxContext, fallback);
-  const auto windowed = reader.flags("attention.sliding_window_pattern", config.n_layer);
-  if (!windowed) period = reader.count("attention.sliding_window_pattern", 0, kMaxLayers, period);
-  for (int i = 0; i < config.n_layer; ++i) {
-    const bool has_window = windowed ? (*windowed)[i] : period == 0 || i % period < period - 1;
-    if (has_window) config.layers[i].window = window;
-  }
-  config.rope_window = config.rope;
-  config.rope_window.freq_base =
-      static_cast<float>(reader.number("rope.freq_base_swa", 1.001, 1e15, config.rope.freq_base));
+  read_windows_except(reader, config, fallback, period, [](int at, int p) { return at == p - 1; });
+}
+
+void read_windows_after_first(ConfigReader& reader, ModelConfig& config, int fallback, int period) {
+  read_windows_except(reader, config, fallback, period, [](int at, int) { return at == 0; });
 }
 
 RopeTableParams without_scaling(const RopeTableParams& rope) {
   return {.n_dims = rope.n_dims, .freq_base = rope.freq_base};
+}
+
+void read_window_rope(ConfigReader& reader, ModelConfig& config) {
+  config.rope_window.freq_base = static_cast<float>(reader.number("rope.freq_base_swa", 1.001, 1e15, 10000));
+  config.rope_window.freq_scale = 1;
+}
+
+void read_position_sections(ConfigReader& reader, const ModelConfig& config) {
+  const std::vector<int> none = {config.rope.n_dims, 0, 0, 0};
+  const std::vector<int> sections = reader.counts("rope.dimension_sections", 4, 0, kMaxHeadDim, &none);
+  if (sections[0] + sections[1] + sections[2] < config.rope.n_dims / 2) reader.only("rope.dimension_sections", {});
 }
 
 void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config) {
@@ -252,31 +324,72 @@ ModelConfig read_sizes(ConfigReader& reader, int fewest_heads) {
 
 void read_experts(ConfigReader& reader, ModelConfig& config) {
   config.n_expert = reader.count("expert_count", 0, kMaxExperts, 0);
-  config.n_expert_used = reader.count("expert_used_count", 0, kMaxExperts, 0);
+  config.routing.n_used = reader.count("expert_used_count", 0, kMaxExperts, 0);
   if (config.n_expert == 0) {
     reader.only("expert_used_count", {0});
-  } else if (config.n_expert_used < 1 || config.n_expert_used > config.n_expert) {
-    invalid(reader.architecture() + ".expert_used_count", concat("1 to ", config.n_expert), config.n_expert_used);
+  } else if (config.routing.n_used < 1 || config.routing.n_used > config.n_expert) {
+    invalid(reader.architecture() + ".expert_used_count", concat("1 to ", config.n_expert), config.routing.n_used);
   }
   config.n_ff_expert = reader.count("expert_feed_forward_length", 0, kMaxWidth, 0);
-  reader.only("expert_gating_func", {0, 1});  // softmax
-  reader.only("expert_weights_scale", {0, 1});
-  reader.only("expert_group_count", {0, 1});
-  reader.only("expert_group_used_count", {0, 1});
-  reader.only("leading_dense_block_count", {0});
+  read_groups(reader, config);
+  reader.ignore("leading_dense_block_count");
+  reader.ignore("interleave_moe_layer_step");
 }
 
 void require_experts(ModelConfig& config) {
   if (config.n_expert == 0) invalid(config.architecture + ".expert_count", "at least 1", "none");
-  if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff / config.n_expert_used;
+  if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff / config.routing.n_used;
   if (config.n_ff_expert == 0) invalid(config.architecture + ".expert_feed_forward_length", "a width", "none");
 }
 
+void require_wide_experts(ModelConfig& config) {
+  if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff;
+  require_experts(config);
+}
+
+void set_routing(ConfigReader& reader, ModelConfig& config, Gating gating, Normalization normalization) {
+  config.routing.gating = gating;
+  config.routing.normalize = normalization == Normalization::kSum;
+  reader.only("expert_gating_func", {0, gating_number(gating)});
+  reader.only("expert_weights_norm", {normalization == Normalization::kSum ? 1.0 : 0.0});
+  reader.only("expert_weights_scale", {0, 1});
+}
+
+void read_routing(ConfigReader& reader, ModelConfig& config, Gating gating) {
+  const int number = reader.count("expert_gating_func", 0, kGatings.back().first, 0);
+  for (const auto& [known, meaning] : kGatings) {
+    if (known == number) gating = meaning;
+  }
+  config.routing.gating = gating;
+  config.routing.normalize = reader.number("expert_weights_norm", 0, 1, 0) != 0;
+  const double scale = reader.number("expert_weights_scale", 0, 1e6, 0);
+  if (scale != 0) config.routing.scale = static_cast<float>(scale);
+}
+
+void read_shared_expert(ConfigReader& reader, ModelConfig& config) {
+  const int count = reader.count("expert_shared_count", 0, kMaxExperts, 0);
+  const int64_t width = int64_t{count} * config.n_ff_expert;
+  if (width > kMaxWidth)
+    invalid(config.architecture + ".expert_shared_count", concat("a width up to ", kMaxWidth), width);
+  config.n_ff_shared_expert = reader.count("expert_shared_feed_forward_length", 0, kMaxWidth, static_cast<int>(width));
+}
+
+void read_no_shared_expert(ConfigReader& reader) {
+  reader.only("expert_shared_count", {0});
+  reader.only("expert_shared_feed_forward_length", {0});
+}
+
+void drop_prediction_layers(ConfigReader& reader, ModelConfig& config) {
+  config.n_prediction_layers = reader.count("nextn_predict_layers", 0, config.n_layer - 1, 0);
+  config.n_layer -= config.n_prediction_layers;
+  config.layers.resize(config.n_layer);
+}
+
 void read_no_experts(ConfigReader& reader) {
-  for (const std::string_view key : {"expert_count", "expert_used_count", "expert_feed_forward_length",
-                                     "expert_shared_count", "expert_shared_feed_forward_length"}) {
+  for (const std::string_view key : {"expert_count", "expert_used_count", "expert_feed_forward_length"}) {
     reader.only(key, {0});
   }
+  read_no_shared_expert(reader);
 }
 
 }  // namespace infer

@@ -59,10 +59,11 @@ struct ModelConfig {
 
   LatentConfig latent;
 
-  int n_expert = 0;  // 0: dense
-  int n_expert_used = 0;
-  int n_ff_expert = 0;         // inner width of a routed expert
-  int n_ff_shared_expert = 0;  // inner width of the shared expert, 0: none
+  int n_expert = 0;             // 0: dense
+  int n_ff_expert = 0;          // inner width of a routed expert
+  int n_ff_shared_expert = 0;   // inner width of the shared expert, 0: none
+  MoeRouteParams routing;       // routing.n_used: experts that a token uses
+  int n_prediction_layers = 0;  // behind the others in the file, for speculative decoding; not used
 };
 
 class ConfigReader {
@@ -79,9 +80,12 @@ class ConfigReader {
                           const std::vector<int>* fallback = nullptr);
   // One flag for each of n layers: an array of booleans or integers. Nullopt if the key is absent or one number.
   std::optional<std::vector<bool>> flags(std::string_view key, int n);
+  // One number in [low, high] for all n layers, or an array with one per layer; zeros if the key is absent.
+  std::vector<float> numbers(std::string_view key, int n, double low, double high);
   // A finite number in [low, high]; booleans are 0 and 1.
   double number(std::string_view key, double low, double high, std::optional<double> fallback = std::nullopt);
   std::string text(std::string_view key, std::string_view fallback);
+  bool has(std::string_view key) const { return file_.find(architecture_ + "." + std::string(key)) != nullptr; }
   // A key for which only `values` are implemented (booleans are 0 and 1); it may be absent.
   void only(std::string_view key, std::initializer_list<double> values);
   // A key that does not change the result.
@@ -106,8 +110,13 @@ ModelConfig read_sizes(ConfigReader& reader, int fewest_heads = 1);
 float read_rms_norm_eps(ConfigReader& reader);
 float read_layer_norm_eps(ConfigReader& reader);
 
-// Rotary position embedding with linear or YaRN scaling. REQUIRES: `config` has its sizes.
-RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config);
+// Rotary position embedding with linear or YaRN scaling, the latter with `beta_fast` if the file does not say.
+// REQUIRES: `config` has its sizes.
+RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config, float beta_fast = 32);
+
+// Images have three positions per token, and each pair of dimensions uses one of them. Text has only one, so the
+// sections have no effect. Rejects files whose sections leave pairs out. REQUIRES: `config` has its rope.
+void read_position_sections(ConfigReader& reader, const ModelConfig& config);
 
 // Sets config.latent. REQUIRES: `config` has its sizes and rope.
 void read_latent_attention(ConfigReader& reader, ModelConfig& config);
@@ -120,17 +129,39 @@ void require_full_causal_attention(ConfigReader& reader, const ModelConfig& conf
 // says for each layer whether it has one. Sets `rope_window` to `rope`, with rope.freq_base_swa as its base if the file
 // has that key. Rejects attention that is not causal. REQUIRES: `config` has its sizes and rope.
 void read_windows(ConfigReader& reader, ModelConfig& config, int fallback, int period);
+// The same, but of each `period` layers the first has none.
+void read_windows_after_first(ConfigReader& reader, ModelConfig& config, int fallback, int period);
 
 // The rope of layers with a window in models that scale positions only in the other layers.
 RopeTableParams without_scaling(const RopeTableParams& rope);
+// Sets `rope_window` in models where these layers neither scale positions nor share the base of the others: it is
+// rope.freq_base_swa, or 10,000 if the file does not say. REQUIRES: `config` has its windows.
+void read_window_rope(ConfigReader& reader, ModelConfig& config);
 
-// Reads the expert counts and the width of an expert, 0 where the key is absent. Rejects routing other than by softmax
-// weights; whether they are divided by their sum (expert_weights_norm) is left to the caller.
+// Reads the counts of experts and of their groups and the width of an expert, 0 where the key is absent. Which layers
+// have experts is said by the tensors (declare_layer_feed_forward), so the keys for that are not read.
 void read_experts(ConfigReader& reader, ModelConfig& config);
 
 // For architectures where experts are required. If the file has no expert width, it is an equal share of the dense
 // width.
 void require_experts(ModelConfig& config);
+// The same, but it is the dense width.
+void require_wide_experts(ModelConfig& config);
+
+// Sets the gating and normalization, for architectures that always use these. Rejects files that say otherwise.
+enum class Normalization : uint8_t { kNone, kSum };
+void set_routing(ConfigReader& reader, ModelConfig& config, Gating gating, Normalization normalization);
+// The same as the file says; `gating` if it does not say.
+void read_routing(ConfigReader& reader, ModelConfig& config, Gating gating);
+
+// Reads the width of the shared expert. If the file has none, it is that of as many routed experts as the file counts
+// shared ones. REQUIRES: `config` has its experts.
+void read_shared_expert(ConfigReader& reader, ModelConfig& config);
+void read_no_shared_expert(ConfigReader& reader);
+
+// Removes from `config` the layers that predict further tokens, which plain decoding does not use. REQUIRES: all
+// parameters of layers have been read.
+void drop_prediction_layers(ConfigReader& reader, ModelConfig& config);
 
 // Rejects files that declare experts, for architectures that have none.
 void read_no_experts(ConfigReader& reader);

@@ -15,7 +15,7 @@ enum class WeightRole : uint8_t {
   kAttention,     // projections to and from heads
   kFeedForward,   // dense
   kRouter,        // scores the experts for a token
-  kExpert,        // all routed experts, counted by the first dimension; a token uses n_expert_used of them
+  kExpert,        // all routed experts, counted by the first dimension; a token uses routing.n_used of them
   kSharedExpert,  // the expert that every token uses, and its gate
   kOutput,        // output head: hidden state to logits
 };

@@ -74,8 +74,20 @@ void WeightSet::ignore(int layer, std::string_view name) {
   if (const GgufTensor* tensor = file_->find_tensor(full_name(layer, name))) used_.insert(tensor);
 }
 
+void WeightSet::ignore_layer(int layer) {
+  const std::string prefix = full_name(layer, "");
+  for (const GgufTensor& tensor : file_->tensors()) {
+    if (tensor.name.starts_with(prefix)) used_.insert(&tensor);
+  }
+}
+
 bool WeightSet::has(int layer, std::string_view name) const {
   return file_->find_tensor(full_name(layer, name)) != nullptr;
+}
+
+int64_t WeightSet::rows(int layer, std::string_view name) const {
+  const GgufTensor* tensor = file_->find_tensor(full_name(layer, name));
+  return tensor && tensor->shape.size() == 2 ? tensor->shape[0] : 0;
 }
 
 void WeightSet::finish() const {

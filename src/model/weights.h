@@ -36,7 +36,10 @@ class WeightSet {
   const Weight* share(int layer, WeightRole role, const Weight& weight);
   // A tensor that is not used; it may be missing.
   void ignore(int layer, std::string_view name);
+  // The same for all tensors blk.LAYER.*.
+  void ignore_layer(int layer);
   bool has(int layer, std::string_view name) const;
+  int64_t rows(int layer, std::string_view name) const;  // the first dimension of a matrix; 0 if there is none
   static std::string full_name(int layer, std::string_view name);
 
   // Throws Error(kUnsupported) naming a tensor of the file that was not declared.

@@ -1,5 +1,5 @@
-// granite: like llama, with factors on the embedding, on what attention and feed-forward add, on attention scores and
-// on logits.
+// granite and granitemoe: like llama, with factors on the embedding, on what attention and feed-forward add, on
+// attention scores and on logits; in granitemoe with routed experts, and in some models a shared one.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -14,8 +14,11 @@ class Granite final : public Architecture {
     config.rope = read_rope(reader, config);
     require_full_causal_attention(reader, config);
     reader.only("use_parallel_residual", {0});
-    read_no_experts(reader);
-    reader.only("rope.scaling.finetuned", {1});  // granite without rope is not implemented
+    read_experts(reader, config);
+    config.n_ff_expert = config.layers[0].n_ff;
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
+    read_shared_expert(reader, config);
+    has_rope_ = reader.number("rope.scaling.finetuned", 0, 1, 1) != 0;  // so files say that they have positions
     embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 1e-6, 1e6, 1));
     residual_scale_ = static_cast<float>(reader.number("residual_scale", 1e-6, 1e6, 1));
     logits_divisor_ = static_cast<float>(reader.number("logit_scale", 1e-6, 1e6));
@@ -32,7 +35,7 @@ class Granite final : public Architecture {
       w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
       w.attn = declare_joined_attention(weights, config, i);
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
-      w.ffn = declare_gated_feed_forward(weights, config, i);
+      w.ffn = declare_layer_feed_forward(weights, config, i);
     }
     output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
     head_ = declare_head(weights, config, *embedding_);
@@ -49,7 +52,7 @@ class Granite final : public Architecture {
       const Layer& w = layers_[i];
       ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
       Heads heads = project_heads(g, h, w.attn, config, i);
-      rope_interleaved(g, heads, table);
+      if (has_rope_) rope_interleaved(g, heads, table);
       h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
       // From here on, the last layer needs only the output rows.
       if (i + 1 == config.n_layer) {
@@ -61,10 +64,10 @@ class Granite final : public Architecture {
       h = g.scale(h, residual_scale_);                        // [n_rows, n_embd]
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
-      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
-      h = gated_feed_forward(g, h, w.ffn, UnaryKind::kSilu);        // [n_rows, n_embd]
-      h = g.scale(h, residual_scale_);                              // [n_rows, n_embd]
-      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));    // [n_rows, n_embd]
+      h = layer_feed_forward(g, h, w.ffn, config, UnaryKind::kSilu);  // [n_rows, n_embd]
+      h = g.scale(h, residual_scale_);                                // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));    // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
     const ValueId hidden = g.rms_norm(x, output_norm_, eps);                             // [n_outputs, n_embd]
@@ -77,7 +80,7 @@ class Granite final : public Architecture {
     const Weight* attn_norm = nullptr;  // [n_embd]
     AttentionWeights attn;
     const Weight* ffn_norm = nullptr;  // [n_embd]
-    GatedFeedForwardWeights ffn;
+    LayerFeedForwardWeights ffn;
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
@@ -85,6 +88,7 @@ class Granite final : public Architecture {
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]
+  bool has_rope_ = true;
   float embedding_scale_ = 1;
   float residual_scale_ = 1;  // of what attention and feed-forward add
   float logits_divisor_ = 1;

@@ -23,7 +23,7 @@ class GraniteSwa final : public Architecture {
     if (attention_scale_ == 0) attention_scale_ = attention_scale(config);
     read_experts(reader, config);
     if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff;
-    reader.only("expert_weights_norm", {1});
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
     config.n_ff_shared_expert = reader.count("expert_shared_feed_forward_length", 0, kMaxWidth, 0);
     return config;
   }
@@ -76,7 +76,7 @@ class GraniteSwa final : public Architecture {
 
       h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));                  // [n_rows, n_embd]
       h = config.n_expert == 0 ? gated_feed_forward(g, h, w.ffn, UnaryKind::kSilu)  // [n_rows, n_embd]
-                               : mixture(g, h, w, config.n_expert_used);
+                               : mixture(g, h, w, config);
       h = g.scale(h, residual_scale_);                              // [n_rows, n_embd]
       x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
     }
@@ -93,16 +93,15 @@ class GraniteSwa final : public Architecture {
     const Weight* sinks = nullptr;     // [n_head]
     const Weight* ffn_norm = nullptr;  // [n_embd]
     GatedFeedForwardWeights ffn;       // of dense models
-    const Weight* router = nullptr;    // [n_expert, n_embd], of mixtures of experts
+    RouterWeights router;              // of mixtures of experts
     ExpertWeights experts;             // of mixtures of experts
     JoinedFeedForwardWeights shared;   // empty if there is no shared expert
   };
 
   // The routed experts and the shared one. x [n_rows, n_embd] -> the same.
-  static ValueId mixture(Graph& g, ValueId x, const Layer& w, int n_used) {
-    const ValueId scores = g.matmul(x, *w.router);                                          // [n_rows, n_expert]
-    const Graph::Route route = g.moe_route(scores, {.n_used = n_used, .normalize = true});  // [n_rows, n_used]
-    const ValueId routed = gated_experts(g, x, w.experts, route, UnaryKind::kSilu);         // [n_rows, n_embd]
+  static ValueId mixture(Graph& g, ValueId x, const Layer& w, const ModelConfig& config) {
+    const Graph::Route used = route(g, x, w.router, config);                        // [n_rows, n_used]
+    const ValueId routed = gated_experts(g, x, w.experts, used, UnaryKind::kSilu);  // [n_rows, n_embd]
     if (!w.shared.down.weight) return routed;
     return g.add(routed, gated_feed_forward(g, x, w.shared, UnaryKind::kSilu));  // [n_rows, n_embd]
   }

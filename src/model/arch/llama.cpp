@@ -1,5 +1,6 @@
-// llama: Llama 1 to 3, Mistral, Mixtral and many more; internlm2, ernie4_5, xverse. Interleaved rope; a dense gated
-// feed-forward, or routed experts whose softmax weights are divided by their sum.
+// llama: Llama 1 to 3, Mistral, Mixtral and many more; internlm2, ernie4_5, ernie4_5-moe, xverse. Interleaved rope;
+// dense gated feed-forwards, or routed experts whose softmax weights are divided by their sum, in ernie4_5-moe beside a
+// shared one and behind dense layers.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -15,27 +16,21 @@ class Llama final : public Architecture {
     require_full_causal_attention(reader, config);
     reader.only("use_parallel_residual", {0});
     read_experts(reader, config);
-    reader.only("expert_weights_norm", {1});
-    reader.only("expert_shared_count", {0});
-    reader.only("expert_shared_feed_forward_length", {0});
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
     if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff;
+    read_shared_expert(reader, config);
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
     embedding_ = declare_embedding(weights, config);
-    rope_factors_ = declare_rope_factors(weights, config);
+    rope_factors_ = declare_long_rope_factors(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
       w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
       w.attn = declare_attention(weights, config, i);
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
-      if (config.n_expert == 0) {
-        w.ffn = declare_gated_feed_forward(weights, config, i);
-      } else {
-        w.router = declare_router(weights, config, i);
-        w.experts = declare_experts(weights, config, i);
-      }
+      w.ffn = declare_layer_feed_forward(weights, config, i);
     }
     output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
     head_ = declare_head(weights, config, *embedding_);
@@ -66,16 +61,9 @@ class Llama final : public Architecture {
       h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
-      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
-      if (config.n_expert == 0) {
-        h = gated_feed_forward(g, h, w.ffn, UnaryKind::kSilu);  // [n_rows, n_embd]
-      } else {
-        const ValueId scores = g.matmul(h, *w.router);  // [n_rows, n_expert]
-        const Graph::Route route =
-            g.moe_route(scores, {.n_used = config.n_expert_used, .normalize = true});  // [n_rows, n_expert_used]
-        h = gated_experts(g, h, w.experts, route, UnaryKind::kSilu);                   // [n_rows, n_embd]
-      }
-      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));    // [n_rows, n_embd]
+      h = layer_feed_forward(g, h, w.ffn, config, UnaryKind::kSilu);  // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));    // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
     const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
@@ -88,9 +76,7 @@ class Llama final : public Architecture {
     const Weight* attn_norm = nullptr;  // [n_embd]
     AttentionWeights attn;
     const Weight* ffn_norm = nullptr;  // [n_embd]
-    GatedFeedForwardWeights ffn;       // of dense models
-    const Weight* router = nullptr;    // [n_expert, n_embd], of mixtures of experts
-    ExpertWeights experts;             // of mixtures of experts
+    LayerFeedForwardWeights ffn;
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]

@@ -17,9 +17,8 @@ class Mellum final : public Architecture {
     config.rope_window = without_scaling(config.rope);
     read_experts(reader, config);
     require_experts(config);
-    reader.only("expert_weights_norm", {1});
-    reader.only("expert_shared_count", {0});
-    reader.only("expert_shared_feed_forward_length", {0});
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
+    read_no_shared_expert(reader);
     return config;
   }
 
@@ -32,8 +31,7 @@ class Mellum final : public Architecture {
       w.q_norm = declare_norm(weights, i, "attn_q_norm", config.key_dim);
       w.k_norm = declare_norm(weights, i, "attn_k_norm", config.key_dim);
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
-      w.router = declare_router(weights, config, i);
-      w.experts = declare_experts(weights, config, i);
+      w.ffn = declare_layer_feed_forward(weights, config, i);
     }
     output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
     head_ = declare_head(weights, config, *embedding_);
@@ -64,12 +62,9 @@ class Mellum final : public Architecture {
       h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
-      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
-      const ValueId scores = g.matmul(h, *w.router);                // [n_rows, n_expert]
-      const Graph::Route route =
-          g.moe_route(scores, {.n_used = config.n_expert_used, .normalize = true});  // [n_rows, n_expert_used]
-      h = gated_experts(g, h, w.experts, route, UnaryKind::kSilu);                   // [n_rows, n_embd]
-      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));                   // [n_rows, n_embd]
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));    // [n_rows, n_embd]
+      h = layer_feed_forward(g, h, w.ffn, config, UnaryKind::kSilu);  // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));    // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
     const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
@@ -84,8 +79,7 @@ class Mellum final : public Architecture {
     const Weight* q_norm = nullptr;    // [key_dim]
     const Weight* k_norm = nullptr;    // [key_dim]
     const Weight* ffn_norm = nullptr;  // [n_embd]
-    const Weight* router = nullptr;    // [n_expert, n_embd]
-    ExpertWeights experts;
+    LayerFeedForwardWeights ffn;
   };
 
   const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]

@@ -15,8 +15,7 @@ class Plamo3 final : public Architecture {
     read_windows(reader, config, 0, 8);
     reader.only("use_parallel_residual", {0});
     read_no_experts(reader);
-    config.rope_window.freq_base = static_cast<float>(reader.number("rope.freq_base_swa", 1.001, 1e15, 10000));
-    config.rope_window.freq_scale = 1;
+    read_window_rope(reader, config);
     return config;
   }
 

@@ -15,7 +15,7 @@ class Qwen2Moe final : public Architecture {
     reader.only("use_parallel_residual", {0});
     read_experts(reader, config);
     require_experts(config);
-    reader.only("expert_weights_norm", {0});
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kNone);
     reader.only("expert_shared_count", {0, 1});
     config.n_ff_shared_expert = reader.count("expert_shared_feed_forward_length", 0, kMaxWidth, 0);
     if (config.n_ff_shared_expert == 0) config.n_ff_shared_expert = config.layers[0].n_ff;
@@ -64,9 +64,8 @@ class Qwen2Moe final : public Architecture {
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
       h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));                            // [n_rows, n_embd]
-      const ValueId scores = g.matmul(h, *w.router);                                          // [n_rows, n_expert]
-      const Graph::Route route = g.moe_route(scores, {.n_used = config.n_expert_used});       // [n_rows, n_expert_used]
-      const ValueId routed = gated_experts(g, h, w.experts, route, UnaryKind::kSilu);         // [n_rows, n_embd]
+      const Graph::Route used = route(g, h, w.router, config);                                // [n_rows, n_used]
+      const ValueId routed = gated_experts(g, h, w.experts, used, UnaryKind::kSilu);          // [n_rows, n_embd]
       const ValueId shared = gated_feed_forward(g, h, w.shared_expert, UnaryKind::kSilu);     // [n_rows, n_embd]
       const ValueId gate = g.unary(g.matmul(h, *w.shared_expert_gate), UnaryKind::kSigmoid);  // [n_rows, 1]
       h = g.add(routed, g.mul(shared, gate));                                                 // [n_rows, n_embd]
@@ -83,7 +82,7 @@ class Qwen2Moe final : public Architecture {
     const Weight* attn_norm = nullptr;  // [n_embd]
     AttentionWeights attn;
     const Weight* ffn_norm = nullptr;  // [n_embd]
-    const Weight* router = nullptr;    // [n_expert, n_embd]
+    RouterWeights router;
     ExpertWeights experts;
     GatedFeedForwardWeights shared_expert;
     const Weight* shared_expert_gate = nullptr;  // [1, n_embd]

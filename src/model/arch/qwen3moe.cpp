@@ -1,4 +1,5 @@
-// qwen3moe: normalized heads, NeoX rope, and routed experts whose softmax weights are divided by their sum.
+// qwen3moe, and the text part of qwen3vlmoe: normalized heads, NeoX rope, and routed experts whose softmax weights are
+// divided by their sum.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -13,11 +14,12 @@ class Qwen3Moe final : public Architecture {
     config.rope = read_rope(reader, config);
     require_full_causal_attention(reader, config);
     reader.only("use_parallel_residual", {0});
+    read_position_sections(reader, config);
+    reader.ignore("n_deepstack_layers");  // of images
     read_experts(reader, config);
     require_experts(config);
-    reader.only("expert_weights_norm", {1});
-    reader.only("expert_shared_count", {0});
-    reader.only("expert_shared_feed_forward_length", {0});
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
+    read_no_shared_expert(reader);
     return config;
   }
 
@@ -26,12 +28,11 @@ class Qwen3Moe final : public Architecture {
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
       w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
-      w.attn = declare_attention(weights, config, i);
+      w.attn = declare_joined_attention(weights, config, i);
       w.q_norm = declare_norm(weights, i, "attn_q_norm", config.key_dim);
       w.k_norm = declare_norm(weights, i, "attn_k_norm", config.key_dim);
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
-      w.router = declare_router(weights, config, i);
-      w.experts = declare_experts(weights, config, i);
+      w.ffn = declare_layer_feed_forward(weights, config, i);
     }
     output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
     head_ = declare_head(weights, config, *embedding_);
@@ -46,15 +47,11 @@ class Qwen3Moe final : public Architecture {
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
       const Layer& w = layers_[i];
-      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));       // [n_tokens, n_embd]
-      ValueId q = split_heads(g, linear(g, h, w.attn.q), config.key_dim);          // [n_tokens, n_head, key_dim]
-      ValueId k = split_heads(g, linear(g, h, w.attn.k), config.key_dim);          // [n_tokens, n_kv_head, key_dim]
-      const ValueId v = split_heads(g, linear(g, h, w.attn.v), config.value_dim);  // [n_tokens, n_kv_head, value_dim]
-      q = g.rms_norm(q, w.q_norm, eps);                                            // [n_tokens, n_head, key_dim]
-      k = g.rms_norm(k, w.k_norm, eps);                                            // [n_tokens, n_kv_head, key_dim]
-      q = rope_neox(g, q, table);                                                  // [n_tokens, n_head, key_dim]
-      k = rope_neox(g, k, table);                                                  // [n_tokens, n_kv_head, key_dim]
-      h = attention(g, q, k, v, model.cache_desc(i, cache), params);               // [n_tokens, n_head * value_dim]
+      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      Heads heads = project_heads(g, h, w.attn, config, i);
+      rms_norm_heads(g, heads, w.q_norm, w.k_norm, eps);
+      rope_neox(g, heads, table);
+      h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
       // From here on, the last layer needs only the output rows.
       if (i + 1 == config.n_layer) {
         h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
@@ -64,12 +61,9 @@ class Qwen3Moe final : public Architecture {
       h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
-      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
-      const ValueId scores = g.matmul(h, *w.router);                // [n_rows, n_expert]
-      const Graph::Route route =
-          g.moe_route(scores, {.n_used = config.n_expert_used, .normalize = true});  // [n_rows, n_expert_used]
-      h = gated_experts(g, h, w.experts, route, UnaryKind::kSilu);                   // [n_rows, n_embd]
-      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));                   // [n_rows, n_embd]
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));    // [n_rows, n_embd]
+      h = layer_feed_forward(g, h, w.ffn, config, UnaryKind::kSilu);  // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));    // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
     const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
@@ -84,8 +78,7 @@ class Qwen3Moe final : public Architecture {
     const Weight* q_norm = nullptr;    // [key_dim]
     const Weight* k_norm = nullptr;    // [key_dim]
     const Weight* ffn_norm = nullptr;  // [n_embd]
-    const Weight* router = nullptr;    // [n_expert, n_embd]
-    ExpertWeights experts;
+    LayerFeedForwardWeights ffn;
   };
 
   const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]

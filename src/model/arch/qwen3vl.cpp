@@ -14,9 +14,7 @@ class Qwen3Vl final : public Architecture {
     require_full_causal_attention(reader, config);
     reader.only("use_parallel_residual", {0});
     read_no_experts(reader);
-    // Images have three positions per token, and each pair of dimensions uses one of them. Text has only one.
-    const std::vector<int> sections = reader.counts("rope.dimension_sections", 4, 0, kMaxHeadDim);
-    if (sections[0] + sections[1] + sections[2] < config.rope.n_dims / 2) reader.only("rope.dimension_sections", {});
+    read_position_sections(reader, config);
     reader.ignore("n_deepstack_layers");  // of images
     return config;
   }

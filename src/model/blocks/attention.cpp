@@ -101,6 +101,29 @@ void layer_norm_heads(Graph& graph, Heads& heads, const HeadNorms& w, float eps)
   heads.k = normalized(heads.k, w.k);
 }
 
+void clamp_heads(Graph& graph, Heads& heads, float limit) {
+  if (limit == 0) return;
+  for (ValueId* x : {&heads.q, &heads.k, &heads.v}) *x = graph.clamp(*x, -limit, limit);
+}
+
+ValueId scale_by_position(Graph& graph, ValueId q, ValueId factor) {
+  return with_rows(graph, q, [&](ValueId rows) { return graph.mul(rows, factor); });
+}
+
+Linear declare_attention_gate(WeightSet& weights, const ModelConfig& config, int layer, int64_t n_out) {
+  return {weights.optional(layer, WeightRole::kAttention, "attn_gate.weight", {n_out, config.n_embd})};
+}
+
+ValueId gate_attention(Graph& graph, ValueId h, ValueId x, const Linear& gate, UnaryKind f) {
+  if (!gate.weight) return h;
+  const Shape shape = graph.value(h).desc.shape;
+  const int64_t n_gates = gate.weight->desc.shape[0];
+  const ValueId gates = graph.unary(linear(graph, x, gate), f);  // [n_tokens, n_gates]
+  if (n_gates == shape[1]) return graph.mul(h, gates);
+  const ValueId by_head = graph.reshape(h, {shape[0], n_gates, shape[1] / n_gates});
+  return graph.reshape(graph.mul(by_head, graph.reshape(gates, {shape[0], n_gates, 1})), shape);
+}
+
 float attention_scale(const ModelConfig& config) { return 1 / std::sqrt(static_cast<float>(config.key_dim)); }
 
 ValueId attention(Graph& graph, ValueId q, ValueId k, ValueId v, const CacheDesc& cache,

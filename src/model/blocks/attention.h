@@ -53,6 +53,18 @@ struct HeadNorms {
 HeadNorms declare_head_norms(WeightSet& weights, const ModelConfig& config, int layer);
 void layer_norm_heads(Graph& graph, Heads& heads, const HeadNorms& w, float eps);
 
+// Limits every value of queries, keys and values to [-limit, limit]; a limit of 0 is none.
+void clamp_heads(Graph& graph, Heads& heads, float limit);
+
+// q [n_tokens, n_head, key_dim] times the factor of each token, [n_tokens, 1].
+ValueId scale_by_position(Graph& graph, ValueId q, ValueId factor);
+
+// attn_gate: one row per head, or one per value that attention computes. Empty if the file has none.
+Linear declare_attention_gate(WeightSet& weights, const ModelConfig& config, int layer, int64_t n_out);
+// h [n_tokens, n_head * value_dim] times f(gate(x)), x [n_tokens, n_embd] being the input of attention; h itself
+// without a gate.
+ValueId gate_attention(Graph& graph, ValueId h, ValueId x, const Linear& gate, UnaryKind f);
+
 // 1 / sqrt(key_dim), the usual factor on q . k.
 float attention_scale(const ModelConfig& config);
 

@@ -4,9 +4,22 @@
 #include "ggml-like/message.h"
 
 namespace infer {
+namespace {
 
-const Weight* declare_router(WeightSet& weights, const ModelConfig& config, int layer) {
-  return weights.require(layer, WeightRole::kRouter, "ffn_gate_inp.weight", {config.n_expert, config.n_embd});
+ValueId experts_linear(Graph& graph, ValueId x, const Linear& w, ValueId ids) {
+  return graph.matmul_experts(x, *w.weight, ids, w.bias);
+}
+
+}  // namespace
+
+RouterWeights declare_router(WeightSet& weights, const ModelConfig& config, int layer) {
+  const WeightRole role = WeightRole::kRouter;
+  RouterWeights w;
+  w.scores = declare_linear(weights, layer, role, "ffn_gate_inp", config.n_expert, config.n_embd);
+  for (const std::string_view name : {"exp_probs_b.bias", "exp_probs_b"}) {
+    if (!w.selection_bias) w.selection_bias = weights.optional(layer, role, name, {config.n_expert});
+  }
+  return w;
 }
 
 ExpertWeights declare_experts(WeightSet& weights, const ModelConfig& config, int layer) {
@@ -20,9 +33,19 @@ ExpertWeights declare_experts(WeightSet& weights, const ModelConfig& config, int
   const WeightRole role = WeightRole::kExpert;
   const int64_t d = config.n_embd, f = config.n_ff_expert, e = config.n_expert;
   ExpertWeights w;
-  w.gate = weights.require(layer, role, "ffn_gate_exps.weight", {e, f, d});
-  w.up = weights.require(layer, role, "ffn_up_exps.weight", {e, f, d});
-  w.down = weights.require(layer, role, "ffn_down_exps.weight", {e, d, f});
+  w.gate.weight = weights.require(layer, role, "ffn_gate_exps.weight", {e, f, d});
+  w.up.weight = weights.require(layer, role, "ffn_up_exps.weight", {e, f, d});
+  w.down.weight = weights.require(layer, role, "ffn_down_exps.weight", {e, d, f});
+  return w;
+}
+
+ExpertWeights declare_biased_experts(WeightSet& weights, const ModelConfig& config, int layer) {
+  const WeightRole role = WeightRole::kExpert;
+  const int64_t d = config.n_embd, f = config.n_ff_expert, e = config.n_expert;
+  ExpertWeights w = declare_experts(weights, config, layer);
+  w.gate.bias = weights.require(layer, role, "ffn_gate_exps.bias", {e, f});
+  w.up.bias = weights.require(layer, role, "ffn_up_exps.bias", {e, f});
+  w.down.bias = weights.require(layer, role, "ffn_down_exps.bias", {e, d});
   return w;
 }
 
@@ -30,6 +53,7 @@ GatedFeedForwardWeights declare_shared_expert(WeightSet& weights, const ModelCon
   const WeightRole role = WeightRole::kSharedExpert;
   const int64_t d = config.n_embd, f = config.n_ff_shared_expert;
   GatedFeedForwardWeights w;
+  if (f == 0) return w;
   w.gate.weight = weights.require(layer, role, "ffn_gate_shexp.weight", {f, d});
   w.up.weight = weights.require(layer, role, "ffn_up_shexp.weight", {f, d});
   w.down.weight = weights.require(layer, role, "ffn_down_shexp.weight", {d, f});
@@ -49,13 +73,61 @@ const Weight* declare_shared_expert_gate(WeightSet& weights, const ModelConfig& 
   return weights.require(layer, WeightRole::kSharedExpert, "ffn_gate_inp_shexp.weight", {1, config.n_embd});
 }
 
+bool has_experts(const WeightSet& weights, int layer) { return weights.has(layer, "ffn_gate_inp.weight"); }
+
+Graph::Route route(Graph& graph, ValueId x, const RouterWeights& w, const ModelConfig& config) {
+  const ValueId scores = linear(graph, x, w.scores);  // [n_rows, n_expert]
+  return graph.moe_route(scores, config.routing, w.selection_bias);
+}
+
 ValueId gated_experts(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route,
-                      UnaryKind activation) {
-  const ValueId gate = graph.matmul_experts(x, *w.gate, route.ids);      // [n_rows, n_expert_used, n_ff_expert]
-  const ValueId up = graph.matmul_experts(x, *w.up, route.ids);          // [n_rows, n_expert_used, n_ff_expert]
-  const ValueId inner = graph.gated_activation(gate, up, activation);    // [n_rows, n_expert_used, n_ff_expert]
-  const ValueId down = graph.matmul_experts(inner, *w.down, route.ids);  // [n_rows, n_expert_used, n_embd]
+                      const GatedActivationParams& activation) {
+  const ValueId gate = experts_linear(graph, x, w.gate, route.ids);      // [n_rows, n_used, n_ff_expert]
+  const ValueId up = experts_linear(graph, x, w.up, route.ids);          // [n_rows, n_used, n_ff_expert]
+  const ValueId inner = graph.gated_activation(gate, up, activation);    // [n_rows, n_used, n_ff_expert]
+  const ValueId down = experts_linear(graph, inner, w.down, route.ids);  // [n_rows, n_used, n_embd]
   return graph.moe_combine(down, route.weights);                         // [n_rows, n_embd]
+}
+
+ValueId gated_experts_of_weighted(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route,
+                                  const GatedActivationParams& activation) {
+  const Shape& used = graph.value(route.ids).desc.shape;
+  const int64_t n_rows = used[0], n_used = used[1];
+  const ValueId weights = graph.reshape(route.weights, {n_rows, n_used, 1});
+  // The weights may as well follow the first matmuls, which have no bias.
+  const ValueId gate = graph.mul(experts_linear(graph, x, w.gate, route.ids), weights);
+  const ValueId up = graph.mul(experts_linear(graph, x, w.up, route.ids), weights);
+  const ValueId inner = graph.gated_activation(gate, up, activation);    // [n_rows, n_used, n_ff_expert]
+  const ValueId down = experts_linear(graph, inner, w.down, route.ids);  // [n_rows, n_used, n_embd]
+  const int64_t n_embd = graph.value(down).desc.shape[2];
+  const ValueId parts = graph.reshape(down, {n_rows, n_used * n_embd});
+  ValueId sum = graph.view_columns(parts, 0, n_embd);  // [n_rows, n_embd]
+  for (int64_t u = 1; u < n_used; ++u) sum = graph.add(sum, graph.view_columns(parts, u * n_embd, n_embd));
+  return sum;
+}
+
+LayerFeedForwardWeights declare_layer_feed_forward(WeightSet& weights, const ModelConfig& config, int layer) {
+  LayerFeedForwardWeights w;
+  if (!has_experts(weights, layer)) {
+    w.dense = declare_gated_feed_forward(weights, config, layer);
+    return w;
+  }
+  w.router = declare_router(weights, config, layer);
+  w.experts = declare_experts(weights, config, layer);
+  w.shared = declare_shared_expert(weights, config, layer);
+  return w;
+}
+
+ValueId layer_feed_forward(Graph& graph, ValueId x, const LayerFeedForwardWeights& w, const ModelConfig& config,
+                           const GatedActivationParams& activation) {
+  if (w.dense.up.weight) return gated_feed_forward(graph, x, w.dense, activation);
+  const ValueId routed = gated_experts(graph, x, w.experts, route(graph, x, w.router, config), activation);
+  if (!w.shared.up.weight) return routed;
+  return graph.add(routed, gated_feed_forward(graph, x, w.shared, activation));
+}
+
+void ignore_prediction_layers(WeightSet& weights, const ModelConfig& config) {
+  for (int i = 0; i < config.n_prediction_layers; ++i) weights.ignore_layer(config.n_layer + i);
 }
 
 }  // namespace infer

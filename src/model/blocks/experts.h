@@ -1,4 +1,5 @@
-// Mixture of experts: the routed experts and the shared expert.
+// Mixture of experts: the routed experts and the shared expert, and layers that have either these or a dense
+// feed-forward.
 #pragma once
 
 #include "src/model/blocks/feed_forward.h"
@@ -6,22 +7,56 @@
 namespace infer {
 
 struct ExpertWeights {
-  const Weight* gate = nullptr;  // [n_expert, n_ff_expert, n_embd]
-  const Weight* up = nullptr;    // [n_expert, n_ff_expert, n_embd]
-  const Weight* down = nullptr;  // [n_expert, n_embd, n_ff_expert]
+  Linear gate;  // [n_expert, n_ff_expert, n_embd], bias [n_expert, n_ff_expert]
+  Linear up;    // [n_expert, n_ff_expert, n_embd], bias [n_expert, n_ff_expert]
+  Linear down;  // [n_expert, n_embd, n_ff_expert], bias [n_expert, n_embd]
 };
 
-const Weight* declare_router(WeightSet& weights, const ModelConfig& config, int layer);  // [n_expert, n_embd]
+struct RouterWeights {
+  Linear scores;                           // [n_expert, n_embd]
+  const Weight* selection_bias = nullptr;  // [n_expert], null if the file has none
+};
+
+RouterWeights declare_router(WeightSet& weights, const ModelConfig& config, int layer);
 // Throws Error(kUnsupported) for files with one tensor per expert.
 ExpertWeights declare_experts(WeightSet& weights, const ModelConfig& config, int layer);
-// The shared expert, whose width is n_ff_shared_expert.
+// The same with biases, which declare_experts() leaves empty.
+ExpertWeights declare_biased_experts(WeightSet& weights, const ModelConfig& config, int layer);
+// The shared expert, whose width is n_ff_shared_expert; empty where that is 0.
 GatedFeedForwardWeights declare_shared_expert(WeightSet& weights, const ModelConfig& config, int layer);
 // The same with the rows of gate and up joined.
 JoinedFeedForwardWeights declare_joined_shared_expert(WeightSet& weights, const ModelConfig& config, int layer);
 const Weight* declare_shared_expert_gate(WeightSet& weights, const ModelConfig& config, int layer);  // [1, n_embd]
 
+// Whether the file has a router for the layer. If not, the layer is dense.
+bool has_experts(const WeightSet& weights, int layer);
+
+// The experts that each token uses: x [n_rows, n_embd] -> ids and weights [n_rows, n_used].
+Graph::Route route(Graph& graph, ValueId x, const RouterWeights& w, const ModelConfig& config);
+
 // The weighted sum of the selected experts' gated feed-forwards.
-// x [n_rows, n_embd], route ids and weights [n_rows, n_expert_used] -> [n_rows, n_embd].
-ValueId gated_experts(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route, UnaryKind activation);
+// x [n_rows, n_embd], route ids and weights [n_rows, n_used] -> [n_rows, n_embd].
+ValueId gated_experts(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route,
+                      const GatedActivationParams& activation);
+// The sum of the selected experts' gated feed-forwards, each of which gets x times its weight. REQUIRES: no biases.
+ValueId gated_experts_of_weighted(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route,
+                                  const GatedActivationParams& activation);
+
+// A feed-forward that is dense in some layers, and in the others a mixture of experts, possibly with a shared one.
+struct LayerFeedForwardWeights {
+  GatedFeedForwardWeights dense;  // empty in layers with experts
+  RouterWeights router;           // empty in dense layers, as the rest
+  ExpertWeights experts;
+  GatedFeedForwardWeights shared;  // empty without a shared expert
+};
+
+LayerFeedForwardWeights declare_layer_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
+
+// x [n_rows, n_embd] -> [n_rows, n_embd]: the dense feed-forward, or the sum of the routed experts and the shared one.
+ValueId layer_feed_forward(Graph& graph, ValueId x, const LayerFeedForwardWeights& w, const ModelConfig& config,
+                           const GatedActivationParams& activation);
+
+// Skips the tensors of the layers that drop_prediction_layers() removed.
+void ignore_prediction_layers(WeightSet& weights, const ModelConfig& config);
 
 }  // namespace infer

@@ -51,13 +51,15 @@ ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, Unary
   return linear(graph, graph.unary(up, activation), w.down);  // [n_rows, n_embd]
 }
 
-ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w, UnaryKind activation) {
+ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w,
+                           const GatedActivationParams& activation) {
   const ValueId gate = linear(graph, x, w.gate);                               // [n_rows, n_ff]
   const ValueId up = linear(graph, x, w.up);                                   // [n_rows, n_ff]
   return linear(graph, graph.gated_activation(gate, up, activation), w.down);  // [n_rows, n_embd]
 }
 
-ValueId gated_feed_forward(Graph& graph, ValueId x, const JoinedFeedForwardWeights& w, UnaryKind activation) {
+ValueId gated_feed_forward(Graph& graph, ValueId x, const JoinedFeedForwardWeights& w,
+                           const GatedActivationParams& activation) {
   const ValueId both = linear(graph, x, w.gate_up);  // [n_rows, 2 * n_ff]
   const int64_t n_ff = w.down.weight->desc.shape[1];
   const ValueId gate = graph.view_columns(both, 0, n_ff);   // [n_rows, n_ff]

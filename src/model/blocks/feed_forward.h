@@ -30,7 +30,9 @@ JoinedFeedForwardWeights declare_joined_feed_forward(WeightSet& weights, const M
 // x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(up(x))).
 ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, UnaryKind activation);
 // x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(gate(x)) * up(x)).
-ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w, UnaryKind activation);
-ValueId gated_feed_forward(Graph& graph, ValueId x, const JoinedFeedForwardWeights& w, UnaryKind activation);
+ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w,
+                           const GatedActivationParams& activation);
+ValueId gated_feed_forward(Graph& graph, ValueId x, const JoinedFeedForwardWeights& w,
+                           const GatedActivationParams& activation);
 
 }  // namespace infer

@@ -23,6 +23,11 @@ ValueId layer_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps) {
   return graph.layer_norm(x, w.weight, w.bias, eps);
 }
 
+ValueId rms_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps) {
+  const ValueId y = graph.rms_norm(x, w.weight, eps);
+  return w.bias ? graph.add(y, graph.weight(*w.bias)) : y;
+}
+
 ValueId linear(Graph& graph, ValueId x, const Linear& w) { return graph.matmul(x, *w.weight, w.bias); }
 
 ValueId named(Graph& graph, int layer, std::string_view part, ValueId x) {

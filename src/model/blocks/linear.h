@@ -27,6 +27,8 @@ struct LayerNorm {
 LayerNorm declare_layer_norm(WeightSet& weights, int layer, std::string_view name, int64_t width);
 
 ValueId layer_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps);
+// An RMS norm with these weights: the mean is not subtracted.
+ValueId rms_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps);
 
 // x [n_rows, n_in] -> [n_rows, n_out].
 ValueId linear(Graph& graph, ValueId x, const Linear& w);

@@ -34,6 +34,33 @@ std::vector<int> windows(const TinyModel& tiny) {
   return result;
 }
 
+TinyModel with_experts() {
+  TinyModel tiny = six_layers();
+  tiny.set("llama.expert_count", number(8));
+  tiny.set("llama.expert_used_count", number(2));
+  tiny.set("llama.expert_feed_forward_length", number(8));
+  return tiny;
+}
+
+// What the keys of experts make of a file whose architecture routes by sigmoids unless it says otherwise.
+ModelConfig routed(const TinyModel& tiny) {
+  const auto file = tiny.file();
+  ConfigReader reader(*file);
+  ModelConfig config = read_sizes(reader);
+  read_experts(reader, config);
+  require_experts(config);
+  read_routing(reader, config, Gating::kSigmoid);
+  read_shared_expert(reader, config);
+  drop_prediction_layers(reader, config);
+  return config;
+}
+
+void check_refused(TinyModel tiny, const std::string& key, int64_t value, const std::string& message) {
+  tiny.set(key, number(value));
+  CAPTURE(key);
+  CHECK_THROWS_WITH_AS(routed(tiny), message.c_str(), Error);
+}
+
 }  // namespace
 
 TEST_CASE("layers have windows by a period or one by one") {
@@ -53,6 +80,18 @@ TEST_CASE("layers have windows by a period or one by one") {
                        Error);
 }
 
+TEST_CASE("the first layer of a period may be the one without a window") {
+  TinyModel tiny = six_layers();
+  const auto file = tiny.file();
+  ConfigReader reader(*file);
+  ModelConfig config = read_sizes(reader);
+  config.rope = read_rope(reader, config);
+  read_windows_after_first(reader, config, 9, 3);
+  std::vector<int> found;
+  for (const LayerConfig& layer : config.layers) found.push_back(layer.window);
+  CHECK(found == std::vector<int>{0, 9, 9, 0, 9, 9});
+}
+
 TEST_CASE("layers with a window may have a rotary base of their own") {
   TinyModel tiny = six_layers();
   tiny.set("llama.rope.freq_base", GgufValue::of_float32(500));
@@ -60,6 +99,73 @@ TEST_CASE("layers with a window may have a rotary base of their own") {
   tiny.set("llama.rope.freq_base_swa", GgufValue::of_float32(100));
   CHECK(read(tiny).rope.freq_base == 500);
   CHECK(read(tiny).rope_window.freq_base == 100);
+}
+
+TEST_CASE("routing is as the file says, or as the architecture has it") {
+  TinyModel tiny = with_experts();
+  MoeRouteParams routing = routed(tiny).routing;
+  CHECK(routing.n_used == 2);
+  CHECK(routing.gating == Gating::kSigmoid);  // the fallback
+  CHECK_FALSE(routing.normalize);
+  CHECK(routing.scale == 1);
+  CHECK(routing.n_groups == 1);
+  tiny.set("llama.expert_gating_func", number(3));
+  tiny.set("llama.expert_weights_norm", GgufValue::of_bool(true));
+  tiny.set("llama.expert_weights_scale", GgufValue::of_float32(2.5f));
+  tiny.set("llama.expert_group_count", number(4));
+  tiny.set("llama.expert_group_used_count", number(1));
+  routing = routed(tiny).routing;
+  CHECK(routing.gating == Gating::kSoftmaxOfSelected);
+  CHECK(routing.normalize);
+  CHECK(routing.scale == 2.5f);
+  CHECK(routing.n_groups == 4);
+  CHECK(routing.groups_used == 1);
+  tiny.set("llama.expert_weights_scale", GgufValue::of_float32(0));  // none
+  CHECK(routed(tiny).routing.scale == 1);
+  check_refused(tiny, "llama.expert_gating_func", 5, "[model] key llama.expert_gating_func: expected 0 to 4, found 5");
+  check_refused(tiny, "llama.expert_group_count", 3,
+                "[model] key llama.expert_group_count: expected a divisor of the 8 experts, found 3");
+  check_refused(tiny, "llama.expert_group_count", 8,
+                "[model] key llama.expert_group_used_count: expected groups with at least 2 experts, found 1");
+}
+
+TEST_CASE("the shared expert is as wide as the file says, or as the experts that it counts for") {
+  TinyModel tiny = with_experts();
+  CHECK(routed(tiny).n_ff_shared_expert == 0);
+  tiny.set("llama.expert_shared_count", number(3));
+  CHECK(routed(tiny).n_ff_shared_expert == 3 * 8);
+  tiny.set("llama.expert_shared_feed_forward_length", number(20));
+  CHECK(routed(tiny).n_ff_shared_expert == 20);
+}
+
+TEST_CASE("layers that predict further tokens are not layers of the model") {
+  TinyModel tiny = with_experts();
+  CHECK(routed(tiny).n_layer == 6);
+  tiny.set("llama.nextn_predict_layers", number(2));
+  const ModelConfig config = routed(tiny);
+  CHECK(config.n_layer == 4);
+  CHECK(config.layers.size() == 4);
+  CHECK(config.n_prediction_layers == 2);
+  check_refused(tiny, "llama.nextn_predict_layers", 6,
+                "[model] key llama.nextn_predict_layers: expected 0 to 5, found 6");
+}
+
+TEST_CASE("limits are one number, or one for each layer") {
+  TinyModel tiny = six_layers();
+  const auto limits = [&] {
+    const auto file = tiny.file();
+    return ConfigReader(*file).numbers("swiglu_clamp_exp", 6, 0, 100);
+  };
+  CHECK(limits() == std::vector<float>(6, 0.0f));
+  tiny.set("llama.swiglu_clamp_exp", GgufValue::of_float32(7));
+  CHECK(limits() == std::vector<float>(6, 7.0f));
+  tiny.set("llama.swiglu_clamp_exp", GgufValue::of_floats({0, 1, 2, 3, 4, 5}));
+  CHECK(limits() == std::vector<float>{0, 1, 2, 3, 4, 5});
+  tiny.set("llama.swiglu_clamp_exp", GgufValue::of_floats({0, 1, 2, 3, 4, -5}));
+  CHECK_THROWS_WITH_AS(limits(), "[model] key llama.swiglu_clamp_exp: expected 0 to 100, found -5", Error);
+  tiny.set("llama.swiglu_clamp_exp", GgufValue::of_floats({0, 1}));
+  CHECK_THROWS_WITH_AS(
+      limits(), "[model] key llama.swiglu_clamp_exp: expected one number, or one for each of 6 layers, found 2", Error);
 }
 
 TEST_CASE("there is a cache group for every length of window") {
