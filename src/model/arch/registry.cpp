@@ -10,6 +10,7 @@
 namespace infer {
 
 // Defined in the file of the same name in this folder.
+std::unique_ptr<Architecture> create_afmoe();
 std::unique_ptr<Architecture> create_arcee();
 std::unique_ptr<Architecture> create_baichuan();
 std::unique_ptr<Architecture> create_bitnet();
@@ -17,30 +18,44 @@ std::unique_ptr<Architecture> create_bloom();
 std::unique_ptr<Architecture> create_chatglm();
 std::unique_ptr<Architecture> create_codeshell();
 std::unique_ptr<Architecture> create_cohere2();
+std::unique_ptr<Architecture> create_cohere2moe();
 std::unique_ptr<Architecture> create_command_r();
+std::unique_ptr<Architecture> create_dbrx();
 std::unique_ptr<Architecture> create_deci();
+std::unique_ptr<Architecture> create_deepseek();
+std::unique_ptr<Architecture> create_dots1();
 std::unique_ptr<Architecture> create_exaone4();
+std::unique_ptr<Architecture> create_exaone_moe();
 std::unique_ptr<Architecture> create_falcon();
 std::unique_ptr<Architecture> create_gemma();
 std::unique_ptr<Architecture> create_gemma2();
 std::unique_ptr<Architecture> create_gemma3();
 std::unique_ptr<Architecture> create_glm4();
+std::unique_ptr<Architecture> create_glm4moe();
+std::unique_ptr<Architecture> create_gpt_oss();
 std::unique_ptr<Architecture> create_gptneox();
 std::unique_ptr<Architecture> create_granite();
 std::unique_ptr<Architecture> create_granite_swa();
-std::unique_ptr<Architecture> create_hunyuan_dense();
+std::unique_ptr<Architecture> create_grok();
+std::unique_ptr<Architecture> create_hunyuan();
+std::unique_ptr<Architecture> create_laguna();
 std::unique_ptr<Architecture> create_llama();
+std::unique_ptr<Architecture> create_llama4();
 std::unique_ptr<Architecture> create_maincoder();
 std::unique_ptr<Architecture> create_mellum();
+std::unique_ptr<Architecture> create_mimo2();
 std::unique_ptr<Architecture> create_minicpm();
 std::unique_ptr<Architecture> create_minicpm3();
+std::unique_ptr<Architecture> create_minimax_m2();
 std::unique_ptr<Architecture> create_nanbeige();
 std::unique_ptr<Architecture> create_nemotron();
 std::unique_ptr<Architecture> create_olmo2();
+std::unique_ptr<Architecture> create_olmoe();
 std::unique_ptr<Architecture> create_openelm();
 std::unique_ptr<Architecture> create_orion();
 std::unique_ptr<Architecture> create_phi2();
 std::unique_ptr<Architecture> create_phi3();
+std::unique_ptr<Architecture> create_phimoe();
 std::unique_ptr<Architecture> create_plamo3();
 std::unique_ptr<Architecture> create_qwen();
 std::unique_ptr<Architecture> create_qwen2();
@@ -53,45 +68,66 @@ std::unique_ptr<Architecture> create_seed_oss();
 std::unique_ptr<Architecture> create_smollm3();
 std::unique_ptr<Architecture> create_stablelm();
 std::unique_ptr<Architecture> create_starcoder2();
+std::unique_ptr<Architecture> create_step35();
 
 namespace {
 
 constexpr std::array kArchitectures = {
+    ArchitectureEntry{"afmoe", create_afmoe},
     ArchitectureEntry{"arcee", create_arcee},
     ArchitectureEntry{"baichuan", create_baichuan},
+    ArchitectureEntry{"bailingmoe2", create_dots1},
     ArchitectureEntry{"bitnet", create_bitnet},
     ArchitectureEntry{"bloom", create_bloom},
     ArchitectureEntry{"chatglm", create_chatglm},
     ArchitectureEntry{"codeshell", create_codeshell},
     ArchitectureEntry{"cohere2", create_cohere2},
+    ArchitectureEntry{"cohere2moe", create_cohere2moe},
     ArchitectureEntry{"command-r", create_command_r},
+    ArchitectureEntry{"dbrx", create_dbrx},
     ArchitectureEntry{"deci", create_deci},
+    ArchitectureEntry{"deepseek", create_deepseek},
+    ArchitectureEntry{"dots1", create_dots1},
     ArchitectureEntry{"ernie4_5", create_llama},
+    ArchitectureEntry{"ernie4_5-moe", create_llama},
     ArchitectureEntry{"exaone", create_qwen2},
+    ArchitectureEntry{"exaone-moe", create_exaone_moe},
     ArchitectureEntry{"exaone4", create_exaone4},
     ArchitectureEntry{"falcon", create_falcon},
     ArchitectureEntry{"gemma", create_gemma},
     ArchitectureEntry{"gemma2", create_gemma2},
     ArchitectureEntry{"gemma3", create_gemma3},
     ArchitectureEntry{"glm4", create_glm4},
+    ArchitectureEntry{"glm4moe", create_glm4moe},
+    ArchitectureEntry{"gpt-oss", create_gpt_oss},
     ArchitectureEntry{"gptneox", create_gptneox},
     ArchitectureEntry{"granite", create_granite},
     ArchitectureEntry{"granite_swa", create_granite_swa},
-    ArchitectureEntry{"hunyuan-dense", create_hunyuan_dense},
+    ArchitectureEntry{"granitemoe", create_granite},
+    ArchitectureEntry{"grok", create_grok},
+    ArchitectureEntry{"hunyuan-dense", create_hunyuan},
+    ArchitectureEntry{"hunyuan-moe", create_hunyuan},
+    ArchitectureEntry{"hy_v3", create_dots1},
     ArchitectureEntry{"internlm2", create_llama},
+    ArchitectureEntry{"laguna", create_laguna},
     ArchitectureEntry{"llama", create_llama},
+    ArchitectureEntry{"llama4", create_llama4},
     ArchitectureEntry{"maincoder", create_maincoder},
     ArchitectureEntry{"mellum", create_mellum},
+    ArchitectureEntry{"mimo2", create_mimo2},
     ArchitectureEntry{"minicpm", create_minicpm},
     ArchitectureEntry{"minicpm3", create_minicpm3},
+    ArchitectureEntry{"minimax-m2", create_minimax_m2},
     ArchitectureEntry{"nanbeige", create_nanbeige},
     ArchitectureEntry{"nemotron", create_nemotron},
     ArchitectureEntry{"olmo2", create_olmo2},
+    ArchitectureEntry{"olmoe", create_olmoe},
     ArchitectureEntry{"openelm", create_openelm},
     ArchitectureEntry{"orion", create_orion},
     ArchitectureEntry{"pangu-embedded", create_qwen2},
     ArchitectureEntry{"phi2", create_phi2},
     ArchitectureEntry{"phi3", create_phi3},
+    ArchitectureEntry{"phimoe", create_phimoe},
     ArchitectureEntry{"plamo3", create_plamo3},
     ArchitectureEntry{"qwen", create_qwen},
     ArchitectureEntry{"qwen2", create_qwen2},
@@ -99,11 +135,13 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"qwen3", create_qwen3},
     ArchitectureEntry{"qwen3moe", create_qwen3moe},
     ArchitectureEntry{"qwen3vl", create_qwen3vl},
+    ArchitectureEntry{"qwen3vlmoe", create_qwen3moe},
     ArchitectureEntry{"refact", create_refact},
     ArchitectureEntry{"seed_oss", create_seed_oss},
     ArchitectureEntry{"smollm3", create_smollm3},
     ArchitectureEntry{"stablelm", create_stablelm},
     ArchitectureEntry{"starcoder2", create_starcoder2},
+    ArchitectureEntry{"step35", create_step35},
     ArchitectureEntry{"xverse", create_llama},
 };
 

@@ -23,8 +23,8 @@ constexpr double kTolerance = 1e-3;  // a correct implementation is near 1e-5
 
 // llama.cpp looks up the tanh GELU in a table of half precision.
 double tolerance(std::string_view architecture) {
-  constexpr std::string_view kTanhGelu[] = {"bloom",  "codeshell", "falcon", "gemma",     "gemma2",
-                                            "gemma3", "gptneox",   "phi2",   "starcoder2"};
+  constexpr std::string_view kTanhGelu[] = {"bloom",  "codeshell", "falcon", "gemma", "gemma2",
+                                            "gemma3", "gptneox",   "grok",   "phi2",  "starcoder2"};
   return std::ranges::find(kTanhGelu, architecture) != std::end(kTanhGelu) ? 0.01 : kTolerance;
 }
 
@@ -89,6 +89,7 @@ WeightRole role_by_name(const std::string& name) {
       {"norm", WeightRole::kNorm},           {"_shexp", WeightRole::kSharedExpert},  {"_exps", WeightRole::kExpert},
       {"ffn_gate_inp", WeightRole::kRouter}, {"ffn_", WeightRole::kFeedForward},     {"attn_", WeightRole::kAttention},
       {"rope_", WeightRole::kRope},          {"token_embd", WeightRole::kEmbedding}, {"output", WeightRole::kOutput},
+      {"exp_probs_b", WeightRole::kRouter},
   };
   for (const auto& [part, role] : kParts) {
     if (name.find(part) != std::string::npos) return role;

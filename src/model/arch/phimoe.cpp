@@ -1,35 +1,38 @@
-// hunyuan-dense: NeoX rope; every head of queries and keys is normalized after the rotation.
+// phimoe: Phi 3.5 MoE. RMS norms with a bias, NeoX rope whose factors suit the context, and routed experts whose
+// softmax weights are divided by their sum.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
 namespace infer {
 namespace {
 
-class HunyuanDense final : public Architecture {
+class PhiMoe final : public Architecture {
  public:
   ModelConfig read_config(ConfigReader& reader) override {
     ModelConfig config = read_sizes(reader);
     config.norm_eps = read_rms_norm_eps(reader);
     config.rope = read_rope(reader, config);
-    require_full_causal_attention(reader, config);
+    reader.only("attention.causal", {1});
+    reader.ignore("attention.sliding_window");  // as llama.cpp does
     reader.only("use_parallel_residual", {0});
-    read_no_experts(reader);
+    read_experts(reader, config);
+    require_wide_experts(config);
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
+    read_no_shared_expert(reader);
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
     embedding_ = declare_embedding(weights, config);
-    rope_factors_ = declare_rope_factors(weights, config);
+    rope_factors_ = declare_long_rope_factors(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
-      w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
+      w.attn_norm = declare_layer_norm(weights, i, "attn_norm", config.n_embd);
       w.attn = declare_joined_attention(weights, config, i);
-      w.q_norm = declare_norm(weights, i, "attn_q_norm", config.key_dim);
-      w.k_norm = declare_norm(weights, i, "attn_k_norm", config.key_dim);
-      w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
-      w.ffn = declare_gated_feed_forward(weights, config, i);
+      w.ffn_norm = declare_layer_norm(weights, i, "ffn_norm", config.n_embd);
+      w.ffn = declare_layer_feed_forward(weights, config, i);
     }
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    output_norm_ = declare_layer_norm(weights, kOutputLayer, "output_norm", config.n_embd);
     head_ = declare_head(weights, config, *embedding_);
   }
 
@@ -42,10 +45,9 @@ class HunyuanDense final : public Architecture {
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
       const Layer& w = layers_[i];
-      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      ValueId h = named(g, i, "attn_norm", rms_norm(g, x, w.attn_norm, eps));  // [n_tokens, n_embd]
       Heads heads = project_heads(g, h, w.attn, config, i);
       rope_neox(g, heads, table);
-      rms_norm_heads(g, heads, w.q_norm, w.k_norm, eps);
       h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
       // From here on, the last layer needs only the output rows.
       if (i + 1 == config.n_layer) {
@@ -56,35 +58,33 @@ class HunyuanDense final : public Architecture {
       h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
-      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
-      h = gated_feed_forward(g, h, w.ffn, UnaryKind::kSilu);        // [n_rows, n_embd]
-      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
+      h = named(g, i, "ffn_norm", rms_norm(g, x, w.ffn_norm, eps));   // [n_rows, n_embd]
+      h = layer_feed_forward(g, h, w.ffn, config, UnaryKind::kSilu);  // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));    // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
-    const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
-    const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
+    const ValueId hidden = rms_norm(g, x, output_norm_, eps);  // [n_outputs, n_embd]
+    const ValueId logits = head_logits(g, hidden, head_);      // [n_logits, n_vocab]
     return model_outputs(g, hidden, logits);
   }
 
  private:
   struct Layer {
-    const Weight* attn_norm = nullptr;  // [n_embd]
+    LayerNorm attn_norm;  // [n_embd]
     AttentionWeights attn;
-    const Weight* q_norm = nullptr;    // [key_dim]
-    const Weight* k_norm = nullptr;    // [key_dim]
-    const Weight* ffn_norm = nullptr;  // [n_embd]
-    GatedFeedForwardWeights ffn;
+    LayerNorm ffn_norm;  // [n_embd]
+    LayerFeedForwardWeights ffn;
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
   const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
   std::vector<Layer> layers_;             // [n_layer]
-  const Weight* output_norm_ = nullptr;   // [n_embd]
+  LayerNorm output_norm_;                 // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]
 };
 
 }  // namespace
 
-std::unique_ptr<Architecture> create_hunyuan_dense() { return std::make_unique<HunyuanDense>(); }
+std::unique_ptr<Architecture> create_phimoe() { return std::make_unique<PhiMoe>(); }
 
 }  // namespace infer
