@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -107,6 +108,7 @@ std::unique_ptr<Event> HostStream::record() {
 }
 
 size_t Device::cache_block_bytes(const CacheDesc& cache) const {
+  if (cache.slot_values > 0) return static_cast<size_t>(cache.slot_values) * sizeof(float);
   const TypeTraits &k = traits(cache.key_type), &v = traits(cache.value_type);
   const size_t per_token = static_cast<size_t>(cache.key_dim) / k.block_size * k.type_size +
                            static_cast<size_t>(cache.stored_value_dim()) / v.block_size * v.type_size;
@@ -117,6 +119,11 @@ std::vector<OpRecord> all_records(std::initializer_list<std::span<const OpRecord
   std::vector<OpRecord> records;
   for (const std::span<const OpRecord> file : files) records.insert(records.end(), file.begin(), file.end());
   return records;
+}
+
+bool Device::keeps_states() const {
+  const std::span<const OpInfo> ops = all_ops();
+  return std::all_of(ops.begin(), ops.end(), [&](const OpInfo& info) { return !info.has_state || find(info.op); });
 }
 
 const OpRecord* Device::find(Op op) const {

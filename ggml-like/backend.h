@@ -56,7 +56,8 @@ struct TensorRef {
   }
 };
 
-// The keys and values of one layer: `n_blocks` blocks of kBlockTokens tokens, each Device::cache_block_bytes() long.
+// The keys and values of one layer: `n_blocks` blocks of kBlockTokens tokens, each Device::cache_block_bytes() long. Or
+// its recurrent states: as many slots.
 struct CacheRef {
   const CacheDesc* desc = nullptr;
   Buffer* buffer = nullptr;
@@ -251,8 +252,11 @@ class Device {
   virtual bool can_copy_from(const Device& other) const { return &other == this; }
   virtual std::unique_ptr<Stream> create_stream() = 0;
   virtual std::span<const OpRecord> operations() const = 0;
-  // Bytes of one block of one layer, in the backend's own layout.
+  // Bytes of one block of one layer, in the backend's own layout, or of a slot.
   virtual size_t cache_block_bytes(const CacheDesc& cache) const;
+  // Whether it has kernels for all operations on recurrent states. Otherwise the host computes them for its layers, and
+  // the states are in the host's memory.
+  bool keeps_states() const;
   // Type of keys and values unless the user asks for another.
   virtual DataType default_cache_type() const { return DataType::kF16; }
   // Bytes per second at which this device reads its own memory, measured now by a fixed loop; 0 where it is not known.

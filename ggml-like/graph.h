@@ -89,6 +89,26 @@ class Graph {
   void kv_store(ValueId k, ValueId v, const CacheDesc& cache);
   ValueId paged_attention(ValueId q, const CacheDesc& cache, const AttentionParams& params,
                           const Weight* sinks = nullptr);
+  // Operations on recurrent states (graph_recurrent.cpp). `state` is the layer's slot; the operation uses the values
+  // from state.first_value on.
+  ValueId short_conv(ValueId x, const Weight& weight, const Weight* bias, bool silu, const CacheDesc& state);
+  ValueId token_shift(ValueId x, const CacheDesc& state);
+  struct ScanInputs {
+    ValueId x, dt, b, c;
+  };
+  ValueId selective_scan(const ScanInputs& in, const Weight& a, const Weight* skip, const CacheDesc& state);
+  struct DeltaInputs {
+    ValueId q, k, v, dt, beta;
+  };
+  ValueId delta_rule(const DeltaInputs& in, const Weight& a, const DeltaRuleParams& params, const CacheDesc& state);
+  struct WkvInputs {
+    ValueId r, k, v, w;
+    ValueId a = kNoValue, b = kNoValue;  // RWKV-7
+  };
+  struct Wkv {
+    ValueId out, bonus;
+  };
+  Wkv wkv(const WkvInputs& in, const Weight& first, const CacheDesc& state);
   struct Route {
     ValueId ids, weights;
   };

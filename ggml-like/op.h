@@ -1,8 +1,9 @@
 // The operations of the tensor library: one enumerator, one parameter struct and one table row each. `ref` (ref/) holds
 // the definition of every operation in plain scalar code. Activations are F32; T = tokens of the step, O = output rows.
 //
-// Reserved for models that are not plain transformers: selective scan, delta-net, wkv, short convolution, pooling.
-// They will work on the slots of a `state` cache group, token by token.
+// Operations on recurrent states compute the tokens of each sequence in order. They start from the state in the
+// sequence's slot of a `state` cache group, or from zeros at position 0, and leave the state after the step's last
+// token there. No result depends on how a text is cut into steps.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,11 @@ enum class Op : uint8_t {
   kPositionFactor,   // -> [T, 1]: a factor that grows with the position
   kKvStore,          // k [T, n_kv_head, key_dim], v [T, n_kv_head, value_dim] -> into the cache; latent: no v
   kPagedAttention,   // q [T, n_head, key_dim], (sinks [n_head]) -> [T, n_head * value_dim]
+  kShortConv,        // x [T, c], weight [c, width], (bias [c]) -> [T, c]: a causal convolution of each channel
+  kTokenShift,       // x [T, c] -> [T, c]: the row of the sequence's previous token; zeros at position 0
+  kSelectiveScan,    // x [T, h, d], dt [T, h], b and c [T, g, n], a [h] or [h, n], (skip [h]) -> [T, h * d]
+  kDeltaRule,        // q and k [T, g, n], v [T, h, d], dt [T, h] or [T, h, n], beta [T, h], a [h] -> [T, h * d]
+  kWkv,              // r, k, v, w [T, h, n], first [h * n], (a, b [T, h, n]) -> [T, h * n], bonus [T, h * n]
   kMoeRoute,         // logits [T, e], (selection bias [e]) -> ids I32 [T, u], weights [T, u]
   kMoeCombine,       // y [T, u, d], weights [T, u] -> [T, d]: sum in router rank
   kTopK,             // logits [O, v] -> ids I32 [O, k], values [O, k] descending, log-sum-exp [O, 1]
@@ -128,12 +134,41 @@ struct AttentionParams {
   float alibi_max_bias = 0;
 };
 
-// What an expert's weight is. Experts are selected by it; OfSelected: by the logits, and the rest follows.
+inline constexpr int kMaxConvWidth = 32;
+
+// y_t = f(sum over i of weight[i] * x_(t - width + 1 + i) + bias); f is SiLU or the identity.
+// State: [width - 1, c], the rows of x before the next token, oldest first.
+struct ShortConvParams {
+  bool silu = false;
+};
+
+// State of kTokenShift: [c], the row of the last token.
+
+// Selective scan of Mamba (https://arxiv.org/abs/2312.00752) and, with a [h], Mamba-2
+// (https://arxiv.org/abs/2405.21060). Head i uses b and c of group i / (h / g). With D = softplus(dt):
+//   S = exp(D a) S + D x (outer product) b;  y = S c + skip x
+// State: S [h, d, n].
+
+// Gated delta rule (https://arxiv.org/abs/2412.06464); decays per channel as in Kimi Linear
+// (https://arxiv.org/abs/2510.26692) with dt [T, h, n]:
+//   S = exp(a softplus(dt)) S;  S = S + k (outer product) beta (v - S' k);  y = S' q, where S' is S transposed
+// State: S [h, n, d].
+struct DeltaRuleParams {
+  bool tiled_heads = false;  // head i uses q and k of group i % g; otherwise of group i / (h / g)
+};
+
+// wkv of RWKV-6 (https://arxiv.org/abs/2404.05892), and with a and b of RWKV-7 (https://arxiv.org/abs/2503.14456):
+//   RWKV-6: y = S' r;  S = exp(-exp(w)) S + k (outer product) v
+//   RWKV-7: S = exp(-0.606531 sigmoid(w)) S + k (outer product) v + b (outer product) (S' a);  y = S' r
+// where S' a uses S of the previous token. The bonus is v times the sum of r * first * k over the head.
+// State: S [h, n, n].
+
+// How an expert's weight follows from the router's logits. Experts are selected by weight, or, if OfSelected, by logit.
 enum class Gating : uint8_t { kSoftmax, kSigmoid, kSoftmaxOfSelected, kSigmoidOfSelected, kSqrtSoftplus };
 
 inline constexpr float kLeastWeightSum = 0x1p-14f;  // the smallest normal fp16
 
-// The selection bias is added to what experts are selected by, not to their weights.
+// A selection bias changes which experts are selected, not their weights.
 struct MoeRouteParams {
   int n_used = 0;
   Gating gating = Gating::kSoftmax;
@@ -147,16 +182,17 @@ struct TopKParams {
   int k = 1;
 };
 
-using OpParams =
-    std::variant<NoParams, NormParams, ScaleParams, ClampParams, UnaryParams, GatedActivationParams, SliceParams,
-                 RopeTableParams, RopeParams, PositionFactorParams, AttentionParams, MoeRouteParams, TopKParams>;
+using OpParams = std::variant<NoParams, NormParams, ScaleParams, ClampParams, UnaryParams, GatedActivationParams,
+                              SliceParams, RopeTableParams, RopeParams, PositionFactorParams, AttentionParams,
+                              ShortConvParams, DeltaRuleParams, MoeRouteParams, TopKParams>;
 
 struct OpInfo {
   Op op;
   std::string_view name;  // also the file name of its kernels in every backend
   int min_inputs, max_inputs, n_outputs;
   bool has_weight;  // the second input (first of kEmbed) is a model weight that decides where the node runs
-  bool has_cache;   // works on the paged KV cache
+  bool has_cache;   // works on the paged KV cache, or on a recurrent state:
+  bool has_state = false;
 };
 
 // All operations, in the order of the enumeration.

@@ -47,12 +47,14 @@ void Plan::assign_devices() {
                      ? options_.weight_device(*graph_.value(weight_id).weight)
                      : options_.layer_device(node.layer);
     CHECK_INTERNAL(device >= 0 && device < static_cast<int>(options_.devices.size()));
-    if (!options_.devices[device]->supports(desc)) {
+    const bool kept_elsewhere = info.has_state && !options_.devices[device]->keeps_states();
+    if (kept_elsewhere || !options_.devices[device]->supports(desc)) {
       const DataType type = weight_id != kNoValue                                  ? graph_.value(weight_id).desc.type
                             : state->input_descs.empty() || !state->input_descs[0] ? DataType::kF32
                                                                                    : state->input_descs[0]->type;
       const std::string where = options_.devices[device]->name();
-      const bool can_fall_back = device != 0 && !info.has_cache && options_.devices[0]->supports(desc);
+      const bool can_fall_back =
+          device != 0 && (kept_elsewhere || !info.has_cache) && options_.devices[0]->supports(desc);
       if (!can_fall_back || options_.strict) {
         throw Error(ErrorCode::kUnsupported,
                     concat("[plan] operation ", info.name, " of ", traits(type).name, " in ",

@@ -60,7 +60,7 @@ struct PlanBinding {
 struct PlanOptions {
   std::vector<Device*> devices;                // [0] is the host device that takes what others cannot do
   std::function<int(int layer)> layer_device;  // index into devices; also called with kInputLayer and kOutputLayer
-  std::function<CacheRef(int layer)> cache;    // where the layer's keys and values lie; may be called again by bind()
+  std::function<CacheRef(const CacheDesc& cache)> cache;   // where it lies; may be called again by bind()
   std::function<int(const Weight& weight)> weight_device;  // index into devices; null: that of the node's layer
   // Where a weight lies on a device that is no host device, asked by bind(). REQUIRED where there is such a device.
   std::function<BufferPlace(const Weight& weight, int device)> weight;

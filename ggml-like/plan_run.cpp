@@ -93,7 +93,7 @@ void Plan::bind_node(int n, const StepLayout& layout) {
   bound.launch.inputs = state.inputs;
   bound.launch.outputs = state.outputs;
   if (info.has_cache) {
-    bound.launch.cache = options_.cache(node.cache.layer);
+    bound.launch.cache = options_.cache(node.cache);
     bound.launch.cache.desc = &node.cache;
   }
   bound.launch.scratch = {nullptr, bindings_[device].arena, scratch_at_[device]};

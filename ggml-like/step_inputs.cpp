@@ -23,6 +23,19 @@ StepLayout::StepLayout(const StepCapacity& c) : capacity(c) {
   tables_begin_at = lengths_at + static_cast<size_t>(capacity.sequences);
 }
 
+std::vector<StateRun> state_runs(const StepView& step, int group) {
+  std::vector<StateRun> runs;
+  const auto sequences = step.sequences();
+  for (int t = 0; t < step.n_tokens(); ++t) {
+    if (t > 0 && sequences[t] == sequences[t - 1]) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({t, 1, step.block_table(group, sequences[t])[0], step.positions()[t] == 0});
+    }
+  }
+  return runs;
+}
+
 StepInputs::StepInputs(const StepCapacity& capacity)
     : layout_(capacity), buffer_(static_cast<size_t>(layout_.bytes()) / sizeof(int32_t), 0) {}
 

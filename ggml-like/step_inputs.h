@@ -47,7 +47,8 @@ struct StepLayout {
 // Reads a step in host-addressable memory. Copies nothing; layout and memory must outlive it.
 //
 // The tokens of one sequence are consecutive rows with consecutive positions. A token at position p of sequence s has
-// its keys in slot p % kBlockTokens of block block_table(group, s)[p / kBlockTokens].
+// its keys in slot p % kBlockTokens of block block_table(group, s)[p / kBlockTokens]. In a group of recurrent states,
+// the table has one entry, the slot that holds the sequence's state before and after the step.
 class StepView {
  public:
   StepView() = default;  // an empty view
@@ -88,6 +89,14 @@ class StepView {
   const StepLayout* layout_ = nullptr;
   const int32_t* data_ = nullptr;
 };
+
+// The rows of one sequence in a step, for operations on recurrent states.
+struct StateRun {
+  int first, count;  // rows
+  int32_t slot;
+  bool empty;  // the first row is at position 0: the content of the slot does not count
+};
+std::vector<StateRun> state_runs(const StepView& step, int group);
 
 // Builds steps of one capacity, one after another.
 class StepInputs {

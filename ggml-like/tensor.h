@@ -48,7 +48,8 @@ TensorDesc make_desc(DataType type, const Shape& shape, RowKind rows = RowKind::
 inline constexpr int kBlockTokens = 32;      // tokens per block of the paged KV cache, everywhere
 inline constexpr int kAttentionSplit = 256;  // positions after which attention closes a partial softmax
 
-// The keys and values of one layer in the paged cache. Their layout inside a block is up to the backend.
+// What one layer caches in one cache group: keys and values in blocks, whose layout inside a block is up to the
+// backend, or a recurrent state in slots of F32 values, whose order op.h gives.
 struct CacheDesc {
   int layer = 0;
   int group = 0;  // index of the model's cache group, which selects the block table
@@ -59,6 +60,10 @@ struct CacheDesc {
   DataType value_type = DataType::kF16;
   // A position's value is the first value_dim values of its key: nothing else is stored, and value_type is unused.
   bool latent = false;
+
+  // Of a recurrent state, which has none of the above:
+  int64_t slot_values = 0;  // in a slot; 0: keys and values
+  int64_t first_value = 0;  // of the part of the slot that an operation uses
 
   int stored_value_dim() const { return latent ? 0 : value_dim; }
 };

@@ -95,6 +95,54 @@ inline size_t attention_scratch_floats(int key_dim, int value_dim) {
          kMaxAttentionRows * (padded(value_dim) + padded(key_dim)) + 64;
 }
 
+// Operations on recurrent states: consecutive tokens of one sequence, and a part of their channels, heads or columns.
+// Pointers are those of the first token, strides are in values.
+struct ShortConvArgs {
+  const float* x;       // [n_tokens][x_stride]
+  const float* weight;  // [channels][width]
+  const float* bias;    // [channels] or null
+  float* y;             // [n_tokens][y_stride]
+  float* state;         // [width - 1][channels]
+  int64_t x_stride, y_stride;
+  int64_t channels, begin, end;  // computed are [begin, end)
+  int width, n_tokens;
+  bool silu;
+};
+struct SelectiveScanArgs {
+  const float *x, *dt, *b, *c;  // per token [heads * dim], [heads] and twice [groups * n_state]
+  const float* a;               // [heads], or [heads][n_state] if a_per_value
+  const float* skip;            // [heads] or null
+  float* y;                     // per token [heads * dim]
+  float* state;                 // [heads][dim][n_state]
+  int64_t x_stride, dt_stride, b_stride, c_stride, y_stride;
+  int heads_per_group, dim, n_state;
+  int head_begin, head_end, n_tokens;
+  bool a_per_value;
+};
+// One head.
+struct DeltaRuleArgs {
+  const float *q, *k, *v, *dt, *beta;  // per token twice [key_dim], [value_dim], [1] or [key_dim], [1]
+  float a;
+  float* y;       // per token [value_dim]
+  float* state;   // [key_dim][value_dim]
+  float* decays;  // work space [key_dim]
+  int64_t q_stride, k_stride, v_stride, dt_stride, beta_stride, y_stride;
+  int key_dim, value_dim;
+  int begin, end, n_tokens;  // computed are the columns [begin, end)
+  bool dt_per_channel;
+};
+// One head; RWKV-7 has a and b.
+struct WkvArgs {
+  const float *r, *k, *v, *w, *a, *b;  // per token [dim]
+  const float* first;                  // [dim]
+  float *y, *bonus;                    // per token [dim]
+  float* state;                        // [dim][dim]
+  float* decays;                       // work space [dim]
+  int64_t r_stride, k_stride, v_stride, w_stride, a_stride, b_stride, y_stride;
+  int dim;
+  int begin, end, n_tokens;  // computed are the columns [begin, end)
+};
+
 // The kernels for one weight type, by the number of tokens. All give the same bits.
 struct MatmulKernels {
   struct Range {
@@ -138,6 +186,10 @@ struct KernelTable {
   void (*weighted_add)(const float* x, float weight, float* y, int64_t n);  // y = fma(x, weight, y)
   void (*to_f16)(const float* x, uint16_t* y, int64_t n);
   void (*attention)(const AttentionArgs&);
+  void (*short_conv)(const ShortConvArgs&);
+  void (*scan)(const SelectiveScanArgs&);
+  void (*delta_rule)(const DeltaRuleArgs&);
+  void (*wkv)(const WkvArgs&);
   // Peak throughput (kernels/probes.h). probe_read reads n bytes, a multiple of 256, and returns some function of them.
   // The others run `turns` turns of byte dot products or of F32 multiply-adds and return the number of operations.
   int32_t (*probe_read)(const uint8_t* p, int64_t n);

@@ -20,6 +20,8 @@ namespace {
 
 #include "backends/cpu/kernels/attention.h"
 
+#include "backends/cpu/kernels/recurrent.h"
+
 #include "backends/cpu/kernels/probes.h"
 
 // Activations are stored block by block, with all tokens of a block together; the scalar dot needs the blocks of a

@@ -45,17 +45,6 @@ StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
   return capacity;
 }
 
-// Devices can only store keys and values, or what both are computed from.
-void check_kinds(const Model& model) {
-  for (size_t g = 0; g < model.cache_groups().size(); ++g) {
-    const CacheKind kind = model.cache_groups()[g].kind;
-    if (kind != CacheKind::kState) continue;
-    throw Error(ErrorCode::kUnsupported,
-                expected_found("model", concat("cache group ", g), "kind full, window or latent",
-                               concat(cache_kind_name(kind), ", which no operation supports")));
-  }
-}
-
 }  // namespace
 
 int64_t choose_context(const Model& model, int64_t asked) {
@@ -84,7 +73,6 @@ std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
 
 RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options,
                              const std::function<void(const std::string& line)>& note) {
-  check_kinds(*model);
   const int64_t context = choose_context(*model, options.context);
   // Far beyond any memory, yet small enough that no derived size overflows.
   if (context > (int64_t{1} << 40)) {

@@ -27,6 +27,17 @@ void add_weights(const PlacedModel& placed, const Plan& plan, std::vector<Device
   }
 }
 
+void add_cache(const LayerCache& cache, DeviceUse& use) {
+  const uint64_t bytes = cache.block_bytes, n = static_cast<uint64_t>(cache.n_blocks);
+  if (bytes != 0 && n > ((uint64_t{1} << 62) - use.cache) / bytes) {
+    throw Error(ErrorCode::kOutOfMemory,
+                cache.is_state() ? "The recurrent states would exceed any memory. Choose a lower --parallel."
+                                 : "The KV cache would exceed any memory. Choose a smaller -c.");
+  }
+  use.cache += bytes * n;
+  if (cache.is_state()) use.states += bytes * n;
+}
+
 void add_layers(const PlacedModel& placed, std::vector<DeviceUse>& uses) {
   const Placement& placement = placed.placement();
   uses[static_cast<size_t>(placement.input)].has_input = true;
@@ -37,12 +48,10 @@ void add_layers(const PlacedModel& placed, std::vector<DeviceUse>& uses) {
     use.n_layers += range.last - range.first + 1;
     uint64_t block = 0;
     for (int layer = range.first; layer <= range.last; ++layer) {
-      const uint64_t bytes = placed.cache_block_bytes(layer), n = static_cast<uint64_t>(placed.cache_blocks(layer));
-      if (bytes != 0 && n > ((uint64_t{1} << 62) - use.cache) / bytes) {
-        throw Error(ErrorCode::kOutOfMemory, "The KV cache would exceed any memory. Choose a smaller -c.");
+      for (const LayerCache& cache : placed.caches(layer)) {
+        add_cache(cache, uses[static_cast<size_t>(cache.device)]);
+        if (!cache.is_state()) block += cache.block_bytes;
       }
-      use.cache += bytes * n;
-      block += bytes;
     }
     use.cache_per_token += block / kBlockTokens;
   }

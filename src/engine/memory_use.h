@@ -16,7 +16,9 @@ struct DeviceUse {
   int n_layers = 0;
   std::vector<LayerRange> layers;              // which ones
   bool has_input = false, has_output = false;  // the embedding, the output matrix
-  uint64_t weights = 0, cache = 0, activations = 0;
+  uint64_t weights = 0, activations = 0;
+  uint64_t cache = 0;                            // keys and values, recurrent states
+  uint64_t states = 0;                           // part of `cache`: recurrent states
   uint64_t staging = 0;                          // a step's inputs; on the host, also its results
   uint64_t guest_weights = 0;                    // part of `weights`: matrices whose layer is on another device
   std::map<DataType, uint64_t> weights_by_type;  // bytes

@@ -19,6 +19,23 @@ std::unique_ptr<Buffer> allocate(Device& device, size_t bytes,
   }
 }
 
+// Says that the caches do not fit.
+std::string shortage_text(const PlacedModel& placed, const DeviceUse& use) {
+  const std::vector<CacheGroup>& groups = placed.model().cache_groups();
+  uint64_t tokens = 0, states = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto n = static_cast<uint64_t>(placed.options().n_blocks[g]);
+    if (groups[g].kind == CacheKind::kState) states = std::max(states, n);
+    else tokens = std::max(tokens, n * kBlockTokens);
+  }
+  const std::string free = concat("; ", use.device, " has ", bytes_text(use.memory.free), " free. Choose a ");
+  const std::string bytes = bytes_text(use.cache);
+  if (tokens == 0)
+    return concat("[memory] ", grouped(states), " recurrent states need ", bytes, free, "lower --parallel.");
+  return concat("[memory] A context of ", grouped(tokens), " tokens needs ", bytes, " of KV cache", free,
+                "smaller -c.");
+}
+
 }  // namespace
 
 std::unique_ptr<Buffer> allocate_on(Device& device, size_t bytes) { return allocate(device, bytes, &Device::allocate); }
@@ -40,15 +57,13 @@ void ModelMemory::allocate(const Plan& largest, std::span<const DeviceUse> uses)
   }
   for (size_t d = 0; d < uses.size(); ++d) {
     if (uses[d].cache <= uses[d].memory.free) continue;
-    const int64_t blocks = *std::max_element(placed_.options().n_blocks.begin(), placed_.options().n_blocks.end());
-    throw DeviceMemoryError(*placed_.devices()[d],
-                            concat("[memory] A context of ", grouped(static_cast<uint64_t>(blocks * kBlockTokens)),
-                                   " tokens needs ", bytes_text(uses[d].cache), " of KV cache; ", uses[d].device,
-                                   " has ", bytes_text(uses[d].memory.free), " free. Choose a smaller -c."));
+    throw DeviceMemoryError(*placed_.devices()[d], shortage_text(placed_, uses[d]));
   }
   for (int layer = 0; layer < placed_.model().n_layer(); ++layer) {
-    const auto n = static_cast<size_t>(placed_.cache_blocks(layer));
-    caches_.push_back(allocate_on(placed_.device_of_layer(layer), placed_.cache_block_bytes(layer) * n));
+    for (const LayerCache& cache : placed_.caches(layer)) {
+      caches_[{layer, cache.desc.group}] =
+          allocate_on(device(cache.device), cache.block_bytes * static_cast<size_t>(cache.n_blocks));
+    }
   }
   step_buffers(largest);
 }
@@ -76,8 +91,9 @@ BufferPlace ModelMemory::weight(const Weight& weight, int d) {
   return {buffer.get(), 0};
 }
 
-CacheRef ModelMemory::cache(int layer) const {
-  return {nullptr, caches_[static_cast<size_t>(layer)].get(), 0, placed_.cache_blocks(layer)};
+CacheRef ModelMemory::cache(const CacheDesc& desc) const {
+  return {nullptr, caches_.at({desc.layer, desc.group}).get(), 0,
+          placed_.options().n_blocks[static_cast<size_t>(desc.group)]};
 }
 
 std::vector<Buffer*> ModelMemory::step_buffers(const Plan& plan) {
@@ -94,10 +110,13 @@ std::vector<Buffer*> ModelMemory::step_buffers(const Plan& plan) {
 void ModelMemory::copy_block(int group, int32_t from, int32_t to) {
   std::vector<std::vector<CopyRange>> copies(streams_.size());
   for (const int32_t layer : placed_.model().cache_groups()[static_cast<size_t>(group)].layers) {
-    const size_t bytes = placed_.cache_block_bytes(layer);
-    Buffer* cache = caches_[static_cast<size_t>(layer)].get();
-    copies[static_cast<size_t>(placed_.placement().of_layer(layer))].push_back(
-        {cache, static_cast<size_t>(to) * bytes, cache, static_cast<size_t>(from) * bytes, bytes});
+    for (const LayerCache& cache : placed_.caches(layer)) {
+      if (cache.desc.group != group) continue;
+      const size_t bytes = cache.block_bytes;
+      Buffer* buffer = caches_.at({layer, group}).get();
+      copies[static_cast<size_t>(cache.device)].push_back(
+          {buffer, static_cast<size_t>(to) * bytes, buffer, static_cast<size_t>(from) * bytes, bytes});
+    }
   }
   for (size_t d = 0; d < copies.size(); ++d) {
     if (!copies[d].empty()) streams_[d]->copy(copies[d]);

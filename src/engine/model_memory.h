@@ -41,12 +41,12 @@ class ModelMemory final : public TensorMemory {
   // If a device supports a node in one size only, a plan for another bucket may place it where the largest plan did
   // not; a weight missing there is allocated and uploaded now.
   BufferPlace weight(const Weight& weight, int device) override;
-  CacheRef cache(int layer) const override;
+  CacheRef cache(const CacheDesc& desc) const override;
   // The step inputs of each device that has its own memory, by device; null for host devices.
   std::vector<Buffer*> step_buffers(const Plan& plan);
 
-  // Copies a whole KV block in every layer of a cache group, on the device and without waiting: work queued later sees
-  // the copy. Each group has its own block ids.
+  // Copies a whole KV block or slot in every layer of a cache group, on the device and without waiting: work queued
+  // later sees the copy. Each group has its own block ids.
   void copy_block(int group, int32_t from, int32_t to);
 
  private:
@@ -57,7 +57,7 @@ class ModelMemory final : public TensorMemory {
   const PlacedModel& placed_;
   const std::span<const std::unique_ptr<Stream>> streams_;
   std::map<std::pair<int, const void*>, std::unique_ptr<Buffer>> weights_;  // by device and host data
-  std::vector<std::unique_ptr<Buffer>> caches_;                             // one per layer
+  std::map<std::pair<int, int>, std::unique_ptr<Buffer>> caches_;           // by layer and cache group
   std::vector<std::unique_ptr<Buffer>> step_buffers_;                       // one per device, where needed
 };
 

@@ -24,12 +24,16 @@ PlacedModel::PlacedModel(std::shared_ptr<const Model> model, RunnerOptions optio
   CHECK_INTERNAL(options_.n_blocks.size() == model_->cache_groups().size());
 }
 
-size_t PlacedModel::cache_block_bytes(int layer) const {
-  return device_of_layer(layer).cache_block_bytes(model_->cache_desc(layer, cache_types_));
-}
-
-int64_t PlacedModel::cache_blocks(int layer) const {
-  return options_.n_blocks[static_cast<size_t>(model_->cache_group_of(layer))];
+std::vector<LayerCache> PlacedModel::caches(int layer) const {
+  std::vector<LayerCache> caches;
+  for (const CacheDesc& desc : model_->caches(layer, cache_types_)) {
+    LayerCache& cache = caches.emplace_back();
+    cache.desc = desc;
+    if (!cache.is_state() || device_of_layer(layer).keeps_states()) cache.device = placement_.of_layer(layer);
+    cache.block_bytes = devices_[static_cast<size_t>(cache.device)]->cache_block_bytes(desc);
+    cache.n_blocks = options_.n_blocks[static_cast<size_t>(desc.group)];
+  }
+  return caches;
 }
 
 // Few sizes, so that few plans are made. A host device has its logits in place already.
@@ -62,7 +66,7 @@ BucketPlan make_plan(const PlacedModel& placed, const Bucket& bucket, TensorMemo
   options.layer_device = [&placed](int layer) { return placed.placement().of_layer(layer); };
   options.weight_device = [&placed](const Weight& weight) { return placed.placement().of_weight(weight); };
   options.weight = [memory](const Weight& weight, int device) { return memory->weight(weight, device); };
-  options.cache = [memory](int layer) { return memory->cache(layer); };
+  options.cache = [memory](const CacheDesc& desc) { return memory->cache(desc); };
   options.observers = run.observers;
   options.product_observer = run.product_observer;
   options.profile = run.profile;

@@ -27,6 +27,16 @@ struct RunnerOptions {
   Profile* profile = nullptr;  // see PlanOptions
 };
 
+// What a layer caches in one group.
+struct LayerCache {
+  CacheDesc desc;
+  int device = 0;          // index into devices()
+  size_t block_bytes = 0;  // of a block, or of a slot
+  int64_t n_blocks = 0;
+
+  bool is_state() const { return desc.slot_values > 0; }
+};
+
 // Constant for the life of a run. Plans and memory refer to it, so it must outlive them and cannot move.
 class PlacedModel {
  public:
@@ -42,8 +52,8 @@ class PlacedModel {
   const std::vector<Device*>& devices() const { return devices_; }  // [0] is the CPU
   Device& device_of_layer(int layer) const { return *devices_[static_cast<size_t>(placement_.of_layer(layer))]; }
 
-  size_t cache_block_bytes(int layer) const;  // on the layer's device
-  int64_t cache_blocks(int layer) const;      // in the layer's group
+  // On the layer's device. Recurrent states are on the CPU if that device does not keep them.
+  std::vector<LayerCache> caches(int layer) const;
 
  private:
   const std::shared_ptr<const Model> model_;
@@ -77,7 +87,7 @@ class TensorMemory {
  public:
   virtual ~TensorMemory() = default;
   virtual BufferPlace weight(const Weight& weight, int device) = 0;  // on a device with its own memory
-  virtual CacheRef cache(int layer) const = 0;
+  virtual CacheRef cache(const CacheDesc& desc) const = 0;
 };
 
 // `memory` may be null if the plan is never bound; otherwise it must outlive the plan, as must `placed`.

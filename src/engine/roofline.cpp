@@ -57,7 +57,9 @@ uint64_t bytes_per_token(const PlacedModel& placed) {
 
 uint64_t cache_bytes_per_token(const PlacedModel& placed) {
   uint64_t block = 0;
-  for (int layer = 0; layer < placed.model().n_layer(); ++layer) block += placed.cache_block_bytes(layer);
+  for (int layer = 0; layer < placed.model().n_layer(); ++layer) {
+    for (const LayerCache& cache : placed.caches(layer)) block += cache.is_state() ? 0 : cache.block_bytes;
+  }
   return block / kBlockTokens;
 }
 

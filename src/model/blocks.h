@@ -7,8 +7,10 @@
 #pragma once
 
 #include "src/model/blocks/attention.h"         // IWYU pragma: export
+#include "src/model/blocks/delta_net.h"         // IWYU pragma: export
 #include "src/model/blocks/experts.h"           // IWYU pragma: export
 #include "src/model/blocks/feed_forward.h"      // IWYU pragma: export
 #include "src/model/blocks/in_and_out.h"        // IWYU pragma: export
 #include "src/model/blocks/latent_attention.h"  // IWYU pragma: export
 #include "src/model/blocks/linear.h"            // IWYU pragma: export
+#include "src/model/blocks/mamba.h"             // IWYU pragma: export

@@ -219,10 +219,27 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config, float
   rope.beta_slow = static_cast<float>(reader.number("rope.scaling.yarn_beta_slow", 1e-3, 1e4, 1));
   reader.ignore("rope.scaling.yarn_attn_factor");  // with YaRN, llama.cpp does not apply it
   if (rope.ext_factor == 0) reader.only("rope.scaling.yarn_attn_factor", {1});
-  reader.only("rope.scaling.yarn_log_multiplier", {0});
   // YaRN's own magnitude factor applies to longer contexts only; cancel it otherwise.
   if (rope.ext_factor != 0 && rope.freq_scale > 1) rope.attn_factor /= 1 - 0.1f * std::log(rope.freq_scale);
   return rope;
+}
+
+float read_yarn_magnitude(ConfigReader& reader, RopeTableParams& rope, RotatedMagnitude magnitude, float unit) {
+  const float m = unit * static_cast<float>(reader.number("rope.scaling.yarn_log_multiplier", 0, 1e3, 0));
+  if (rope.ext_factor == 0 || rope.freq_scale >= 1) return 1;
+  const float log_factor = -std::log(rope.freq_scale), usual = 1 + 0.1f * log_factor, divisor = 1 + m * log_factor;
+  const float rotated = m == 0 ? usual : magnitude == RotatedMagnitude::kOne ? 1 : usual / divisor;
+  const float scores = rope.attn_factor * rotated * divisor;
+  rope.attn_factor *= rotated / usual;
+  return scores * scores;
+}
+
+PositionFactorParams read_query_factor(ConfigReader& reader, const ModelConfig& config) {
+  PositionFactorParams factor;
+  factor.scale = static_cast<float>(reader.number("attention.temperature_scale", 0, 1e3, 0));
+  factor.interval = reader.count("attention.temperature_length", 0, kMaxContext, 0);
+  if (factor.interval == 0) factor.interval = config.rope.original_context;
+  return factor;
 }
 
 void read_latent_attention(ConfigReader& reader, ModelConfig& config) {
@@ -320,6 +337,37 @@ ModelConfig read_sizes(ConfigReader& reader, int fewest_heads) {
     if (width > kMaxWidth) invalid(head_key, concat("heads of at most ", kMaxWidth, " values"), width);
   }
   return config;
+}
+
+ModelConfig read_sizes_without_attention(ConfigReader& reader) {
+  ModelConfig config;
+  config.architecture = reader.architecture();
+  config.context_length = reader.count("context_length", 1, kMaxContext);
+  config.n_layer = reader.count("block_count", 1, kMaxLayers);
+  config.n_embd = reader.count("embedding_length", 1, kMaxWidth);
+  reader.only("attention.head_count", {0});
+  reader.only("attention.head_count_kv", {0});
+  const std::vector<int> none(config.n_layer, 0);
+  for (const int width : reader.counts("feed_forward_length", config.n_layer, 0, kMaxWidth, &none)) {
+    config.layers.push_back({.n_ff = width});
+  }
+  return config;
+}
+
+SsmConfig read_ssm(ConfigReader& reader) {
+  SsmConfig ssm;
+  ssm.conv_width = reader.count("ssm.conv_kernel", 2, kMaxConvWidth);
+  ssm.n_inner = reader.count("ssm.inner_size", 1, kMaxWidth);
+  ssm.n_state = reader.count("ssm.state_size", 1, kMaxHeadDim);
+  ssm.n_head = reader.count("ssm.time_step_rank", 1, kMaxHeads);
+  ssm.n_group = std::max(1, reader.count("ssm.group_count", 0, kMaxHeads, 1));
+  return ssm;
+}
+
+void mark_recurrent_layers(ModelConfig& config, int64_t state_values) {
+  for (LayerConfig& layer : config.layers) {
+    if (layer.n_kv_head == 0) layer.state_values = state_values;
+  }
 }
 
 void read_experts(ConfigReader& reader, ModelConfig& config) {

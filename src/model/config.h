@@ -29,8 +29,18 @@ inline constexpr int64_t kMaxContext = 1 << 30;
 struct LayerConfig {
   int n_head = 0;
   int n_kv_head = 0;
-  int n_ff = 0;    // inner width of the dense feed-forward; 0 if the file does not say
-  int window = 0;  // positions that a query sees, including its own; 0: all
+  int n_ff = 0;              // inner width of the dense feed-forward; 0 if the file does not say
+  int window = 0;            // positions that a query sees, including its own; 0: all
+  int64_t state_values = 0;  // F32 values of the recurrent state; 0: the layer has none
+};
+
+// Sizes of recurrent layers; an architecture says what it uses them for.
+struct SsmConfig {
+  int conv_width = 0;  // of the short convolution: tokens that an output depends on
+  int n_inner = 0;     // channels
+  int n_state = 0;
+  int n_head = 0;  // or the rank of the time steps, in Mamba-1
+  int n_group = 1;
 };
 
 // Multi-head latent attention (https://arxiv.org/abs/2405.04434): a position's keys and values are computed from one
@@ -58,6 +68,7 @@ struct ModelConfig {
   RopeTableParams rope_window;  // of layers with a window
 
   LatentConfig latent;
+  SsmConfig ssm;
 
   int n_expert = 0;             // 0: dense
   int n_ff_expert = 0;          // inner width of a routed expert
@@ -85,7 +96,6 @@ class ConfigReader {
   // A finite number in [low, high]; booleans are 0 and 1.
   double number(std::string_view key, double low, double high, std::optional<double> fallback = std::nullopt);
   std::string text(std::string_view key, std::string_view fallback);
-  bool has(std::string_view key) const { return file_.find(architecture_ + "." + std::string(key)) != nullptr; }
   // A key for which only `values` are implemented (booleans are 0 and 1); it may be absent.
   void only(std::string_view key, std::initializer_list<double> values);
   // A key that does not change the result.
@@ -107,6 +117,15 @@ class ConfigReader {
 // keys and values, or the feed-forward.
 ModelConfig read_sizes(ConfigReader& reader, int fewest_heads = 1);
 
+// The same for models without attention, whose files say nothing of heads.
+ModelConfig read_sizes_without_attention(ConfigReader& reader);
+
+// Reads the `ssm.` keys; the number of groups is 1 if the file does not say.
+SsmConfig read_ssm(ConfigReader& reader);
+
+// Reads the number of key and value heads 0 as: the layer is recurrent. Sets the size of its state.
+void mark_recurrent_layers(ModelConfig& config, int64_t state_values);
+
 float read_rms_norm_eps(ConfigReader& reader);
 float read_layer_norm_eps(ConfigReader& reader);
 
@@ -117,6 +136,17 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config, float
 // Images have three positions per token, and each pair of dimensions uses one of them. Text has only one, so the
 // sections have no effect. Rejects files whose sections leave pairs out. REQUIRES: `config` has its rope.
 void read_position_sections(ConfigReader& reader, const ModelConfig& config);
+
+// Where files give a multiplier m of the logarithm, YaRN by a factor F multiplies rotated values by
+// (1 + 0.1 ln F) / (1 + m ln F), or by 1, instead of 1 + 0.1 ln F.
+enum class RotatedMagnitude : uint8_t { kRatio, kOne };
+// Reads rope.scaling.yarn_log_multiplier, m in `unit`s, which read_rope() does not, and applies it to `rope`. Returns a
+// factor for attention scores, the square of the magnitude of rotated values times 1 + m ln F, which latent attention
+// uses.
+float read_yarn_magnitude(ConfigReader& reader, RopeTableParams& rope, RotatedMagnitude magnitude, float unit = 1);
+
+// What queries are multiplied by; scale 0: nothing. REQUIRES: `config` has its rope.
+PositionFactorParams read_query_factor(ConfigReader& reader, const ModelConfig& config);
 
 // Sets config.latent. REQUIRES: `config` has its sizes and rope.
 void read_latent_attention(ConfigReader& reader, ModelConfig& config);
@@ -138,8 +168,8 @@ RopeTableParams without_scaling(const RopeTableParams& rope);
 // rope.freq_base_swa, or 10,000 if the file does not say. REQUIRES: `config` has its windows.
 void read_window_rope(ConfigReader& reader, ModelConfig& config);
 
-// Reads the counts of experts and of their groups and the width of an expert, 0 where the key is absent. Which layers
-// have experts is said by the tensors (declare_layer_feed_forward), so the keys for that are not read.
+// Reads the counts of experts and of their groups and the width of an expert, 0 where the key is absent. The tensors
+// say which layers have experts (declare_layer_feed_forward), so the keys for that are ignored.
 void read_experts(ConfigReader& reader, ModelConfig& config);
 
 // For architectures where experts are required. If the file has no expert width, it is an equal share of the dense

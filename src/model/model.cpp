@@ -52,12 +52,13 @@ int64_t Model::parameter_count() const { return weights_->parameter_count(); }
 
 uint64_t Model::weight_bytes() const { return weights_->bytes(); }
 
-int Model::cache_group_of(int layer) const {
+int Model::find_group(int layer, bool of_states) const {
+  CHECK_INTERNAL(layer >= 0 && layer < config_.n_layer);
   for (size_t g = 0; g < cache_groups_.size(); ++g) {
+    if ((cache_groups_[g].kind == CacheKind::kState) != of_states) continue;
     const std::vector<int32_t>& layers = cache_groups_[g].layers;
     if (std::find(layers.begin(), layers.end(), layer) != layers.end()) return static_cast<int>(g);
   }
-  CHECK_INTERNAL(!"a layer of no cache group");
   return -1;
 }
 
@@ -76,10 +77,10 @@ void Model::check_cache_types(CacheTypes types) const {
 }
 
 CacheDesc Model::cache_desc(int layer, CacheTypes types) const {
-  CHECK_INTERNAL(layer >= 0 && layer < config_.n_layer);
   CacheDesc desc;
   desc.layer = layer;
-  desc.group = cache_group_of(layer);
+  desc.group = find_group(layer, false);
+  CHECK_INTERNAL(desc.group >= 0);
   desc.n_kv_head = config_.layers[layer].n_kv_head;
   desc.key_dim = config_.key_dim;
   desc.value_dim = config_.value_dim;
@@ -87,6 +88,22 @@ CacheDesc Model::cache_desc(int layer, CacheTypes types) const {
   desc.value_type = types.value;
   desc.latent = cache_groups_[desc.group].kind == CacheKind::kLatent;
   return desc;
+}
+
+CacheDesc Model::state_desc(int layer) const {
+  CacheDesc desc;
+  desc.layer = layer;
+  desc.group = find_group(layer, true);
+  desc.slot_values = config_.layers[layer].state_values;
+  CHECK_INTERNAL(desc.group >= 0 && desc.slot_values > 0);
+  return desc;
+}
+
+std::vector<CacheDesc> Model::caches(int layer, CacheTypes types) const {
+  std::vector<CacheDesc> all;
+  if (find_group(layer, false) >= 0) all.push_back(cache_desc(layer, types));
+  if (find_group(layer, true) >= 0) all.push_back(state_desc(layer));
+  return all;
 }
 
 std::span<ModelWeight* const> Model::weights_of_layer(int layer) const { return weights_->of_layer(layer); }

@@ -56,10 +56,14 @@ class Model {
 
   // Groups of layers with the same kind of cache; the engine sets `bytes` and `n_blocks`.
   const std::vector<CacheGroup>& cache_groups() const { return cache_groups_; }
-  int cache_group_of(int layer) const;  // index into cache_groups(); REQUIRES: 0 <= layer < n_layer()
   // Throws Error(kInvalidArgument) if a head is not a multiple of the type's block, or a type cannot be stored to.
   void check_cache_types(CacheTypes types) const;
-  CacheDesc cache_desc(int layer, CacheTypes types) const;  // REQUIRES: as cache_group_of(), and checked types
+  // The keys and values of a layer, and its recurrent state. REQUIRE: 0 <= layer < n_layer(), checked types, and that
+  // the layer has them.
+  CacheDesc cache_desc(int layer, CacheTypes types) const;
+  CacheDesc state_desc(int layer) const;
+  // All that a layer caches.
+  std::vector<CacheDesc> caches(int layer, CacheTypes types) const;
 
   // The weights of kInputLayer (embedding, rope frequency factors), of a layer, or of kOutputLayer (final norm, head);
   // empty for other numbers. A head tied to the embedding is a separate Weight with the same host data, so that the two
@@ -85,6 +89,9 @@ class Model {
   std::unique_ptr<Architecture> architecture_;
   std::unique_ptr<WeightSet> weights_;
   std::vector<CacheGroup> cache_groups_;
+
+  // The layer's group of recurrent states, or of keys and values; -1: none. An index into cache_groups().
+  int find_group(int layer, bool of_states) const;
 };
 
 // Throws Error(kUnsupported) for an unknown architecture, hyper-parameter, tensor or type, and Error(kInvalidFile) for

@@ -13,6 +13,7 @@ enum class WeightRole : uint8_t {
   kRope,          // frequency factors of the rotary position embedding
   kNorm,          // of the residual stream or of heads
   kAttention,     // projections to and from heads
+  kRecurrent,     // projections to and from a recurrent state, and its parameters
   kFeedForward,   // dense
   kRouter,        // scores the experts for a token
   kExpert,        // all routed experts, counted by the first dimension; a token uses routing.n_used of them

@@ -22,18 +22,43 @@ std::string WeightSet::full_name(int layer, std::string_view name) {
 
 const Weight* WeightSet::require(int layer, WeightRole role, std::string_view name, const Shape& shape) {
   const Weight* weight = optional(layer, role, name, shape);
-  if (!weight) {
-    throw Error(ErrorCode::kInvalidFile,
-                expected_found("model", concat("tensor ", full_name(layer, name)), shape.to_string(), "none"));
-  }
+  if (!weight) missing(layer, name, shape);
   return weight;
 }
 
+void WeightSet::missing(int layer, std::string_view name, const Shape& shape) {
+  throw Error(ErrorCode::kInvalidFile,
+              expected_found("model", concat("tensor ", full_name(layer, name)), shape.to_string(), "none"));
+}
+
 const Weight* WeightSet::optional(int layer, WeightRole role, std::string_view name, const Shape& shape) {
+  std::optional<Weight> weight = find(layer, name, shape);
+  return weight ? add(layer, role, std::move(*weight)) : nullptr;
+}
+
+std::vector<const Weight*> WeightSet::require_parts(int layer, WeightRole role, std::string_view name, int n,
+                                                    const Shape& shape) {
+  Shape all{n};
+  for (int i = 0; i < shape.rank; ++i) all.dim[all.rank++] = shape[i];
+  if (shape.rank == 1) all = {n * shape[0]};
+  const std::optional<Weight> whole = find(layer, name, all);
+  if (!whole) missing(layer, name, all);
+  std::vector<const Weight*> parts;
+  for (int i = 0; i < n; ++i) {
+    Weight part = *whole;
+    part.name = concat(whole->name, "[", i, "]");
+    part.desc = make_desc(whole->desc.type, shape);
+    if (part.host) part.host += static_cast<size_t>(i) * part.desc.bytes();
+    parts.push_back(add(layer, role, std::move(part)));
+  }
+  return parts;
+}
+
+std::optional<Weight> WeightSet::find(int layer, std::string_view name, const Shape& shape) {
   Weight weight;
   weight.name = full_name(layer, name);
   const GgufTensor* tensor = file_->find_tensor(weight.name);
-  if (!tensor) return nullptr;
+  if (!tensor) return std::nullopt;
   const bool vector = shape.rank == 1;
   const bool fits = vector ? tensor->n_elements() == shape[0]
                            : significant(tensor->shape) == significant({shape.dim, static_cast<size_t>(shape.rank)});
@@ -59,7 +84,7 @@ const Weight* WeightSet::optional(int layer, WeightRole role, std::string_view n
       weight.host = reinterpret_cast<const std::byte*>(values.data());
     }
   }
-  return add(layer, role, std::move(weight));
+  return weight;
 }
 
 const Weight* WeightSet::share(int layer, WeightRole role, const Weight& weight) { return add(layer, role, weight); }

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -32,6 +33,9 @@ class WeightSet {
   const Weight* require(int layer, WeightRole role, std::string_view name, const Shape& shape);
   // The same, but null if the tensor is missing.
   const Weight* optional(int layer, WeightRole role, std::string_view name, const Shape& shape);
+  // The tensor NAME of shape [n, shape..] as n weights.
+  std::vector<const Weight*> require_parts(int layer, WeightRole role, std::string_view name, int n,
+                                           const Shape& shape);
   // Uses the same data a second time, in another layer and role.
   const Weight* share(int layer, WeightRole role, const Weight& weight);
   // A tensor that is not used; it may be missing.
@@ -50,6 +54,9 @@ class WeightSet {
   uint64_t bytes() const { return bytes_; }  // in the file's format
 
  private:
+  // The tensor blk.LAYER.NAME, not yet among the weights; nullopt if it is missing.
+  std::optional<Weight> find(int layer, std::string_view name, const Shape& shape);
+  [[noreturn]] static void missing(int layer, std::string_view name, const Shape& shape);
   const Weight* add(int layer, WeightRole role, Weight weight);
 
   std::shared_ptr<const GgufFile> file_;

@@ -201,6 +201,7 @@ const std::vector<Entry>& all_cases() {
     add_rope_cases(all);
     add_attention_cases(all);
     add_moe_cases(all);
+    add_recurrent_cases(all);
     return all;
   }();
   return list;

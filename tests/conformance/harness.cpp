@@ -221,7 +221,7 @@ RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const s
   options.devices = on.devices;
   options.layer_device = [&](int) { return at; };
   options.weight = [&](const Weight& weight, int) { return weights.place(weight); };
-  options.cache = [&](int) { return cache->ref; };
+  options.cache = [&](const CacheDesc&) { return cache->ref; };
   options.strict = true;
   std::unique_ptr<Plan> plan;
   try {

@@ -28,6 +28,7 @@ struct OneNode {
     return g.weight(leaf(shape, rows, t));
   }
   CacheDesc cache() const { return {0, 0, 2, 256, 256, type, type}; }
+  CacheDesc state() const { return {.slot_values = 1 << 20}; }
 
   DataType type;
   std::vector<Weight> weights;  // the graph keeps their addresses
@@ -110,6 +111,31 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.paged_attention(n.x({2, 4, 256}), n.cache(), {});
             }},
+    Example{Op::kShortConv,
+            [](OneNode& n) {
+              n.g.short_conv(n.x({2, 64}), n.leaf({64, 4}, RowKind::kFixed, DataType::kF32), nullptr, true, n.state());
+            }},
+    Example{Op::kTokenShift,
+            [](OneNode& n) {
+              n.g.token_shift(n.x({2, 64}), n.state());
+            }},
+    Example{Op::kSelectiveScan,
+            [](OneNode& n) {
+              const Weight& a = n.leaf({4}, RowKind::kFixed, DataType::kF32);
+              n.g.selective_scan({n.x({2, 4, 16}), n.x({2, 4}), n.x({2, 2, 8}), n.x({2, 2, 8})}, a, nullptr, n.state());
+            }},
+    Example{Op::kDeltaRule,
+            [](OneNode& n) {
+              const Weight& a = n.leaf({4}, RowKind::kFixed, DataType::kF32);
+              const ValueId keys = n.x({2, 2, 8});
+              n.g.delta_rule({keys, keys, n.x({2, 4, 16}), n.x({2, 4}), n.x({2, 4})}, a, {}, n.state());
+            }},
+    Example{Op::kWkv,
+            [](OneNode& n) {
+              const Weight& first = n.leaf({32}, RowKind::kFixed, DataType::kF32);
+              const ValueId x = n.x({2, 2, 16});
+              n.g.wkv({x, x, x, x}, first, n.state());
+            }},
     Example{Op::kMoeRoute,
             [](OneNode& n) {
               n.g.moe_route(n.x({2, 8}), {.n_used = 2});
@@ -148,7 +174,8 @@ std::string support_of(const Device& device) {
     const OpInfo& info = op_info(example.op);
     std::string types;
     for (const TypeTraits& t : all_types()) {
-      if (!info.has_weight && !info.has_cache && t.type != DataType::kF32) continue;
+      const bool typed = info.has_weight || (info.has_cache && !info.has_state);
+      if (!typed && t.type != DataType::kF32) continue;
       if (supports(device, example, t.type)) types += concat(" ", t.name);
     }
     if (!types.empty()) text += concat(info.name, ":", types, "\n");

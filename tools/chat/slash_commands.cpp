@@ -262,7 +262,9 @@ void stats(Shell& shell, const std::string&) {
     const BlockPool::Stats pool = cache.pool(g).stats();
     uint64_t block = 0;  // bytes
     for (const int32_t layer : cache.groups()[g].layers) {
-      block += session.engine().runner().placed().cache_block_bytes(layer);
+      for (const LayerCache& part : session.engine().runner().placed().caches(layer)) {
+        if (part.desc.group == static_cast<int>(g)) block += part.block_bytes;
+      }
     }
     const std::string kind = cache.groups().size() == 1 ? "" : concat(" ", cache_kind_name(cache.groups()[g].kind));
     say(concat("KV", kind, ": ", pool.used, " of ", plural(static_cast<size_t>(pool.total), "block"), " in use, ",

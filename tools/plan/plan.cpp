@@ -60,7 +60,7 @@ double measure(std::shared_ptr<Model> model, const EngineOptions& options) {
 }
 
 ordered_json to_json(const DeviceUse& use) {
-  return {{"layers", use.n_layers},         {"weights", use.weights}, {"kv_cache", use.cache},
+  return {{"layers", use.n_layers},         {"weights", use.weights}, {"kv_cache", use.cache}, {"states", use.states},
           {"activations", use.activations}, {"staging", use.staging}, {"needed", use.needed()}};
 }
 
@@ -134,6 +134,7 @@ void print_device(const MemoryPlan& plan, size_t d) {
   for (const auto& [type, bytes] : use.weights_by_type) print_bytes("  " + std::string(traits(type).name), bytes);
   if (use.guest_weights > 0) print_bytes("  elsewhere", use.guest_weights, " (of layers that are on another device)");
   print_bytes("KV cache", use.cache);
+  if (use.states > 0) print_bytes("  states", use.states, " (of recurrent layers)");
   print_bytes("activations", use.activations);
   print_bytes("staging", use.staging);
   if (!plan.uses.draft.empty()) {

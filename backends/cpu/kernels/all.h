@@ -22,6 +22,8 @@
 
 #include "backends/cpu/kernels/attention.h"
 
+#include "backends/cpu/kernels/recurrent.h"
+
 #include "backends/cpu/kernels/probes.h"
 
 #include "backends/cpu/kernels/table.h"

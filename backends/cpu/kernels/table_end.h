@@ -8,5 +8,7 @@ constinit const KernelTable INFER_TABLE = {
     scale,        unary,      gated,
     rope,         softmax,    max_and_sum,
     weighted_add, to_f16,     attention,
-    probe_read,   probe_dot,  probe_fma,
+    short_conv,   scan,       delta_rule,
+    wkv,          probe_read, probe_dot,
+    probe_fma,
 };

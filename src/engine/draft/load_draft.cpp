@@ -40,6 +40,12 @@ void check_draft(const Model& target, const Model& draft) {
   const auto fail = [](const std::string& text) {
     throw Error(ErrorCode::kInvalidArgument, text + " Choose a draft with the same vocabulary.");
   };
+  for (const CacheGroup& group : draft.cache_groups()) {
+    if (group.kind != CacheKind::kState) continue;
+    throw Error(ErrorCode::kUnsupported,
+                "The draft model has recurrent layers, whose state cannot go back when a draft is rejected. Choose a "
+                "draft without them.");
+  }
   const size_t common = std::min(ours.size(), theirs.size());
   for (size_t i = 0; i < common; ++i) {
     if (ours[i].text == theirs[i].text || (unused(ours[i]) && unused(theirs[i]))) continue;

@@ -19,8 +19,9 @@ class Architecture {
   // Must read every key that changes the result; the caller then sets `config.n_vocab`.
   virtual ModelConfig read_config(ConfigReader& reader) = 0;
   virtual void declare_weights(WeightSet& weights, const ModelConfig& config) = 0;
-  // Unless overridden, a full group of the layers without a window, or a latent one if the cache holds compressed
-  // vectors, and a group for each length of window.
+  // Unless overridden, a full group of the layers without a window (latent if the cache holds compressed vectors), a
+  // group for each length of window, and one of the recurrent states. A layer with a state and key and value heads is
+  // in two groups.
   virtual std::vector<CacheGroup> cache_groups(const ModelConfig& config) const;
   virtual ModelOutputs build_graph(Graph& graph, const Model& model, CacheTypes cache) const = 0;
 };

@@ -18,7 +18,7 @@ class Granite final : public Architecture {
     config.n_ff_expert = config.layers[0].n_ff;
     set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
     read_shared_expert(reader, config);
-    has_rope_ = reader.number("rope.scaling.finetuned", 0, 1, 1) != 0;  // so files say that they have positions
+    has_rope_ = reader.number("rope.scaling.finetuned", 0, 1, 1) != 0;  // whether there are positions
     embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 1e-6, 1e6, 1));
     residual_scale_ = static_cast<float>(reader.number("residual_scale", 1e-6, 1e6, 1));
     logits_divisor_ = static_cast<float>(reader.number("logit_scale", 1e-6, 1e6));

@@ -79,6 +79,15 @@ void rms_norm_heads(Graph& graph, Heads& heads, const Weight* q_norm, const Weig
   heads.k = graph.rms_norm(heads.k, k_norm, eps);
 }
 
+void rms_norm_each_head(Graph& graph, Heads& heads, const Weight* q_norm, const Weight* k_norm, float eps) {
+  const auto norm = [&](ValueId x, const Weight* weight) {
+    return with_rows(graph, graph.rms_norm(x, nullptr, eps),
+                     [&](ValueId rows) { return graph.mul(rows, graph.weight(*weight)); });
+  };
+  heads.q = norm(heads.q, q_norm);
+  heads.k = norm(heads.k, k_norm);
+}
+
 void rms_norm_rows(Graph& graph, Heads& heads, const Weight* q_norm, const Weight* k_norm, float eps) {
   heads.q = with_rows(graph, heads.q, [&](ValueId q) { return graph.rms_norm(q, q_norm, eps); });
   heads.k = with_rows(graph, heads.k, [&](ValueId k) { return graph.rms_norm(k, k_norm, eps); });

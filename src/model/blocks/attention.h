@@ -41,6 +41,9 @@ void rope_neox(Graph& graph, Heads& heads, ValueId table);
 // Normalizes every head of queries and keys; weights [key_dim].
 void rms_norm_heads(Graph& graph, Heads& heads, const Weight* q_norm, const Weight* k_norm, float eps);
 
+// The same with weights of its own for every head: [n_head * key_dim] and [n_kv_head * key_dim].
+void rms_norm_each_head(Graph& graph, Heads& heads, const Weight* q_norm, const Weight* k_norm, float eps);
+
 // Normalizes all heads of a token together; weights [n_head * key_dim] and [n_kv_head * key_dim].
 void rms_norm_rows(Graph& graph, Heads& heads, const Weight* q_norm, const Weight* k_norm, float eps);
 

@@ -10,6 +10,17 @@ ValueId experts_linear(Graph& graph, ValueId x, const Linear& w, ValueId ids) {
   return graph.matmul_experts(x, *w.weight, ids, w.bias);
 }
 
+struct GateAndUp {
+  ValueId gate, up;  // [n_rows, n_used, n_ff_expert]
+};
+
+GateAndUp gate_and_up(Graph& graph, ValueId x, const ExpertWeights& w, ValueId ids) {
+  if (!w.gate_up) return {experts_linear(graph, x, w.gate, ids), experts_linear(graph, x, w.up, ids)};
+  const ValueId both = graph.matmul_experts(x, *w.gate_up, ids);  // [n_rows, n_used, 2 * n_ff_expert]
+  const int64_t n = graph.value(both).desc.shape[2] / 2;
+  return {graph.slice_columns(both, 0, n), graph.slice_columns(both, n, n)};
+}
+
 }  // namespace
 
 RouterWeights declare_router(WeightSet& weights, const ModelConfig& config, int layer) {
@@ -33,8 +44,11 @@ ExpertWeights declare_experts(WeightSet& weights, const ModelConfig& config, int
   const WeightRole role = WeightRole::kExpert;
   const int64_t d = config.n_embd, f = config.n_ff_expert, e = config.n_expert;
   ExpertWeights w;
-  w.gate.weight = weights.require(layer, role, "ffn_gate_exps.weight", {e, f, d});
-  w.up.weight = weights.require(layer, role, "ffn_up_exps.weight", {e, f, d});
+  w.gate_up = weights.optional(layer, role, "ffn_gate_up_exps.weight", {e, 2 * f, d});
+  if (!w.gate_up) {
+    w.gate.weight = weights.require(layer, role, "ffn_gate_exps.weight", {e, f, d});
+    w.up.weight = weights.require(layer, role, "ffn_up_exps.weight", {e, f, d});
+  }
   w.down.weight = weights.require(layer, role, "ffn_down_exps.weight", {e, d, f});
   return w;
 }
@@ -82,8 +96,7 @@ Graph::Route route(Graph& graph, ValueId x, const RouterWeights& w, const ModelC
 
 ValueId gated_experts(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route,
                       const GatedActivationParams& activation) {
-  const ValueId gate = experts_linear(graph, x, w.gate, route.ids);      // [n_rows, n_used, n_ff_expert]
-  const ValueId up = experts_linear(graph, x, w.up, route.ids);          // [n_rows, n_used, n_ff_expert]
+  const auto [gate, up] = gate_and_up(graph, x, w, route.ids);
   const ValueId inner = graph.gated_activation(gate, up, activation);    // [n_rows, n_used, n_ff_expert]
   const ValueId down = experts_linear(graph, inner, w.down, route.ids);  // [n_rows, n_used, n_embd]
   return graph.moe_combine(down, route.weights);                         // [n_rows, n_embd]
@@ -94,10 +107,9 @@ ValueId gated_experts_of_weighted(Graph& graph, ValueId x, const ExpertWeights& 
   const Shape& used = graph.value(route.ids).desc.shape;
   const int64_t n_rows = used[0], n_used = used[1];
   const ValueId weights = graph.reshape(route.weights, {n_rows, n_used, 1});
-  // The weights may as well follow the first matmuls, which have no bias.
-  const ValueId gate = graph.mul(experts_linear(graph, x, w.gate, route.ids), weights);
-  const ValueId up = graph.mul(experts_linear(graph, x, w.up, route.ids), weights);
-  const ValueId inner = graph.gated_activation(gate, up, activation);    // [n_rows, n_used, n_ff_expert]
+  // Scaling the results of the first matmuls is the same as scaling x, because they have no bias.
+  const auto [gate, up] = gate_and_up(graph, x, w, route.ids);
+  const ValueId inner = graph.gated_activation(graph.mul(gate, weights), graph.mul(up, weights), activation);
   const ValueId down = experts_linear(graph, inner, w.down, route.ids);  // [n_rows, n_used, n_embd]
   const int64_t n_embd = graph.value(down).desc.shape[2];
   const ValueId parts = graph.reshape(down, {n_rows, n_used * n_embd});

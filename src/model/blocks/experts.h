@@ -10,6 +10,8 @@ struct ExpertWeights {
   Linear gate;  // [n_expert, n_ff_expert, n_embd], bias [n_expert, n_ff_expert]
   Linear up;    // [n_expert, n_ff_expert, n_embd], bias [n_expert, n_ff_expert]
   Linear down;  // [n_expert, n_embd, n_ff_expert], bias [n_expert, n_embd]
+  // The rows of each expert's gate, then those of its up; only where the file joins the two, which are then empty.
+  const Weight* gate_up = nullptr;  // [n_expert, 2 * n_ff_expert, n_embd]
 };
 
 struct RouterWeights {

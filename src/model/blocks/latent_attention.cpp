@@ -27,6 +27,7 @@ Parts query_parts(Graph& graph, ValueId x, const LatentAttentionWeights& w, cons
     q = graph.rms_norm(linear(graph, x, w.q_a), w.q_a_norm, config.norm_eps);  // [n_tokens, q_rank]
     q = linear(graph, q, w.q_b);
   }
+  if (positions.query_factor != kNoValue) q = graph.mul(q, positions.query_factor);
   q = split_heads(graph, q, config.latent.key_dim);
   return {graph.slice_columns(q, 0, n_nope),
           graph.rope(graph.slice_columns(q, n_nope, n_rot), positions.table, positions.interleaved)};

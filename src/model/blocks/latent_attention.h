@@ -28,6 +28,7 @@ LatentAttentionWeights declare_latent_attention(WeightSet& weights, const ModelC
 struct LatentPositions {
   ValueId table;  // of config.rope
   bool interleaved = false;
+  ValueId query_factor = kNoValue;  // [n_tokens, 1], if queries are multiplied by one
 };
 
 // 1 / sqrt(config.latent.key_dim), the usual factor on q . k.

@@ -30,6 +30,13 @@ ValueId rms_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps) {
 
 ValueId linear(Graph& graph, ValueId x, const Linear& w) { return graph.matmul(x, *w.weight, w.bias); }
 
+ValueId slice_groups(Graph& graph, ValueId x, int64_t width, int64_t begin, int64_t count) {
+  const Shape& shape = graph.value(x).desc.shape;
+  const int64_t rows = shape[0], groups = shape[1] / width;
+  const ValueId taken = graph.slice_columns(graph.reshape(x, {rows, groups, width}), begin, count);
+  return graph.reshape(taken, {rows, groups * count});
+}
+
 ValueId named(Graph& graph, int layer, std::string_view part, ValueId x) {
   return graph.name(x, concat("blk.", layer, ".", part));
 }

@@ -33,6 +33,9 @@ ValueId rms_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps);
 // x [n_rows, n_in] -> [n_rows, n_out].
 ValueId linear(Graph& graph, ValueId x, const Linear& w);
 
+// Of each `width` columns of x [n_rows, b * width], `count` from `begin` on -> [n_rows, b * count].
+ValueId slice_groups(Graph& graph, ValueId x, int64_t width, int64_t begin, int64_t count);
+
 // Names a value "blk.LAYER.PART" for observers and returns it.
 ValueId named(Graph& graph, int layer, std::string_view part, ValueId x);
 

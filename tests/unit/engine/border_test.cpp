@@ -118,7 +118,7 @@ class Machine {
       }
       return {buffer.get(), 0};
     };
-    options.cache = [this](int layer) { return CacheRef{nullptr, caches_[layer].get(), 0, 1}; };
+    options.cache = [this](const CacheDesc& desc) { return CacheRef{nullptr, caches_[desc.layer].get(), 0, 1}; };
     return options;
   }
 

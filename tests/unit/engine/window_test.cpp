@@ -104,9 +104,4 @@ TEST_CASE("a window group gives the bits of a full group, with fewer blocks") {
   }
 }
 
-TEST_CASE("kinds of cache groups that no operation implements are refused") {
-  CHECK_THROWS_WITH_AS(Engine(windowed_model(CacheKind::kState), small_options()),
-                       doctest::Contains("[model] cache group 1: expected kind full, window or latent"), Error);
-}
-
 }  // namespace infer

@@ -88,9 +88,12 @@ WeightRole role_by_name(const std::string& name) {
   constexpr std::pair<std::string_view, WeightRole> kParts[] = {
       {"norm", WeightRole::kNorm},           {"_shexp", WeightRole::kSharedExpert},  {"_exps", WeightRole::kExpert},
       {"ffn_gate_inp", WeightRole::kRouter}, {"ffn_", WeightRole::kFeedForward},     {"attn_", WeightRole::kAttention},
+      {"ssm_", WeightRole::kRecurrent},      {"shortconv", WeightRole::kRecurrent},  {"_mix_", WeightRole::kRecurrent},
       {"rope_", WeightRole::kRope},          {"token_embd", WeightRole::kEmbedding}, {"output", WeightRole::kOutput},
       {"exp_probs_b", WeightRole::kRouter},
   };
+  if (name.find("time_mix_ln") != std::string::npos) return WeightRole::kNorm;
+  if (name.find("exp_probs_b") != std::string::npos) return WeightRole::kRouter;
   for (const auto& [part, role] : kParts) {
     if (name.find(part) != std::string::npos) return role;
   }

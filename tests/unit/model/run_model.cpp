@@ -11,9 +11,10 @@
 namespace infer::test {
 namespace {
 
-// The paged caches of all layers for one sequence. Block ids descend and leave gaps, so that a wrong table is noticed.
+// The caches of all layers for one sequence. Block ids descend and leave gaps, so that a wrong table is noticed; the
+// first is also the slot of recurrent states.
 struct Caches {
-  std::vector<std::unique_ptr<Buffer>> layers;
+  std::map<std::pair<int, int>, std::unique_ptr<Buffer>> buffers;  // by layer and cache group
   std::vector<int32_t> table;
   int64_t n_blocks;
 
@@ -23,7 +24,9 @@ struct Caches {
     for (int i = 0; i < used; ++i) table.push_back(2 * (used - i));
     for (int l = 0; l < model.n_layer(); ++l) {
       Device& device = *setup.devices[setup.layer_device(l)];
-      layers.push_back(device.allocate(n_blocks * device.cache_block_bytes(model.cache_desc(l, setup.cache))));
+      for (const CacheDesc& desc : model.caches(l, setup.cache)) {
+        buffers[{l, desc.group}] = device.allocate(n_blocks * device.cache_block_bytes(desc));
+      }
     }
   }
 };
@@ -59,7 +62,9 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     options.devices = setup.devices;
     options.layer_device = setup.layer_device;
     options.weight_device = [&](const Weight& weight) { return weight_device.at(&weight); };
-    options.cache = [&](int layer) { return CacheRef{nullptr, caches.layers[layer].get(), 0, caches.n_blocks}; };
+    options.cache = [&](const CacheDesc& desc) {
+      return CacheRef{nullptr, caches.buffers.at({desc.layer, desc.group}).get(), 0, caches.n_blocks};
+    };
     options.observers = setup.observers;
     Plan plan(std::move(graph), std::move(options));
     result.n_copies = 0;

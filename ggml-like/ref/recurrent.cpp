@@ -1,0 +1,141 @@
+// short_conv, token_shift, selective_scan, delta_rule, wkv: operations on recurrent states.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ggml-like/error.h"
+#include "ggml-like/ref/ref_ops.h"
+
+namespace infer::ref {
+namespace {
+
+// Calls f(row of the step, state) for each token, in the order of its sequence. Before the token at position 0, the
+// first `values` values of the state are zeros.
+template <typename F>
+void for_each_token(const HostLaunch& launch, int64_t values, F f) {
+  const CacheDesc& desc = *launch.cache.desc;
+  float* slots = reinterpret_cast<float*>(launch.cache.buffer->host() + launch.cache.offset);
+  for (const StateRun& run : state_runs(*launch.step, desc.group)) {
+    CHECK_INTERNAL(run.slot >= 0 && run.slot < launch.cache.n_blocks);
+    float* state = slots + run.slot * desc.slot_values + desc.first_value;
+    if (run.empty) std::fill_n(state, values, 0.0f);
+    for (int t = run.first; t < run.first + run.count; ++t) f(t, state);
+  }
+}
+
+float* row(const TensorRef& t, int i) { return t.data<float>() + i * t.desc->row_stride; }
+
+void short_conv(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef &x = launch.inputs[0], &weight = launch.inputs[1], &bias = launch.inputs[2];
+  const int64_t c = weight.desc->shape[0], width = weight.desc->shape[1];
+  for_each_token(launch, (width - 1) * c, [&](int t, float* state) {
+    for (int64_t i = 0; i < c; ++i) {
+      const float* w = weight.data<float>() + i * width;
+      const float now = row(x, t)[i];
+      double sum = static_cast<double>(w[width - 1]) * now + (bias ? bias.data<float>()[i] : 0.0f);
+      for (int64_t j = 0; j < width - 1; ++j) sum += static_cast<double>(w[j]) * state[j * c + i];
+      if (launch.param<ShortConvParams>().silu) sum = activate(UnaryKind::kSilu, sum);
+      row(launch.outputs[0], t)[i] = static_cast<float>(sum);
+      for (int64_t j = 0; j < width - 2; ++j) state[j * c + i] = state[(j + 1) * c + i];
+      state[(width - 2) * c + i] = now;
+    }
+  });
+}
+
+void token_shift(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef& x = launch.inputs[0];
+  const int64_t c = x.desc->shape[1];
+  for_each_token(launch, c, [&](int t, float* state) {
+    std::copy_n(state, c, row(launch.outputs[0], t));
+    std::copy_n(row(x, t), c, state);
+  });
+}
+
+void selective_scan(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef &x = launch.inputs[0], &dt = launch.inputs[1], &b = launch.inputs[2], &c = launch.inputs[3];
+  const TensorRef &a = launch.inputs[4], &skip = launch.inputs[5];
+  const int64_t h = x.desc->shape[1], d = x.desc->shape[2], per_group = h / b.desc->shape[1], n = b.desc->shape[2];
+  const bool per_value = a.desc->shape.rank == 2;
+  for_each_token(launch, h * d * n, [&](int t, float* state) {
+    for (int64_t i = 0; i < h * d; ++i) {
+      const int64_t head = i / d, group = head / per_group * n;
+      const double xi = row(x, t)[i], step = activate(UnaryKind::kSoftplus, row(dt, t)[head]);
+      double sum = skip ? skip.data<float>()[head] * xi : 0;
+      for (int64_t j = 0; j < n; ++j) {
+        const double decay = std::exp(step * a.data<float>()[per_value ? head * n + j : head]);
+        float& s = state[i * n + j];
+        s = static_cast<float>(decay * s + step * xi * row(b, t)[group + j]);
+        sum += static_cast<double>(s) * row(c, t)[group + j];
+      }
+      row(launch.outputs[0], t)[i] = static_cast<float>(sum);
+    }
+  });
+}
+
+void delta_rule(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef &q = launch.inputs[0], &k = launch.inputs[1], &v = launch.inputs[2], &dt = launch.inputs[3];
+  const TensorRef &beta = launch.inputs[4], &a = launch.inputs[5];
+  const int64_t g = q.desc->shape[1], n = q.desc->shape[2], h = v.desc->shape[1], d = v.desc->shape[2];
+  const bool tiled = launch.param<DeltaRuleParams>().tiled_heads, per_channel = dt.desc->shape.rank == 3;
+  for_each_token(launch, h * n * d, [&](int t, float* state) {
+    for (int64_t i = 0; i < h * d; ++i) {
+      const int64_t head = i / d, group = tiled ? head % g : head / (h / g);
+      const float *qi = row(q, t) + group * n, *ki = row(k, t) + group * n;
+      float* s = state + head * n * d + i % d;  // a column, with a stride of d
+      double read = 0, sum = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        const double decay = std::exp(a.data<float>()[head] *
+                                      activate(UnaryKind::kSoftplus, row(dt, t)[per_channel ? head * n + j : head]));
+        s[j * d] = static_cast<float>(decay * s[j * d]);
+        read += static_cast<double>(s[j * d]) * ki[j];
+      }
+      const double correction = row(beta, t)[head] * (row(v, t)[i] - read);
+      for (int64_t j = 0; j < n; ++j) {
+        s[j * d] = static_cast<float>(s[j * d] + ki[j] * correction);
+        sum += static_cast<double>(s[j * d]) * qi[j];
+      }
+      row(launch.outputs[0], t)[i] = static_cast<float>(sum);
+    }
+  });
+}
+
+void wkv(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef &r = launch.inputs[0], &k = launch.inputs[1], &v = launch.inputs[2], &w = launch.inputs[3];
+  const TensorRef &first = launch.inputs[4], &a = launch.inputs[5], &b = launch.inputs[6];
+  const int64_t h = r.desc->shape[1], n = r.desc->shape[2];
+  for_each_token(launch, h * n * n, [&](int t, float* state) {
+    for (int64_t i = 0; i < h * n; ++i) {
+      const int64_t head = i / n * n;  // its first channel
+      const float *ri = row(r, t) + head, *ki = row(k, t) + head, *wi = row(w, t) + head;
+      float* s = state + head * n + i % n;  // a column, with a stride of n
+      const double vi = row(v, t)[i];
+      double read = 0, sum = 0, bonus = 0;
+      for (int64_t j = 0; a && j < n; ++j) read += static_cast<double>(s[j * n]) * row(a, t)[head + j];
+      for (int64_t j = 0; j < n; ++j) {
+        const double decay =
+            std::exp(a ? -0.606531 * activate(UnaryKind::kSigmoid, wi[j]) : -std::exp(static_cast<double>(wi[j])));
+        if (!a) sum += static_cast<double>(s[j * n]) * ri[j];
+        s[j * n] = static_cast<float>(decay * s[j * n] + ki[j] * vi + (a ? row(b, t)[head + j] * read : 0));
+        if (a) sum += static_cast<double>(s[j * n]) * ri[j];
+        bonus += static_cast<double>(ri[j]) * first.data<float>()[head + j] * ki[j];
+      }
+      row(launch.outputs[0], t)[i] = static_cast<float>(sum);
+      row(launch.outputs[1], t)[i] = static_cast<float>(vi * bonus);
+    }
+  });
+}
+
+}  // namespace
+
+std::span<const OpRecord> recurrent_ops() {
+  static constexpr OpRecord kRecords[] = {
+      reference<short_conv>(Op::kShortConv),
+      reference<token_shift>(Op::kTokenShift),
+      reference<selective_scan>(Op::kSelectiveScan),
+      reference<delta_rule>(Op::kDeltaRule),
+      reference<wkv>(Op::kWkv),
+  };
+  return kRecords;
+}
+
+}  // namespace infer::ref

@@ -1,0 +1,93 @@
+// falcon-h1: every layer has attention and a Mamba-2 mixer side by side, both on the same normalized input.
+#include "src/model/arch/architecture.h"
+#include "src/model/blocks.h"
+
+namespace infer {
+namespace {
+
+class FalconH1 final : public Architecture {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_no_experts(reader);
+    config.ssm = read_ssm(reader);
+    check_mamba2_sizes(config);
+    for (LayerConfig& layer : config.layers) layer.state_values = mamba2_state_values(config.ssm);
+    attention_scale_ = static_cast<float>(reader.number("attention.scale", 0, 1e6, 0));
+    if (attention_scale_ == 0) attention_scale_ = attention_scale(config);
+    return config;
+  }
+
+  void declare_weights(WeightSet& weights, const ModelConfig& config) override {
+    embedding_ = declare_embedding(weights, config);
+    for (int i = 0; i < config.n_layer; ++i) {
+      Layer& w = layers_.emplace_back();
+      w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
+      w.attn = declare_joined_attention(weights, config, i);
+      w.mamba = declare_mamba2(weights, config, i);
+      w.ffn_norm = weights.require(i, WeightRole::kNorm, "ffn_norm", {config.n_embd});
+      w.ffn = declare_gated_feed_forward(weights, config, i);
+    }
+    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    head_ = declare_head(weights, config, *embedding_);
+  }
+
+  ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
+    const ModelConfig& config = model.config();
+    const float eps = config.norm_eps;
+    ValueId x = embed(g, *embedding_);                // [n_tokens, n_embd]
+    const ValueId table = g.rope_table(config.rope);  // [n_tokens, rope.n_dims / 2, 2]
+    const AttentionParams params = {.scale = attention_scale_};
+    for (int i = 0; i < config.n_layer; ++i) {
+      g.set_layer(i);
+      const Layer& w = layers_[i];
+      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      ValueId mixed = mamba2(g, h, w.mamba, config, model.state_desc(i));     // [n_tokens, n_inner]
+      Heads heads = project_heads(g, h, w.attn, config, i);
+      rope_neox(g, heads, table);
+      h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
+      // From here on, the last layer needs only the output rows.
+      if (i + 1 == config.n_layer) {
+        mixed = g.select_rows(mixed);  // [n_outputs, n_inner]
+        h = g.select_rows(h);          // [n_outputs, n_head * value_dim]
+        x = g.select_rows(x);          // [n_outputs, n_embd]
+      }
+      named(g, i, "attn_heads", h);
+      h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
+      x = g.add(x, g.add(h, linear(g, mixed, w.mamba.out)));  // [n_rows, n_embd]
+
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
+      h = gated_feed_forward(g, h, w.ffn, UnaryKind::kSilu);        // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
+    }
+    g.set_layer(kOutputLayer);
+    const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
+    const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
+    return model_outputs(g, hidden, logits);
+  }
+
+ private:
+  struct Layer {
+    const Weight* attn_norm = nullptr;  // [n_embd]
+    AttentionWeights attn;
+    Mamba2Weights mamba;
+    const Weight* ffn_norm = nullptr;  // [n_embd]
+    GatedFeedForwardWeights ffn;
+  };
+
+  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
+  std::vector<Layer> layers_;            // [n_layer]
+  const Weight* output_norm_ = nullptr;  // [n_embd]
+  Linear head_;                          // [n_vocab, n_embd]
+  float attention_scale_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Architecture> create_falcon_h1() { return std::make_unique<FalconH1>(); }
+
+}  // namespace infer

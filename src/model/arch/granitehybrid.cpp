@@ -1,0 +1,108 @@
+// granitehybrid: Mamba-2 layers mixed with attention, with granite's factors on the embedding, on what a layer adds, on
+// attention scores and on logits; each is followed by a dense feed-forward or by routed experts. A layer without key
+// and value heads is recurrent.
+#include "src/model/arch/architecture.h"
+#include "src/model/blocks.h"
+
+namespace infer {
+namespace {
+
+class GraniteHybrid final : public Architecture {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader, /*fewest_heads=*/0);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    rotates_ = reader.number("rope.scaling.finetuned", 0, 1, 1) != 0;
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_experts(reader, config);
+    config.n_ff_expert = config.layers[0].n_ff;
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
+    read_shared_expert(reader, config);
+    config.ssm = read_ssm(reader);
+    check_mamba2_sizes(config);
+    mark_recurrent_layers(config, mamba2_state_values(config.ssm));
+    embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 1e-6, 1e6, 1));
+    residual_scale_ = static_cast<float>(reader.number("residual_scale", 1e-6, 1e6, 1));
+    logits_divisor_ = static_cast<float>(reader.number("logit_scale", 1e-6, 1e6, 1));
+    attention_scale_ = static_cast<float>(reader.number("attention.scale", 0, 1e6, 0));
+    if (attention_scale_ == 0) attention_scale_ = attention_scale(config);
+    return config;
+  }
+
+  void declare_weights(WeightSet& weights, const ModelConfig& config) override {
+    embedding_ = declare_embedding(weights, config);
+    if (rotates_) rope_factors_ = declare_long_rope_factors(weights, config);
+    for (int i = 0; i < config.n_layer; ++i) {
+      Layer& w = layers_.emplace_back();
+      w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
+      if (config.layers[i].n_kv_head > 0) w.attn = declare_joined_attention(weights, config, i);
+      else w.mamba = declare_mamba2(weights, config, i);
+      w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
+      w.ffn = declare_layer_feed_forward(weights, config, i);
+    }
+    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    head_ = declare_head(weights, config, *embedding_);
+  }
+
+  ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
+    const ModelConfig& config = model.config();
+    const float eps = config.norm_eps;
+    ValueId x = g.scale(embed(g, *embedding_), embedding_scale_);  // [n_tokens, n_embd]
+    const ValueId table = rotates_ ? g.rope_table(config.rope, rope_factors_) : kNoValue;
+    for (int i = 0; i < config.n_layer; ++i) {
+      g.set_layer(i);
+      const Layer& w = layers_[i];
+      const bool attends = config.layers[i].n_kv_head > 0;
+      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      if (attends) {
+        Heads heads = project_heads(g, h, w.attn, config, i);
+        if (rotates_) rope_interleaved(g, heads, table);
+        h = attention(g, heads, model.cache_desc(i, cache), {.scale = attention_scale_});
+      } else {
+        h = mamba2(g, h, w.mamba, config, model.state_desc(i));  // [n_tokens, n_inner]
+      }
+      // From here on, the last layer needs only the output rows.
+      if (i + 1 == config.n_layer) {
+        h = g.select_rows(h);  // [n_outputs, n_head * value_dim or n_inner]
+        x = g.select_rows(x);  // [n_outputs, n_embd]
+      }
+      named(g, i, "attn_heads", h);
+      h = named(g, i, "attn_out", linear(g, h, attends ? w.attn.out : w.mamba.out));  // [n_rows, n_embd]
+      x = g.add(x, g.scale(h, residual_scale_));                                      // [n_rows, n_embd]
+
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));    // [n_rows, n_embd]
+      h = layer_feed_forward(g, h, w.ffn, config, UnaryKind::kSilu);  // [n_rows, n_embd]
+      h = named(g, i, "ffn_out", g.scale(h, residual_scale_));        // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, h));                            // [n_rows, n_embd]
+    }
+    g.set_layer(kOutputLayer);
+    const ValueId hidden = g.rms_norm(x, output_norm_, eps);                             // [n_outputs, n_embd]
+    const ValueId logits = g.scale(head_logits(g, hidden, head_), 1 / logits_divisor_);  // [n_logits, n_vocab]
+    return model_outputs(g, hidden, logits);
+  }
+
+ private:
+  struct Layer {
+    const Weight* attn_norm = nullptr;  // [n_embd]
+    AttentionWeights attn;
+    Mamba2Weights mamba;               // of layers without attention
+    const Weight* ffn_norm = nullptr;  // [n_embd]
+    LayerFeedForwardWeights ffn;
+  };
+
+  const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  std::vector<Layer> layers_;             // [n_layer]
+  const Weight* output_norm_ = nullptr;   // [n_embd]
+  Linear head_;                           // [n_vocab, n_embd]
+  bool rotates_ = true;
+  float embedding_scale_ = 1, residual_scale_ = 1, logits_divisor_ = 1, attention_scale_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Architecture> create_granitehybrid() { return std::make_unique<GraniteHybrid>(); }
+
+}  // namespace infer

@@ -1,0 +1,94 @@
+// mistral3: Ministral 3 and its kin. Like llama, with a factor on queries that grows with their position, and a
+// magnitude of YaRN that files choose.
+#include "src/model/arch/architecture.h"
+#include "src/model/blocks.h"
+
+namespace infer {
+namespace {
+
+class Mistral3 final : public Architecture {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_experts(reader, config);
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
+    read_no_shared_expert(reader);
+    if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff;
+    read_yarn_magnitude(reader, config.rope, RotatedMagnitude::kRatio, 0.1f);
+    query_factor_ = read_query_factor(reader, config);
+    return config;
+  }
+
+  void declare_weights(WeightSet& weights, const ModelConfig& config) override {
+    embedding_ = declare_embedding(weights, config);
+    rope_factors_ = declare_rope_factors(weights, config);
+    for (int i = 0; i < config.n_layer; ++i) {
+      Layer& w = layers_.emplace_back();
+      w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
+      w.attn = declare_joined_attention(weights, config, i);
+      w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
+      w.ffn = declare_layer_feed_forward(weights, config, i);
+    }
+    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    head_ = declare_head(weights, config, *embedding_);
+  }
+
+  ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
+    const ModelConfig& config = model.config();
+    const float eps = config.norm_eps;
+    ValueId x = embed(g, *embedding_);                               // [n_tokens, n_embd]
+    const ValueId table = g.rope_table(config.rope, rope_factors_);  // [n_tokens, rope.n_dims / 2, 2]
+    const AttentionParams params = {.scale = attention_scale(config)};
+    const ValueId factor = query_factor_.scale == 0 ? kNoValue : g.position_factor(query_factor_);  // [n_tokens, 1]
+    for (int i = 0; i < config.n_layer; ++i) {
+      g.set_layer(i);
+      const Layer& w = layers_[i];
+      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      Heads heads = project_heads(g, h, w.attn, config, i);
+      rope_interleaved(g, heads, table);
+      if (factor != kNoValue) heads.q = scale_by_position(g, heads.q, factor);
+      h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
+      // From here on, the last layer needs only the output rows.
+      if (i + 1 == config.n_layer) {
+        h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
+        x = g.select_rows(x);  // [n_outputs, n_embd]
+      }
+      named(g, i, "attn_heads", h);
+      h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
+      x = g.add(x, h);                                        // [n_rows, n_embd]
+
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));    // [n_rows, n_embd]
+      h = layer_feed_forward(g, h, w.ffn, config, UnaryKind::kSilu);  // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));    // [n_rows, n_embd]
+    }
+    g.set_layer(kOutputLayer);
+    const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
+    const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
+    return model_outputs(g, hidden, logits);
+  }
+
+ private:
+  struct Layer {
+    const Weight* attn_norm = nullptr;  // [n_embd]
+    AttentionWeights attn;
+    const Weight* ffn_norm = nullptr;  // [n_embd]
+    LayerFeedForwardWeights ffn;
+  };
+
+  const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  std::vector<Layer> layers_;             // [n_layer]
+  const Weight* output_norm_ = nullptr;   // [n_embd]
+  Linear head_;                           // [n_vocab, n_embd]
+  PositionFactorParams query_factor_;     // scale 0: none
+};
+
+}  // namespace
+
+std::unique_ptr<Architecture> create_mistral3() { return std::make_unique<Mistral3>(); }
+
+}  // namespace infer
