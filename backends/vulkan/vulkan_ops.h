@@ -76,6 +76,7 @@ size_t cache_block_bytes(const CacheDesc& cache);  // Device::cache_block_bytes(
 
 // The operations of each file, for vulkan_device.cpp.
 std::span<const OpRecord> attention_ops();
+std::span<const OpRecord> columns_ops();
 std::span<const OpRecord> elementwise_ops();
 std::span<const OpRecord> matmul_ops();
 std::span<const OpRecord> moe_ops();
