@@ -9,26 +9,34 @@ INFER_SIMD float first_lane(F x) {
 }
 
 void short_conv(const ShortConvArgs& a) {
+  constexpr int kBlock = 256;  // channels whose rows are read together
   const int before = a.width - 1;
   // Row t of the step; those before it come from the state.
   const auto row_at = [&](int t)
                           INFER_LAMBDA { return t < 0 ? a.state + (t + before) * a.channels : a.x + t * a.x_stride; };
-  for (int64_t c = a.begin; c < a.end; c += 16) {
-    const int n = a.end - c < 16 ? static_cast<int>(a.end - c) : 16;
-    float weight[kMaxConvWidth * 16] = {};  // [width][16]
-    for (int i = 0; i < n; ++i) {
-      for (int j = 0; j < a.width; ++j) weight[16 * j + i] = a.weight[(c + i) * a.width + j];
+  for (int64_t first = a.begin; first < a.end; first += kBlock) {
+    const int count = a.end - first < kBlock ? static_cast<int>(a.end - first) : kBlock;
+    float weight[kMaxConvWidth * kBlock];  // [width][kBlock]
+    for (int j = 0; j < a.width; ++j) {
+      for (int i = 0; i < count; ++i) weight[kBlock * j + i] = a.weight[(first + i) * a.width + j];
     }
     for (int t = 0; t < a.n_tokens; ++t) {
-      F sum = f_zero();
-      for (int j = 0; j < a.width; ++j) sum = f_fma(take(row_at(t - before + j) + c, n), f_load(weight + 16 * j), sum);
-      if (a.bias) sum = f_add(sum, take(a.bias + c, n));
-      if (a.silu) sum = activate_lanes<UnaryKind::kSilu>(sum);
-      f_store_first(a.y + t * a.y_stride + c, sum, n);
+      for (int i = 0; i < count; i += 16) {
+        const int n = count - i < 16 ? count - i : 16;
+        const int64_t c = first + i;
+        F sum = f_zero();
+        for (int j = 0; j < a.width; ++j) {
+          sum = f_fma(take(row_at(t - before + j) + c, n), take(weight + kBlock * j + i, n), sum);
+        }
+        if (a.bias) sum = f_add(sum, take(a.bias + c, n));
+        if (a.silu) sum = activate_lanes<UnaryKind::kSilu>(sum);
+        f_store_first(a.y + t * a.y_stride + c, sum, n);
+      }
     }
     // Ascending: each row is read before it is overwritten.
     for (int j = 0; j < before; ++j) {
-      f_store_first(a.state + j * a.channels + c, take(row_at(a.n_tokens - before + j) + c, n), n);
+      __builtin_memmove(a.state + j * a.channels + first, row_at(a.n_tokens - before + j) + first,
+                        static_cast<size_t>(count) * sizeof(float));
     }
   }
 }
