@@ -121,9 +121,16 @@ std::vector<OpRecord> all_records(std::initializer_list<std::span<const OpRecord
   return records;
 }
 
-bool Device::keeps_states() const {
-  const std::span<const OpInfo> ops = all_ops();
-  return std::all_of(ops.begin(), ops.end(), [&](const OpInfo& info) { return !info.has_state || find(info.op); });
+bool Device::keeps(const CacheDesc& cache) const {
+  if (cache.slot_values > 0) {
+    const std::span<const OpInfo> ops = all_ops();
+    return std::all_of(ops.begin(), ops.end(), [&](const OpInfo& info) { return !info.has_state || find(info.op); });
+  }
+  if (!cache.latent) return true;
+  const TensorDesc key = make_desc(DataType::kF32, {1, cache.n_kv_head, cache.key_dim}, RowKind::kTokens);
+  const TensorDesc* const inputs[] = {&key, nullptr};
+  const OpParams none;
+  return supports({Op::kKvStore, &none, inputs, {}, &cache});
 }
 
 const OpRecord* Device::find(Op op) const {

@@ -254,9 +254,9 @@ class Device {
   virtual std::span<const OpRecord> operations() const = 0;
   // Bytes of one block of one layer, in the backend's own layout, or of a slot.
   virtual size_t cache_block_bytes(const CacheDesc& cache) const;
-  // Whether it has kernels for all operations on recurrent states. Otherwise the host computes them for its layers, and
-  // the states are in the host's memory.
-  bool keeps_states() const;
+  // Whether a layer's cache is in its memory. False for recurrent states and compressed vectors if it lacks kernels for
+  // them: then they are in the host's memory, and the host computes the operations on them.
+  bool keeps(const CacheDesc& cache) const;
   // Type of keys and values unless the user asks for another.
   virtual DataType default_cache_type() const { return DataType::kF16; }
   // Bytes per second at which this device reads its own memory, measured now by a fixed loop; 0 where it is not known.

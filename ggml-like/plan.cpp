@@ -47,7 +47,7 @@ void Plan::assign_devices() {
                      ? options_.weight_device(*graph_.value(weight_id).weight)
                      : options_.layer_device(node.layer);
     CHECK_INTERNAL(device >= 0 && device < static_cast<int>(options_.devices.size()));
-    const bool kept_elsewhere = info.has_state && !options_.devices[device]->keeps_states();
+    const bool kept_elsewhere = info.has_cache && !options_.devices[device]->keeps(node.cache);
     if (kept_elsewhere || !options_.devices[device]->supports(desc)) {
       const DataType type = weight_id != kNoValue                                  ? graph_.value(weight_id).desc.type
                             : state->input_descs.empty() || !state->input_descs[0] ? DataType::kF32

@@ -29,7 +29,7 @@ std::vector<LayerCache> PlacedModel::caches(int layer) const {
   for (const CacheDesc& desc : model_->caches(layer, cache_types_)) {
     LayerCache& cache = caches.emplace_back();
     cache.desc = desc;
-    if (!cache.is_state() || device_of_layer(layer).keeps_states()) cache.device = placement_.of_layer(layer);
+    if (device_of_layer(layer).keeps(desc)) cache.device = placement_.of_layer(layer);
     cache.block_bytes = devices_[static_cast<size_t>(cache.device)]->cache_block_bytes(desc);
     cache.n_blocks = options_.n_blocks[static_cast<size_t>(desc.group)];
   }

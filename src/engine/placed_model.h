@@ -52,7 +52,7 @@ class PlacedModel {
   const std::vector<Device*>& devices() const { return devices_; }  // [0] is the CPU
   Device& device_of_layer(int layer) const { return *devices_[static_cast<size_t>(placement_.of_layer(layer))]; }
 
-  // On the layer's device. Recurrent states are on the CPU if that device does not keep them.
+  // On the layer's device. On the CPU if that device does not keep such a cache.
   std::vector<LayerCache> caches(int layer) const;
 
  private:

@@ -139,6 +139,18 @@ struct ExpertShape {
   bool no_ids = false;  // input u of each token is for expert u
 };
 
+// Which experts each token uses.
+Leaf expert_ids(const ExpertShape& s, int bucket, Random& random) {
+  Leaf ids{make_desc(DataType::kI32, {bucket, s.used}, RowKind::kTokens), {}};
+  ids.data.assign(ids.desc.bytes(), kSentinel);
+  for (int t = 0; t < s.t; ++t) {
+    const int first = s.no_ids ? 0 : s.one_expert ? 1 : static_cast<int>(random.next() % s.experts);
+    const int step = s.no_ids || s.one_expert ? 1 : 3;
+    for (int u = 0; u < s.used; ++u) ids.as<int32_t>()[t * s.used + u] = (first + u * step) % s.experts;
+  }
+  return ids;
+}
+
 void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const ExpertShape& s, bool quick) {
   const DataType type = traits_of.type;
   std::string text = concat(traits_of.name, " e=", s.experts, " u=", s.used, " n=", s.n, " k=", s.k, " t=", s.t);
@@ -152,14 +164,7 @@ void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const Ex
     const Shape x_shape = s.per_expert ? Shape{c.token_bucket, s.used, s.k} : Shape{c.token_bucket, s.k};
     c.leaves = {float_leaf(x_shape, RowKind::kTokens, s.t, random),
                 make_weights(type, {s.experts, s.n, s.k}, WeightData::kFloats, random)};
-    Leaf ids{make_desc(DataType::kI32, {c.token_bucket, s.used}, RowKind::kTokens), {}};
-    ids.data.assign(ids.desc.bytes(), kSentinel);
-    for (int t = 0; t < s.t; ++t) {
-      const int first = s.no_ids ? 0 : s.one_expert ? 1 : static_cast<int>(random.next() % s.experts);
-      const int step = s.no_ids || s.one_expert ? 1 : 3;
-      for (int u = 0; u < s.used; ++u) ids.as<int32_t>()[t * s.used + u] = (first + u * step) % s.experts;
-    }
-    c.leaves.push_back(ids);
+    c.leaves.push_back(expert_ids(s, c.token_bucket, random));
     if (s.bias) c.leaves.push_back(float_leaf({s.experts, s.n}, RowKind::kFixed, 0, random));
     c.build = [=](Graph& g, const std::vector<Weight>& w) {
       const ValueId chosen = s.no_ids ? kNoValue : g.weight(w[2]);

@@ -15,7 +15,7 @@ namespace {
 using namespace infer::test;
 
 // Delta-net, Mamba-2 and Mamba layers, each mixed with attention.
-constexpr const char* kModels[] = {"qwen35-nextn", "nemotron_h", "jamba"};
+constexpr const char* kModels[] = {"qwen35-nextn", "nemotron_h", "jamba", "deepseek2-nextn"};
 
 std::shared_ptr<Model> open_recurrent(const std::string& name) {
   return load_model(GgufFile::open(INFER_SOURCE_DIR "/tests/data/arch/" + name + ".gguf"));
@@ -60,7 +60,9 @@ std::map<RequestId, Answer> alone(const std::string& name, const std::vector<std
 
 }  // namespace
 
-TEST_CASE("a recurrent model gives the same bits in any batch, chunks, prefix hits, forks, preemptions and drafts") {
+TEST_CASE(
+    "a recurrent model, or one with latent attention, gives the same bits in any batch, chunks, prefix hits, forks, "
+    "preemptions and drafts") {
   int64_t hits = 0, preemptions = 0, accepted = 0, rejected = 0, evictions = 0;
   for (const std::string name : kModels) {
     CAPTURE(name);
@@ -110,7 +112,7 @@ TEST_CASE("a recurrent model gives the same bits in any batch, chunks, prefix hi
   CHECK(evictions > 0);
 }
 
-TEST_CASE("a turn of a conversation continues from its recurrent state") {
+TEST_CASE("a turn of a conversation continues from its recurrent state or compressed vectors") {
   for (const std::string name : kModels) {
     CAPTURE(name);
     Engine engine(open_recurrent(name), small_options());
