@@ -25,7 +25,7 @@ DEMO_DRAFT, DEMO_DRAFT_F16 = DEMO / "infer-demo-draft-q8_0.gguf", DEMO / "infer-
 EXACT = 1e-3  # F32 activations and cache; a correct implementation is a hundred times closer
 # Of architectures with a tanh GELU, which llama.cpp looks up in a table of half precision.
 NEAR = 0.01
-TANH_GELU = {"bloom", "codeshell", "falcon", "gemma", "gemma2", "gemma3", "gptneox", "grok", "phi2",
+TANH_GELU = {"bloom", "codeshell", "falcon", "gemma", "gemma2", "gemma3", "gptneox", "grok", "mpt", "phi2",
              "starcoder2"}
 
 WHOLE_VOCABULARY = 100000

@@ -56,9 +56,11 @@ std::unique_ptr<Architecture> create_minicpm3();
 std::unique_ptr<Architecture> create_minimax_m2();
 std::unique_ptr<Architecture> create_mistral3();
 std::unique_ptr<Architecture> create_mistral4();
+std::unique_ptr<Architecture> create_mpt();
 std::unique_ptr<Architecture> create_nanbeige();
 std::unique_ptr<Architecture> create_nemotron();
 std::unique_ptr<Architecture> create_nemotron_h();
+std::unique_ptr<Architecture> create_olmo();
 std::unique_ptr<Architecture> create_olmo2();
 std::unique_ptr<Architecture> create_olmoe();
 std::unique_ptr<Architecture> create_openelm();
@@ -143,10 +145,12 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"minimax-m2", create_minimax_m2},
     ArchitectureEntry{"mistral3", create_mistral3},
     ArchitectureEntry{"mistral4", create_mistral4},
+    ArchitectureEntry{"mpt", create_mpt},
     ArchitectureEntry{"nanbeige", create_nanbeige},
     ArchitectureEntry{"nemotron", create_nemotron},
     ArchitectureEntry{"nemotron_h", create_nemotron_h},
     ArchitectureEntry{"nemotron_h_moe", create_nemotron_h},
+    ArchitectureEntry{"olmo", create_olmo},
     ArchitectureEntry{"olmo2", create_olmo2},
     ArchitectureEntry{"olmoe", create_olmoe},
     ArchitectureEntry{"openelm", create_openelm},

@@ -93,6 +93,11 @@ void rms_norm_rows(Graph& graph, Heads& heads, const Weight* q_norm, const Weigh
   heads.k = with_rows(graph, heads.k, [&](ValueId k) { return graph.rms_norm(k, k_norm, eps); });
 }
 
+void layer_norm_rows(Graph& graph, Heads& heads, const LayerNorm& q_norm, const LayerNorm& k_norm, float eps) {
+  heads.q = with_rows(graph, heads.q, [&](ValueId q) { return layer_norm(graph, q, q_norm, eps); });
+  heads.k = with_rows(graph, heads.k, [&](ValueId k) { return layer_norm(graph, k, k_norm, eps); });
+}
+
 HeadNorms declare_head_norms(WeightSet& weights, const ModelConfig& config, int layer) {
   const LayerConfig& l = config.layers[layer];
   const WeightRole role = WeightRole::kNorm;

@@ -46,6 +46,7 @@ void rms_norm_each_head(Graph& graph, Heads& heads, const Weight* q_norm, const 
 
 // Normalizes all heads of a token together; weights [n_head * key_dim] and [n_kv_head * key_dim].
 void rms_norm_rows(Graph& graph, Heads& heads, const Weight* q_norm, const Weight* k_norm, float eps);
+void layer_norm_rows(Graph& graph, Heads& heads, const LayerNorm& q_norm, const LayerNorm& k_norm, float eps);
 
 // Weights of a layer norm for each head.
 struct HeadNorms {

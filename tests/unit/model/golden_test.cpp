@@ -23,8 +23,8 @@ constexpr double kTolerance = 1e-3;  // a correct implementation is near 1e-5
 
 // llama.cpp looks up the tanh GELU in a table of half precision.
 double tolerance(std::string_view architecture) {
-  constexpr std::string_view kTanhGelu[] = {"bloom",  "codeshell", "falcon", "gemma", "gemma2",
-                                            "gemma3", "gptneox",   "grok",   "phi2",  "starcoder2"};
+  constexpr std::string_view kTanhGelu[] = {"bloom",   "codeshell", "falcon", "gemma", "gemma2",    "gemma3",
+                                            "gptneox", "grok",      "mpt",    "phi2",  "starcoder2"};
   return std::ranges::find(kTanhGelu, architecture) != std::end(kTanhGelu) ? 0.01 : kTolerance;
 }
 
