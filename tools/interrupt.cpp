@@ -24,6 +24,7 @@ InterruptGuard::InterruptGuard() {
   presses = 0;
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESTART;  // so that a write which waits for its reader goes on
   sigaction(SIGINT, &action, &before_);
 }
 
