@@ -1,30 +1,20 @@
-// qwen3moe, and the text part of qwen3vlmoe: normalized heads, NeoX rope, and routed experts whose softmax weights are
-// divided by their sum.
+// Normalized heads, NeoX rope, and routed experts, possibly beside a shared one and behind dense layers:
+//   qwen3moe, and the text part of qwen3vlmoe: softmax weights of experts are divided by their sum;
+//   dots1, bailingmoe2 and hy_v3: routed as the file says;
+//   exaone-moe: the same, and three layers with a window and rope, then one that sees everything and has no positions.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
 namespace infer {
 namespace {
 
-class Qwen3Moe final : public Architecture {
+// What they share; each reads its own hyper-parameters.
+class NormalizedHeadsMoe : public Architecture {
  public:
-  ModelConfig read_config(ConfigReader& reader) override {
-    ModelConfig config = read_sizes(reader);
-    config.norm_eps = read_rms_norm_eps(reader);
-    config.rope = read_rope(reader, config);
-    require_full_causal_attention(reader, config);
-    reader.only("use_parallel_residual", {0});
-    read_position_sections(reader, config);
-    reader.ignore("n_deepstack_layers");  // of images
-    read_experts(reader, config);
-    require_experts(config);
-    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
-    read_no_shared_expert(reader);
-    return config;
-  }
-
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
     embedding_ = declare_embedding(weights, config);
+    rope_factors_ = declare_rope_factors(weights, config);
+    ignore_prediction_layers(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
       w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
@@ -41,16 +31,17 @@ class Qwen3Moe final : public Architecture {
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);                // [n_tokens, n_embd]
-    const ValueId table = g.rope_table(config.rope);  // [n_tokens, rope.n_dims / 2, 2]
-    const AttentionParams params = {.scale = attention_scale(config)};
+    ValueId x = embed(g, *embedding_);                               // [n_tokens, n_embd]
+    const ValueId table = g.rope_table(config.rope, rope_factors_);  // [n_tokens, rope.n_dims / 2, 2]
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
       const Layer& w = layers_[i];
+      const int window = config.layers[i].window;
+      const AttentionParams params = {.scale = attention_scale(config), .window = window};
       ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
       Heads heads = project_heads(g, h, w.attn, config, i);
       rms_norm_heads(g, heads, w.q_norm, w.k_norm, eps);
-      rope_neox(g, heads, table);
+      if (window > 0 || !only_windows_rotate_) rope_neox(g, heads, table);
       h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
       // From here on, the last layer needs only the output rows.
       if (i + 1 == config.n_layer) {
@@ -71,6 +62,9 @@ class Qwen3Moe final : public Architecture {
     return model_outputs(g, hidden, logits);
   }
 
+ protected:
+  explicit NormalizedHeadsMoe(bool only_windows_rotate = false) : only_windows_rotate_(only_windows_rotate) {}
+
  private:
   struct Layer {
     const Weight* attn_norm = nullptr;  // [n_embd]
@@ -81,14 +75,73 @@ class Qwen3Moe final : public Architecture {
     LayerFeedForwardWeights ffn;
   };
 
-  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
-  std::vector<Layer> layers_;            // [n_layer]
-  const Weight* output_norm_ = nullptr;  // [n_embd]
-  Linear head_;                          // [n_vocab, n_embd]
+  const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  std::vector<Layer> layers_;             // [n_layer]
+  const Weight* output_norm_ = nullptr;   // [n_embd]
+  Linear head_;                           // [n_vocab, n_embd]
+  const bool only_windows_rotate_;        // layers without a window have no positions
+};
+
+class Qwen3Moe final : public NormalizedHeadsMoe {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_position_sections(reader, config);
+    reader.ignore("n_deepstack_layers");  // of images
+    read_experts(reader, config);
+    require_experts(config);
+    set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
+    read_no_shared_expert(reader);
+    return config;
+  }
+};
+
+class Dots1 final : public NormalizedHeadsMoe {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_experts(reader, config);
+    require_experts(config);
+    read_routing(reader, config, Gating::kSigmoid);
+    read_shared_expert(reader, config);
+    if (config.n_ff_shared_expert == 0) config.n_ff_shared_expert = config.n_ff_expert;
+    drop_prediction_layers(reader, config);
+    return config;
+  }
+};
+
+class ExaoneMoe final : public NormalizedHeadsMoe {
+ public:
+  ExaoneMoe() : NormalizedHeadsMoe(/*only_windows_rotate=*/true) {}
+
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    read_windows(reader, config, 0, 4);
+    reader.only("use_parallel_residual", {0});
+    read_experts(reader, config);
+    require_experts(config);
+    read_routing(reader, config, Gating::kSigmoid);
+    read_shared_expert(reader, config);
+    drop_prediction_layers(reader, config);
+    return config;
+  }
 };
 
 }  // namespace
 
 std::unique_ptr<Architecture> create_qwen3moe() { return std::make_unique<Qwen3Moe>(); }
+std::unique_ptr<Architecture> create_dots1() { return std::make_unique<Dots1>(); }
+std::unique_ptr<Architecture> create_exaone_moe() { return std::make_unique<ExaoneMoe>(); }
 
 }  // namespace infer
