@@ -201,9 +201,8 @@ std::vector<CacheGroup> Architecture::cache_groups(const ModelConfig& config) co
   CacheGroup states{.kind = CacheKind::kState};
   for (int i = 0; i < config.n_layer; ++i) {
     const int window = config.layers[i].window;
-    const bool recurrent = config.layers[i].state_values > 0;
-    if (recurrent) states.layers.push_back(i);
-    if (recurrent && config.layers[i].n_kv_head == 0) continue;
+    if (config.layers[i].state_values > 0) states.layers.push_back(i);
+    if (config.layers[i].n_kv_head == 0) continue;
     auto at = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& g) { return g.window == window; });
     if (at == groups.end()) {
       at = groups.insert(groups.end(), CacheGroup{});

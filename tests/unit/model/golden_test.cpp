@@ -197,6 +197,18 @@ TEST_CASE("layers split between two devices give the results of one") {
   }
 }
 
+TEST_CASE("a layer without heads and without a state caches nothing") {
+  const Golden golden = load_own("tests/data/arch/nemotron_h");
+  int n_without = 0;
+  for (int l = 0; l < golden.model->n_layer(); ++l) {
+    const LayerConfig& layer = golden.model->config().layers[l];
+    const bool caches = layer.n_kv_head > 0 || layer.state_values > 0;
+    CHECK(golden.model->caches(l, {}).empty() == !caches);
+    n_without += !caches;
+  }
+  CHECK(n_without > 0);
+}
+
 TEST_CASE("observers see the named values of every layer") {
   const auto device = create_ref_device();
   const Golden golden = load_own("tests/data/arch/qwen3moe");
