@@ -12,6 +12,15 @@ Shape with_last(Shape shape, int64_t last) {
   return shape;
 }
 
+// What the second operand of add and mul may be: of the shape of the first, one row for all rows, or one vector for all
+// vectors of a row.
+bool same_or_row(const TensorDesc& a, const TensorDesc& b) {
+  return (b.shape == a.shape && b.rows == a.rows) || b.shape == Shape{a.shape.last()};
+}
+bool is_vector_of_row(const TensorDesc& a, const TensorDesc& b) {
+  return a.shape.rank == 3 && b.rows == a.rows && b.shape == Shape{a.shape[0], 1, a.shape[2]};
+}
+
 }  // namespace
 
 std::string layers_text(int first, int last) {
@@ -61,10 +70,10 @@ ValueId Graph::weight(const Weight& weight) {
   return at->second;
 }
 
-ValueId Graph::embed(const Weight& table) {
+ValueId Graph::embed(const Weight& table, RowsBy rows) {
   const ValueId w = weight(table);
-  require(table.desc.shape.rank == 2 && traits(table.desc.type).to_float, Op::kEmbed, "a table [n_vocab, d]", {w});
-  return add_node(Op::kEmbed, NoParams{}, {w},
+  require(table.desc.shape.rank == 2 && traits(table.desc.type).to_float, Op::kEmbed, "a table [n, d]", {w});
+  return add_node(Op::kEmbed, EmbedParams{rows}, {w},
                   {make_desc(DataType::kF32, {tokens_, table.desc.shape[1]}, RowKind::kTokens)})[0];
 }
 
@@ -128,20 +137,38 @@ ValueId Graph::layer_norm(ValueId x, const Weight* weight, const Weight* bias, f
   return add_node(Op::kLayerNorm, NormParams{eps}, {x, w, b}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
 }
 
+ValueId Graph::rms(ValueId x) {
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d) && d.shape.rank >= 2, Op::kRms, "x F32 [.., d]", {x});
+  return add_node(Op::kRms, NoParams{}, {x}, {make_desc(DataType::kF32, with_last(d.shape, 1), d.rows)})[0];
+}
+
+ValueId Graph::softmax(ValueId x) {
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d) && d.shape.rank >= 2, Op::kSoftmax, "x F32 [.., d]", {x});
+  return add_node(Op::kSoftmax, NoParams{}, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
+ValueId Graph::sparsify(ValueId x, float factor) {
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d) && d.shape.rank >= 2 && d.shape.last() >= 2, Op::kSparsify, "x F32 [.., d] with d at least 2", {x});
+  return add_node(Op::kSparsify, SparsifyParams{factor}, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
 ValueId Graph::add(ValueId a, ValueId b) {
   const TensorDesc da = values_[a].desc, db = values_[b].desc;
-  require(
-      is_f32(da) && is_f32(db) && ((db.shape == da.shape && db.rows == da.rows) || db.shape == Shape{da.shape.last()}),
-      Op::kAdd, "F32 operands of one shape, or the second [last dimension]", {a, b});
+  require(is_f32(da) && is_f32(db) && (same_or_row(da, db) || is_vector_of_row(da, db)), Op::kAdd,
+          "F32 operands of one shape, or the second [last dimension] or with 1 as its middle dimension", {a, b});
   return add_node(Op::kAdd, NoParams{}, {a, b}, {make_desc(DataType::kF32, da.shape, da.rows)})[0];
 }
 
 ValueId Graph::mul(ValueId a, ValueId b) {
   const TensorDesc da = values_[a].desc, db = values_[b].desc;
   require(is_f32(da) && is_f32(db) &&
-              ((db.shape == da.shape && db.rows == da.rows) || db.shape == Shape{da.shape.last()} ||
+              (same_or_row(da, db) || is_vector_of_row(da, db) ||
                (da.shape.rank > 1 && db.rows == da.rows && db.shape == with_last(da.shape, 1))),
-          Op::kMul, "F32 operands of one shape, or the second [last dimension] or with 1 as its last dimension",
+          Op::kMul,
+          "F32 operands of one shape, or the second [last dimension] or with 1 as its middle or last dimension",
           {a, b});
   return add_node(Op::kMul, NoParams{}, {a, b}, {make_desc(DataType::kF32, da.shape, da.rows)})[0];
 }
@@ -162,6 +189,12 @@ ValueId Graph::unary(ValueId x, UnaryKind kind) {
   const TensorDesc d = values_[x].desc;
   require(is_f32(d), Op::kUnary, "x F32", {x});
   return add_node(Op::kUnary, UnaryParams{kind}, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
+ValueId Graph::xielu(ValueId x, const XieluParams& params) {
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d), Op::kXielu, "x F32", {x});
+  return add_node(Op::kXielu, params, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
 }
 
 ValueId Graph::gated_activation(ValueId gate, ValueId up, const GatedActivationParams& params) {
@@ -188,6 +221,15 @@ ValueId Graph::concat_columns(ValueId a, ValueId b) {
           Op::kConcat, "a F32 [T, h, m] and b F32 [T, h or 1, n]", {a, b});
   return add_node(Op::kConcat, NoParams{}, {a, b},
                   {make_desc(DataType::kF32, {da.shape[0], da.shape[1], da.shape[2] + db.shape[2]}, da.rows)})[0];
+}
+
+ValueId Graph::mix_streams(ValueId x, ValueId weights) {
+  const TensorDesc d = values_[x].desc, dw = values_[weights].desc;
+  require(is_f32(d) && is_f32(dw) && d.shape.rank == 3 && dw.shape.rank == 3 && dw.rows == d.rows &&
+              dw.shape[0] == d.shape[0] && dw.shape[2] == d.shape[1],
+          Op::kMixStreams, "x F32 [T, s, d] and weights F32 [T, o, s]", {x, weights});
+  return add_node(Op::kMixStreams, NoParams{}, {x, weights},
+                  {make_desc(DataType::kF32, {d.shape[0], dw.shape[1], d.shape[2]}, d.rows)})[0];
 }
 
 ValueId Graph::rope_table(const RopeTableParams& params, const Weight* frequency_factors) {

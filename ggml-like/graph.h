@@ -66,21 +66,26 @@ class Graph {
   // A leaf; the same weight gives the same value.
   ValueId weight(const Weight& weight);
 
-  ValueId embed(const Weight& table);
+  ValueId embed(const Weight& table, RowsBy rows = RowsBy::kToken);
   ValueId select_rows(ValueId x);
   ValueId matmul(ValueId x, const Weight& weight, const Weight* bias = nullptr);
   // `ids` may be kNoValue.
   ValueId matmul_experts(ValueId x, const Weight& weight, ValueId ids, const Weight* bias = nullptr);
   ValueId rms_norm(ValueId x, const Weight* weight, float eps);
   ValueId layer_norm(ValueId x, const Weight* weight, const Weight* bias, float eps);
+  ValueId rms(ValueId x);
+  ValueId softmax(ValueId x);
+  ValueId sparsify(ValueId x, float factor);
   ValueId add(ValueId a, ValueId b);
   ValueId mul(ValueId a, ValueId b);
   ValueId scale(ValueId x, float factor);
   ValueId clamp(ValueId x, float low, float high);
   ValueId unary(ValueId x, UnaryKind kind);
+  ValueId xielu(ValueId x, const XieluParams& params);
   ValueId gated_activation(ValueId gate, ValueId up, const GatedActivationParams& params);
   ValueId slice_columns(ValueId x, int64_t begin, int64_t count);
   ValueId concat_columns(ValueId a, ValueId b);
+  ValueId mix_streams(ValueId x, ValueId weights);
   // Uses the first n_dims / 2 of the frequency factors.
   ValueId rope_table(const RopeTableParams& params, const Weight* frequency_factors = nullptr);
   ValueId rope(ValueId x, ValueId table, bool interleaved);

@@ -12,14 +12,19 @@ constexpr std::array kOps = {
     OpInfo{Op::kMatMulExperts, "matmul_experts", 2, 4, 1, true, false},
     OpInfo{Op::kRmsNorm, "rms_norm", 1, 2, 1, false, false},
     OpInfo{Op::kLayerNorm, "layer_norm", 1, 3, 1, false, false},
+    OpInfo{Op::kRms, "rms", 1, 1, 1, false, false},
+    OpInfo{Op::kSoftmax, "softmax", 1, 1, 1, false, false},
+    OpInfo{Op::kSparsify, "sparsify", 1, 1, 1, false, false},
     OpInfo{Op::kAdd, "add", 2, 2, 1, false, false},
     OpInfo{Op::kMul, "mul", 2, 2, 1, false, false},
     OpInfo{Op::kScale, "scale", 1, 1, 1, false, false},
     OpInfo{Op::kClamp, "clamp", 1, 1, 1, false, false},
     OpInfo{Op::kUnary, "unary", 1, 1, 1, false, false},
+    OpInfo{Op::kXielu, "xielu", 1, 1, 1, false, false},
     OpInfo{Op::kGatedActivation, "gated_activation", 2, 2, 1, false, false},
     OpInfo{Op::kSlice, "slice", 1, 1, 1, false, false},
     OpInfo{Op::kConcat, "concat", 2, 2, 1, false, false},
+    OpInfo{Op::kMixStreams, "mix_streams", 2, 2, 1, false, false},
     OpInfo{Op::kRopeTable, "rope_table", 0, 1, 1, false, false},
     OpInfo{Op::kRope, "rope", 2, 2, 1, false, false},
     OpInfo{Op::kPositionFactor, "position_factor", 0, 0, 1, false, false},
@@ -48,6 +53,14 @@ static_assert(in_order());
 std::span<const OpInfo> all_ops() { return kOps; }
 
 const OpInfo& op_info(Op op) { return kOps[static_cast<size_t>(op)]; }
+
+OperandMatch match_operands(const TensorDesc& a, const TensorDesc& b) {
+  const int64_t row = a.shape.row_elements(), last = a.shape.last();
+  if (b.shape == a.shape && b.rows == a.rows) return {true, 1, row};
+  if (b.shape.rank == 1) return {false, 1, last};
+  // One vector for all vectors of the row, or one value for each.
+  return b.shape.last() == last ? OperandMatch{true, 1, last} : OperandMatch{true, last, row};
+}
 
 bool GatedActivationParams::plain() const {
   constexpr float kNone = std::numeric_limits<float>::infinity();

@@ -17,21 +17,26 @@
 namespace infer {
 
 enum class Op : uint8_t {
-  kEmbed,            // weight [n_vocab, d] -> [T, d]: rows of the step's token ids, dequantized
+  kEmbed,            // weight [n, d] -> [T, d]: the rows of the step's token ids or positions, dequantized
   kSelectRows,       // x [T, d] -> [O, d]: the rows that need logits
   kMatMul,           // x [rows, k], weight [n, k], (bias [n]) -> [rows, n]
   kMatMulExperts,    // x [T, k] or [T, u, k], weight [e, n, k], (ids [T, u]), (bias [e, n]) -> [T, u, n];
                      // without ids, x is [T, e, k] and its row i is for expert i
   kRmsNorm,          // x [.., d], (weight [d]) -> same: x / sqrt(mean(x^2) + eps) * weight
   kLayerNorm,        // x [.., d], (weight [d]), (bias [d]) -> same: (x - mean) / sqrt(var + eps) * weight + bias
-  kAdd,              // a, b -> a + b; b has a's shape, or is [last dimension]
-  kMul,              // a, b -> a * b; b has a's shape, or that with 1 as its last dimension, or is [last dimension]
+  kRms,              // x [.., d] -> [.., 1]: sqrt(mean(x^2))
+  kSoftmax,          // x [.., d] -> same: exp(x) / sum(exp(x))
+  kSparsify,         // x [.., d] -> same: max(x - mean(x) - factor * deviation(x), 0)
+  kAdd,              // a, b -> a + b; b has a's shape, or is [last dimension], or [T, 1, d] where a is [T, h, d]
+  kMul,              // a, b -> a * b; b as for kAdd, or of a's shape with 1 as its last dimension
   kScale,            // x -> x * factor
   kClamp,            // x -> the nearest number in [low, high]
   kUnary,            // x -> f(x)
+  kXielu,            // x -> alpha_p x^2 + beta x where x > 0, else alpha_n (exp(min(x, eps)) - 1 - x) + beta x
   kGatedActivation,  // gate, up -> f(gate) * up, with the limits of GatedActivationParams
   kSlice,            // x [.., d] -> [.., count]: some consecutive values of each row
   kConcat,           // a [T, h, m], b [T, h or 1, n] -> [T, h, m + n]
+  kMixStreams,       // x [T, s, d], weights [T, o, s] -> [T, o, d]: sums over s, in order
   kRopeTable,        // (frequency factors [n_dims / 2]) -> [T, n_dims / 2, 2]: cosine and sine of each position
   kRope,             // x [T, n_head, head_dim], table -> same, the first n_dims of each head rotated
   kPositionFactor,   // -> [T, 1]: a factor that grows with the position
@@ -61,12 +66,29 @@ enum class UnaryKind : uint8_t {
 
 struct NoParams {};
 
+// What selects the rows of kEmbed.
+enum class RowsBy : uint8_t { kToken, kPosition };
+
+struct EmbedParams {
+  RowsBy rows = RowsBy::kToken;
+};
+
 struct NormParams {
   float eps = 1e-5f;
 };
 
 struct ScaleParams {
   float factor = 1;
+};
+
+// The deviation is the root of the sum of squared differences from the mean, divided by d - 1.
+struct SparsifyParams {
+  float factor = 0;
+};
+
+// https://arxiv.org/abs/2411.13010
+struct XieluParams {
+  float alpha_n = 0, alpha_p = 0, beta = 0, eps = 0;
 };
 
 struct SliceParams {
@@ -152,9 +174,11 @@ struct ShortConvParams {
 // Gated delta rule (https://arxiv.org/abs/2412.06464); decays per channel as in Kimi Linear
 // (https://arxiv.org/abs/2510.26692) with dt [T, h, n]:
 //   S = exp(a softplus(dt)) S;  S = S + k (outer product) beta (v - S' k);  y = S' q, where S' is S transposed
+// With a lowest decay below 0, the first factor is exp(lowest_decay sigmoid(a dt)) instead.
 // State: S [h, n, d].
 struct DeltaRuleParams {
   bool tiled_heads = false;  // head i uses q and k of group i % g; otherwise of group i / (h / g)
+  float lowest_decay = 0;    // natural logarithm
 };
 
 // wkv of RWKV-6 (https://arxiv.org/abs/2404.05892), and with a and b of RWKV-7 (https://arxiv.org/abs/2503.14456):
@@ -182,9 +206,10 @@ struct TopKParams {
   int k = 1;
 };
 
-using OpParams = std::variant<NoParams, NormParams, ScaleParams, ClampParams, UnaryParams, GatedActivationParams,
-                              SliceParams, RopeTableParams, RopeParams, PositionFactorParams, AttentionParams,
-                              ShortConvParams, DeltaRuleParams, MoeRouteParams, TopKParams>;
+using OpParams =
+    std::variant<NoParams, EmbedParams, NormParams, SparsifyParams, ScaleParams, ClampParams, UnaryParams, XieluParams,
+                 GatedActivationParams, SliceParams, RopeTableParams, RopeParams, PositionFactorParams, AttentionParams,
+                 ShortConvParams, DeltaRuleParams, MoeRouteParams, TopKParams>;
 
 struct OpInfo {
   Op op;
@@ -194,6 +219,14 @@ struct OpInfo {
   bool has_cache;   // works on the paged KV cache, or on a recurrent state:
   bool has_state = false;
 };
+
+// Which element of b, the second operand of kAdd, kMul or kGatedActivation, meets element i of a row of a: element
+// i / repeat % period of the same row of b, or of its only row.
+struct OperandMatch {
+  bool by_row;
+  int64_t repeat, period;
+};
+OperandMatch match_operands(const TensorDesc& a, const TensorDesc& b);
 
 // All operations, in the order of the enumeration.
 std::span<const OpInfo> all_ops();

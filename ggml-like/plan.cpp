@@ -31,7 +31,8 @@ Plan::Plan(Graph graph, PlanOptions options) : graph_(std::move(graph)), options
   lay_out_staging();
 }
 
-// A node runs where its weight lives, or where its layer lives; on the host when that device has no kernel for it.
+// A node runs where its weight lives, or where the layer of its cache or its own layer lives; on the host when that
+// device has no kernel for it.
 void Plan::assign_devices() {
   for (const Node& node : graph_.nodes()) {
     auto state = std::make_unique<NodeState>();
@@ -45,7 +46,7 @@ void Plan::assign_devices() {
     const ValueId weight_id = !info.has_weight ? kNoValue : node.op == Op::kEmbed ? node.inputs[0] : node.inputs[1];
     int device = weight_id != kNoValue && options_.weight_device
                      ? options_.weight_device(*graph_.value(weight_id).weight)
-                     : options_.layer_device(node.layer);
+                     : options_.layer_device(info.has_cache ? node.cache.layer : node.layer);
     CHECK_INTERNAL(device >= 0 && device < static_cast<int>(options_.devices.size()));
     const bool kept_elsewhere = info.has_cache && !options_.devices[device]->keeps(node.cache);
     if (kept_elsewhere || !options_.devices[device]->supports(desc)) {

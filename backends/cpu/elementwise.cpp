@@ -1,4 +1,4 @@
-// add, mul, scale, clamp, unary, gated_activation.
+// add, mul, scale, clamp, unary, xielu, gated_activation.
 #include "backends/cpu/cpu_ops.h"
 
 namespace infer::cpu {
@@ -14,22 +14,18 @@ void for_each_row(const HostLaunch& launch, Stream& stream, const F& f) {
   });
 }
 
-// The second operand has the shape of the first, or is one row for all rows, or one value for each last dimension.
 template <typename F>
 void binary(const HostLaunch& launch, Stream& stream, const F& rows_of,
             void (*scaled)(const float*, float, float*, int64_t)) {
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1];
-  const int64_t row = a.desc->shape.row_elements(), last = a.desc->shape.last();
-  const bool same = b.desc->shape == a.desc->shape && b.desc->rows == a.desc->rows;
-  const bool per_vector = !same && b.desc->shape.rank > 1;
+  const int64_t row = a.desc->shape.row_elements();
+  const OperandMatch match = match_operands(*a.desc, *b.desc);
   for_each_row(launch, stream, [&](int64_t r, const float* x, float* y) {
-    const float* other = b.data<float>() + (same || per_vector ? r * b.desc->row_stride : 0);
-    if (per_vector) {
-      for (int64_t i = 0; i < row; i += last) scaled(x + i, other[i / last], y + i, last);
-    } else if (same) {
-      rows_of(x, other, y, row);
+    const float* other = b.data<float>() + (match.by_row ? r * b.desc->row_stride : 0);
+    if (match.repeat > 1) {
+      for (int64_t i = 0; i < row; i += match.repeat) scaled(x + i, other[i / match.repeat], y + i, match.repeat);
     } else {
-      for (int64_t i = 0; i < row; i += last) rows_of(x + i, other, y + i, last);
+      for (int64_t i = 0; i < row; i += match.period) rows_of(x + i, other, y + i, match.period);
     }
   });
 }
@@ -64,6 +60,13 @@ void unary(const Prepared&, const HostLaunch& launch, Stream& stream) {
   for_each_row(launch, stream, [&](int64_t, const float* x, float* y) { cpu(stream).kernels().unary(kind, x, y, n); });
 }
 
+void xielu(const Prepared&, const HostLaunch& launch, Stream& stream) {
+  const XieluParams& params = launch.param<XieluParams>();
+  const int64_t n = launch.inputs[0].desc->shape.row_elements();
+  for_each_row(launch, stream,
+               [&](int64_t, const float* x, float* y) { cpu(stream).kernels().xielu(params, x, y, n); });
+}
+
 void gated_activation(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const GatedActivationParams& params = launch.param<GatedActivationParams>();
   const auto gated = cpu(stream).kernels().gated;
@@ -81,6 +84,7 @@ std::span<const OpRecord> elementwise_ops() {
       {Op::kScale, supports_any, nothing_to_prepare, launch_on_host<scale>},
       {Op::kClamp, supports_any, nothing_to_prepare, launch_on_host<clamp>},
       {Op::kUnary, supports_any, nothing_to_prepare, launch_on_host<unary>},
+      {Op::kXielu, supports_any, nothing_to_prepare, launch_on_host<xielu>},
       {Op::kGatedActivation, supports_any, nothing_to_prepare, launch_on_host<gated_activation>},
   };
   return kRecords;

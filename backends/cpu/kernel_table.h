@@ -122,7 +122,7 @@ struct SelectiveScanArgs {
 // One head.
 struct DeltaRuleArgs {
   const float *q, *k, *v, *dt, *beta;  // per token twice [key_dim], [value_dim], [1] or [key_dim], [1]
-  float a;
+  float a, lowest_decay;
   float* y;       // per token [value_dim]
   float* state;   // [key_dim][value_dim]
   float* decays;  // work space [key_dim]
@@ -174,10 +174,13 @@ struct KernelTable {
   // Vectors of n values; weight and bias may be null.
   void (*rms_norm)(const float* x, const float* weight, float eps, float* y, int64_t n);
   void (*layer_norm)(const float* x, const float* weight, const float* bias, float eps, float* y, int64_t n);
+  float (*rms)(const float* x, int64_t n);
+  void (*sparsify)(const float* x, float factor, float* y, int64_t n);
   void (*add)(const float* a, const float* b, float* y, int64_t n);
   void (*mul)(const float* a, const float* b, float* y, int64_t n);
   void (*scale)(const float* x, float factor, float* y, int64_t n);
   void (*unary)(UnaryKind kind, const float* x, float* y, int64_t n);
+  void (*xielu)(const XieluParams& params, const float* x, float* y, int64_t n);
   void (*gated)(const GatedActivationParams& params, const float* gate, const float* up, float* y, int64_t n);
   void (*rope)(const float* x, const float* table, int n_dims, bool interleaved, float* y, int64_t head_dim);
   void (*softmax)(const float* x, float* y, int64_t n);  // probabilities

@@ -120,9 +120,10 @@ void delta_rule(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &beta = launch.inputs[4], &rates = launch.inputs[5];
   const int64_t g = q.desc->shape[1], n = q.desc->shape[2], h = v.desc->shape[1], d = v.desc->shape[2];
   const int64_t blocks = pieces_of(d, kColumns);
-  const bool tiled = launch.param<DeltaRuleParams>().tiled_heads, per_channel = dt.desc->shape.rank == 3;
+  const DeltaRuleParams& params = launch.param<DeltaRuleParams>();
+  const bool per_channel = dt.desc->shape.rank == 3;
   for_each_piece(launch, stream, h * blocks, [&](const StateRun& run, float* state, int64_t piece, int thread) {
-    const int64_t head = piece / blocks, group = tiled ? head % g : head / (h / g);
+    const int64_t head = piece / blocks, group = params.tiled_heads ? head % g : head / (h / g);
     DeltaRuleArgs a;
     a.q = row(q, run.first) + group * n;
     a.k = row(k, run.first) + group * n;
@@ -130,6 +131,7 @@ void delta_rule(const Prepared&, const HostLaunch& launch, Stream& stream) {
     a.dt = row(dt, run.first) + (per_channel ? head * n : head);
     a.beta = row(beta, run.first) + head;
     a.a = rates.data<float>()[head];
+    a.lowest_decay = params.lowest_decay;
     a.y = out_row(launch, 0, run.first) + head * d;
     a.state = state + head * n * d;
     a.decays = launch.scratch.data<float>() + thread * n;

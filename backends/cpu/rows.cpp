@@ -17,11 +17,12 @@ bool supports_embed(const OpDesc& op, const Device&) { return traits(op.inputs[0
 void embed(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &table = launch.inputs[0], &out = launch.outputs[0];
   const int64_t d = table.desc->shape[1];
-  const std::span<const int32_t> tokens = launch.step->tokens();
-  parallel_ranges(cpu(stream), static_cast<int64_t>(tokens.size()), 8, [&](int64_t begin, int64_t end, int) {
+  const bool by_token = launch.param<EmbedParams>().rows == RowsBy::kToken;
+  const std::span<const int32_t> rows = by_token ? launch.step->tokens() : launch.step->positions();
+  parallel_ranges(cpu(stream), static_cast<int64_t>(rows.size()), 8, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
-      CHECK_INTERNAL(tokens[t] >= 0 && tokens[t] < table.desc->shape[0]);
-      const std::byte* row = table.data<std::byte>() + tokens[t] * row_bytes(table.desc->type, d);
+      CHECK_INTERNAL(rows[t] >= 0 && rows[t] < table.desc->shape[0]);
+      const std::byte* row = table.data<std::byte>() + rows[t] * row_bytes(table.desc->type, d);
       traits(table.desc->type).to_float(row, out.data<float>() + t * d, d);
     }
   });

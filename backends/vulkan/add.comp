@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// a + b; b has the shape of a, or is one row for all rows, or one value for each last dimension.
+// a + b.
 
 #include "glsl/common.glsl"
 float f(float a, float b) { return a + b; }

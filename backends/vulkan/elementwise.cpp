@@ -1,4 +1,6 @@
-// add, mul, scale, clamp, unary, gated_activation.
+// add, mul, scale, clamp, unary, xielu, gated_activation.
+#include <array>
+
 #include "backends/vulkan/vulkan_ops.h"
 
 namespace infer::vulkan {
@@ -11,15 +13,13 @@ struct BinaryPush {
   float gate_limit, activation_limit, up_limit, up_offset;  // of gated_activation
 };
 
-// The second operand has the shape of the first, or is one row for all rows, or one value for each last dimension.
 void binary(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants,
             const GatedActivationParams& gated = {}) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];
   const Operand in_a = stream.read(a), in_b = stream.read(b), to = stream.write(out);
   const int64_t n = a.desc->shape.row_elements();
-  const bool same = b.desc->shape == a.desc->shape && b.desc->rows == a.desc->rows;
-  const bool per_vector = !same && b.desc->shape.rank > 1;
+  const OperandMatch match = match_operands(*a.desc, *b.desc);
   const auto [count_at, fixed] = row_count(*a.desc);
   const BinaryPush push = {u32(n),
                            count_at,
@@ -27,9 +27,9 @@ void binary(const Launch& launch, Stream& s, const char* shader, const std::vect
                            in_a.at,
                            u32(a.desc->row_stride),
                            in_b.at,
-                           same || per_vector ? u32(b.desc->row_stride) : 0,
-                           per_vector ? u32(a.desc->shape.last()) : 1,
-                           same || per_vector ? u32(n) : u32(a.desc->shape.last()),
+                           match.by_row ? u32(b.desc->row_stride) : 0,
+                           u32(match.repeat),
+                           u32(match.period),
                            to.at,
                            gated.gate_limit,
                            gated.activation_limit,
@@ -40,17 +40,17 @@ void binary(const Launch& launch, Stream& s, const char* shader, const std::vect
 
 struct MapPush {
   uint32_t n, count_at, fixed_rows, x_at, x_stride, out_at;
-  float parameters[2];
+  std::array<float, 4> parameters;
 };
 
-void map(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants, float first,
-         float second = 0) {
+void map(const Launch& launch, Stream& s, const char* shader, const std::vector<uint32_t>& constants,
+         const std::array<float, 4>& parameters) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
   const Operand in = stream.read(x), to = stream.write(out);
   const int64_t n = x.desc->shape.row_elements();
   const auto [count_at, fixed] = row_count(*x.desc);
-  const MapPush push = {u32(n), count_at, fixed, in.at, u32(x.desc->row_stride), to.at, {first, second}};
+  const MapPush push = {u32(n), count_at, fixed, in.at, u32(x.desc->row_stride), to.at, parameters};
   stream.dispatch(shader, constants, {stream.step(launch), in, to}, push, {groups(n, kLanes), rows_of(x)});
 }
 
@@ -64,16 +64,21 @@ void gated_activation(const Prepared&, const Launch& launch, Stream& stream) {
 }
 
 void scale(const Prepared&, const Launch& launch, Stream& stream) {
-  map(launch, stream, "scale", {}, launch.param<ScaleParams>().factor);
+  map(launch, stream, "scale", {}, {launch.param<ScaleParams>().factor});
 }
 
 void clamp(const Prepared&, const Launch& launch, Stream& stream) {
   const ClampParams& params = launch.param<ClampParams>();
-  map(launch, stream, "clamp", {}, params.low, params.high);
+  map(launch, stream, "clamp", {}, {params.low, params.high});
 }
 
 void unary(const Prepared&, const Launch& launch, Stream& stream) {
-  map(launch, stream, "unary", {static_cast<uint32_t>(launch.param<UnaryParams>().kind)}, 0);
+  map(launch, stream, "unary", {static_cast<uint32_t>(launch.param<UnaryParams>().kind)}, {});
+}
+
+void xielu(const Prepared&, const Launch& launch, Stream& stream) {
+  const XieluParams& p = launch.param<XieluParams>();
+  map(launch, stream, "xielu", {}, {p.alpha_n, p.alpha_p, p.beta, p.eps});
 }
 
 }  // namespace
@@ -85,6 +90,7 @@ std::span<const OpRecord> elementwise_ops() {
       {Op::kScale, supports_any, nothing_to_prepare, scale},
       {Op::kClamp, supports_any, nothing_to_prepare, clamp},
       {Op::kUnary, supports_any, nothing_to_prepare, unary},
+      {Op::kXielu, supports_any, nothing_to_prepare, xielu},
       {Op::kGatedActivation, supports_any, nothing_to_prepare, gated_activation},
   };
   return kRecords;

@@ -14,7 +14,7 @@ void main() {
   const uint x_at = push.x_at + row * push.x_stride + which * push.d;
   const uint out_at = push.out_at + (row * push.per_row + which) * push.d;
   const float mean = sum_of(x_at, 0.0, false) / float(push.d);
-  const float factor = 1.0 / sqrt(sum_of(x_at, mean, true) / float(push.d) + push.eps);
+  const float factor = 1.0 / sqrt(sum_of(x_at, mean, true) / float(push.d) + push.parameter);
   for (uint i = gl_LocalInvocationID.x; i < push.d; i += kLanes) {
     float y = (x_values[x_at + i] - mean) * factor;
     if (kHasWeight) y *= weight_values[push.weight_at + i];

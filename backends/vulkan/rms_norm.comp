@@ -13,7 +13,7 @@ void main() {
   if (row >= row_count(push.count_at, push.fixed_rows)) return;
   const uint x_at = push.x_at + row * push.x_stride + which * push.d;
   const uint out_at = push.out_at + (row * push.per_row + which) * push.d;
-  const float factor = 1.0 / sqrt(sum_of(x_at, 0.0, true) / float(push.d) + push.eps);
+  const float factor = 1.0 / sqrt(sum_of(x_at, 0.0, true) / float(push.d) + push.parameter);
   for (uint i = gl_LocalInvocationID.x; i < push.d; i += kLanes) {
     const float y = x_values[x_at + i] * factor;
     out_values[out_at + i] = kHasWeight ? y * weight_values[push.weight_at + i] : y;

@@ -11,7 +11,7 @@ constexpr int kLanes = 64;  // of the shaders; in embed each lane writes 16 valu
 std::string embed_shader(DataType type) { return concat("embed.", traits(type).name); }
 
 struct EmbedPush {
-  uint32_t d, tokens_at, row_begin, row_end, row_bytes, table_skip, out_at;
+  uint32_t d, rows_at, row_begin, row_end, row_bytes, table_skip, out_at;
 };
 struct SelectPush {
   uint32_t d, outputs_at, x_at, x_stride, out_at;
@@ -31,10 +31,12 @@ void embed(const Prepared&, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &table = launch.inputs[0], &out = launch.outputs[0];
   const int64_t d = table.desc->shape[1];
+  const bool by_token = launch.param<EmbedParams>().rows == RowsBy::kToken;
+  const size_t rows_at = by_token ? launch.step_layout->tokens_at : launch.step_layout->positions_at;
   const Operand to = stream.write(out);
   for (const WeightRange& range : weight_ranges(stream, table, table.desc->shape[0], d)) {
     const EmbedPush push = {u32(d),
-                            u32(static_cast<int64_t>(launch.step_layout->tokens_at)),
+                            u32(static_cast<int64_t>(rows_at)),
                             range.row_begin,
                             range.row_end,
                             range.row_bytes,

@@ -83,5 +83,6 @@ std::span<const OpRecord> moe_ops();
 std::span<const OpRecord> norm_ops();
 std::span<const OpRecord> rope_ops();
 std::span<const OpRecord> rows_ops();
+std::span<const OpRecord> streams_ops();
 
 }  // namespace infer::vulkan

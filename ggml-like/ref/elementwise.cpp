@@ -1,4 +1,4 @@
-// add, mul, scale, clamp, unary, gated_activation.
+// add, mul, scale, clamp, unary, xielu, gated_activation.
 #include <cmath>
 #include <numbers>
 
@@ -7,16 +7,15 @@
 namespace infer::ref {
 namespace {
 
-// out[r][i] = f(a[r][i], b at the matching place); b may have one row for all, or one value for each last dimension.
+// out[r][i] = f(a[r][i], b at the matching place).
 template <typename F>
 void binary(const HostLaunch& launch, F f) {
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];
-  const int64_t row = a.desc->shape.row_elements(), last = a.desc->shape.last();
-  const bool same = b.desc->shape == a.desc->shape && b.desc->rows == a.desc->rows;
-  const bool per_vector = !same && b.desc->shape.rank > 1;
+  const int64_t row = a.desc->shape.row_elements();
+  const OperandMatch match = match_operands(*a.desc, *b.desc);
   for (int64_t r = 0; r < launch.rows(a); ++r) {
     for (int64_t i = 0; i < row; ++i) {
-      const int64_t at = same ? r * b.desc->row_stride + i : per_vector ? r * b.desc->row_stride + i / last : i % last;
+      const int64_t at = (match.by_row ? r * b.desc->row_stride : 0) + i / match.repeat % match.period;
       out.data<float>()[r * row + i] = f(a.data<float>()[r * a.desc->row_stride + i], b.data<float>()[at]);
     }
   }
@@ -52,6 +51,14 @@ void clamp(const Prepared&, const HostLaunch& launch, Stream&) {
 void unary(const Prepared&, const HostLaunch& launch, Stream&) {
   const UnaryKind kind = launch.param<UnaryParams>().kind;
   map(launch, [&](float x) { return static_cast<float>(activate(kind, x)); });
+}
+
+void xielu(const Prepared&, const HostLaunch& launch, Stream&) {
+  const XieluParams& p = launch.param<XieluParams>();
+  map(launch, [&](double x) {
+    const double y = x > 0 ? p.alpha_p * x * x : p.alpha_n * (std::expm1(x > p.eps ? p.eps : x) - x);  // NaN stays NaN
+    return static_cast<float>(y + p.beta * x);
+  });
 }
 
 void gated_activation(const Prepared&, const HostLaunch& launch, Stream&) {
@@ -92,8 +99,13 @@ double activate(UnaryKind kind, double x) {
 
 std::span<const OpRecord> elementwise_ops() {
   static constexpr OpRecord kRecords[] = {
-      reference<add>(Op::kAdd),     reference<mul>(Op::kMul),     reference<scale>(Op::kScale),
-      reference<clamp>(Op::kClamp), reference<unary>(Op::kUnary), reference<gated_activation>(Op::kGatedActivation),
+      reference<add>(Op::kAdd),
+      reference<mul>(Op::kMul),
+      reference<scale>(Op::kScale),
+      reference<clamp>(Op::kClamp),
+      reference<unary>(Op::kUnary),
+      reference<xielu>(Op::kXielu),
+      reference<gated_activation>(Op::kGatedActivation),
   };
   return kRecords;
 }

@@ -76,16 +76,21 @@ void delta_rule(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &q = launch.inputs[0], &k = launch.inputs[1], &v = launch.inputs[2], &dt = launch.inputs[3];
   const TensorRef &beta = launch.inputs[4], &a = launch.inputs[5];
   const int64_t g = q.desc->shape[1], n = q.desc->shape[2], h = v.desc->shape[1], d = v.desc->shape[2];
-  const bool tiled = launch.param<DeltaRuleParams>().tiled_heads, per_channel = dt.desc->shape.rank == 3;
+  const DeltaRuleParams& params = launch.param<DeltaRuleParams>();
+  const bool per_channel = dt.desc->shape.rank == 3;
+  const auto decay_of = [&](int64_t head, double step) {
+    const double rate = a.data<float>()[head];
+    return std::exp(params.lowest_decay < 0 ? params.lowest_decay * activate(UnaryKind::kSigmoid, rate * step)
+                                            : rate * activate(UnaryKind::kSoftplus, step));
+  };
   for_each_token(launch, h * n * d, [&](int t, float* state) {
     for (int64_t i = 0; i < h * d; ++i) {
-      const int64_t head = i / d, group = tiled ? head % g : head / (h / g);
+      const int64_t head = i / d, group = params.tiled_heads ? head % g : head / (h / g);
       const float *qi = row(q, t) + group * n, *ki = row(k, t) + group * n;
       float* s = state + head * n * d + i % d;  // a column, with a stride of d
       double read = 0, sum = 0;
       for (int64_t j = 0; j < n; ++j) {
-        const double decay = std::exp(a.data<float>()[head] *
-                                      activate(UnaryKind::kSoftplus, row(dt, t)[per_channel ? head * n + j : head]));
+        const double decay = decay_of(head, row(dt, t)[per_channel ? head * n + j : head]);
         s[j * d] = static_cast<float>(decay * s[j * d]);
         read += static_cast<double>(s[j * d]) * ki[j];
       }

@@ -14,11 +14,12 @@ namespace {
 void embed(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &table = launch.inputs[0], &out = launch.outputs[0];
   const int64_t d = table.desc->shape[1];
-  const std::span<const int32_t> tokens = launch.step->tokens();
-  for (size_t t = 0; t < tokens.size(); ++t) {
-    CHECK_INTERNAL(tokens[t] >= 0 && tokens[t] < table.desc->shape[0]);
+  const bool by_token = launch.param<EmbedParams>().rows == RowsBy::kToken;
+  const std::span<const int32_t> rows = by_token ? launch.step->tokens() : launch.step->positions();
+  for (size_t t = 0; t < rows.size(); ++t) {
+    CHECK_INTERNAL(rows[t] >= 0 && rows[t] < table.desc->shape[0]);
     traits(table.desc->type)
-        .to_float(table.data<std::byte>() + tokens[t] * row_bytes(table.desc->type, d), out.data<float>() + t * d, d);
+        .to_float(table.data<std::byte>() + rows[t] * row_bytes(table.desc->type, d), out.data<float>() + t * d, d);
   }
 }
 

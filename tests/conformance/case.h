@@ -79,6 +79,7 @@ void add_rope_cases(std::vector<Entry>& list);
 void add_attention_cases(std::vector<Entry>& list);
 void add_moe_cases(std::vector<Entry>& list);
 void add_recurrent_cases(std::vector<Entry>& list);
+void add_stream_cases(std::vector<Entry>& list);
 
 const std::vector<Entry>& all_cases();
 // The test of one operation: runs its cases on the selected devices (see conformance_test.cpp).

@@ -1,4 +1,4 @@
-// Cases of add, mul, scale, clamp, unary and gated_activation.
+// Cases of add, mul, scale, clamp, unary, xielu and gated_activation.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -44,7 +44,9 @@ double activation_bound(UnaryKind kind, double x, double y) {
 
 struct Flat {
   int d, t;
-  std::string other = "same";  // the second operand: "same", "row", "scalar", "vector" (one value per last dimension)
+  // The second operand: "same", "row", "scalar", "vector" (one value per last dimension), "middle" (one vector for all
+  // of a row).
+  std::string other = "same";
   bool view = false, three = false, wide = false;
 };
 
@@ -79,6 +81,9 @@ void fill_inputs(Case& c, const Flat& s, Random& random) {
   if (s.other == "vector") {
     c.leaves.push_back(float_leaf({c.token_bucket, 2, 1}, RowKind::kTokens, s.t, random, spread));
   }
+  if (s.other == "middle") {
+    c.leaves.push_back(float_leaf({c.token_bucket, 1, s.d / 2}, RowKind::kTokens, s.t, random, spread));
+  }
 }
 
 void add_binary(std::vector<Entry>& list, Op op, const Flat& s, bool quick) {
@@ -105,6 +110,42 @@ void add_clamp(std::vector<Entry>& list, const Flat& s, float low, float high, b
       return std::vector{g.clamp(operand(g, w, s, 0), low, high)};
     };
   });
+}
+
+void add_xielu(std::vector<Entry>& list, const Flat& s, const XieluParams& p, bool quick) {
+  const std::string text =
+      concat(describe(s), " alpha_n=", p.alpha_n, " alpha_p=", p.alpha_p, " beta=", p.beta, " eps=", p.eps);
+  add_case(list, Op::kXielu, text, quick, [=](Case& c, Random& random) {
+    fill_inputs(c, s, random);
+    c.build = [=](Graph& g, const std::vector<Weight>& w) { return std::vector{g.xielu(operand(g, w, s, 0), p)}; };
+    const std::vector<Leaf> leaves = c.leaves;
+    // exp(x) - 1 is off by 4e-7 of itself; then come a difference, two products and a sum. The reference rounds once.
+    c.bounds = [=](const std::vector<Output>& ref) {
+      const int width = s.view ? 2 * s.d + 5 : s.d;
+      std::vector<double> bound;
+      for (int64_t i = 0; i < ref[0].elements(); ++i) {
+        const double x = leaves[0].as<float>()[i / s.d * width + i % s.d + (s.view ? 1 : 0)];
+        const double bend = std::expm1(std::min<double>(x, p.eps));
+        const double error = x > 0 ? 2 * kEps * std::abs(p.alpha_p * x * x)
+                                   : std::abs(p.alpha_n) * (4e-7 * std::abs(bend) + 2 * kEps * std::abs(bend - x));
+        bound.push_back(error + kEps * std::abs(p.beta * x) + 2 * kEps * std::abs(ref[0].floats()[i]) + kTiny);
+      }
+      return Bounds{bound};
+    };
+  });
+}
+
+void add_xielu_cases(std::vector<Entry>& list) {
+  const XieluParams usual = {.alpha_n = 1.1f, .alpha_p = 0.8f, .beta = 0.5f, .eps = -1e-6f};
+  const XieluParams bent = {.alpha_n = 0.7f, .alpha_p = 0.3f, .beta = -0.25f, .eps = -0.4f};
+  for (const XieluParams& p : {usual, bent}) {
+    add_xielu(list, {.d = 37, .t = 3}, p, true);
+    add_xielu(list, {.d = 64, .t = 2, .view = true, .wide = true}, p, true);
+    for (const int d : {1, 15, 16, 17, 500, 20001}) {
+      for (const int t : {1, 5, 33}) add_xielu(list, {.d = d, .t = t, .wide = t == 5}, p, false);
+    }
+  }
+  add_xielu(list, {.d = 37, .t = 3}, {.alpha_n = 1, .alpha_p = 1, .beta = 0.5f, .eps = 0.25f}, true);
 }
 
 // With limits that some of the values exceed.
@@ -200,6 +241,10 @@ void add_elementwise_cases(std::vector<Entry>& list) {
     for (const int t : {1, 7, 33})
       add_binary(list, Op::kMul, {.d = d, .t = t, .other = "vector", .three = true}, false);
   }
+  for (const Op op : {Op::kAdd, Op::kMul}) {
+    add_binary(list, op, {.d = 34, .t = 3, .other = "middle", .three = true}, true);
+    for (const int t : {1, 7, 33}) add_binary(list, op, {.d = 1000, .t = t, .other = "middle", .three = true}, false);
+  }
   add_clamp(list, {.d = 37, .t = 3}, -1, 1, true);
   add_clamp(list, {.d = 33, .t = 4, .view = true, .wide = true}, -0.5f, 8, true);
   for (const int t : {1, 8, 33}) add_clamp(list, {.d = 1000, .t = t}, -0.25f, 0.25f, false);
@@ -218,6 +263,7 @@ void add_elementwise_cases(std::vector<Entry>& list) {
     }
   }
   add_limited_cases(list);
+  add_xielu_cases(list);
 }
 
 TEST_CASE("add") { run_cases(Op::kAdd); }
@@ -225,6 +271,7 @@ TEST_CASE("mul") { run_cases(Op::kMul); }
 TEST_CASE("scale") { run_cases(Op::kScale); }
 TEST_CASE("clamp") { run_cases(Op::kClamp); }
 TEST_CASE("unary") { run_cases(Op::kUnary); }
+TEST_CASE("xielu") { run_cases(Op::kXielu); }
 TEST_CASE("gated_activation") { run_cases(Op::kGatedActivation); }
 
 }  // namespace infer::test

@@ -188,6 +188,7 @@ void add_scan(std::vector<Entry>& list, const ScanShape& s, bool quick) {
 struct DeltaShape {
   int groups, n, heads, dim;
   bool per_channel = false, tiled = false, view = false;
+  float lowest_decay = 0;
 };
 
 void bound_delta(const DeltaShape& s, const RecurrentCase& c, const RecurrentData& d, size_t sequence,
@@ -201,9 +202,11 @@ void bound_delta(const DeltaShape& s, const RecurrentCase& c, const RecurrentDat
       Tracked* column = &state[static_cast<size_t>(i * s.n)];
       double read = 0, read_off = 0, sum = 0, off = 0;
       for (int j = 0; j < s.n; ++j) {
-        const double rate =
-            c.weights[0].as<float>()[head] * softplus(d.row(c, 3, sequence, t)[s.per_channel ? head * s.n + j : head]);
-        column[j].decay(std::exp(rate), kExp + std::abs(rate) * kStep);
+        const double a = c.weights[0].as<float>()[head];
+        const double dt = d.row(c, 3, sequence, t)[s.per_channel ? head * s.n + j : head];
+        const double rate = s.lowest_decay < 0 ? s.lowest_decay / (1 + std::exp(-a * dt)) : a * softplus(dt);
+        const double off_rate = s.lowest_decay < 0 ? kExp + (4 + std::abs(a * dt)) * kEps : kStep;
+        column[j].decay(std::exp(rate), kExp + std::abs(rate) * off_rate);
         read += column[j].sum * std::abs(k[j]);
         read_off += column[j].off * std::abs(k[j]);
       }
@@ -221,7 +224,8 @@ void bound_delta(const DeltaShape& s, const RecurrentCase& c, const RecurrentDat
 
 void add_delta(std::vector<Entry>& list, const DeltaShape& s, bool quick) {
   const std::string text = concat("g=", s.groups, " n=", s.n, " h=", s.heads, " d=", s.dim,
-                                  s.per_channel ? " per channel" : "", s.tiled ? " tiled" : "", s.view ? " view" : "");
+                                  s.per_channel ? " per channel" : "", s.tiled ? " tiled" : "", s.view ? " view" : "",
+                                  s.lowest_decay < 0 ? concat(" lowest=", s.lowest_decay) : "");
   add(list, Op::kDeltaRule, text, quick, [=](RecurrentCase& c, RecurrentData& d, Random& random) {
     c.rows = {{s.groups, s.n},
               {s.groups, s.n},
@@ -233,7 +237,8 @@ void add_delta(std::vector<Entry>& list, const DeltaShape& s, bool quick) {
     c.state_values = int64_t{s.heads} * s.n * s.dim;
     c.weights = {rates_leaf({s.heads}, random)};
     c.build = [=](Graph& g, const std::vector<ValueId>& in, std::span<const Weight> w, const CacheDesc& state) {
-      return std::vector{g.delta_rule({in[0], in[1], in[2], in[3], in[4]}, w[0], {.tiled_heads = s.tiled}, state)};
+      return std::vector{g.delta_rule({in[0], in[1], in[2], in[3], in[4]}, w[0],
+                                      {.tiled_heads = s.tiled, .lowest_decay = s.lowest_decay}, state)};
     };
     d = draw(c, random);
     normalize(d.inputs[1], s.n);
@@ -319,6 +324,8 @@ void add_recurrent_cases(std::vector<Entry>& list) {
   add_delta(list, {.groups = 2, .n = 16, .heads = 2, .dim = 70, .per_channel = true}, true);
   add_delta(list, {.groups = 1, .n = 128, .heads = 2, .dim = 128, .view = true}, true);
   add_delta(list, {.groups = 3, .n = 33, .heads = 3, .dim = 1, .per_channel = true, .view = true}, false);
+  add_delta(list, {.groups = 2, .n = 16, .heads = 2, .dim = 24, .per_channel = true, .lowest_decay = -2.5f}, true);
+  add_delta(list, {.groups = 1, .n = 20, .heads = 3, .dim = 70, .view = true, .lowest_decay = -5}, true);
   for (const bool seven : {false, true}) {
     add_wkv(list, {.heads = 2, .n = 64, .seven = seven}, true);
     add_wkv(list, {.heads = 3, .n = 20, .seven = seven, .view = true}, true);

@@ -25,6 +25,21 @@ void add_embed(std::vector<Entry>& list, const TypeTraits& t, int vocab, int d, 
            });
 }
 
+// By position, which are not those of the rows in the step.
+void add_embed_positions(std::vector<Entry>& list, DataType type, int n, int d, const std::vector<int32_t>& positions,
+                         bool quick) {
+  std::string text = concat(traits(type).name, " n=", n, " d=", d, " positions=");
+  for (size_t i = 0; i < positions.size(); ++i) text += concat(i ? "," : "", positions[i]);
+  add_case(list, Op::kEmbed, text, quick, [=](Case& c, Random& random) {
+    c.tokens = static_cast<int>(positions.size());
+    c.token_bucket = c.tokens + 2;
+    c.positions = positions;
+    c.token_ids.assign(positions.size(), n - 1);
+    c.leaves.push_back(make_weights(type, {n, d}, WeightData::kFloats, random));
+    c.build = [](Graph& g, const std::vector<Weight>& w) { return std::vector{g.embed(w[0], RowsBy::kPosition)}; };
+  });
+}
+
 void add_select(std::vector<Entry>& list, int d, int tokens, const std::vector<int>& rows, bool view, bool quick) {
   std::string text = concat("d=", d, " t=", tokens, " rows=");
   for (size_t i = 0; i < rows.size(); ++i) text += concat(i ? "," : "", rows[i]);
@@ -87,6 +102,11 @@ void add_row_cases(std::vector<Entry>& list) {
         add_embed(list, t, 40, b == 1 ? 300 : 512, tokens, data, false);
       }
     }
+  }
+  add_embed_positions(list, DataType::kF32, 12, 37, {4, 5, 6, 11}, true);
+  add_embed_positions(list, DataType::kQ8_0, 9, 64, {0}, true);
+  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kQ8_0}) {
+    add_embed_positions(list, type, 70, 320, {0, 33, 34, 69}, false);
   }
   add_select(list, 5, 4, {3}, false, true);
   add_select(list, 17, 9, {0, 2, 7, 8}, true, true);

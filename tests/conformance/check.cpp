@@ -202,6 +202,7 @@ const std::vector<Entry>& all_cases() {
     add_attention_cases(all);
     add_moe_cases(all);
     add_recurrent_cases(all);
+    add_stream_cases(all);
     return all;
   }();
   return list;

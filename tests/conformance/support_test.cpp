@@ -65,6 +65,18 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.layer_norm(n.x({2, 256}), nullptr, nullptr, 1e-5f);
             }},
+    Example{Op::kRms,
+            [](OneNode& n) {
+              n.g.rms(n.x({2, 256}));
+            }},
+    Example{Op::kSoftmax,
+            [](OneNode& n) {
+              n.g.softmax(n.x({2, 256}));
+            }},
+    Example{Op::kSparsify,
+            [](OneNode& n) {
+              n.g.sparsify(n.x({2, 256}), 1);
+            }},
     Example{Op::kAdd,
             [](OneNode& n) {
               n.g.add(n.x({2, 256}), n.x({2, 256}));
@@ -85,6 +97,10 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.unary(n.x({2, 256}), UnaryKind::kSilu);
             }},
+    Example{Op::kXielu,
+            [](OneNode& n) {
+              n.g.xielu(n.x({2, 256}), {.alpha_n = 1});
+            }},
     Example{Op::kGatedActivation,
             [](OneNode& n) {
               n.g.gated_activation(n.x({2, 256}), n.x({2, 256}), UnaryKind::kSilu);
@@ -96,6 +112,10 @@ constexpr std::array kExamples = {
     Example{Op::kConcat,
             [](OneNode& n) {
               n.g.concat_columns(n.x({2, 2, 64}), n.x({2, 1, 64}));
+            }},
+    Example{Op::kMixStreams,
+            [](OneNode& n) {
+              n.g.mix_streams(n.x({2, 4, 64}), n.x({2, 3, 4}));
             }},
     Example{Op::kRopeTable, [](OneNode& n) { n.g.rope_table({.n_dims = 64}); }},
     Example{Op::kRope,

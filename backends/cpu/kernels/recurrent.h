@@ -92,7 +92,9 @@ void delta_rule(const DeltaRuleArgs& a) {
       const float *q = a.q + t * a.q_stride, *k = a.k + t * a.k_stride, *v = a.v + t * a.v_stride + column;
       const float* dt = a.dt + t * a.dt_stride;
       const auto decay_lanes = [&](F x) INFER_LAMBDA {
-        return exp_lanes(f_mul(f_set1(a.a), activate_lanes<UnaryKind::kSoftplus>(x)));
+        const F rate = f_set1(a.a);
+        return exp_lanes(a.lowest_decay < 0 ? f_mul(f_set1(a.lowest_decay), sigmoid_lanes(f_mul(rate, x)))
+                                            : f_mul(rate, activate_lanes<UnaryKind::kSoftplus>(x)));
       };
       if (a.dt_per_channel) {
         for_lanes(a.decays, a.key_dim, [&](int64_t i, int m) INFER_LAMBDA { return decay_lanes(take(dt + i, m)); });

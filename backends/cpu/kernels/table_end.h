@@ -4,8 +4,9 @@ extern const KernelTable INFER_TABLE;
 constinit const KernelTable INFER_TABLE = {
     INFER_LEVEL,  kMatmuls,   sizeof(kMatmuls) / sizeof(kMatmuls[0]),
     quantize256,  quantize32, rms_norm,
-    layer_norm,   add,        mul,
-    scale,        unary,      gated,
+    layer_norm,   rms,        sparsify,
+    add,          mul,        scale,
+    unary,        xielu,      gated,
     rope,         softmax,    max_and_sum,
     weighted_add, to_f16,     attention,
     short_conv,   scan,       delta_rule,

@@ -65,6 +65,19 @@ float log1p_of(float e) {
   return (s + s) * p;
 }
 
+// exp(x) - 1 for x <= 0: above -0.5, where the difference would cancel, x + x^2 P(x).
+float expm1_of(float x) {
+  if (x < -0.5) return exp_of(x) - 1.0;
+  precise float p = fma(2.48015876e-05, x, 0.000198412701);
+  p = fma(p, x, 0.00138888892);
+  p = fma(p, x, 0.00833333377);
+  p = fma(p, x, 0.0416666679);
+  p = fma(p, x, 0.166666672);
+  p = fma(p, x, 0.5);
+  precise const float y = fma(p * x, x, x);
+  return y;
+}
+
 float erf_of(float x) {
   const uint sign = floatBitsToUint(x) & kSignBit;
   const float a = abs(x), z = a * a;

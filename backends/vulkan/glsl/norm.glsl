@@ -1,4 +1,4 @@
-// What rms_norm and layer_norm share. One workgroup per vector of d values.
+// What the operations over the last dimension share. One workgroup per vector of d values.
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint kLanes = 64;
@@ -11,7 +11,7 @@ layout(set = 0, binding = 4, std430) writeonly buffer Out { float out_values[]; 
 // A row of the tensor holds per_row vectors.
 layout(push_constant) uniform Push {
   uint d, per_row, count_at, fixed_rows, x_at, x_stride, weight_at, bias_at, out_at;
-  float eps;
+  float parameter;  // eps of the norms, the factor of sparsify
 } push;
 #include "reduce.glsl"
 

@@ -137,6 +137,32 @@ TEST_CASE("graph: norms and elementwise operations") {
   refused("scale", [&] { b.g.scale(b.x({4, 6}, DataType::kI32), 2); });
   refused("unary", [&] { b.g.unary(b.x({4, 6}, DataType::kI32), UnaryKind::kSilu); });
   refused("gated_activation", [&] { b.g.gated_activation(x, row, UnaryKind::kSilu); });
+  refused("xielu", [&] { b.g.xielu(b.x({4, 6}, DataType::kI32), {}); });
+
+  const ValueId vector = b.x({4, 1, 6});
+  CHECK(b.desc(b.g.add(x3, vector)).shape == Shape{4, 3, 6});
+  CHECK(b.desc(b.g.mul(x3, vector)).shape == Shape{4, 3, 6});
+  refused("add", [&] { b.g.add(vector, x3); });
+  refused("add", [&] { b.g.add(x3, b.x({4, 1, 5})); });
+  refused("add", [&] { b.g.add(x3, b.x({4, 1, 6}, DataType::kF32, RowKind::kOutputs)); });
+  refused("gated_activation", [&] { b.g.gated_activation(x3, vector, UnaryKind::kSilu); });
+
+  CHECK(b.desc(b.g.rms(x3)).shape == Shape{4, 3, 1});
+  CHECK(b.desc(b.g.softmax(x3)).shape == Shape{4, 3, 6});
+  CHECK(b.desc(b.g.sparsify(x, 1)).shape == Shape{4, 6});
+  refused("rms", [&] { b.g.rms(row); });
+  refused("softmax", [&] { b.g.softmax(b.x({4, 6}, DataType::kI32)); });
+  refused("sparsify", [&] { b.g.sparsify(b.x({4, 1}), 1); });
+}
+
+TEST_CASE("graph: streams") {
+  Bench b;
+  b.g.set_layer(7);
+  const ValueId x = b.x({4, 3, 6});
+  CHECK(b.desc(b.g.mix_streams(x, b.x({4, 2, 3}))).shape == Shape{4, 2, 6});
+  refused("mix_streams", [&] { b.g.mix_streams(x, b.x({4, 3, 2})); });
+  refused("mix_streams", [&] { b.g.mix_streams(x, b.x({4, 3})); });
+  refused("mix_streams", [&] { b.g.mix_streams(x, b.x({4, 2, 3}, DataType::kF32, RowKind::kOutputs)); });
 }
 
 TEST_CASE("graph: rope") {

@@ -1,0 +1,94 @@
+// Cases of mix_streams.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "ggml-like/error.h"
+#include "tests/conformance/case.h"
+
+namespace infer::test {
+namespace {
+
+struct MixShape {
+  int streams, mixed, d, t;
+  bool view = false;  // both operands are columns of one tensor
+};
+
+// Calls f(stream's value, weight) for the terms of element i of a row.
+template <typename F>
+void for_terms(const MixShape& s, const std::vector<Leaf>& leaves, int64_t row, int i, const F& f) {
+  const int of_x = s.streams * s.d, of_weights = s.mixed * s.streams, width = of_x + of_weights + 3;
+  const float* x = leaves[0].as<float>() + row * (s.view ? width : of_x) + (s.view ? 1 : 0);
+  const float* w = s.view ? x + of_x + 1 : leaves[1].as<float>() + row * of_weights;
+  for (int k = 0; k < s.streams; ++k) f(x[k * s.d + i % s.d], w[i / s.d * s.streams + k]);
+}
+
+void add_mix(std::vector<Entry>& list, const MixShape& s, bool quick) {
+  const std::string text = concat("s=", s.streams, " o=", s.mixed, " d=", s.d, " t=", s.t, s.view ? " view" : "");
+  add_case(list, Op::kMixStreams, text, quick, [=](Case& c, Random& random) {
+    c.tokens = s.t;
+    c.token_bucket = s.t + 2;
+    const int of_x = s.streams * s.d, of_weights = s.mixed * s.streams;
+    if (s.view) {
+      c.leaves = {float_leaf({c.token_bucket, of_x + of_weights + 3}, RowKind::kTokens, s.t, random)};
+    } else {
+      c.leaves = {float_leaf({c.token_bucket, s.streams, s.d}, RowKind::kTokens, s.t, random),
+                  float_leaf({c.token_bucket, s.mixed, s.streams}, RowKind::kTokens, s.t, random)};
+    }
+    c.build = [=](Graph& g, const std::vector<Weight>& w) {
+      if (!s.view) return std::vector{g.mix_streams(g.weight(w[0]), g.weight(w[1]))};
+      const ValueId all = g.weight(w[0]);
+      const int64_t rows = g.value(all).desc.shape[0];
+      return std::vector{
+          g.mix_streams(g.reshape(g.view_columns(all, 1, of_x), {rows, s.streams, s.d}),
+                        g.reshape(g.view_columns(all, of_x + 2, of_weights), {rows, s.mixed, s.streams}))};
+    };
+    const std::vector<Leaf> leaves = c.leaves;
+    // In order of the streams: a product, then fused multiply-adds.
+    c.formula = [=] {
+      std::vector<float> y;
+      for (int64_t row = 0; row < s.t; ++row) {
+        for (int i = 0; i < s.mixed * s.d; ++i) {
+          float sum = 0;
+          bool first = true;
+          for_terms(s, leaves, row, i, [&](float v, float w) {
+            sum = first ? v * w : std::fma(v, w, sum);
+            first = false;
+          });
+          y.push_back(sum);
+        }
+      }
+      return y;
+    };
+    c.bounds = [=](const std::vector<Output>&) {
+      std::vector<double> bound;
+      for (int64_t row = 0; row < s.t; ++row) {
+        for (int i = 0; i < s.mixed * s.d; ++i) {
+          double magnitude = 0;
+          for_terms(s, leaves, row, i, [&](double v, double w) { magnitude += std::abs(v * w); });
+          bound.push_back((s.streams + 2) * kEps * magnitude + kTiny);
+        }
+      }
+      return Bounds{bound};
+    };
+  });
+}
+
+}  // namespace
+
+void add_stream_cases(std::vector<Entry>& list) {
+  add_mix(list, {.streams = 4, .mixed = 4, .d = 37, .t = 5}, true);
+  add_mix(list, {.streams = 1, .mixed = 4, .d = 19, .t = 3}, true);
+  add_mix(list, {.streams = 7, .mixed = 1, .d = 16, .t = 2, .view = true}, true);
+  for (const int streams : {1, 4, 9}) {
+    for (const int mixed : {1, 4}) {
+      for (const int t : {1, 33}) {
+        add_mix(list, {.streams = streams, .mixed = mixed, .d = 2048, .t = t, .view = t == 33}, false);
+      }
+    }
+  }
+}
+
+TEST_CASE("mix_streams") { run_cases(Op::kMixStreams); }
+
+}  // namespace infer::test
