@@ -48,6 +48,12 @@ StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
 }  // namespace
 
 int64_t choose_context(const Model& model, int64_t asked) {
+  const int64_t most = model.max_context();
+  if (most > 0 && asked > most) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("The model has positions for ", grouped(static_cast<uint64_t>(most)), " tokens; a context of ",
+                       grouped(static_cast<uint64_t>(asked)), " needs more. Choose a smaller context with -c."));
+  }
   if (asked > 0) return asked;
   const int64_t trained = model.context_length();
   return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;

@@ -52,7 +52,8 @@ inline constexpr int64_t kDefaultContext = 4096;
 
 // The devices that the options name, or those already open.
 std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options);
-// The context size, in tokens, that the options ask for, or the model's own.
+// The context size, in tokens, that the options ask for, or the model's own. Throws Error(kInvalidArgument) if the
+// model has no positions for so many.
 int64_t choose_context(const Model& model, int64_t asked);
 // The options of an engine's runner; kAutoLayers leaves room for the draft too. Throws Error(kUnsupported) for cache
 // groups that no operation supports, and Error(kOutOfMemory) for contexts beyond any memory. `note` may be null.

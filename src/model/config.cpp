@@ -140,11 +140,25 @@ std::optional<std::vector<bool>> ConfigReader::flags(std::string_view key, int n
   return std::vector<bool>(numbers.begin(), numbers.end());
 }
 
-std::vector<float> ConfigReader::numbers(std::string_view key, int n, double low, double high) {
-  const std::string full = mark(key);
+std::vector<float> ConfigReader::numbers(std::string_view key, int n, double low, double high,
+                                         const std::vector<float>& fallback) {
+  return find_numbers(mark(key), n, low, high).value_or(fallback.empty() ? std::vector<float>(n, 0) : fallback);
+}
+
+std::vector<float> ConfigReader::numbers_without_prefix(std::string_view key, int n, double low, double high) {
+  const std::string full(key);
+  const std::optional<std::vector<float>> found = find_numbers(full, n, low, high);
+  if (!found) invalid(full, "a number", "none");
+  return *found;
+}
+
+std::optional<std::vector<float>> ConfigReader::find_numbers(const std::string& full, int n, double low,
+                                                             double high) const {
   const GgufValue* value = file_.find(full);
   if (!value || value->type != GgufType::kArray) {
-    return std::vector<float>(n, static_cast<float>(number(key, low, high, 0)));
+    const std::optional<double> one = find_number(full, low, high);
+    if (!one) return std::nullopt;
+    return std::vector<float>(n, static_cast<float>(*one));
   }
   const std::vector<double> array = *file_.get_float_array(full);
   if (array.size() != static_cast<size_t>(n)) {
@@ -153,18 +167,22 @@ std::vector<float> ConfigReader::numbers(std::string_view key, int n, double low
   for (const double v : array) {
     if (!(v >= low && v <= high)) invalid(full, concat(low, " to ", high), v);
   }
-  return {array.begin(), array.end()};
+  return std::vector<float>(array.begin(), array.end());
 }
 
 double ConfigReader::number(std::string_view key, double low, double high, std::optional<double> fallback) {
   const std::string full = mark(key);
+  const std::optional<double> value = find_number(full, low, high);
+  if (!value && !fallback) invalid(full, "a number", "none");
+  return value.value_or(fallback.value_or(0));
+}
+
+std::optional<double> ConfigReader::find_number(const std::string& full, double low, double high) const {
   const GgufValue* found = file_.find(full);
   const bool flag = found && found->type == GgufType::kBool;
   const std::optional<double> value = flag ? *file_.get_bool(full) : file_.get_float(full);
-  if (!value && !fallback) invalid(full, "a number", "none");
-  if (!value) return *fallback;
-  if (!(*value >= low && *value <= high)) invalid(full, concat(low, " to ", high), *value);
-  return *value;
+  if (value && !(*value >= low && *value <= high)) invalid(full, concat(low, " to ", high), *value);
+  return value;
 }
 
 std::string ConfigReader::text(std::string_view key, std::string_view fallback) {
@@ -282,6 +300,24 @@ void read_windows(ConfigReader& reader, ModelConfig& config, int fallback, int p
 
 void read_windows_after_first(ConfigReader& reader, ModelConfig& config, int fallback, int period) {
   read_windows_except(reader, config, fallback, period, [](int at, int) { return at == 0; });
+}
+
+void read_shared_caches(ConfigReader& reader, ModelConfig& config, int fallback) {
+  const int n_shared = reader.count("attention.shared_kv_layers", 0, config.n_layer, fallback);
+  const int n_stored = config.n_layer - n_shared;
+  for (int i = n_stored; i < config.n_layer; ++i) {
+    LayerConfig& reading = config.layers[i];
+    reading.cache_layer = n_stored - (reading.window > 0 ? 2 : 1);
+    const bool exists = reading.cache_layer >= 0;
+    const LayerConfig* stored = exists ? &config.layers[reading.cache_layer] : nullptr;
+    if (exists && stored->window == reading.window && stored->head_dim == reading.head_dim &&
+        reading.n_head % stored->n_kv_head == 0) {
+      continue;
+    }
+    invalid(reader.architecture() + ".attention.shared_kv_layers",
+            concat("a layer ", reading.cache_layer, " whose keys and values layer ", i, " can read"),
+            exists ? "one with another window or other heads" : "none");
+  }
 }
 
 RopeTableParams without_scaling(const RopeTableParams& rope) {

@@ -32,6 +32,8 @@ struct LayerConfig {
   int n_ff = 0;              // inner width of the dense feed-forward; 0 if the file does not say
   int window = 0;            // positions that a query sees, including its own; 0: all
   int64_t state_values = 0;  // F32 values of the recurrent state; 0: the layer has none
+  int head_dim = 0;          // of queries, keys and values; 0: the model's key_dim and value_dim
+  int cache_layer = -1;      // the earlier layer whose keys and values this one reads; -1: it stores its own
 };
 
 // Sizes of recurrent layers; an architecture says what it uses them for.
@@ -60,6 +62,7 @@ struct ModelConfig {
   int n_embd = 0;
   int n_vocab = 0;
   int context_length = 0;
+  int max_context = 0;              // tokens that have a learned position; 0: any number
   std::vector<LayerConfig> layers;  // [n_layer]
   int key_dim = 0;                  // per head
   int value_dim = 0;
@@ -75,6 +78,9 @@ struct ModelConfig {
   int n_ff_shared_expert = 0;   // inner width of the shared expert, 0: none
   MoeRouteParams routing;       // routing.n_used: experts that a token uses
   int n_prediction_layers = 0;  // behind the others in the file, for speculative decoding; not used
+
+  int key_dim_of(int layer) const { return layers[layer].head_dim > 0 ? layers[layer].head_dim : key_dim; }
+  int value_dim_of(int layer) const { return layers[layer].head_dim > 0 ? layers[layer].head_dim : value_dim; }
 };
 
 class ConfigReader {
@@ -91,8 +97,12 @@ class ConfigReader {
                           const std::vector<int>* fallback = nullptr);
   // One flag for each of n layers: an array of booleans or integers. Nullopt if the key is absent or one number.
   std::optional<std::vector<bool>> flags(std::string_view key, int n);
-  // One number in [low, high] for all n layers, or an array with one per layer; zeros if the key is absent.
-  std::vector<float> numbers(std::string_view key, int n, double low, double high);
+  // One number in [low, high] for all n layers, or an array with one per layer; if the key is absent, `fallback`, or
+  // zeros.
+  std::vector<float> numbers(std::string_view key, int n, double low, double high,
+                             const std::vector<float>& fallback = {});
+  // The same for a required key that stands in the file without the "<arch>." prefix.
+  std::vector<float> numbers_without_prefix(std::string_view key, int n, double low, double high);
   // A finite number in [low, high]; booleans are 0 and 1.
   double number(std::string_view key, double low, double high, std::optional<double> fallback = std::nullopt);
   std::string text(std::string_view key, std::string_view fallback);
@@ -106,6 +116,9 @@ class ConfigReader {
 
  private:
   std::string mark(std::string_view key);  // records the key and returns its full name
+  // For full names of keys.
+  std::optional<std::vector<float>> find_numbers(const std::string& full, int n, double low, double high) const;
+  std::optional<double> find_number(const std::string& full, double low, double high) const;
 
   const GgufFile& file_;
   std::string architecture_;
@@ -161,6 +174,11 @@ void require_full_causal_attention(ConfigReader& reader, const ModelConfig& conf
 void read_windows(ConfigReader& reader, ModelConfig& config, int fallback, int period);
 // The same, but of each `period` layers the first has none.
 void read_windows_after_first(ConfigReader& reader, ModelConfig& config, int fallback, int period);
+
+// Reads attention.shared_kv_layers, or takes `fallback`: so many of the last layers store no keys and values. One with
+// a window reads those of the last layer but one that stores some, one without a window those of the last. REQUIRES:
+// `config` has its windows and the heads' sizes.
+void read_shared_caches(ConfigReader& reader, ModelConfig& config, int fallback);
 
 // The rope of layers with a window in models that scale positions only in the other layers.
 RopeTableParams without_scaling(const RopeTableParams& rope);

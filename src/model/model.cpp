@@ -11,6 +11,8 @@
 namespace infer {
 namespace {
 
+constexpr std::string_view kPositionTable = "position_embd.weight";  // a row for each token of the context
+
 // The number of rows in the embedding, which must equal the number of tokens.
 int vocabulary_size(const GgufFile& file, const Vocabulary& vocabulary) {
   const GgufTensor* embedding = file.find_tensor("token_embd.weight");
@@ -39,6 +41,7 @@ Model::Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture>
   vocabulary_ = load_vocabulary(*file_);
   chat_template_ = file_->get_string("tokenizer.chat_template");
   config_.n_vocab = vocabulary_size(*file_, vocabulary_);
+  if (file_->find_tensor(kPositionTable)) config_.max_context = config_.context_length;
 
   weights_ = std::make_unique<WeightSet>(file_);
   architecture_->declare_weights(*weights_, config_);
@@ -71,19 +74,22 @@ void Model::check_cache_types(CacheTypes types) const {
                                  concat(t.name, " with blocks of ", t.block_size)));
     }
   };
-  check("keys", types.key, config_.key_dim);
-  // A latent cache has no values of its own, but the first part of a key is read as one.
-  check("values", config_.latent.cached ? types.key : types.value, config_.value_dim);
+  for (int layer = 0; layer < config_.n_layer; ++layer) {
+    check("keys", types.key, config_.key_dim_of(layer));
+    // A latent cache has no values of its own, but the first part of a key is read as one.
+    check("values", config_.latent.cached ? types.key : types.value, config_.value_dim_of(layer));
+  }
 }
 
 CacheDesc Model::cache_desc(int layer, CacheTypes types) const {
+  const int other = config_.layers[layer].cache_layer;
   CacheDesc desc;
-  desc.layer = layer;
-  desc.group = find_group(layer, false);
+  desc.layer = other >= 0 ? other : layer;
+  desc.group = find_group(desc.layer, false);
   CHECK_INTERNAL(desc.group >= 0);
-  desc.n_kv_head = config_.layers[layer].n_kv_head;
-  desc.key_dim = config_.key_dim;
-  desc.value_dim = config_.value_dim;
+  desc.n_kv_head = config_.layers[desc.layer].n_kv_head;
+  desc.key_dim = config_.key_dim_of(desc.layer);
+  desc.value_dim = config_.value_dim_of(desc.layer);
   desc.key_type = types.key;
   desc.value_type = types.value;
   desc.latent = cache_groups_[desc.group].kind == CacheKind::kLatent;

@@ -46,6 +46,7 @@ class Model {
   const std::string& name() const { return config_.name; }                  // general.name, may be empty
   const ModelConfig& config() const { return config_; }
   int context_length() const { return config_.context_length; }  // trained context, in tokens
+  int max_context() const { return config_.max_context; }        // tokens; 0: any number
   int n_layer() const { return config_.n_layer; }
   int n_embd() const { return config_.n_embd; }
   int n_vocab() const { return config_.n_vocab; }
@@ -58,11 +59,11 @@ class Model {
   const std::vector<CacheGroup>& cache_groups() const { return cache_groups_; }
   // Throws Error(kInvalidArgument) if a head is not a multiple of the type's block, or a type cannot be stored to.
   void check_cache_types(CacheTypes types) const;
-  // The keys and values of a layer, and its recurrent state. REQUIRE: 0 <= layer < n_layer(), checked types, and that
-  // the layer has them.
+  // The keys and values that a layer reads, which may be those of an earlier layer, and its recurrent state. REQUIRE:
+  // 0 <= layer < n_layer(), checked types, and that there are some.
   CacheDesc cache_desc(int layer, CacheTypes types) const;
   CacheDesc state_desc(int layer) const;
-  // All that a layer caches.
+  // All that a layer stores.
   std::vector<CacheDesc> caches(int layer, CacheTypes types) const;
 
   // The weights of kInputLayer (embedding, rope frequency factors), of a layer, or of kOutputLayer (final norm, head);

@@ -1,5 +1,8 @@
 #include "src/model/weights.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "ggml-like/printable.h"
@@ -7,10 +10,11 @@
 namespace infer {
 namespace {
 
-// Drops leading dimensions of 1, which files may omit.
+// Drops dimensions of 1, which files may omit or add.
 std::vector<int64_t> significant(std::span<const int64_t> dims) {
-  while (dims.size() > 1 && dims.front() == 1) dims = dims.subspan(1);
-  return {dims.begin(), dims.end()};
+  std::vector<int64_t> others;
+  std::copy_if(dims.begin(), dims.end(), std::back_inserter(others), [](int64_t dim) { return dim != 1; });
+  return others;
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ class WeightSet {
   WeightSet(const WeightSet&) = delete;
   WeightSet& operator=(const WeightSet&) = delete;
 
-  // The tensor NAME (for kInputLayer and kOutputLayer) or blk.LAYER.NAME. The file may omit leading dimensions of 1,
-  // and give a vector more than one dimension.
+  // The tensor NAME (for kInputLayer and kOutputLayer) or blk.LAYER.NAME. The file may omit or add dimensions of 1, and
+  // give a vector more than one dimension.
   // Vectors become F32, whatever their type in the file. Throws Error(kInvalidFile) if the tensor is missing or has
   // another shape, and Error(kUnsupported) if its type has no matmul kernel.
   const Weight* require(int layer, WeightRole role, std::string_view name, const Shape& shape);

@@ -74,6 +74,15 @@ def rounding_of_activations_costs_no_more_than_in_llama_cpp(name):
                f"{measure} distance {distance(ours):.4f}, at most 1.5 times {distance(theirs):.4f} expected")
 
 
+@test_each("gpt2", "starcoder")
+def learned_positions_end_with_their_table(name):
+    model, _ = reference_model(name)
+    for count, code in ((128, 0), (129, 2)):
+        result = run("logprobs", "-m", model, "--tokens", ",".join(["5"] * count), "--json")
+        expect_equal(result.code, code, f"exit code for {count} tokens")
+    expect("positions for 128 tokens" in result.err, "the number of positions", result)
+
+
 def unsupported_types(name):
     """The types that may make a quantized model unsupported; none for other models."""
     if not name.startswith("quant-"):

@@ -25,8 +25,8 @@ DEMO_DRAFT, DEMO_DRAFT_F16 = DEMO / "infer-demo-draft-q8_0.gguf", DEMO / "infer-
 EXACT = 1e-3  # F32 activations and cache; a correct implementation is a hundred times closer
 # Of architectures with a tanh GELU, which llama.cpp looks up in a table of half precision.
 NEAR = 0.01
-TANH_GELU = {"bloom", "codeshell", "falcon", "gemma", "gemma2", "gemma3", "gptneox", "grok", "mpt", "phi2",
-             "starcoder2"}
+TANH_GELU = {"bloom", "codeshell", "falcon", "gemma", "gemma2", "gemma3", "gemma3n", "gemma4", "gpt2", "gptneox", "grok",
+             "mpt", "phi2", "starcoder", "starcoder2"}
 
 WHOLE_VOCABULARY = 100000
 F32_CACHE = ("-ctk", "f32", "-ctv", "f32")
@@ -64,12 +64,13 @@ def architectures():
 
 @functools.cache
 def f32_models():
-    """{reference model with F32 weights: its architecture}, of all the architectures that the program supports."""
+    """{reference model with F32 weights: its architecture}, of all the architectures that the program supports. A table
+    that is only looked up in may have another type: expanding it changes nothing."""
     shared = shared_folder()
     models = {}
     for path in sorted((shared / "goldens" / "arch" if shared else DATA / "arch").glob("*.json")):
         recorded = json.loads(path.read_text())
-        quantized = "positions_f32" in recorded
+        quantized = "positions_f32" in recorded and recorded["positions_f32"] != recorded["positions"]
         if recorded["architecture"] in architectures() and not quantized:
             models[path.stem] = recorded["architecture"]
     return models

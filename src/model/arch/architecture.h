@@ -21,7 +21,7 @@ class Architecture {
   virtual void declare_weights(WeightSet& weights, const ModelConfig& config) = 0;
   // Unless overridden, a full group of the layers without a window (latent if the cache holds compressed vectors), a
   // group for each length of window, and one of the recurrent states. A layer with a state and key and value heads is
-  // in two groups, one with neither in none.
+  // in two groups; one with neither, or that reads the keys and values of another, in none.
   virtual std::vector<CacheGroup> cache_groups(const ModelConfig& config) const;
   virtual ModelOutputs build_graph(Graph& graph, const Model& model, CacheTypes cache) const = 0;
 };

@@ -29,13 +29,13 @@ class BitNet final : public Architecture {
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
       w.ffn = declare_gated_feed_forward(weights, config, i);
       w.ffn_sub_norm = declare_norm(weights, i, "ffn_sub_norm", config.layers[i].n_ff);
-      w.q = factor(weights, i, WeightRole::kAttention, "attn_q.scale");
-      w.k = factor(weights, i, WeightRole::kAttention, "attn_k.scale");
-      w.v = factor(weights, i, WeightRole::kAttention, "attn_v.scale");
-      w.out = factor(weights, i, WeightRole::kAttention, "attn_output.scale");
-      w.gate = factor(weights, i, WeightRole::kFeedForward, "ffn_gate.scale");
-      w.up = factor(weights, i, WeightRole::kFeedForward, "ffn_up.scale");
-      w.down = factor(weights, i, WeightRole::kFeedForward, "ffn_down.scale");
+      w.q = declare_factor(weights, i, WeightRole::kAttention, "attn_q.scale");
+      w.k = declare_factor(weights, i, WeightRole::kAttention, "attn_k.scale");
+      w.v = declare_factor(weights, i, WeightRole::kAttention, "attn_v.scale");
+      w.out = declare_factor(weights, i, WeightRole::kAttention, "attn_output.scale");
+      w.gate = declare_factor(weights, i, WeightRole::kFeedForward, "ffn_gate.scale");
+      w.up = declare_factor(weights, i, WeightRole::kFeedForward, "ffn_up.scale");
+      w.down = declare_factor(weights, i, WeightRole::kFeedForward, "ffn_down.scale");
     }
     output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
     head_ = declare_head(weights, config, *embedding_);
@@ -88,14 +88,6 @@ class BitNet final : public Architecture {
     const Weight* ffn_sub_norm = nullptr;                            // [n_ff]
     float q = 1, k = 1, v = 1, out = 1, gate = 1, up = 1, down = 1;  // factors of the matrices
   };
-
-  // A tensor of one number; 1 if the file has none.
-  static float factor(WeightSet& weights, int layer, WeightRole role, std::string_view name) {
-    const Weight* weight = weights.optional(layer, role, name, {1});
-    float value = 1;
-    if (weight && weight->host) std::memcpy(&value, weight->host, sizeof value);
-    return value;
-  }
 
   const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
   std::vector<Layer> layers_;            // [n_layer]

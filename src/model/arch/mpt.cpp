@@ -1,4 +1,4 @@
-// mpt: ALiBi instead of positions, layer norms, which may be on queries and keys too; queries, keys and values within
+// mpt: ALiBi or learned positions, layer norms, which may be on queries and keys too; queries, keys and values within
 // limits; a tanh GELU without a gate.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
@@ -22,6 +22,7 @@ class Mpt final : public Architecture {
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
     embedding_ = declare_embedding(weights, config);
+    positions_ = declare_positions(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
       w.attn_norm = declare_layer_norm(weights, i, "attn_norm", config.n_embd);
@@ -41,7 +42,7 @@ class Mpt final : public Architecture {
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);  // [n_tokens, n_embd]
+    ValueId x = embed(g, *embedding_, positions_);  // [n_tokens, n_embd]
     const AttentionParams params = {.scale = attention_scale(config), .alibi_max_bias = max_bias_};
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
@@ -80,6 +81,7 @@ class Mpt final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;  // [n_vocab, n_embd]
+  const Weight* positions_ = nullptr;  // [context_length, n_embd], null where the file has none
   std::vector<Layer> layers_;          // [n_layer]
   LayerNorm output_norm_;              // [n_embd]
   Linear head_;                        // [n_vocab, n_embd]

@@ -11,6 +11,7 @@ namespace infer {
 
 // Defined in the file of the same name in this folder.
 std::unique_ptr<Architecture> create_afmoe();
+std::unique_ptr<Architecture> create_apertus();
 std::unique_ptr<Architecture> create_arcee();
 std::unique_ptr<Architecture> create_baichuan();
 std::unique_ptr<Architecture> create_bitnet();
@@ -32,8 +33,11 @@ std::unique_ptr<Architecture> create_falcon_h1();
 std::unique_ptr<Architecture> create_gemma();
 std::unique_ptr<Architecture> create_gemma2();
 std::unique_ptr<Architecture> create_gemma3();
+std::unique_ptr<Architecture> create_gemma3n();
+std::unique_ptr<Architecture> create_gemma4();
 std::unique_ptr<Architecture> create_glm4();
 std::unique_ptr<Architecture> create_glm4moe();
+std::unique_ptr<Architecture> create_gpt2();
 std::unique_ptr<Architecture> create_gpt_oss();
 std::unique_ptr<Architecture> create_gptneox();
 std::unique_ptr<Architecture> create_granite();
@@ -91,6 +95,7 @@ namespace {
 
 constexpr std::array kArchitectures = {
     ArchitectureEntry{"afmoe", create_afmoe},
+    ArchitectureEntry{"apertus", create_apertus},
     ArchitectureEntry{"arcee", create_arcee},
     ArchitectureEntry{"baichuan", create_baichuan},
     ArchitectureEntry{"bailingmoe2", create_dots1},
@@ -116,9 +121,12 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"gemma", create_gemma},
     ArchitectureEntry{"gemma2", create_gemma2},
     ArchitectureEntry{"gemma3", create_gemma3},
+    ArchitectureEntry{"gemma3n", create_gemma3n},
+    ArchitectureEntry{"gemma4", create_gemma4},
     ArchitectureEntry{"glm4", create_glm4},
     ArchitectureEntry{"glm4moe", create_glm4moe},
     ArchitectureEntry{"gpt-oss", create_gpt_oss},
+    ArchitectureEntry{"gpt2", create_gpt2},
     ArchitectureEntry{"gptneox", create_gptneox},
     ArchitectureEntry{"granite", create_granite},
     ArchitectureEntry{"granite_swa", create_granite_swa},
@@ -177,6 +185,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"seed_oss", create_seed_oss},
     ArchitectureEntry{"smollm3", create_smollm3},
     ArchitectureEntry{"stablelm", create_stablelm},
+    ArchitectureEntry{"starcoder", create_gpt2},
     ArchitectureEntry{"starcoder2", create_starcoder2},
     ArchitectureEntry{"step35", create_step35},
     ArchitectureEntry{"xverse", create_llama},
@@ -202,7 +211,7 @@ std::vector<CacheGroup> Architecture::cache_groups(const ModelConfig& config) co
   for (int i = 0; i < config.n_layer; ++i) {
     const int window = config.layers[i].window;
     if (config.layers[i].state_values > 0) states.layers.push_back(i);
-    if (config.layers[i].n_kv_head == 0) continue;
+    if (config.layers[i].n_kv_head == 0 || config.layers[i].cache_layer >= 0) continue;
     auto at = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& g) { return g.window == window; });
     if (at == groups.end()) {
       at = groups.insert(groups.end(), CacheGroup{});

@@ -17,7 +17,7 @@ ValueId with_rows(Graph& graph, ValueId x, F f) {
 AttentionWeights declare_attention(WeightSet& weights, const ModelConfig& config, int layer) {
   const WeightRole role = WeightRole::kAttention;
   const LayerConfig& l = config.layers[layer];
-  const int64_t d = config.n_embd, key_dim = config.key_dim, value_dim = config.value_dim;
+  const int64_t d = config.n_embd, key_dim = config.key_dim_of(layer), value_dim = config.value_dim_of(layer);
   AttentionWeights w;
   w.q = declare_linear(weights, layer, role, "attn_q", l.n_head * key_dim, d);
   w.k = declare_linear(weights, layer, role, "attn_k", l.n_kv_head * key_dim, d);
@@ -31,7 +31,7 @@ AttentionWeights declare_joined_attention(WeightSet& weights, const ModelConfig&
   if (!weights.has(layer, "attn_qkv.weight")) return declare_attention(weights, config, layer);
   const WeightRole role = WeightRole::kAttention;
   const LayerConfig& l = config.layers[layer];
-  const int64_t d = config.n_embd, key_dim = config.key_dim, value_dim = config.value_dim;
+  const int64_t d = config.n_embd, key_dim = config.key_dim_of(layer), value_dim = config.value_dim_of(layer);
   AttentionWeights w;
   w.qkv =
       declare_linear(weights, layer, role, "attn_qkv", (l.n_head + l.n_kv_head) * key_dim + l.n_kv_head * value_dim, d);
@@ -41,7 +41,7 @@ AttentionWeights declare_joined_attention(WeightSet& weights, const ModelConfig&
 
 Heads project_heads(Graph& graph, ValueId x, const AttentionWeights& w, const ModelConfig& config, int layer) {
   const LayerConfig& l = config.layers[layer];
-  const int64_t key_dim = config.key_dim, value_dim = config.value_dim;
+  const int64_t key_dim = config.key_dim_of(layer), value_dim = config.value_dim_of(layer);
   Heads heads;
   if (w.qkv.weight) {
     const int64_t n_q = l.n_head * key_dim, n_k = l.n_kv_head * key_dim, n_v = l.n_kv_head * value_dim;
@@ -49,7 +49,8 @@ Heads project_heads(Graph& graph, ValueId x, const AttentionWeights& w, const Mo
     heads = {graph.view_columns(qkv, 0, n_q), graph.view_columns(qkv, n_q, n_k),
              graph.view_columns(qkv, n_q + n_k, n_v)};
   } else {
-    heads = {linear(graph, x, w.q), linear(graph, x, w.k), linear(graph, x, w.v)};
+    heads = {linear(graph, x, w.q), linear(graph, x, w.k), kNoValue};
+    heads.v = w.v.weight ? linear(graph, x, w.v) : heads.k;
   }
   return {split_heads(graph, heads.q, key_dim), split_heads(graph, heads.k, key_dim),
           split_heads(graph, heads.v, value_dim)};

@@ -9,7 +9,7 @@ namespace infer {
 struct AttentionWeights {
   Linear q;    // [n_head * key_dim, n_embd]
   Linear k;    // [n_kv_head * key_dim, n_embd]
-  Linear v;    // [n_kv_head * value_dim, n_embd]
+  Linear v;    // [n_kv_head * value_dim, n_embd]; empty where values are the same as keys
   Linear out;  // [n_embd, n_head * value_dim]
   Linear qkv;  // the rows of q, then those of k and v; only where the file joins the three, which are then empty
 };

@@ -1,9 +1,22 @@
 #include "src/model/blocks/in_and_out.h"
 
 namespace infer {
+namespace {
+
+constexpr std::string_view kPositions = "position_embd.weight";
+
+}  // namespace
 
 const Weight* declare_embedding(WeightSet& weights, const ModelConfig& config) {
   return weights.require(kInputLayer, WeightRole::kEmbedding, "token_embd.weight", {config.n_vocab, config.n_embd});
+}
+
+const Weight* require_positions(WeightSet& weights, const ModelConfig& config) {
+  return weights.require(kInputLayer, WeightRole::kEmbedding, kPositions, {config.context_length, config.n_embd});
+}
+
+const Weight* declare_positions(WeightSet& weights, const ModelConfig& config) {
+  return weights.optional(kInputLayer, WeightRole::kEmbedding, kPositions, {config.context_length, config.n_embd});
 }
 
 const Weight* declare_rope_factors(WeightSet& weights, const ModelConfig& config) {
@@ -31,6 +44,11 @@ Linear declare_head(WeightSet& weights, const ModelConfig& config, const Weight&
 ValueId embed(Graph& graph, const Weight& embedding) {
   graph.set_layer(kInputLayer);
   return graph.name(graph.embed(embedding), "embedding");
+}
+
+ValueId embed(Graph& graph, const Weight& embedding, const Weight* positions) {
+  const ValueId x = embed(graph, embedding);
+  return positions ? graph.add(x, graph.embed(*positions, RowsBy::kPosition)) : x;
 }
 
 ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head) {

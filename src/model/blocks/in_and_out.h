@@ -7,7 +7,11 @@
 
 namespace infer {
 
-const Weight* declare_embedding(WeightSet& weights, const ModelConfig& config);     // [n_vocab, n_embd]
+const Weight* declare_embedding(WeightSet& weights, const ModelConfig& config);  // [n_vocab, n_embd]
+// position_embd.weight, [context_length, n_embd].
+const Weight* require_positions(WeightSet& weights, const ModelConfig& config);
+// The same, but null where the file has none.
+const Weight* declare_positions(WeightSet& weights, const ModelConfig& config);
 const Weight* declare_rope_factors(WeightSet& weights, const ModelConfig& config);  // [rope.n_dims / 2], may be null
 // rope_factors_long.weight or rope_factors_short.weight, [rope.n_dims / 2], whichever suits the model's context; where
 // the file has neither, rope_freqs.weight, which may be null.
@@ -17,6 +21,8 @@ Linear declare_head(WeightSet& weights, const ModelConfig& config, const Weight&
 
 // -> [n_tokens, n_embd]. Later nodes belong to kInputLayer.
 ValueId embed(Graph& graph, const Weight& embedding);
+// The same plus the learned positions, unless those are null.
+ValueId embed(Graph& graph, const Weight& embedding, const Weight* positions);
 
 // hidden [n_outputs, n_embd], the state after the final norm -> [n_logits, n_vocab].
 ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head);

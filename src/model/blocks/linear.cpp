@@ -1,5 +1,7 @@
 #include "src/model/blocks/linear.h"
 
+#include <cstring>
+
 #include "ggml-like/error.h"
 
 namespace infer {
@@ -12,6 +14,13 @@ Linear declare_linear(WeightSet& weights, int layer, WeightRole role, std::strin
 
 const Weight* declare_norm(WeightSet& weights, int layer, std::string_view name, int64_t width) {
   return weights.require(layer, WeightRole::kNorm, concat(name, ".weight"), {width});
+}
+
+float declare_factor(WeightSet& weights, int layer, WeightRole role, std::string_view name) {
+  const Weight* weight = weights.optional(layer, role, name, {1});
+  float value = 1;
+  if (weight && weight->host) std::memcpy(&value, weight->host, sizeof value);
+  return value;
 }
 
 LayerNorm declare_layer_norm(WeightSet& weights, int layer, std::string_view name, int64_t width) {

@@ -18,6 +18,9 @@ Linear declare_linear(WeightSet& weights, int layer, WeightRole role, std::strin
 // Declares NAME.weight: [width].
 const Weight* declare_norm(WeightSet& weights, int layer, std::string_view name, int64_t width);
 
+// The tensor NAME of one number; 1 if the file has none, or was opened without data.
+float declare_factor(WeightSet& weights, int layer, WeightRole role, std::string_view name);
+
 struct LayerNorm {
   const Weight* weight = nullptr;  // [width]
   const Weight* bias = nullptr;    // [width], null if the file has none

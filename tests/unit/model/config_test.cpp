@@ -168,10 +168,37 @@ TEST_CASE("limits are one number, or one for each layer") {
       limits(), "[model] key llama.swiglu_clamp_exp: expected one number, or one for each of 6 layers, found 2", Error);
 }
 
+TEST_CASE("the last layers may read the keys and values of earlier ones") {
+  TinyModel tiny = six_layers();
+  const auto read_by = [&](int fallback) {
+    const auto file = tiny.file();
+    ConfigReader reader(*file);
+    ModelConfig config = read(tiny);
+    read_shared_caches(reader, config, fallback);
+    std::vector<int> from;
+    for (const LayerConfig& layer : config.layers) from.push_back(layer.cache_layer);
+    return from;
+  };
+  // Layers 2 and 5 have no window.
+  CHECK(read_by(0) == std::vector<int>{-1, -1, -1, -1, -1, -1});
+  CHECK(read_by(3) == std::vector<int>{-1, -1, -1, 1, 1, 2});
+  tiny.set("llama.attention.shared_kv_layers", number(3));
+  CHECK(read_by(0) == std::vector<int>{-1, -1, -1, 1, 1, 2});
+  for (const int n : {1, 2, 4, 6}) {
+    tiny.set("llama.attention.shared_kv_layers", number(n));
+    CAPTURE(n);
+    CHECK_THROWS_AS(read_by(0), Error);  // a layer with another window, or none
+  }
+  tiny.set("llama.attention.shared_kv_layers", number(7));
+  CHECK_THROWS_WITH_AS(read_by(0), "[model] key llama.attention.shared_kv_layers: expected 0 to 6, found 7", Error);
+}
+
 TEST_CASE("there is a cache group for every length of window") {
   ModelConfig config;
-  config.n_layer = 5;
-  config.layers.resize(5);
+  config.n_layer = 6;
+  config.layers.resize(6);
+  for (LayerConfig& layer : config.layers) layer.n_kv_head = 1;
+  config.layers[5].cache_layer = 2;  // in no group of its own
   config.layers[0].window = config.layers[3].window = 8;
   config.layers[4].window = 6;
   const std::vector<CacheGroup> groups = create_architecture("llama")->cache_groups(config);

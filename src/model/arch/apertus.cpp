@@ -1,0 +1,109 @@
+// apertus: every head of queries and keys is normalized, then NeoX rope; the feed-forward is an xIELU without a gate,
+// whose parameters differ between layers.
+#include <cmath>
+
+#include "src/model/arch/architecture.h"
+#include "src/model/blocks.h"
+
+namespace infer {
+namespace {
+
+class Apertus final : public Architecture {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_no_experts(reader);
+    read_activations(reader, config);
+    return config;
+  }
+
+  void declare_weights(WeightSet& weights, const ModelConfig& config) override {
+    embedding_ = declare_embedding(weights, config);
+    rope_factors_ = declare_long_rope_factors(weights, config);
+    for (int i = 0; i < config.n_layer; ++i) {
+      Layer& w = layers_.emplace_back();
+      w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
+      w.attn = declare_joined_attention(weights, config, i);
+      w.q_norm = declare_norm(weights, i, "attn_q_norm", config.key_dim);
+      w.k_norm = declare_norm(weights, i, "attn_k_norm", config.key_dim);
+      w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
+      w.ffn = declare_feed_forward(weights, config, i);
+    }
+    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    head_ = declare_head(weights, config, *embedding_);
+  }
+
+  ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
+    const ModelConfig& config = model.config();
+    const float eps = config.norm_eps;
+    ValueId x = embed(g, *embedding_);                               // [n_tokens, n_embd]
+    const ValueId table = g.rope_table(config.rope, rope_factors_);  // [n_tokens, rope.n_dims / 2, 2]
+    const AttentionParams params = {.scale = attention_scale(config)};
+    for (int i = 0; i < config.n_layer; ++i) {
+      g.set_layer(i);
+      const Layer& w = layers_[i];
+      ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      Heads heads = project_heads(g, h, w.attn, config, i);
+      rms_norm_heads(g, heads, w.q_norm, w.k_norm, eps);
+      rope_neox(g, heads, table);
+      h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
+      // From here on, the last layer needs only the output rows.
+      if (i + 1 == config.n_layer) {
+        h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
+        x = g.select_rows(x);  // [n_outputs, n_embd]
+      }
+      named(g, i, "attn_heads", h);
+      h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
+      x = g.add(x, h);                                        // [n_rows, n_embd]
+
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
+      h = g.xielu(linear(g, h, w.ffn.up), activations_[i]);         // [n_rows, n_ff]
+      h = linear(g, h, w.ffn.down);                                 // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
+    }
+    g.set_layer(kOutputLayer);
+    const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
+    const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
+    return model_outputs(g, hidden, logits);
+  }
+
+ private:
+  struct Layer {
+    const Weight* attn_norm = nullptr;  // [n_embd]
+    AttentionWeights attn;
+    const Weight* q_norm = nullptr;    // [key_dim]
+    const Weight* k_norm = nullptr;    // [key_dim]
+    const Weight* ffn_norm = nullptr;  // [n_embd]
+    FeedForwardWeights ffn;
+  };
+
+  // Files give the alphas before a softplus, and for negative numbers without beta.
+  void read_activations(ConfigReader& reader, const ModelConfig& config) {
+    const auto read = [&](std::string_view key) {
+      return reader.numbers_without_prefix(key, config.n_layer, -1e6, 1e6);
+    };
+    const auto softplus = [](float x) { return x > 20 ? x : std::log1p(std::exp(x)); };
+    const std::vector<float> alpha_n = read("xielu.alpha_n"), alpha_p = read("xielu.alpha_p");
+    const std::vector<float> beta = read("xielu.beta"), eps = read("xielu.eps");
+    for (int i = 0; i < config.n_layer; ++i) {
+      activations_.push_back({beta[i] + softplus(alpha_n[i]), softplus(alpha_p[i]), beta[i], eps[i]});
+    }
+  }
+
+  const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  std::vector<Layer> layers_;             // [n_layer]
+  const Weight* output_norm_ = nullptr;   // [n_embd]
+  Linear head_;                           // [n_vocab, n_embd]
+  std::vector<XieluParams> activations_;  // [n_layer]
+};
+
+}  // namespace
+
+std::unique_ptr<Architecture> create_apertus() { return std::make_unique<Apertus>(); }
+
+}  // namespace infer

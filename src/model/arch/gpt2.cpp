@@ -1,0 +1,83 @@
+// gpt2 and starcoder: learned positions, layer norms, a tanh GELU without a gate, biases everywhere.
+#include "src/model/arch/architecture.h"
+#include "src/model/blocks.h"
+
+namespace infer {
+namespace {
+
+class Gpt2 final : public Architecture {
+ public:
+  ModelConfig read_config(ConfigReader& reader) override {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_layer_norm_eps(reader);
+    require_full_causal_attention(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_no_experts(reader);
+    reader.ignore("rope.dimension_count");
+    return config;
+  }
+
+  void declare_weights(WeightSet& weights, const ModelConfig& config) override {
+    embedding_ = declare_embedding(weights, config);
+    positions_ = require_positions(weights, config);
+    for (int i = 0; i < config.n_layer; ++i) {
+      Layer& w = layers_.emplace_back();
+      w.attn_norm = declare_layer_norm(weights, i, "attn_norm", config.n_embd);
+      w.attn = declare_joined_attention(weights, config, i);
+      w.ffn_norm = declare_layer_norm(weights, i, "ffn_norm", config.n_embd);
+      w.ffn = declare_feed_forward(weights, config, i);
+    }
+    output_norm_ = declare_layer_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+    head_ = declare_head(weights, config, *embedding_);
+  }
+
+  ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
+    const ModelConfig& config = model.config();
+    const float eps = config.norm_eps;
+    ValueId x = embed(g, *embedding_, positions_);  // [n_tokens, n_embd]
+    const AttentionParams params = {.scale = attention_scale(config)};
+    for (int i = 0; i < config.n_layer; ++i) {
+      g.set_layer(i);
+      const Layer& w = layers_[i];
+      ValueId h = named(g, i, "attn_norm", layer_norm(g, x, w.attn_norm, eps));  // [n_tokens, n_embd]
+      const Heads heads = project_heads(g, h, w.attn, config, i);
+      h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
+      // From here on, the last layer needs only the output rows.
+      if (i + 1 == config.n_layer) {
+        h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
+        x = g.select_rows(x);  // [n_outputs, n_embd]
+      }
+      named(g, i, "attn_heads", h);
+      h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
+      x = g.add(x, h);                                        // [n_rows, n_embd]
+
+      h = named(g, i, "ffn_norm", layer_norm(g, x, w.ffn_norm, eps));  // [n_rows, n_embd]
+      h = feed_forward(g, h, w.ffn, UnaryKind::kGeluTanh);             // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));     // [n_rows, n_embd]
+    }
+    g.set_layer(kOutputLayer);
+    const ValueId hidden = layer_norm(g, x, output_norm_, eps);  // [n_outputs, n_embd]
+    const ValueId logits = head_logits(g, hidden, head_);        // [n_logits, n_vocab]
+    return model_outputs(g, hidden, logits);
+  }
+
+ private:
+  struct Layer {
+    LayerNorm attn_norm;  // [n_embd]
+    AttentionWeights attn;
+    LayerNorm ffn_norm;  // [n_embd]
+    FeedForwardWeights ffn;
+  };
+
+  const Weight* embedding_ = nullptr;  // [n_vocab, n_embd]
+  const Weight* positions_ = nullptr;  // [context_length, n_embd]
+  std::vector<Layer> layers_;          // [n_layer]
+  LayerNorm output_norm_;              // [n_embd]
+  Linear head_;                        // [n_vocab, n_embd]
+};
+
+}  // namespace
+
+std::unique_ptr<Architecture> create_gpt2() { return std::make_unique<Gpt2>(); }
+
+}  // namespace infer

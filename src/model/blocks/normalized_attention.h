@@ -1,0 +1,27 @@
+// Attention of Gemma 3n and Gemma 4: every head of queries, keys and values is normalized, values without weights, and
+// the last layers read the keys and values of earlier ones.
+#pragma once
+
+#include "src/model/blocks/attention.h"
+
+namespace infer {
+
+struct NormalizedAttentionWeights {
+  AttentionWeights heads;          // only queries where the layer reads the keys and values of another
+  const Weight* q_norm = nullptr;  // [key_dim]
+  const Weight* k_norm = nullptr;  // [key_dim], null where the layer has only queries
+};
+
+// A layer may lack values, which are its keys then. Keys and values that nothing reads are left out.
+NormalizedAttentionWeights declare_normalized_attention(WeightSet& weights, const ModelConfig& config, int layer);
+
+// Rope tables of layers without a window and with one.
+struct WindowTables {
+  ValueId full, window;  // [n_tokens, n_dims / 2, 2]
+};
+
+// x [n_tokens, n_embd] -> [n_tokens, n_head * value_dim]. Scores are not scaled.
+ValueId normalized_attention(Graph& graph, ValueId x, const NormalizedAttentionWeights& w, const ModelConfig& config,
+                             int layer, const WindowTables& tables, const CacheDesc& cache);
+
+}  // namespace infer
