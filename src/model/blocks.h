@@ -8,13 +8,16 @@
 
 #include "src/model/blocks/altup.h"                 // IWYU pragma: export
 #include "src/model/blocks/attention.h"             // IWYU pragma: export
+#include "src/model/blocks/attention_residual.h"    // IWYU pragma: export
 #include "src/model/blocks/delta_net.h"             // IWYU pragma: export
 #include "src/model/blocks/experts.h"               // IWYU pragma: export
 #include "src/model/blocks/feed_forward.h"          // IWYU pragma: export
 #include "src/model/blocks/in_and_out.h"            // IWYU pragma: export
+#include "src/model/blocks/kimi_delta.h"            // IWYU pragma: export
 #include "src/model/blocks/latent_attention.h"      // IWYU pragma: export
 #include "src/model/blocks/linear.h"                // IWYU pragma: export
 #include "src/model/blocks/mamba.h"                 // IWYU pragma: export
+#include "src/model/blocks/narrow_experts.h"        // IWYU pragma: export
 #include "src/model/blocks/normalized_attention.h"  // IWYU pragma: export
 #include "src/model/blocks/parallel_experts.h"      // IWYU pragma: export
 #include "src/model/blocks/per_layer_embedding.h"   // IWYU pragma: export

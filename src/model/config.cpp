@@ -271,10 +271,11 @@ void read_latent_attention(ConfigReader& reader, ModelConfig& config) {
   if (!latent.cached) {
     latent.key_dim = config.key_dim;
     latent.value_dim = config.value_dim;
-  } else if (config.value_dim != latent.kv_rank || config.key_dim != latent.kv_rank + config.rope.n_dims) {
-    invalid(prefix + "key_length and value_length",
-            concat(latent.kv_rank + config.rope.n_dims, " and ", latent.kv_rank, " for the compressed vector"),
-            concat(config.key_dim, " and ", config.value_dim));
+  } else if (config.key_dim != latent.kv_rank + config.rope.n_dims) {
+    invalid(prefix + "key_length", concat(latent.kv_rank + config.rope.n_dims, " for the compressed vector"),
+            config.key_dim);
+  } else {
+    config.value_dim = latent.kv_rank;  // files need not say
   }
   if (latent.key_dim <= config.rope.n_dims) {
     invalid(prefix + "key_length_mla", concat("more than the ", config.rope.n_dims, " rotated dimensions"),
@@ -282,7 +283,8 @@ void read_latent_attention(ConfigReader& reader, ModelConfig& config) {
   }
   for (const LayerConfig& l : config.layers) {
     const int expected = latent.cached ? 1 : l.n_head;
-    if (l.n_kv_head != expected) invalid(prefix + "head_count_kv", concat(expected), l.n_kv_head);
+    const bool recurrent = l.n_kv_head == 0;
+    if (l.n_kv_head != expected && !recurrent) invalid(prefix + "head_count_kv", concat(expected), l.n_kv_head);
   }
 }
 

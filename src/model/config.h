@@ -161,7 +161,7 @@ float read_yarn_magnitude(ConfigReader& reader, RopeTableParams& rope, RotatedMa
 // What queries are multiplied by; scale 0: nothing. REQUIRES: `config` has its rope.
 PositionFactorParams read_query_factor(ConfigReader& reader, const ModelConfig& config);
 
-// Sets config.latent. REQUIRES: `config` has its sizes and rope.
+// Sets config.latent. Layers without key and value heads have none of it. REQUIRES: `config` has its sizes and rope.
 void read_latent_attention(ConfigReader& reader, ModelConfig& config);
 
 // Rejects attention that does not see all earlier positions, or sees later ones. REQUIRES: `config` has its sizes.

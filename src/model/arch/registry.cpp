@@ -14,6 +14,7 @@ std::unique_ptr<Architecture> create_afmoe();
 std::unique_ptr<Architecture> create_apertus();
 std::unique_ptr<Architecture> create_arcee();
 std::unique_ptr<Architecture> create_baichuan();
+std::unique_ptr<Architecture> create_bailingmoe3();
 std::unique_ptr<Architecture> create_bitnet();
 std::unique_ptr<Architecture> create_bloom();
 std::unique_ptr<Architecture> create_chatglm();
@@ -46,6 +47,8 @@ std::unique_ptr<Architecture> create_granitehybrid();
 std::unique_ptr<Architecture> create_grok();
 std::unique_ptr<Architecture> create_hunyuan();
 std::unique_ptr<Architecture> create_jamba();
+std::unique_ptr<Architecture> create_kimi_k3();
+std::unique_ptr<Architecture> create_kimi_linear();
 std::unique_ptr<Architecture> create_laguna();
 std::unique_ptr<Architecture> create_lfm2();
 std::unique_ptr<Architecture> create_llama();
@@ -99,6 +102,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"arcee", create_arcee},
     ArchitectureEntry{"baichuan", create_baichuan},
     ArchitectureEntry{"bailingmoe2", create_dots1},
+    ArchitectureEntry{"bailingmoe3", create_bailingmoe3},
     ArchitectureEntry{"bitnet", create_bitnet},
     ArchitectureEntry{"bloom", create_bloom},
     ArchitectureEntry{"chatglm", create_chatglm},
@@ -138,6 +142,8 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"hy_v3", create_dots1},
     ArchitectureEntry{"internlm2", create_llama},
     ArchitectureEntry{"jamba", create_jamba},
+    ArchitectureEntry{"kimi-k3", create_kimi_k3},
+    ArchitectureEntry{"kimi-linear", create_kimi_linear},
     ArchitectureEntry{"laguna", create_laguna},
     ArchitectureEntry{"lfm2", create_lfm2},
     ArchitectureEntry{"lfm2moe", create_lfm2},

@@ -75,7 +75,7 @@ class Step35 final : public Architecture {
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
       h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
-      h = feed_forward(g, h, w.ffn, config, i);                     // [n_rows, n_embd]
+      h = layer_feed_forward(g, h, w.ffn, config, limited_swiglu(routed_limits_[i]), limited_swiglu(shared_limits_[i]));
       x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
@@ -94,24 +94,6 @@ class Step35 final : public Architecture {
     const Weight* ffn_norm = nullptr;  // [n_embd]
     LayerFeedForwardWeights ffn;
   };
-
-  // f(gate) is at most `limit`, and up at most as far from 0; 0: no limit.
-  static GatedActivationParams limited_swiglu(float limit) {
-    GatedActivationParams params = UnaryKind::kSilu;
-    if (limit > 1e-6f) params.activation_limit = params.up_limit = limit;
-    return params;
-  }
-
-  // x [n_rows, n_embd] -> [n_rows, n_embd].
-  ValueId feed_forward(Graph& g, ValueId x, const LayerFeedForwardWeights& w, const ModelConfig& config,
-                       int layer) const {
-    const GatedActivationParams shared_swiglu = limited_swiglu(shared_limits_[layer]);
-    if (w.dense.up.weight) return gated_feed_forward(g, x, w.dense, shared_swiglu);
-    const ValueId routed =
-        gated_experts(g, x, w.experts, route(g, x, w.router, config), limited_swiglu(routed_limits_[layer]));
-    if (!w.shared.up.weight) return routed;
-    return g.add(routed, gated_feed_forward(g, x, w.shared, shared_swiglu));
-  }
 
   const Weight* embedding_ = nullptr;                 // [n_vocab, n_embd]
   const Weight* rope_factors_ = nullptr;              // [rope.n_dims / 2], null where the file has none

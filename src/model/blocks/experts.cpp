@@ -132,10 +132,15 @@ LayerFeedForwardWeights declare_layer_feed_forward(WeightSet& weights, const Mod
 
 ValueId layer_feed_forward(Graph& graph, ValueId x, const LayerFeedForwardWeights& w, const ModelConfig& config,
                            const GatedActivationParams& activation) {
-  if (w.dense.up.weight) return gated_feed_forward(graph, x, w.dense, activation);
-  const ValueId routed = gated_experts(graph, x, w.experts, route(graph, x, w.router, config), activation);
-  if (!w.shared.up.weight) return routed;
-  return graph.add(routed, gated_feed_forward(graph, x, w.shared, activation));
+  return layer_feed_forward(graph, x, w, config, activation, activation);
+}
+
+ValueId layer_feed_forward(Graph& graph, ValueId x, const LayerFeedForwardWeights& w, const ModelConfig& config,
+                           const GatedActivationParams& routed, const GatedActivationParams& shared) {
+  if (w.dense.up.weight) return gated_feed_forward(graph, x, w.dense, shared);
+  const ValueId sum = gated_experts(graph, x, w.experts, route(graph, x, w.router, config), routed);
+  if (!w.shared.up.weight) return sum;
+  return graph.add(sum, gated_feed_forward(graph, x, w.shared, shared));
 }
 
 void ignore_prediction_layers(WeightSet& weights, const ModelConfig& config) {

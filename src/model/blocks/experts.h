@@ -58,6 +58,10 @@ LayerFeedForwardWeights declare_layer_feed_forward(WeightSet& weights, const Mod
 ValueId layer_feed_forward(Graph& graph, ValueId x, const LayerFeedForwardWeights& w, const ModelConfig& config,
                            const GatedActivationParams& activation);
 
+// The same with an activation of its own in the shared expert, which the dense feed-forward has too.
+ValueId layer_feed_forward(Graph& graph, ValueId x, const LayerFeedForwardWeights& w, const ModelConfig& config,
+                           const GatedActivationParams& routed, const GatedActivationParams& shared);
+
 // Skips the tensors of the layers that drop_prediction_layers() removed.
 void ignore_prediction_layers(WeightSet& weights, const ModelConfig& config);
 

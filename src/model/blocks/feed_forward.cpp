@@ -51,6 +51,12 @@ ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, Unary
   return linear(graph, graph.unary(up, activation), w.down);  // [n_rows, n_embd]
 }
 
+GatedActivationParams limited_swiglu(float limit) {
+  GatedActivationParams params = UnaryKind::kSilu;
+  if (limit > 1e-6f) params.activation_limit = params.up_limit = limit;
+  return params;
+}
+
 ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w,
                            const GatedActivationParams& activation) {
   const ValueId gate = linear(graph, x, w.gate);                               // [n_rows, n_ff]

@@ -29,6 +29,9 @@ JoinedFeedForwardWeights declare_joined_feed_forward(WeightSet& weights, const M
 
 // x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(up(x))).
 ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, UnaryKind activation);
+// A gated SiLU with f(gate) at most `limit` and up at most as far from 0; a limit of 0 is none.
+GatedActivationParams limited_swiglu(float limit);
+
 // x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(gate(x)) * up(x)).
 ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w,
                            const GatedActivationParams& activation);

@@ -17,6 +17,10 @@ ValueId as_rows(Graph& graph, ValueId heads) {
   return graph.reshape(heads, {shape[0], shape.row_elements()});
 }
 
+ValueId rotated(Graph& graph, ValueId x, const LatentPositions& positions) {
+  return positions.table == kNoValue ? x : graph.rope(x, positions.table, positions.interleaved);
+}
+
 Parts query_parts(Graph& graph, ValueId x, const LatentAttentionWeights& w, const ModelConfig& config,
                   const LatentPositions& positions) {
   const int64_t n_rot = config.rope.n_dims, n_nope = config.latent.key_dim - n_rot;
@@ -29,8 +33,7 @@ Parts query_parts(Graph& graph, ValueId x, const LatentAttentionWeights& w, cons
   }
   if (positions.query_factor != kNoValue) q = graph.mul(q, positions.query_factor);
   q = split_heads(graph, q, config.latent.key_dim);
-  return {graph.slice_columns(q, 0, n_nope),
-          graph.rope(graph.slice_columns(q, n_nope, n_rot), positions.table, positions.interleaved)};
+  return {graph.slice_columns(q, 0, n_nope), rotated(graph, graph.slice_columns(q, n_nope, n_rot), positions)};
 }
 
 // Queries are mapped into the space of the compressed vector, which is key and value of all heads.
@@ -93,8 +96,7 @@ ValueId latent_attention(Graph& graph, ValueId x, const LatentAttentionWeights& 
   const ValueId kv = linear(graph, x, w.kv_a);  // [n_tokens, kv_rank + n_rot]
   const ValueId vector = graph.rms_norm(graph.view_columns(kv, 0, kv_rank), w.kv_a_norm, config.norm_eps);
   const ValueId rot = split_heads(graph, graph.view_columns(kv, kv_rank, n_rot), n_rot);  // one head
-  const Parts compressed = {split_heads(graph, vector, kv_rank),
-                            graph.rope(rot, positions.table, positions.interleaved)};
+  const Parts compressed = {split_heads(graph, vector, kv_rank), rotated(graph, rot, positions)};
   return config.latent.cached ? absorbed_attention(graph, query, compressed, w, config, cache, params)
                               : expanded_attention(graph, query, compressed, w, config, cache, params);
 }

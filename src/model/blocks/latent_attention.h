@@ -26,7 +26,7 @@ struct LatentAttentionWeights {
 LatentAttentionWeights declare_latent_attention(WeightSet& weights, const ModelConfig& config, int layer);
 
 struct LatentPositions {
-  ValueId table;  // of config.rope
+  ValueId table = kNoValue;  // of config.rope; none: nothing is rotated
   bool interleaved = false;
   ValueId query_factor = kNoValue;  // [n_tokens, 1], if queries are multiplied by one
 };
