@@ -1,5 +1,7 @@
 #include "ggml-like/graph.h"
 
+#include <cstring>
+
 #include "ggml-like/error.h"
 
 namespace infer {
@@ -90,8 +92,11 @@ ValueId Graph::matmul(ValueId x, const Weight& weight, const Weight* bias) {
   require(is_f32(dx) && dx.shape.rank == 2 && dw.shape.rank == 2 && dw.shape[1] == dx.shape[1] && traits(dw.type).dot,
           Op::kMatMul, "x F32 [rows, k] and weight [n, k] of a type that multiplies", {x, w});
   require(!bias || (is_f32(bias->desc) && bias->desc.shape == Shape{dw.shape[0]}), Op::kMatMul, "bias F32 [n]", {w, b});
-  return add_node(Op::kMatMul, NoParams{}, {x, w, b},
-                  {make_desc(DataType::kF32, {dx.shape[0], dw.shape[0]}, dx.rows)})[0];
+  const ValueId y = add_node(Op::kMatMul, NoParams{}, {x, w, weight.factor ? kNoValue : b},
+                             {make_desc(DataType::kF32, {dx.shape[0], dw.shape[0]}, dx.rows)})[0];
+  if (!weight.factor) return y;
+  const ValueId scaled = apply_factor(y, weight, x, kNoValue);
+  return bias ? add(scaled, b) : scaled;
 }
 
 ValueId Graph::matmul_experts(ValueId x, const Weight& weight, ValueId ids, const Weight* bias) {
@@ -113,8 +118,26 @@ ValueId Graph::matmul_experts(ValueId x, const Weight& weight, ValueId ids, cons
   }
   require(!bias || (is_f32(bias->desc) && bias->desc.shape == Shape{dw.shape[0], dw.shape[1]}), Op::kMatMulExperts,
           "bias F32 [e, n]", {w, b});
-  return add_node(Op::kMatMulExperts, NoParams{}, {x, w, ids, b},
-                  {make_desc(DataType::kF32, {dx.shape[0], used, dw.shape[1]}, dx.rows)})[0];
+  require(!bias || !weight.factor, Op::kMatMulExperts, "a factor or a bias of the experts, not both", {w, b});
+  const ValueId y = add_node(Op::kMatMulExperts, NoParams{}, {x, w, ids, b},
+                             {make_desc(DataType::kF32, {dx.shape[0], used, dw.shape[1]}, dx.rows)})[0];
+  return weight.factor ? apply_factor(y, weight, x, ids) : y;
+}
+
+ValueId Graph::apply_factor(ValueId y, const Weight& weight, ValueId x, ValueId ids) {
+  const Weight& factor = *weight.factor;
+  if (factor.desc.shape == Shape{1}) {
+    float value = 1;
+    if (factor.host) std::memcpy(&value, factor.host, sizeof value);
+    return scale(y, value);
+  }
+  require(ids != kNoValue && factor.desc.shape == Shape{weight.desc.shape[0], 1, 1}, Op::kMatMulExperts,
+          "one factor, or one per expert where tokens select experts", {y, this->weight(factor)});
+  // The factors of the selected experts are products of ones.
+  const Shape shape = values_[x].desc.shape;
+  const ValueId rows = shape.rank == 2 ? x : reshape(x, {shape[0], shape.row_elements()});
+  const ValueId ones = clamp(view_columns(rows, 0, 1), 1, 1);  // [T, 1]
+  return mul(y, matmul_experts(ones, factor, ids));            // times [T, u, 1]
 }
 
 ValueId Graph::rms_norm(ValueId x, const Weight* weight, float eps) {

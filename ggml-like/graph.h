@@ -23,6 +23,9 @@ struct Weight {
   std::string name;
   TensorDesc desc;
   const std::byte* host = nullptr;
+  // Multiplies the products with this weight, before a bias is added: F32 [1], or [e, 1, 1] where there are e experts.
+  // Null: 1. Formats with little range, such as NVFP4, have one.
+  const Weight* factor = nullptr;
 };
 
 // The two places outside the repeated layers.
@@ -149,6 +152,8 @@ class Graph {
   ValueId add_value(const TensorDesc& desc, int producer);
   std::vector<ValueId> add_node(Op op, OpParams params, std::vector<ValueId> inputs, std::vector<TensorDesc> outputs,
                                 const CacheDesc& cache = {});
+  // Multiplies y, the product of x with the weight, by the weight's factor. `ids`: the experts, if the weight has some.
+  ValueId apply_factor(ValueId y, const Weight& weight, ValueId x, ValueId ids);
   ValueId optional_weight(const Weight* weight) { return weight ? this->weight(*weight) : kNoValue; }
   [[noreturn]] void fail(Op op, const std::string& expected, std::initializer_list<ValueId> found) const;
   void require(bool condition, Op op, const std::string& expected, std::initializer_list<ValueId> found) const {

@@ -37,7 +37,9 @@ void WeightSet::missing(int layer, std::string_view name, const Shape& shape) {
 
 const Weight* WeightSet::optional(int layer, WeightRole role, std::string_view name, const Shape& shape) {
   std::optional<Weight> weight = find(layer, name, shape);
-  return weight ? add(layer, role, std::move(*weight)) : nullptr;
+  if (!weight) return nullptr;
+  weight->factor = find_factor(layer, role, name, shape);
+  return add(layer, role, std::move(*weight));
 }
 
 std::vector<const Weight*> WeightSet::require_parts(int layer, WeightRole role, std::string_view name, int n,
@@ -45,8 +47,9 @@ std::vector<const Weight*> WeightSet::require_parts(int layer, WeightRole role, 
   Shape all{n};
   for (int i = 0; i < shape.rank; ++i) all.dim[all.rank++] = shape[i];
   if (shape.rank == 1) all = {n * shape[0]};
-  const std::optional<Weight> whole = find(layer, name, all);
+  std::optional<Weight> whole = find(layer, name, all);
   if (!whole) missing(layer, name, all);
+  whole->factor = find_factor(layer, role, name, shape);
   std::vector<const Weight*> parts;
   for (int i = 0; i < n; ++i) {
     Weight part = *whole;
@@ -89,6 +92,21 @@ std::optional<Weight> WeightSet::find(int layer, std::string_view name, const Sh
     }
   }
   return weight;
+}
+
+const Weight* WeightSet::find_factor(int layer, WeightRole role, std::string_view name, const Shape& shape) {
+  constexpr std::string_view kSuffix = ".weight";
+  if (shape.rank < 2 || !name.ends_with(kSuffix)) return nullptr;
+  name.remove_suffix(kSuffix.size());
+  ignore(layer, concat(name, ".input_scale"));
+  const std::string factor_name = concat(name, ".scale");
+  const GgufTensor* tensor = file_->find_tensor(full_name(layer, factor_name));
+  const int64_t n = tensor ? tensor->n_elements() : 0;
+  const bool per_expert = role == WeightRole::kExpert && n == shape[0];
+  if (n != 1 && !per_expert) return nullptr;
+  Weight factor = *find(layer, factor_name, {n});
+  if (n > 1) factor.desc = make_desc(DataType::kF32, {n, 1, 1});
+  return add(layer, role, std::move(factor));
 }
 
 const Weight* WeightSet::share(int layer, WeightRole role, const Weight& weight) { return add(layer, role, weight); }

@@ -30,6 +30,8 @@ class WeightSet {
   // give a vector more than one dimension.
   // Vectors become F32, whatever their type in the file. Throws Error(kInvalidFile) if the tensor is missing or has
   // another shape, and Error(kUnsupported) if its type has no matmul kernel.
+  // A matrix NAME.weight gets NAME.scale as its factor if the file has that tensor with one value, or one per expert.
+  // NAME.input_scale is ignored: it is for hardware that quantizes activations to the same format.
   const Weight* require(int layer, WeightRole role, std::string_view name, const Shape& shape);
   // The same, but null if the tensor is missing.
   const Weight* optional(int layer, WeightRole role, std::string_view name, const Shape& shape);
@@ -56,6 +58,7 @@ class WeightSet {
  private:
   // The tensor blk.LAYER.NAME, not yet among the weights; nullopt if it is missing.
   std::optional<Weight> find(int layer, std::string_view name, const Shape& shape);
+  const Weight* find_factor(int layer, WeightRole role, std::string_view name, const Shape& shape);
   [[noreturn]] static void missing(int layer, std::string_view name, const Shape& shape);
   const Weight* add(int layer, WeightRole role, Weight weight);
 

@@ -1,6 +1,5 @@
-// bitnet: NeoX rope, norms before the last matrix of attention and of the feed-forward, and a factor for each matrix.
-#include <cstring>
-
+// bitnet: NeoX rope, and norms before the last matrix of attention and of the feed-forward. Its ternary matrices have
+// factors (WeightSet::require).
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -29,13 +28,6 @@ class BitNet final : public Architecture {
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
       w.ffn = declare_gated_feed_forward(weights, config, i);
       w.ffn_sub_norm = declare_norm(weights, i, "ffn_sub_norm", config.layers[i].n_ff);
-      w.q = declare_factor(weights, i, WeightRole::kAttention, "attn_q.scale");
-      w.k = declare_factor(weights, i, WeightRole::kAttention, "attn_k.scale");
-      w.v = declare_factor(weights, i, WeightRole::kAttention, "attn_v.scale");
-      w.out = declare_factor(weights, i, WeightRole::kAttention, "attn_output.scale");
-      w.gate = declare_factor(weights, i, WeightRole::kFeedForward, "ffn_gate.scale");
-      w.up = declare_factor(weights, i, WeightRole::kFeedForward, "ffn_up.scale");
-      w.down = declare_factor(weights, i, WeightRole::kFeedForward, "ffn_down.scale");
     }
     output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
     head_ = declare_head(weights, config, *embedding_);
@@ -52,7 +44,6 @@ class BitNet final : public Architecture {
       const Layer& w = layers_[i];
       ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
       Heads heads = project_heads(g, h, w.attn, config, i);
-      heads = {g.scale(heads.q, w.q), g.scale(heads.k, w.k), g.scale(heads.v, w.v)};
       rope_neox(g, heads, table);
       h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
       // From here on, the last layer needs only the output rows.
@@ -61,15 +52,15 @@ class BitNet final : public Architecture {
         x = g.select_rows(x);  // [n_outputs, n_embd]
       }
       named(g, i, "attn_heads", h);
-      h = g.rms_norm(h, w.attn_sub_norm, eps);                                // [n_rows, n_head * value_dim]
-      h = named(g, i, "attn_out", g.scale(linear(g, h, w.attn.out), w.out));  // [n_rows, n_embd]
-      x = g.add(x, h);                                                        // [n_rows, n_embd]
+      h = g.rms_norm(h, w.attn_sub_norm, eps);                // [n_rows, n_head * value_dim]
+      h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
+      x = g.add(x, h);                                        // [n_rows, n_embd]
 
       h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));                          // [n_rows, n_embd]
-      const ValueId gate = g.scale(linear(g, h, w.ffn.gate), w.gate);                       // [n_rows, n_ff]
-      const ValueId up = g.scale(linear(g, h, w.ffn.up), w.up);                             // [n_rows, n_ff]
+      const ValueId gate = linear(g, h, w.ffn.gate);                                        // [n_rows, n_ff]
+      const ValueId up = linear(g, h, w.ffn.up);                                            // [n_rows, n_ff]
       h = g.rms_norm(g.gated_activation(gate, up, UnaryKind::kSilu), w.ffn_sub_norm, eps);  // [n_rows, n_ff]
-      h = g.scale(linear(g, h, w.ffn.down), w.down);                                        // [n_rows, n_embd]
+      h = linear(g, h, w.ffn.down);                                                         // [n_rows, n_embd]
       x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));                          // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
@@ -85,8 +76,7 @@ class BitNet final : public Architecture {
     const Weight* ffn_norm = nullptr;       // [n_embd]
     const Weight* attn_sub_norm = nullptr;  // [n_head * value_dim]
     GatedFeedForwardWeights ffn;
-    const Weight* ffn_sub_norm = nullptr;                            // [n_ff]
-    float q = 1, k = 1, v = 1, out = 1, gate = 1, up = 1, down = 1;  // factors of the matrices
+    const Weight* ffn_sub_norm = nullptr;  // [n_ff]
   };
 
   const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]

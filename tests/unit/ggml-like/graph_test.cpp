@@ -80,6 +80,31 @@ TEST_CASE("graph: matmuls") {
   refused("matmul_experts", [&] { b.g.matmul_experts(b.g.view_columns(b.x({4, 300}), 0, 256), e, ids); });
 }
 
+TEST_CASE("graph: a weight's factor multiplies the product before the bias") {
+  Bench b;
+  b.g.set_layer(7);
+  const float value = 0.25f;
+  Weight factor = {"factor", make_desc(DataType::kF32, {1}), reinterpret_cast<const std::byte*>(&value)};
+  Weight w = b.weight({10, 64}, DataType::kMXFP4);
+  w.factor = &factor;
+  b.g.matmul(b.x({4, 64}), w, &b.weight({10}));
+  const std::vector<Node>& nodes = b.g.nodes();
+  REQUIRE(nodes.size() == 3);
+  CHECK(nodes[0].inputs[2] == kNoValue);
+  CHECK(nodes[1].op == Op::kScale);
+  CHECK(std::get<ScaleParams>(nodes[1].params).factor == value);
+  CHECK(nodes[2].op == Op::kAdd);
+
+  Weight experts = b.weight({3, 10, 64}, DataType::kMXFP4);
+  experts.factor = &b.weight({3, 1, 1});
+  const ValueId x = b.x({4, 64}), ids = b.x({4, 2}, DataType::kI32);
+  CHECK(b.desc(b.g.matmul_experts(x, experts, ids)).shape == Shape{4, 2, 10});
+  refused("matmul_experts", [&] { b.g.matmul_experts(x, experts, ids, &b.weight({3, 10})); });
+  refused("matmul_experts", [&] { b.g.matmul_experts(b.x({4, 3, 64}), experts, kNoValue); });
+  experts.factor = &b.weight({2, 1, 1});
+  refused("matmul_experts", [&] { b.g.matmul_experts(x, experts, ids); });
+}
+
 TEST_CASE("graph: rows in and out") {
   Bench b;
   b.g.set_layer(7);
