@@ -9,7 +9,9 @@ namespace infer {
 
 // Each is defined at the end of its format's file in quant/.
 extern const TypeTraits kTypeF32, kTypeF16, kTypeQ4_0, kTypeQ4_1, kTypeQ5_0, kTypeQ5_1, kTypeQ8_0, kTypeQ2_K, kTypeQ3_K,
-    kTypeQ4_K, kTypeQ5_K, kTypeQ6_K, kTypeQ8_K, kTypeIQ4_NL, kTypeIQ4_XS, kTypeBF16, kTypeMXFP4;
+    kTypeQ4_K, kTypeQ5_K, kTypeQ6_K, kTypeQ8_K, kTypeIQ2_XXS, kTypeIQ2_XS, kTypeIQ3_XXS, kTypeIQ1_S, kTypeIQ4_NL,
+    kTypeIQ3_S, kTypeIQ2_S, kTypeIQ4_XS, kTypeIQ1_M, kTypeBF16, kTypeTQ1_0, kTypeTQ2_0, kTypeMXFP4, kTypeNVFP4,
+    kTypeQ1_0, kTypeQ2_0;
 
 namespace {
 
@@ -37,27 +39,27 @@ std::span<const TypeTraits> table() {
       kTypeQ5_K,
       kTypeQ6_K,
       kTypeQ8_K,
-      size_only(kIQ2_XXS, "IQ2_XXS", 256, 66, true),
-      size_only(kIQ2_XS, "IQ2_XS", 256, 74, true),
-      size_only(kIQ3_XXS, "IQ3_XXS", 256, 98, true),
-      size_only(kIQ1_S, "IQ1_S", 256, 50, true),
+      kTypeIQ2_XXS,
+      kTypeIQ2_XS,
+      kTypeIQ3_XXS,
+      kTypeIQ1_S,
       kTypeIQ4_NL,
-      size_only(kIQ3_S, "IQ3_S", 256, 110, true),
-      size_only(kIQ2_S, "IQ2_S", 256, 82, true),
+      kTypeIQ3_S,
+      kTypeIQ2_S,
       kTypeIQ4_XS,
       size_only(kI8, "I8", 1, 1, false),
       size_only(kI16, "I16", 1, 2, false),
       size_only(kI32, "I32", 1, 4, false),
       size_only(kI64, "I64", 1, 8, false),
       size_only(kF64, "F64", 1, 8, false),
-      size_only(kIQ1_M, "IQ1_M", 256, 56, true),
+      kTypeIQ1_M,
       kTypeBF16,
-      size_only(kTQ1_0, "TQ1_0", 256, 54, true),
-      size_only(kTQ2_0, "TQ2_0", 256, 66, true),
+      kTypeTQ1_0,
+      kTypeTQ2_0,
       kTypeMXFP4,
-      size_only(kNVFP4, "NVFP4", 64, 36, true),
-      size_only(kQ1_0, "Q1_0", 128, 18, true),
-      size_only(kQ2_0, "Q2_0", 64, 18, true),
+      kTypeNVFP4,
+      kTypeQ1_0,
+      kTypeQ2_0,
   };
   return kTypes;
 }

@@ -60,4 +60,11 @@ namespace infer {
   return __builtin_bit_cast(float, e < 2 ? 0x00200000u << e : static_cast<uint32_t>(e - 1) << 23);
 }
 
+// Half the value of E4M3 without a sign, exact, for the doubled values of NVFP4: 2^(e - 8) * (1 + m / 8), and
+// 2^-7 * m / 8 for e = 0. 0x7f is zero, not NaN, for readers of GGUF files and for us; bit 7 has no effect otherwise.
+[[gnu::always_inline]] constexpr float ue4m3_to_f32_half(uint8_t bits) {
+  if (bits == 0x7f) return 0;
+  return __builtin_bit_cast(float, static_cast<uint32_t>(bits & 0x7f) << 20) * 0x1p119f;
+}
+
 }  // namespace infer

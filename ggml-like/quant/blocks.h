@@ -10,9 +10,12 @@
 
 namespace infer {
 
-// Values per block of the two families.
+// Values per block of the two families, and of the formats whose blocks are made of several blocks of 32.
 constexpr int kBlock32 = 32;
 constexpr int kBlock256 = 256;
+constexpr int kBlockQ1_0 = 128;
+constexpr int kBlockQ2_0 = 64;
+constexpr int kBlockNVFP4 = 64;
 
 // ---- Blocks of 32 ----
 
@@ -69,6 +72,30 @@ struct BlockMXFP4 {
   uint8_t qs[16];
 };
 static_assert(sizeof(BlockMXFP4) == 17, "layout of MXFP4");
+
+// ---- Blocks of 64 and 128, multiplied 32 values at a time ----
+
+// 1.125 bits per weight. x[i] = d if bit i of qs (little endian) is set, else -d.
+struct BlockQ1_0 {
+  uint16_t d;
+  uint8_t qs[16];
+};
+static_assert(sizeof(BlockQ1_0) == 18, "layout of Q1_0");
+
+// 2.25 bits per weight. x[i] = d * (code[i] - 1); code i is bits 2k, 2k+1 of qs[i / 4], k = i % 4.
+struct BlockQ2_0 {
+  uint16_t d;
+  uint8_t qs[16];
+};
+static_assert(sizeof(BlockQ2_0) == 18, "layout of Q2_0");
+
+// 4.5 bits per weight. x[i] = d[i / 16] / 2 * kMXFP4Values[code[i]]; d is E4M3 without a sign (half.h). With s = i /
+// 16, code i is nibble i / 8 % 2 of qs[8 * s + i % 8].
+struct BlockNVFP4 {
+  uint8_t d[4];
+  uint8_t qs[32];
+};
+static_assert(sizeof(BlockNVFP4) == 36, "layout of NVFP4");
 
 // ---- Super-blocks of 256: s = i / 16 or i / 32 counts the sub-blocks ----
 
@@ -135,6 +162,96 @@ struct BlockIQ4_XS {
   uint8_t qs[128];
 };
 static_assert(sizeof(BlockIQ4_XS) == 136, "layout of IQ4_XS");
+
+// 1.6875 bits per weight. x[i] = d * (code[i] - 1), codes 0..2. A byte b holds five codes as a fraction b / 256 in base
+// three, rounded up: digit n, from the first, is 3 * (b * 3^n % 256) / 256. Byte m of qs[0..32) holds the codes m + 32
+// n; byte 32 + m the codes 160 + m + 16 n; and byte m of qh, with four digits, the codes 240 + m + 4 n.
+struct BlockTQ1_0 {
+  uint8_t qs[48];
+  uint8_t qh[4];
+  uint16_t d;
+};
+static_assert(sizeof(BlockTQ1_0) == 54, "layout of TQ1_0");
+
+// 2.0625 bits per weight. x[i] = d * (code[i] - 1); codes as in Q2_K.
+struct BlockTQ2_0 {
+  uint8_t qs[64];
+  uint16_t d;
+};
+static_assert(sizeof(BlockTQ2_0) == 66, "layout of TQ2_0");
+
+// ---- Super-blocks of 256 with codebooks (codebooks_data.h). g = i / 8 counts the groups of 8 values; "signs" has a
+// bit per value of a group, set for negative values. Where only seven bits are stored, bit 7 makes their number even.
+// ----
+
+// 2.0625 bits per weight. x[i] = d / 8 * (2 sc[i / 32] + 1) * magnitude * sign, magnitudes from kIQ2XXSGrid. Of each 32
+// values, four uint16: the four bytes of the first two are indices; the others, as one 32-bit number, are four times
+// seven bits of signs, and sc in bits 28..31.
+struct BlockIQ2_XXS {
+  uint16_t d;
+  uint16_t qs[32];
+};
+static_assert(sizeof(BlockIQ2_XXS) == 66, "layout of IQ2_XXS");
+
+// 2.3125 bits per weight. x[i] = d / 8 * (2 sc[i / 16] + 1) * magnitude * sign, magnitudes from kIQ2XSGrid; sc[s] is
+// nibble s % 2 of scales[s / 2]. Bits 0..8 of qs[g] are the index, the others seven signs.
+struct BlockIQ2_XS {
+  uint16_t d;
+  uint16_t qs[32];
+  uint8_t scales[8];
+};
+static_assert(sizeof(BlockIQ2_XS) == 74, "layout of IQ2_XS");
+
+// 2.5625 bits per weight. As IQ2_XS, magnitudes from kIQ2SGrid: bits 0..7 of the index are qs[g], bits 8 and 9 are bits
+// 2k, 2k+1 of qh[g / 4], k = g % 4.
+struct BlockIQ2_S {
+  uint16_t d;
+  uint8_t qs[32];
+  uint8_t signs[32];
+  uint8_t qh[8];
+  uint8_t scales[8];
+};
+static_assert(sizeof(BlockIQ2_S) == 82, "layout of IQ2_S");
+
+// 3.0625 bits per weight. x[i] = d / 4 * (2 sc[i / 32] + 1) * magnitude * sign, magnitudes of four values from
+// kIQ3XXSGrid[qs[i / 4]]. signs_and_scales has 32 bits for each 32 values, with signs and sc as in IQ2_XXS.
+struct BlockIQ3_XXS {
+  uint16_t d;
+  uint8_t qs[64];
+  uint8_t signs_and_scales[32];
+};
+static_assert(sizeof(BlockIQ3_XXS) == 98, "layout of IQ3_XXS");
+
+// 3.4375 bits per weight. x[i] = d * (2 sc[i / 32] + 1) * magnitude * sign, magnitudes of four values from kIQ3SGrid:
+// bits 0..7 of the index are qs[i / 4], bit 8 is bit i / 4 % 8 of qh[i / 32]. sc[s] is nibble s % 2 of scales[s / 2].
+struct BlockIQ3_S {
+  uint16_t d;
+  uint8_t qs[64];
+  uint8_t qh[8];
+  uint8_t signs[32];
+  uint8_t scales[4];
+};
+static_assert(sizeof(BlockIQ3_S) == 110, "layout of IQ3_S");
+
+// 1.5625 bits per weight. x[i] = d / 8 * (2 sc[i / 32] + 1) * (8 t + delta), t = -1, 0 or 1 from kIQ1Grid. Of qh[i /
+// 32], bits 3k..3k+2 are bits 8..10 of the index of group k = g % 4, bits 12..14 are sc, and delta is -1 if bit 15 is
+// set, else 1. Bits 0..7 of the index are qs[g].
+struct BlockIQ1_S {
+  uint16_t d;
+  uint8_t qs[32];
+  uint16_t qh[8];
+};
+static_assert(sizeof(BlockIQ1_S) == 50, "layout of IQ1_S");
+
+// 1.75 bits per weight. As IQ1_S with a scale per 16 and a delta per group: nibble g % 2 of qh[g / 2] has bits 8..10 of
+// the index, and bit 3 makes delta -1. With the bytes of scales as four uint16 w[4], sc[s] is bits 3k..3k+2 of w[s /
+// 4], k = s % 4, and nibble j of the bits of d is bits 12..15 of w[j].
+struct BlockIQ1_M {
+  uint8_t qs[32];
+  uint8_t qh[16];
+  uint8_t scales[8];
+};
+static_assert(sizeof(BlockIQ1_M) == 56, "layout of IQ1_M");
 
 // 9.125 bits per value. x[i] = d * qs[i]; bsums[s] is the sum of qs over sub-block s of 16. Supported for files that
 // contain it; never a weight type of a matmul.

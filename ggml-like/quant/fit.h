@@ -46,6 +46,15 @@ Fit32 fit_min32(const float* x, const float* importance, int max_code);
 // x ~ d * code with codes in -largest_code .. largest_code: fills in the codes and returns d.
 uint16_t fit_int8(const float* x, const float* importance, int largest_code, int8_t code[32]);
 
+// Blocks with a single scale. x ~ d * grid value.
+template <int kN>
+struct FitWide {
+  uint16_t d;
+  uint8_t code[kN];
+};
+FitWide<64> fit_scale64(const float* x, const float* importance, IntegerGrid grid);
+FitWide<256> fit_ternary256(const float* x, const float* importance);  // codes 0, 1, 2 for -1, 0, 1
+
 // Super-blocks. x ~ d * scale[s] * grid value, or d * scale[s] * code - dmin * min[s].
 struct Fit256 {
   uint16_t d;

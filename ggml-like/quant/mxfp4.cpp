@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ggml-like/data_type.h"
+#include "ggml-like/quant/e2m1.h"
 #include "ggml-like/quant/fit.h"
 #include "ggml-like/quant/scalar.h"
 #include "ggml-like/quant/tables.h"
@@ -21,29 +22,6 @@ struct Format {
 
 // The largest exponent for which no code overflows F32.
 constexpr int kLargestExponent = 252;
-
-// The nearest doubled value; ties go to the even mantissa, as in E2M1 conversions.
-uint8_t nearest_code(double v) {
-  const double magnitude = std::abs(v);
-  int code = 0;
-  for (int k = 0; k < 7; ++k) {
-    const double middle = (kMXFP4Values[k] + kMXFP4Values[k + 1]) / 2.0;
-    if (magnitude > middle || (magnitude == middle && k % 2 == 1)) code = k + 1;
-  }
-  return static_cast<uint8_t>(code | (v < 0 && code > 0 ? 8 : 0));
-}
-
-// Fills in the codes for exponent e and returns the weighted squared error.
-double encode_block(const float* x, const float* importance, int e, uint8_t code[32]) {
-  const double d = e8m0_to_f32_half(static_cast<uint8_t>(e));
-  double error = 0;
-  for (int i = 0; i < kBlock32; ++i) {
-    code[i] = nearest_code(x[i] / d);
-    const double difference = x[i] - d * kMXFP4Values[code[i]];
-    error += difference * difference * (importance ? importance[i] : 1);
-  }
-  return error;
-}
 
 void encode(const float* values, const float* importance, void* blocks, int64_t n) {
   auto* block = static_cast<BlockMXFP4*>(blocks);
@@ -66,7 +44,10 @@ void encode(const float* values, const float* importance, void* blocks, int64_t 
     const int second = std::min(first + 1, kLargestExponent);
     uint8_t code[2][32];
     const float* weights = importance_at(importance, start);
-    const double error[2] = {encode_block(x, weights, first, code[0]), encode_block(x, weights, second, code[1])};
+    const auto encode_with = [&](int e, uint8_t* codes) {
+      return encode_e2m1(x, weights, kBlock32, e8m0_to_f32_half(static_cast<uint8_t>(e)), codes);
+    };
+    const double error[2] = {encode_with(first, code[0]), encode_with(second, code[1])};
     const int best = error[1] < error[0] ? 1 : 0;
     block->e = static_cast<uint8_t>(best ? second : first);
     pack_nibbles32(code[best], block->qs);

@@ -48,7 +48,7 @@ double product_bound(DataType type, const WeightTerms& w, const float* x, int64_
     for (int64_t i = 0; i < k; ++i) bound += w.magnitude[i] * std::abs(x[i]);
     return 1.01 * static_cast<double>(k / 16 + 6) * kEps * bound + static_cast<double>(k) * kTiny;
   }
-  const int64_t block = traits(type).block_size;
+  const int64_t block = traits(type).activation == ActivationFormat::kInt8Per256 ? 256 : 32;
   const double roundings = 1.01 * static_cast<double>(18 + k / block) * kEps;
   for (int64_t start = 0; start < k; start += block) {
     double largest = 0;
@@ -209,6 +209,7 @@ void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const Ex
 
 void add_subset(std::vector<Entry>& list, const TypeTraits& t) {
   const bool super = t.block_size == 256, floats = !t.quantized;
+  const int block = floats ? 32 : static_cast<int>(t.block_size);
   // The fixed subset: one token and many, remainders of 16 and 48 rows, every kind of data, strides, a bias.
   add_matmul(list, t, {.n = 49, .k = 512, .t = 5}, true);
   add_matmul(list, t, {.n = 70, .k = 256, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
@@ -228,8 +229,8 @@ void add_subset(std::vector<Entry>& list, const TypeTraits& t) {
     add_matmul(list, t, {.n = 18, .k = 256, .t = 5, .x = "denormal"}, true);
   }
   if (!super) {
-    add_matmul(list, t, {.n = 33, .k = 96, .t = 5}, true);
-    add_matmul(list, t, {.n = 17, .k = 32, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
+    add_matmul(list, t, {.n = 33, .k = 3 * block, .t = 5}, true);
+    add_matmul(list, t, {.n = 17, .k = block, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
   }
   if (floats) {
     for (const int k : {1, 7, 15, 17, 31, 33, 100}) add_matmul(list, t, {.n = 7, .k = k, .t = 3}, k < 18);
@@ -248,7 +249,8 @@ void add_all(std::vector<Entry>& list, const TypeTraits& t) {
       add_matmul(list, t, {.n = n, .k = 256, .t = tokens, .data = WeightData::kFloats, .view = true}, false);
   }
   std::vector<int> lengths{256, 512, 2304};
-  if (t.block_size < 256) lengths.insert(lengths.end(), {32, 64, 288});
+  const int block = t.quantized ? static_cast<int>(t.block_size) : 32;
+  if (block < 256) lengths.insert(lengths.end(), {block, 2 * block, 9 * block});
   for (const int k : lengths) {
     for (const int tokens : {1, 2, 3, 4, 5, 7, 8, 16, 33}) {
       for (const int n : {16, 48, 67}) {
@@ -270,8 +272,11 @@ void add_matmul_cases(std::vector<Entry>& list) {
     add_all(list, t);
     add_experts(list, t, {.experts = 5, .used = 2, .n = 17, .k = 256, .t = 3}, super || floats);
     if (super || floats) continue;
-    add_experts(list, t, {.experts = 4, .used = 2, .n = 17, .k = 96, .t = 4, .per_expert = true, .bias = true}, true);
-    add_experts(list, t, {.experts = 3, .used = 3, .n = 50, .k = 64, .t = 5, .per_expert = true, .no_ids = true}, true);
+    const int k = static_cast<int>(t.block_size);
+    add_experts(list, t, {.experts = 4, .used = 2, .n = 17, .k = 3 * k, .t = 4, .per_expert = true, .bias = true},
+                true);
+    add_experts(list, t, {.experts = 3, .used = 3, .n = 50, .k = 2 * k, .t = 5, .per_expert = true, .no_ids = true},
+                true);
   }
   const TypeTraits &q4 = traits(DataType::kQ4_K), &mx = traits(DataType::kMXFP4), &f16 = traits(DataType::kF16);
   add_experts(list, q4, {.experts = 8, .used = 4, .n = 49, .k = 256, .t = 5, .per_expert = true}, true);

@@ -12,12 +12,29 @@
 namespace infer::test {
 namespace {
 
+// Its four nibbles are the upper ones of four bytes.
+void set_scale_of_iq1_m(std::byte* block, uint16_t half) {
+  for (int j = 0; j < 4; ++j) {
+    std::byte& b = block[49 + 2 * j];
+    b = (b & std::byte{15}) | static_cast<std::byte>((half >> (4 * j) & 15) << 4);
+  }
+}
+
 void set_scales(DataType type, std::byte* block, WeightData data, Random& random) {
   if (type == DataType::kMXFP4) {
     const int e = data == WeightData::kLargest    ? 240
                   : data == WeightData::kDenormal ? static_cast<int>(random.next() % 3)
                                                   : 120 + static_cast<int>(random.next() % 12);
     block[0] = static_cast<std::byte>(e);
+    return;
+  }
+  if (type == DataType::kNVFP4) {
+    for (int s = 0; s < 4; ++s) {
+      const uint64_t scale = data == WeightData::kLargest    ? 0x7e
+                             : data == WeightData::kDenormal ? random.next() % 8
+                                                             : 0x18 + random.next() % 32;
+      block[s] = static_cast<std::byte>(scale);
+    }
     return;
   }
   if (type == DataType::kQ8_K) {
@@ -29,11 +46,12 @@ void set_scales(DataType type, std::byte* block, WeightData data, Random& random
                                     [&](const QuantRecord& r) { return r.name == traits(type).name; });
   CHECK_INTERNAL(record != std::end(kQuantRecords));
   for (const int at : {record->d, record->m}) {
-    if (at < 0) continue;
+    if (at < 0 && type != DataType::kIQ1_M) continue;
     uint16_t half = f32_to_f16(static_cast<float>((random.uniform() - 0.3) * 0.05));
     if (data == WeightData::kLargest) half = static_cast<uint16_t>(0x7bff | (random.next() & 0x8000));
     if (data == WeightData::kDenormal) half = static_cast<uint16_t>(random.next() & 0x83ff);
-    std::memcpy(block + at, &half, sizeof half);
+    if (type == DataType::kIQ1_M) set_scale_of_iq1_m(block, half);
+    else std::memcpy(block + at, &half, sizeof half);
   }
 }
 

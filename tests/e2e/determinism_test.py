@@ -15,7 +15,7 @@ from models import (BPE, DEMO, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, F32_CACH
 OWN = {"own-spm": SPM, "own-bpe": BPE}
 REFERENCE = [*f32_models()]
 QUANTIZED = [
-    "quant-bf16", "quant-f16", "quant-iq4_xs", "quant-q2_k", "quant-q3_k", "quant-q4_0", "quant-q4_1", "quant-q4_k",
+    "quant-bf16", "quant-f16", "quant-1bit-q1_0", "quant-iq2_xs", "quant-iq4_xs", "quant-nvfp4", "quant-q2_k", "quant-q3_k", "quant-q4_0", "quant-q4_1", "quant-q4_k",
     "quant-q5_0", "quant-q5_k", "quant-q6_k", "quant-q8_0",
 ]
 MODELS = [*OWN, *REFERENCE, *QUANTIZED]

@@ -1,13 +1,17 @@
 // What the tests know about each quantized format: a record of facts from other sources, and a decoder that reads
 // blocks bit by bit. The decoder uses the byte offsets of the format definitions, and none of the library's structs,
-// tables and conversions. The library's decoders, encoders and dots are checked against both.
+// tables and conversions, except the codebooks: those are constants, which the hashes in the records cover. The
+// library's decoders, encoders and dots are checked against both.
 #pragma once
 
-#include <cmath>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
+
+#include "ggml-like/quant/codebooks_data.h"
+#include "tests/support/quant_fields.h"
 
 namespace infer::test {
 
@@ -36,45 +40,6 @@ class Random {
 
  private:
   uint64_t state_;
-};
-
-inline double half_value(uint32_t bits) {
-  const double sign = bits & 0x8000 ? -1 : 1;
-  const int exponent = static_cast<int>(bits >> 10 & 31);
-  const int mantissa = static_cast<int>(bits & 1023);
-  if (exponent == 31) return mantissa ? NAN : sign * INFINITY;
-  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-  return sign * std::ldexp(1024 + mantissa, exponent - 25);
-}
-
-// The contents of one block. 32 values: x = d * code + m. 256 values: x = d * scale[i / sub] * code - m * min[i / sub].
-struct Fields {
-  int n = 32;
-  int sub = 32;
-  bool has_min = false;
-  double d = 0;
-  double m = 0;
-  int code[256] = {};
-  int scale[16] = {};
-  int min[16] = {};
-
-  double scaled(int i) const { return n == 32 ? d * code[i] : d * scale[i / sub] * code[i]; }
-  double offset(int i) const { return !has_min ? 0 : n == 32 ? m : -m * min[i / sub]; }
-  double value(int i) const { return has_min ? scaled(i) + offset(i) : scaled(i); }
-};
-
-// The bytes of a block, read bit by bit.
-struct BlockBits {
-  const uint8_t* bytes;
-
-  // `count` bits from bit `first`, counted from the low end of byte 0.
-  int operator()(int first, int count) const {
-    int value = 0;
-    for (int k = 0; k < count; ++k) value |= (bytes[(first + k) / 8] >> ((first + k) % 8) & 1) << k;
-    return value;
-  }
-  double half_at(int byte) const { return half_value(static_cast<uint32_t>((*this)(8 * byte, 16))); }
-  int int8_at(int byte) const { return (*this)(8 * byte, 8) - ((*this)(8 * byte + 7, 1) << 8); }
 };
 
 inline constexpr int kReferenceIQ4NL[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
@@ -233,6 +198,174 @@ inline Fields take_apart_q8_k(const BlockBits& bits) {
   return f;
 }
 
+inline constexpr int kReferenceIQ2[3] = {8, 25, 43};
+inline constexpr int kReferenceIQ3XXS[8] = {4, 12, 20, 28, 36, 44, 52, 62};
+
+inline Fields take_apart_q1_0(const BlockBits& bits) {
+  Fields f;
+  f.n = f.sub = 128;
+  f.d = bits.half_at(0);
+  f.scale[0] = 1;
+  for (int i = 0; i < 128; ++i) f.code[i] = bits(16 + i, 1) ? 1 : -1;
+  return f;
+}
+
+inline Fields take_apart_q2_0(const BlockBits& bits) {
+  Fields f;
+  f.n = f.sub = 64;
+  f.d = bits.half_at(0);
+  f.scale[0] = 1;
+  for (int i = 0; i < 64; ++i) f.code[i] = bits(16 + 2 * i, 2) - 1;
+  return f;
+}
+
+// Scales are counted in units of the smallest one.
+inline Fields take_apart_nvfp4(const BlockBits& bits) {
+  constexpr int kMagnitudes[8] = {0, 1, 2, 3, 4, 6, 8, 12};  // doubled
+  Fields f;
+  f.n = 64;
+  f.sub = 16;
+  f.d = 0x1p-10;
+  for (int s = 0; s < 4; ++s) {
+    const int mantissa = bits(8 * s, 3), exponent = bits(8 * s + 3, 4);
+    f.scale[s] = exponent == 0 ? mantissa : (8 + mantissa) << (exponent - 1);
+    if (bits(8 * s, 8) == 0x7f) f.scale[s] = 0;
+  }
+  for (int i = 0; i < 64; ++i) {
+    const int at = 32 + 8 * (i / 16 * 8 + i % 8) + (i % 16 < 8 ? 0 : 4);
+    f.code[i] = kMagnitudes[bits(at, 3)] * (bits(at + 3, 1) ? -1 : 1);
+  }
+  return f;
+}
+
+inline Fields take_apart_tq1_0(const BlockBits& bits) {
+  Fields f;
+  f.n = f.sub = 256;
+  f.d = bits.half_at(52);
+  f.scale[0] = 1;
+  int i = 0;
+  const auto digits = [&](int first, int bytes, int count) {
+    for (int digit = 0; digit < count; ++digit) {
+      for (int k = 0; k < bytes; ++k, ++i) {
+        // The fraction's next digits in base three, one after the other.
+        int fraction = bits(8 * (first + k), 8);
+        for (int n = 0; n < digit; ++n) fraction = fraction * 3 % 256;
+        f.code[i] = fraction * 3 / 256 - 1;
+      }
+    }
+  };
+  digits(0, 32, 5);
+  digits(32, 16, 5);
+  digits(48, 4, 4);
+  return f;
+}
+
+inline Fields take_apart_tq2_0(const BlockBits& bits) {
+  Fields f;
+  f.n = f.sub = 256;
+  f.d = bits.half_at(64);
+  f.scale[0] = 1;
+  for (int i = 0; i < 256; ++i) f.code[i] = bits(8 * (i / 128 * 32 + i % 32) + i % 128 / 32 * 2, 2) - 1;
+  return f;
+}
+
+// An eighth or a quarter of F16's d is exact in double.
+inline Fields codebook_fields(double d, int sub) {
+  Fields f;
+  f.n = 256;
+  f.sub = sub;
+  f.d = d;
+  return f;
+}
+
+// Fills in eight values: magnitudes times signs.
+inline void set_magnitudes(Fields& f, int first, int entry, int signs) {
+  for (int i = 0; i < 8; ++i) f.code[first + i] = kReferenceIQ2[entry >> 2 * i & 3] * (signs >> i & 1 ? -1 : 1);
+}
+inline int with_eighth_sign(int seven) { return seven + (std::popcount(static_cast<unsigned>(seven)) % 2 ? 128 : 0); }
+
+inline Fields take_apart_iq2_xxs(const BlockBits& bits) {
+  Fields f = codebook_fields(bits.half_at(0) / 8, 32);
+  for (int s = 0; s < 8; ++s) {
+    const int at = 16 + 64 * s;
+    f.scale[s] = 2 * bits(at + 60, 4) + 1;
+    for (int k = 0; k < 4; ++k) {
+      set_magnitudes(f, 32 * s + 8 * k, kPackedIQ2XXS[bits(at + 8 * k, 8)], with_eighth_sign(bits(at + 32 + 7 * k, 7)));
+    }
+  }
+  return f;
+}
+
+inline Fields take_apart_iq2_xs(const BlockBits& bits) {
+  Fields f = codebook_fields(bits.half_at(0) / 8, 16);
+  for (int s = 0; s < 16; ++s) f.scale[s] = 2 * bits(8 * 66 + 4 * s, 4) + 1;
+  for (int g = 0; g < 32; ++g) {
+    const int at = 16 + 16 * g;
+    set_magnitudes(f, 8 * g, kPackedIQ2XS[bits(at, 9)], with_eighth_sign(bits(at + 9, 7)));
+  }
+  return f;
+}
+
+inline Fields take_apart_iq2_s(const BlockBits& bits) {
+  Fields f = codebook_fields(bits.half_at(0) / 8, 16);
+  for (int s = 0; s < 16; ++s) f.scale[s] = 2 * bits(8 * 74 + 4 * s, 4) + 1;
+  for (int g = 0; g < 32; ++g) {
+    const int index = bits(16 + 8 * g, 8) + 256 * bits(8 * 66 + 2 * g, 2);
+    set_magnitudes(f, 8 * g, kPackedIQ2S[index], bits(8 * 34 + 8 * g, 8));
+  }
+  return f;
+}
+
+inline Fields take_apart_iq3_xxs(const BlockBits& bits) {
+  Fields f = codebook_fields(bits.half_at(0) / 4, 32);
+  for (int s = 0; s < 8; ++s) f.scale[s] = 2 * bits(8 * 66 + 32 * s + 28, 4) + 1;
+  for (int i = 0; i < 256; ++i) {
+    const int entry = kPackedIQ3XXS[bits(16 + 8 * (i / 4), 8)];
+    const int signs = with_eighth_sign(bits(8 * 66 + 32 * (i / 32) + 7 * (i / 8 % 4), 7));
+    f.code[i] = kReferenceIQ3XXS[entry >> 3 * (i % 4) & 7] * (signs >> i % 8 & 1 ? -1 : 1);
+  }
+  return f;
+}
+
+inline Fields take_apart_iq3_s(const BlockBits& bits) {
+  Fields f = codebook_fields(bits.half_at(0), 32);
+  for (int s = 0; s < 8; ++s) f.scale[s] = 2 * bits(8 * 106 + 4 * s, 4) + 1;
+  for (int i = 0; i < 256; ++i) {
+    const int entry = kPackedIQ3S[bits(16 + 8 * (i / 4), 8) + 256 * bits(8 * 66 + i / 4, 1)];
+    const int magnitude = 2 * (entry >> 3 * (i % 4) & 7) + 1;
+    f.code[i] = bits(8 * 74 + i, 1) ? -magnitude : magnitude;
+  }
+  return f;
+}
+
+// Fills in eight values: ternary ones times eight, plus or minus one.
+inline void set_ternary(Fields& f, int first, int entry, int minus) {
+  for (int i = 0; i < 8; ++i) f.code[first + i] = 8 * ((entry >> 2 * i & 3) - 1) + (minus ? -1 : 1);
+}
+
+inline Fields take_apart_iq1_s(const BlockBits& bits) {
+  Fields f = codebook_fields(bits.half_at(0) / 8, 32);
+  for (int g = 0; g < 32; ++g) {
+    const int high = 8 * 34 + 16 * (g / 4);
+    f.scale[g / 4] = 2 * bits(high + 12, 3) + 1;
+    const int index = bits(16 + 8 * g, 8) + 256 * bits(high + 3 * (g % 4), 3);
+    set_ternary(f, 8 * g, kPackedIQ1[index], bits(high + 15, 1));
+  }
+  return f;
+}
+
+inline Fields take_apart_iq1_m(const BlockBits& bits) {
+  int d = 0;
+  for (int j = 0; j < 4; ++j) d += bits(8 * 48 + 16 * j + 12, 4) << 4 * j;
+  Fields f = codebook_fields(half_value(static_cast<uint32_t>(d)) / 8, 16);
+  for (int s = 0; s < 16; ++s) f.scale[s] = 2 * bits(8 * 48 + 16 * (s / 4) + 3 * (s % 4), 3) + 1;
+  for (int g = 0; g < 32; ++g) {
+    const int high = 8 * 32 + 4 * g;
+    set_ternary(f, 8 * g, kPackedIQ1[bits(8 * g, 8) + 256 * bits(high, 3)], bits(high + 3, 1));
+  }
+  return f;
+}
+
 struct QuantRecord {
   std::string_view name;
   Fields (*take_apart)(const BlockBits& bits);
@@ -243,7 +376,8 @@ struct QuantRecord {
   uint64_t decoded;
   double rmse;  // for a normal distribution with variance 1, when it was recorded
   // Relative errors of llama.cpp's encoders (ggml_quantize_chunk of release v0.5.0) on make_rows() of each
-  // distribution, and the weighted errors with make_importance(). Zeros: the format has no encoder that searches.
+  // distribution, and the weighted errors with make_importance(); where it requires importance, plain is with ones.
+  // Zeros: the format has no encoder that searches.
   double plain[5], weighted[5];
 
   bool has_encoder() const { return plain[0] > 0; }
@@ -279,6 +413,30 @@ inline constexpr QuantRecord kQuantRecords[] = {
      {0.07622, 0.08846, 0.09305, 0.12234, 0.10132}, {0.06484, 0.07545, 0.08055, 0.10137, 0.08418}},
     {"MXFP4", take_apart_mxfp4, 136, -1, -1, 0x9a5c408a17557a88u, 0.1117,
      {0.11310, 0.12547, 0.12989, 0.16855, 0.14118}, {0.11364, 0.12744, 0.12969, 0.14194, 0.14089}},
+    {"IQ2_XXS", take_apart_iq2_xxs, 66, 0, -1, 0xfda62c2f230acc15u, 0.332635,
+     {0.34361, 0.38403, 0.40347, 0.77829, 0.46479}, {0.25914, 0.29660, 0.32041, 0.55961, 0.37483}},
+    {"IQ2_XS", take_apart_iq2_xs, 74, 0, -1, 0x786bfcf0ea57b329u, 0.287406,
+     {0.29902, 0.32846, 0.33997, 0.58789, 0.38250}, {0.22254, 0.25806, 0.27246, 0.42912, 0.28975}},
+    {"IQ2_S", take_apart_iq2_s, 82, 0, -1, 0xc8d2fd89dc81bf12u, 0.239438,
+     {0.26215, 0.32243, 0.33121, 0.60996, 0.39504}, {0.20113, 0.24018, 0.25221, 0.40527, 0.27355}},
+    {"IQ3_XXS", take_apart_iq3_xxs, 98, 0, -1, 0x0dd496c79584de22u, 0.177982,
+     {0.21245, 0.24668, 0.25155, 0.33569, 0.28716}, {0.12775, 0.14335, 0.15156, 0.23206, 0.15990}},
+    {"IQ3_S", take_apart_iq3_s, 110, 0, -1, 0xd65eac202c5b6506u, 0.128367,
+     {0.16448, 0.19607, 0.19342, 0.28700, 0.22131}, {0.10393, 0.12310, 0.13105, 0.21157, 0.14142}},
+    {"IQ1_S", take_apart_iq1_s, 50, 0, -1, 0xd0cb040faf11faebu, 0.459825,
+     {0.48037, 0.54183, 0.57661, 0.67912, 0.60155}, {0.39261, 0.43156, 0.46453, 0.52361, 0.45893}},
+    {"IQ1_M", take_apart_iq1_m, 56, -1, -1, 0xe11bf7881033c7a5u, 0.424502,
+     {0.44830, 0.48033, 0.49889, 0.52897, 0.49970}, {0.33225, 0.35420, 0.37177, 0.40148, 0.35180}},
+    {"TQ1_0", take_apart_tq1_0, 54, 52, -1, 0x4cce802800afc71au, 0.433491,
+     {0.80219, 0.83596, 0.85155, 0.52822, 0.81068}, {0.79719, 0.81574, 0.84813, 0.44658, 0.75156}},
+    {"TQ2_0", take_apart_tq2_0, 66, 64, -1, 0xf4e702ad10472117u, 0.433491,
+     {0.80219, 0.83596, 0.85155, 0.52822, 0.81068}, {0.79719, 0.81574, 0.84813, 0.44658, 0.75156}},
+    {"NVFP4", take_apart_nvfp4, 144, -1, -1, 0xe629a3d477c24b06u, 0.0858255,
+     {0.10326, 0.09668, 0.09566, 0.09310, 0.09391}, {0.10197, 0.09402, 0.09448, 0.08128, 0.08737}},
+    {"Q1_0", take_apart_q1_0, 36, 0, -1, 0x4e723a7923641d25u, 0.599559,
+     {0.59530, 0.70218, 0.69543, 0.90413, 0.77742}, {0.59650, 0.70878, 0.69642, 0.92083, 0.79785}},
+    {"Q2_0", take_apart_q2_0, 72, 0, -1, 0xc5ecc1cae4f17747u, 0.350563,
+     {0.71433, 0.72589, 0.73738, 0.40388, 0.68872}, {0.70468, 0.71257, 0.73307, 0.34814, 0.63776}},
 };
 // clang-format on
 

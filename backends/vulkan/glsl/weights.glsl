@@ -26,6 +26,9 @@ uint spread4(uint bits) {
   return (bits & 1u) << 4 | (bits & 2u) << 11 | (bits & 4u) << 18 | (bits & 8u) << 25;
 }
 
+// Four 2-bit fields, one to each byte.
+uint spread_pairs(uint bits) { return (bits | bits << 6 | bits << 12 | bits << 18) & 0x03030303u; }
+
 struct Group {
   vec4 code[4];
   float scale, offset;
@@ -131,12 +134,12 @@ const uint kBlockBytes = IQ4_NL_BYTES, kCodes = 2u;
 #define HAS_NIBBLES32
 #define HAS_TABLE
 const uint kBlockBytes = MXFP4_BYTES, kCodes = 1u;
-#elif defined(TYPE_IQ4_XS)
+#elif defined(TYPE_IQ4_XS) || defined(TYPE_NVFP4)
 #define HAS_TABLE
 #endif
 
 #ifdef HAS_TABLE
-#ifdef TYPE_MXFP4
+#if defined(TYPE_MXFP4) || defined(TYPE_NVFP4)
 const int kValues[16] = int[16](0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
 #else
 const int kValues[16] = int[16](-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
@@ -193,6 +196,53 @@ Codes load_codes(uint row_at, uint group) {
   c.scale = half_to_float(load16(block));
   c.offset = 0.0;
   for (uint j = 0u; j < 4u; ++j) c.word[j] = load32(block + 2u + 16u * (group & 1u) + 4u * j);
+  return c;
+}
+#endif
+
+// ---- Blocks of 64 and 128 ----
+
+#ifdef TYPE_Q1_0
+#define Q1_0_BLOCK 128
+#define Q1_0_BYTES 18
+Codes load_codes(uint row_at, uint group) {
+  const uint block = row_at + (group >> 3) * Q1_0_BYTES, bits = load16(block + 2u + 2u * (group & 7u));
+  Codes c;
+  c.scale = half_to_float(load16(block));
+  c.offset = 0.0;
+  for (uint j = 0u; j < 4u; ++j) c.word[j] = minus4(spread4(bits >> (4u * j) & 15u) >> 3, 0x01010101u);
+  return c;
+}
+#endif
+
+#ifdef TYPE_Q2_0
+#define Q2_0_BLOCK 64
+#define Q2_0_BYTES 18
+Codes load_codes(uint row_at, uint group) {
+  const uint block = row_at + (group >> 2) * Q2_0_BYTES, bits = load32(block + 2u + 4u * (group & 3u));
+  Codes c;
+  c.scale = half_to_float(load16(block));
+  c.offset = 0.0;
+  for (uint j = 0u; j < 4u; ++j) c.word[j] = minus4(spread_pairs(bits >> (8u * j) & 255u), 0x01010101u);
+  return c;
+}
+#endif
+
+#ifdef TYPE_NVFP4
+#define NVFP4_BLOCK 64
+#define NVFP4_BYTES 36
+Codes load_codes(uint row_at, uint group) {
+  const uint block = row_at + (group >> 2) * NVFP4_BYTES, s = group & 3u;
+  // E4M3 in units of its smallest value; 0x7f is zero.
+  const uint bits = load8(block + s), e = bits >> 3 & 15u, m = bits & 7u;
+  const uint units = bits == 0x7fu ? 0u : e == 0u ? m : (8u + m) << (e - 1u);
+  Codes c;
+  c.scale = float(units) * 0.0009765625;  // 2^-10
+  c.offset = 0.0;
+  for (uint j = 0u; j < 2u; ++j) {
+    const uint w = weight_words[(block >> 2) + 1u + 2u * s + j];
+    c.word[j] = values4(w & 0x0f0f0f0fu), c.word[2u + j] = values4(w >> 4 & 0x0f0f0f0fu);
+  }
   return c;
 }
 #endif
@@ -320,6 +370,8 @@ Codes load_codes(uint row_at, uint group) {
   return c;
 }
 #endif
+
+#include "weights_codebook.glsl"
 
 // Types with an offset have unsigned codes, the others signed codes.
 #ifndef HAS_TAIL

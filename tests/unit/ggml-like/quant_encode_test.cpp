@@ -32,6 +32,20 @@ double error_of(DataType type, const std::vector<float>& x, const std::vector<fl
   return test::relative_error(x, y, importance);
 }
 
+// Whether scales are too coarse to follow the data closely: powers of two, or 8-bit floats.
+bool has_coarse_scales(DataType type) { return type == DataType::kMXFP4 || type == DataType::kNVFP4; }
+
+// Whether so many values share a scale that it cannot follow the importance of a few.
+bool has_wide_blocks(DataType type) {
+  return type == DataType::kQ1_0 || type == DataType::kTQ1_0 || type == DataType::kTQ2_0;
+}
+
+// The part of the loss of least squares that remains (Projection in quant/fit_search.h).
+double remaining_loss(DataType type) {
+  if (type == DataType::kQ2_K) return 0;
+  return has_wide_blocks(type) || type == DataType::kQ2_0 ? 1 : 0.5;
+}
+
 }  // namespace
 
 TEST_CASE("the error is smaller than llama.cpp's, for every type and distribution") {
@@ -47,7 +61,8 @@ TEST_CASE("the error is smaller than llama.cpp's, for every type and distributio
       const DataType type = find_type(reference.name)->type;
       const double without = error_of(type, x, nullptr) / reference.plain[k];
       const double with = error_of(type, x, &importance) / reference.weighted[k];
-      CHECK(without < 0.998);
+      // Of one sign per value the best scale is simply the mean.
+      CHECK(without < (type == DataType::kQ1_0 ? 1.0001 : 0.998));
       CHECK(with < 0.994);
       plain += without;
       weighted += with;
@@ -55,19 +70,19 @@ TEST_CASE("the error is smaller than llama.cpp's, for every type and distributio
     }
   }
   // The measured values were just below these.
-  CHECK(plain / n < 0.948);
-  CHECK(weighted / n < 0.951);
+  CHECK(plain / n < 0.889);
+  CHECK(weighted / n < 0.881);
 }
 
 TEST_CASE("decoded values are hardly smaller than the data") {
-  // Least squares alone would make <x, y> (1 - error^2) <x, x>. Half of the loss is restored, with two bits all of it.
+  // Least squares alone would make <x, y> (1 - error^2) <x, x>. Half of the loss is restored, in Q2_K all of it.
   const std::vector<float> importance = test::make_importance();
   for (const std::string_view distribution : test::kDistributions) {
     CAPTURE(std::string(distribution));
     const std::vector<float> x = test::make_rows(distribution);
     for (const test::QuantRecord& reference : test::kQuantRecords) {
       const DataType type = find_type(reference.name)->type;
-      if (!reference.has_encoder() || type == DataType::kMXFP4) continue;  // MXFP4's scales are powers of two
+      if (!reference.has_encoder() || has_coarse_scales(type)) continue;
       CAPTURE(reference.name);
       for (const auto* weights : {static_cast<const std::vector<float>*>(nullptr), &importance}) {
         const std::vector<std::byte> blocks = encode_rows(type, x, weights);
@@ -82,7 +97,7 @@ TEST_CASE("decoded values are hardly smaller than the data") {
         const double error = test::relative_error(x, y, weights);
         if (error < 0.05) continue;  // the rounding of the F16 scales is as large
         const double lost = (1 - xy / xx) / (error * error);
-        CHECK(std::abs(lost - (type == DataType::kQ2_K ? 0 : 0.5)) < 0.1);
+        CHECK(std::abs(lost - remaining_loss(type)) < 0.1);
       }
     }
   }
@@ -106,7 +121,7 @@ TEST_CASE("every type that chooses scales is encoded with importance") {
     std::vector<float> doubled = importance, zero(importance.size(), 0.0f);
     for (float& w : doubled) w *= 8;
     CHECK(encode_rows(t.type, x, &doubled) == encode_rows(t.type, x, &importance));
-    if (t.type != DataType::kMXFP4) CHECK(encode_rows(t.type, x, &zero) == plain);
+    if (!has_coarse_scales(t.type)) CHECK(encode_rows(t.type, x, &zero) == plain);
   }
 }
 
@@ -121,7 +136,7 @@ TEST_CASE("importance from the smallest to the largest float") {
     if (!reference.has_encoder()) continue;
     CAPTURE(reference.name);
     const DataType type = find_type(reference.name)->type;
-    CHECK(error_of(type, x, nullptr) < 0.5);
+    CHECK(error_of(type, x, nullptr) < 0.6);
     const std::vector<std::byte> blocks = encode_rows(type, x, &importance);
     std::vector<float> y(x.size());
     traits(type).to_float(blocks.data(), y.data(), static_cast<int64_t>(y.size()));
@@ -134,9 +149,9 @@ TEST_CASE("values with the largest importance have the smallest error") {
   std::vector<float> importance(test::kRowValues, 1.0f);
   for (size_t i = 0; i < importance.size(); i += 8) importance[i] = 1000;
   for (const test::QuantRecord& reference : test::kQuantRecords) {
-    if (!reference.has_encoder() || reference.name == "MXFP4") continue;  // MXFP4 can choose only between two scales
-    CAPTURE(reference.name);
     const DataType type = find_type(reference.name)->type;
+    if (!reference.has_encoder() || type == DataType::kMXFP4) continue;  // MXFP4 can choose only between two scales
+    CAPTURE(reference.name);
     std::vector<float> only(test::kRowValues, 0.0f);
     for (size_t i = 0; i < only.size(); i += 8) only[i] = 1;
     const auto error_there = [&](const std::vector<float>* weights) {
@@ -145,7 +160,7 @@ TEST_CASE("values with the largest importance have the smallest error") {
       traits(type).to_float(blocks.data(), y.data(), static_cast<int64_t>(y.size()));
       return test::relative_error(x, y, &only);
     };
-    CHECK(error_there(&importance) < 0.9 * error_there(nullptr));
+    CHECK(error_there(&importance) < (has_wide_blocks(type) ? 0.98 : 0.9) * error_there(nullptr));
   }
 }
 

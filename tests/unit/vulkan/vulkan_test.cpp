@@ -33,9 +33,12 @@ std::vector<std::byte> pattern(size_t bytes, uint32_t seed) {
 }  // namespace
 
 TEST_CASE("every weight type has its shaders, and block sizes equal those in blocks.h") {
-  std::ifstream file(std::string(INFER_SOURCE_DIR) + "/backends/vulkan/glsl/weights.glsl");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  REQUIRE(!text.empty());
+  std::string text;
+  for (const char* name : {"weights.glsl", "weights_codebook.glsl"}) {
+    std::ifstream file(concat(INFER_SOURCE_DIR, "/backends/vulkan/glsl/", name));
+    REQUIRE(file);
+    text.append(std::istreambuf_iterator<char>(file), {});
+  }
   std::map<std::string, uint32_t> defined;
   const std::regex line(R"(#define (\w+_(?:BLOCK|BYTES)) (\d+))");
   for (std::sregex_iterator at(text.begin(), text.end(), line), end; at != end; ++at) {
