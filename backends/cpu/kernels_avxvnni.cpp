@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "backends/cpu/kernel_table.h"
+#include "ggml-like/quant/codebooks_data.h"
 
 namespace infer::cpu {
 namespace {

@@ -4,15 +4,21 @@
 
 #include "backends/cpu/kernels/formats.h"
 
+#include "backends/cpu/kernels/expand.h"
+
 #include "backends/cpu/kernels/weight_stream.h"
 
 #include "backends/cpu/kernels/quantized.h"
 
 #include "backends/cpu/kernels/gemm_few.h"
 
+#include "backends/cpu/kernels/gemm_panels.h"
+
 #include "backends/cpu/kernels/gemm.h"
 
 #include "backends/cpu/kernels/gemm_in_order.h"
+
+#include "backends/cpu/kernels/gemm_expanded.h"
 
 #include "backends/cpu/kernels/gemm_token_lanes.h"
 

@@ -11,6 +11,8 @@
 //     them. The upper halves of scale(s) are zero, because the upper half of a negative sum is not
 // A format with blocks of 32 has
 //   kBytes, kOffset, kBits (of a code), kMin; block(p, stride, w[8], d, m)
+// One whose blocks are made of kParts of them has block(p, stride, part, w[8], d) instead; d[kScales] where it has
+// kScales = 2, a scale for each half.
 
 // The 16-bit word at p + row * stride of every row, zero-extended.
 INFER_SIMD I gather16(const uint8_t* p, size_t stride) {
@@ -383,5 +385,52 @@ struct MXFP4 {
     d = f_from_bits(i_or(i_and(is_small, small), i_and(i_xor(is_small, i_set1(-1)), normal)));
     nibbles(p + 1, stride, w);
     for (int i = 0; i < 8; ++i) w[i] = i_prepare_s8(i_lookup(kMX4, w[i]));
+  }
+};
+// E4M3 without a sign, halved, as ue4m3_to_f32_half() of half.h computes it.
+INFER_SIMD F f_from_ue4m3_half(I bytes) {
+  const I not_zero = i_sar<31>(i_sub(i_zero(), i_xor(bytes, i_set1(0x7f))));  // 0x7f is zero
+  return f_mul(f_from_bits(i_and(not_zero, i_shl<20>(i_and(bytes, i_set1(0x7f))))), f_set1(0x1p119f));
+}
+struct NVFP4 {
+  static constexpr int kBytes = 36, kParts = 2, kScales = 2, kOffset = 12, kBits = 5;
+  static constexpr bool kMin = false, kSigned = false;
+  static INFER_SIMD void block(const uint8_t* p, size_t stride, int part, I* w, F* d) {
+    alignas(16) constexpr int8_t kAbove[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+    const I scales = gather16(p + 2 * part, stride), m4 = byte_mask(15);
+    d[0] = f_from_ue4m3_half(i_and(scales, i_set1(255))), d[1] = f_from_ue4m3_half(i_shr<8>(scales));
+    I o[4];
+    i_transpose(p + 4 + 16 * part, stride, o);
+    for (int i = 0; i < 4; ++i) {
+      I* to = w + i / 2 * 4 + i % 2;
+      to[0] = i_lookup(kAbove, i_and(o[i], m4)), to[2] = i_lookup(kAbove, shift_mask<4>(o[i], m4));
+    }
+  }
+};
+struct Q10 {
+  static constexpr int kBytes = 18, kParts = 4, kOffset = 1, kBits = 2;
+  static constexpr bool kMin = false, kSigned = false;
+  static INFER_SIMD void block(const uint8_t* p, size_t stride, int part, I* w, F* d) {
+    *d = f_from_f16_lanes(gather16(p, stride));
+    for (int i = 0; i < 8; ++i) w[i] = i_zero();
+    add_fifth_bits(gather32(p + 2 + 4 * part, stride), w);
+    for (int i = 0; i < 8; ++i) w[i] = i_shr<3>(w[i]);
+  }
+};
+struct Q20 {
+  static constexpr int kBytes = 18, kParts = 2, kOffset = 1, kBits = 2;
+  static constexpr bool kMin = false, kSigned = false;
+  // Byte N as four codes of two bits, one in each byte.
+  template <int N>
+  static INFER_SIMD I codes(I x) {
+    const I b = i_and(i_shr<8 * N>(x), i_set1(255));
+    return i_and(i_or(i_or(b, i_shl<6>(b)), i_or(i_shl<12>(b), i_shl<18>(b))), byte_mask(3));
+  }
+  static INFER_SIMD void block(const uint8_t* p, size_t stride, int part, I* w, F* d) {
+    *d = f_from_f16_lanes(gather16(p, stride));
+    for (int h = 0; h < 2; ++h) {
+      const I x = gather32(p + 2 + 8 * part + 4 * h, stride);
+      w[4 * h] = codes<0>(x), w[4 * h + 1] = codes<1>(x), w[4 * h + 2] = codes<2>(x), w[4 * h + 3] = codes<3>(x);
+    }
   }
 };

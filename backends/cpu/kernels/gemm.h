@@ -1,400 +1,28 @@
 // GEMM with quantized weights: a panel of 16 rows of a super-block is unpacked to L1, and multiplied by all tokens in
-// tiles of kTokenTile. Included inside an anonymous namespace after gemm_few.h.
+// tiles of kTokenTile. Included inside an anonymous namespace after gemm_panels.h.
 
-// For levels that can only add products of bytes in pairs, in 16 bits (kPairSums). Codes below 2^kBits leave room for
-// kSums16 such sums before they must be added in 32 bits, or multiplied by a scale in both halves of a lane. A signed
-// code is split into nibbles: 16 times the upper one, to which 8 was added, plus the lower one.
-template <typename W>
-constexpr int kSums16 = !kPairSums                    ? 0
-                        : W::kSigned || W::kBits == 4 ? 8
-                        : W::kBits == 6               ? 2
-                                                      : 4;
-template <typename W>
-constexpr bool kHalves = kSums16<W> != 0 && W::kSigned;
-INFER_SIMD void split_halves(I w, I& low, I& high) {
-  low = i_and(w, byte_mask(15));
-  high = i_xor(shift_mask<4>(w, byte_mask(15)), byte_mask(8));
-}
-INFER_SIMD I both_halves(I scale) { return i_or(i_and(scale, i_set1(0xffff)), i_shl<16>(scale)); }
-
-// The offset of the codes in the sums of kSums16. It is subtracted for two sub-blocks at once.
-template <typename W>
-constexpr int kSumOffset = kSums16<W> == 0 || W::kMin ? 0
-                           : W::kSigned               ? 128
-                                                      : W::kOffset;
-
-// Formats whose sums of a sub-block exceed 16 bits only for extreme activations. They fit if the magnitudes of any 16
-// activations add up to at most kNarrowPeak: codes have at most 6 bits and an offset of 32 (Q5_K sums 32 activations,
-// but its codes have 5 bits and an offset of 16). Otherwise sums are scaled in 32 bits.
-template <typename W>
-constexpr bool kMayBeNarrow = kNarrowPays&& kSums16<W> == 0 && !W::kNarrow && !W::kSigned;
-constexpr int kNarrowPeak = 1023;
-template <typename W>
-constexpr int kPanelOffset = W::kOffset == 0 && kMayBeNarrow<W> ? 16 : W::kOffset;
-// The formula of formats with minima has unsigned codes, so the offset is added back.
-template <typename W>
-constexpr bool kPanelRestores = kSums16<W> == 0 && W::kMin&& kPanelOffset<W> != 0;
-
-template <typename W>
-struct SuperPanel {
-  I codes[kHalves<W> ? 128 : 64];
-  I scale[256 / W::kSub];                                             // upper halves are zero where sums may be narrow
-  I pair[kPanelRestores<W> ? 4 : kSumOffset<W> ? 128 / W::kSub : 1];  // scales, times any offset to restore
-  I mins[W::kMin ? 128 / W::kSub : 1];
-  F d, dmin;
-};
-template <typename W>
-struct SuperPanelSink {
-  SuperPanel<W>& panel;
-  const typename W::Head& head;
-  template <int S>
-  INFER_SIMD void operator()(const I* w) const {
-#pragma GCC unroll 8
-    for (int c = 0; c < W::kSub / 4; ++c) {
-      const int at = W::kSub / 4 * S + c;
-      if constexpr (kHalves<W>) split_halves(w[c], panel.codes[at], panel.codes[64 + at]);
-      else panel.codes[at] = w[c];
-    }
-    const I scale = head.template scale<S>();
-    panel.scale[S] = kSums16<W> && !kHalves<W> ? both_halves(scale)
-                     : kMayBeNarrow<W>         ? i_and(scale, i_set1(0xffff))
-                                               : scale;
-    if constexpr (W::kMin && S % 2 == 0) panel.mins[S / 2] = head.template mins<S / 2>();
-    if constexpr (kPanelRestores<W> && S % 2 == 0) {
-      panel.pair[S / 2] = i_shl<__builtin_ctz(kPanelOffset<W>)>(head.template scale_pair<S / 2>());
-    }
-  }
-};
-template <typename W>
-INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, SuperPanel<W>& panel) {
-  const typename W::Head head(p, stride);
-  panel.d = head.d;
-  if constexpr (W::kMin) panel.dmin = head.dmin;
-  W::unpack(p, stride, SuperPanelSink<W>{panel, head});
-  if constexpr (kSumOffset<W> != 0) {
-    for (int i = 0; i < 128 / W::kSub; ++i) {
-      panel.pair[i] = i_or(i_and(panel.scale[2 * i], i_set1(0xffff)), i_shl<16>(panel.scale[2 * i + 1]));
-    }
-  }
-}
-
-// Adds kSums16 pair sums from vector `first` of the panel on: of the codes, or of their lower and upper nibbles.
-template <typename W, int R, int T, typename Panel, typename Activation>
-INFER_SIMD void sums16(const Panel* panel, int first, const Activation* x, int at, I (*low)[T], I (*high)[T]) {
-#pragma GCC unroll 8
-  for (int k = 0; k < kSums16<W>; ++k) {
-    I b[T];
-#pragma GCC unroll 4
-    for (int t = 0; t < T; ++t) b[t] = i_set1(load_int(x[t].q + at + 4 * k));
-    const auto add = [&](const I* codes, I(*sum)[T]) INFER_LAMBDA {
-#pragma GCC unroll 3
-      for (int r = 0; r < R; ++r) {
-        I w = codes[r * (sizeof(Panel) / sizeof(I))];
-        keep_in_register(w);  // not loaded again for every token
-#pragma GCC unroll 4
-        for (int t = 0; t < T; ++t) {
-          const I two = i_pair_sums(w, b[t]);
-          sum[r][t] = k == 0 ? two : i_add16(sum[r][t], two);
-        }
-      }
-    };
-    add(panel->codes + first + k, low);
-    if constexpr (kHalves<W>) add(panel->codes + 64 + first + k, high);
-  }
-}
-
-template <typename W, int R, int T>
-INFER_SIMD void super_tile16(const SuperPanel<W>* panel, const Activation256* x, float* c) {
-  constexpr int kVectors = W::kSub / 4, kSteps = kSums16<W>;
-  static_assert(kVectors % kSteps == 0);
-  I sum[R][T];
-#pragma GCC unroll 4
-  for (int t = 0; t < T; ++t) {
-    const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-      sum[r][t] = i_zero();
-      if constexpr (kSumOffset<W> != 0) {
-        for (int i = 0; i < 128 / W::kSub; ++i) {
-          sum[r][t] = i_madd16(sum[r][t], panel[r].pair[i], i_set1(load_int(sums + 2 * i)));
-        }
-        sum[r][t] = i_mul(sum[r][t], i_set1(-kSumOffset<W>));
-      }
-    }
-  }
-  for (int s = 0; s < 256 / W::kSub; ++s) {
-#pragma GCC unroll 2
-    for (int first = 0; first < kVectors; first += kSteps) {
-      I low[R][T], high[R][T];
-      sums16<W, R, T>(panel, kVectors * s + first, x, W::kSub * s + 4 * first, low, high);
-#pragma GCC unroll 4
-      for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 4
-        for (int r = 0; r < R; ++r) {
-          if constexpr (kHalves<W>) {
-            const I part = i_madd16(i_madd16(i_zero(), low[r][t], i_set1(0x10001)), high[r][t], i_set1(0x100010));
-            sum[r][t] = i_add(sum[r][t], i_mul(part, panel[r].scale[s]));
-          } else {
-            sum[r][t] = i_madd16(sum[r][t], low[r][t], panel[r].scale[s]);
-          }
-        }
-      }
-    }
-  }
-#pragma GCC unroll 4
-  for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-      F v = f_mul(f_from_int(sum[r][t]), panel[r].d);
-      if constexpr (W::kMin) {
-        const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
-        I m = i_zero();
-        for (int p = 0; p < 128 / W::kSub; ++p) m = i_madd16(m, panel[r].mins[p], i_set1(load_int(sums + 2 * p)));
-        v = f_fnma(f_from_int(m), panel[r].dmin, v);
-      }
-      float* at = c + t * 16 * R + 16 * r;
-      f_store(at, f_fma(v, f_set1(x[t].d), f_load(at)));
-    }
-  }
-}
-
-// Prefetches part i of kParts of the activations at x; the hardware prefetcher does not follow so many rows.
-constexpr int kTilesAhead = 2;
-template <int T, int kSixteens, int kParts>
-INFER_SIMD void prefetch_next(const void* x, int i) {
-  constexpr int kLines = (T * kSixteens + 4 * kParts - 1) / (4 * kParts);
-#pragma GCC unroll 8
-  for (int j = 0; j < kLines; ++j) __builtin_prefetch(static_cast<const char*>(x) + 64 * (kLines * i + j), 0, 3);
-}
-
-// Sets the sums of a super-block to zero, or to the offset that is added back (kPanelRestores).
-template <typename W, int R, int T>
-INFER_SIMD void start_sums(const SuperPanel<W>* panel, const Activation256* x, I (&sum)[R][T]) {
-#pragma GCC unroll 4
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) sum[r][t] = i_zero();
-  }
-  if constexpr (kPanelRestores<W>) {
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-#pragma GCC unroll 8
-      for (int t = 0; t < T; ++t) {
-        const I b = i_set1(load_int(x[t].sum32 + 2 * i));
-#pragma GCC unroll 4
-        for (int r = 0; r < R; ++r) sum[r][t] = i_madd16(sum[r][t], panel[r].pair[i], b);
-      }
-    }
-  }
-}
-
-// Adds the dot products of sub-block s to part[r][t].
-template <typename W, int R, int T>
-INFER_SIMD void add_sub_block(const SuperPanel<W>* panel, const Activation256* x, int s, I (&part)[R][T]) {
-  constexpr int kVectors = W::kSub / 4;
-#pragma GCC unroll 8
-  for (int k = 0; k < kVectors; ++k) {
-#pragma GCC unroll 4
-    for (int t = 0; t < T; ++t) {
-      I b = i_set1(load_int(x[t].q + W::kSub * s + 4 * k));
-      keep_in_register(b);  // not loaded again for every panel
-#pragma GCC unroll 3
-      for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[kVectors * s + k], b);
-    }
-  }
-}
-
-// Multiplies the sums of a super-block by its scale, subtracts the minima, multiplies by the scale of the activations
-// and adds the result to the accumulators.
-template <typename W, int R, int T>
-INFER_SIMD void store_sums(const SuperPanel<W>* panel, const Activation256* x, const I (&sum)[R][T], float* c) {
-#pragma GCC unroll 8
-  for (int t = 0; t < T; ++t) {
-    I m[R];
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) m[r] = i_zero();
-    if constexpr (W::kMin) {
-      const int16_t* sums = W::kSub == 16 ? x[t].sum16 : x[t].sum32;
-#pragma GCC unroll 8
-      for (int p = 0; p < 128 / W::kSub; ++p) {
-        const I b = i_set1(load_int(sums + 2 * p));
-#pragma GCC unroll 4
-        for (int r = 0; r < R; ++r) m[r] = i_madd16(m[r], panel[r].mins[p], b);
-      }
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-      F v = f_mul(f_from_int(sum[r][t]), panel[r].d);
-      if constexpr (W::kMin) v = f_fnma(f_from_int(m[r]), panel[r].dmin, v);
-      float* at = c + t * 16 * R + 16 * r;
-      f_store(at, f_fma(v, f_set1(x[t].d), f_load(at)));
-    }
-  }
-}
-
-// R panels times T tokens; c[t][16 R] are the accumulators. kNarrow: sums of a sub-block fit in 16 bits.
-template <typename W, int R, int T, bool kNarrow>
-INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, float* c) {
-  constexpr int kSubs = 256 / W::kSub;
-  I sum[R][T];
-  start_sums<W, R, T>(panel, x, sum);
-  // The initial sum of each sub-block, in memory: broadcasting loads do not occupy the multiply units.
-  alignas(64) int32_t start[kPanelOffset<W> ? T : 1][16];
-  if constexpr (kPanelOffset<W> != 0) {
-#pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-      const I sums = i_load_s16(W::kSub == 16 ? x[t].sum16 : x[t].sum32);
-      i_store(start[t], i_sub(i_zero(), i_shl<__builtin_ctz(kPanelOffset<W>)>(sums)));
-    }
-    asm volatile("" ::: "memory");  // else the compiler would extract the lanes from registers
-  }
-#pragma GCC unroll 1
-  for (int s = 0; s < kSubs; ++s) {
-    I part[R][T];
-    prefetch_next<T, sizeof(Activation256) / 16, kSubs>(x + kTilesAhead * T, s);
-#pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-      I first = kPanelOffset<W> ? i_set1(start[t][s]) : i_zero();
-#pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) part[r][t] = first;
-    }
-    add_sub_block<W, R, T>(panel, x, s, part);
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-      I scale = panel[r].scale[s];
-      if constexpr (!kNarrow && kMayBeNarrow<W>) scale = i_sar<16>(i_shl<16>(scale));
-#pragma GCC unroll 8
-      for (int t = 0; t < T; ++t) {
-        sum[r][t] = kNarrow ? i_madd16(sum[r][t], part[r][t], scale) : i_add(sum[r][t], i_mul(part[r][t], scale));
-      }
-    }
-  }
-  store_sums<W, R, T>(panel, x, sum, c);
-}
-template <typename W, int R, int T>
-INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, float* c) {
-  if constexpr (kMayBeNarrow<W>) {
-    int32_t peak = x[0].peak16;
-    for (int t = 1; t < T; ++t) peak = peak > x[t].peak16 ? peak : x[t].peak16;
-    if (peak > kNarrowPeak) return super_tile<W, R, T, false>(panel, x, c);
-    super_tile<W, R, T, true>(panel, x, c);
+// Fills block j of a panel from block `block` of a group of rows; a group that is not full is copied first.
+template <typename Many>
+INFER_SIMD void fill_rows(const RowGroup& g, int64_t block, int j, typename Many::Panel& panel, uint8_t* copy) {
+  constexpr int kBytes = Many::kBytes;
+  if (g.count == 16) {
+    Many::fill(g.base + block * kBytes, g.stride, j, panel);
   } else {
-    super_tile<W, R, T, W::kNarrow>(panel, x, c);
-  }
-}
-
-// Up to eight blocks of 32.
-template <typename W>
-struct SmallPanel {
-  I codes[kHalves<W> ? 128 : 64];
-  F d[8], m[W::kMin ? 8 : 1];
-};
-template <typename W>
-INFER_SIMD void fill_panel(const uint8_t* p, size_t stride, int j, SmallPanel<W>& panel) {
-  F m;
-  W::block(p, stride, panel.codes + 8 * j, panel.d[j], m);
-  if constexpr (W::kMin) panel.m[j] = m;
-  if constexpr (kHalves<W>) {
-    for (int i = 8 * j; i < 8 * j + 8; ++i) split_halves(panel.codes[i], panel.codes[i], panel.codes[64 + i]);
-  }
-}
-template <typename W, int R, int T>
-INFER_SIMD void small_tile16(const SmallPanel<W>* panel, int blocks, const Activation32* x, int64_t x_stride,
-                             float* c) {
-  for (int j = 0; j < blocks; ++j, x += x_stride) {
-    I sum[R][T];
-#pragma GCC unroll 4
-    for (int t = 0; t < T; ++t) {
-      constexpr int kOffset = kHalves<W> ? 128 : W::kOffset;
-#pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) sum[r][t] = kOffset ? i_set1(-kOffset * x[t].sum32) : i_zero();
-    }
-#pragma GCC unroll 2
-    for (int first = 0; first < 8; first += kSums16<W>) {
-      I low[R][T], high[R][T];
-      sums16<W, R, T>(panel, 8 * j + first, x, 4 * first, low, high);
-#pragma GCC unroll 4
-      for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 4
-        for (int r = 0; r < R; ++r) {
-          sum[r][t] = i_madd16(sum[r][t], low[r][t], i_set1(0x10001));
-          if constexpr (kHalves<W>) sum[r][t] = i_madd16(sum[r][t], high[r][t], i_set1(0x100010));
-        }
-      }
-    }
-#pragma GCC unroll 4
-    for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) {
-        F v = f_mul(f_from_int(sum[r][t]), panel[r].d[j]);
-        if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), panel[r].m[j], v);
-        float* at = c + t * 16 * R + 16 * r;
-        f_store(at, f_fma(v, f_set1(x[t].d), f_load(at)));
-      }
-    }
-  }
-}
-template <typename W, int R, int T>
-INFER_SIMD void small_tile(const SmallPanel<W>* panel, int blocks, const Activation32* x, int64_t x_stride, float* c) {
-  // The initial sum of each block, in memory as in super_tile.
-  alignas(64) int32_t start[W::kOffset ? 8 : 1][T];
-  if constexpr (W::kOffset != 0) {
-    for (int j = 0; j < blocks; ++j) {
-#pragma GCC unroll 8
-      for (int t = 0; t < T; ++t) start[j][t] = -W::kOffset * x[j * x_stride + t].sum32;
-    }
-    asm volatile("" ::: "memory");
-  }
-  F acc[R][T];
-#pragma GCC unroll 8
-  for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) acc[r][t] = f_load(c + t * 16 * R + 16 * r);
-  }
-#pragma GCC unroll 1
-  for (int j = 0; j < blocks; ++j, x += x_stride) {
-    I part[R][T];
-    prefetch_next<T, sizeof(Activation32) / 16, 1>(x + kTilesAhead * T, 0);
-#pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-      const I first = W::kOffset ? i_set1(start[W::kOffset ? j : 0][t]) : i_zero();
-#pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) part[r][t] = first;
-    }
-#pragma GCC unroll 8
-    for (int k = 0; k < 8; ++k) {
-#pragma GCC unroll 4
-      for (int t = 0; t < T; ++t) {
-        I b = i_set1(load_int(x[t].q + 4 * k));
-        keep_in_register(b);  // not loaded again for every panel
-#pragma GCC unroll 3
-        for (int r = 0; r < R; ++r) part[r][t] = dot4<W>(part[r][t], panel[r].codes[8 * j + k], b);
-      }
-    }
-#pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-      const F dx = f_set1(x[t].d);
-#pragma GCC unroll 4
-      for (int r = 0; r < R; ++r) {
-        F v = f_mul(f_from_int(part[r][t]), panel[r].d[j]);
-        if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), panel[r].m[j], v);
-        acc[r][t] = f_fma(v, dx, acc[r][t]);
-      }
-    }
-  }
-#pragma GCC unroll 8
-  for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) f_store(c + t * 16 * R + 16 * r, acc[r][t]);
+    copy_rows<kBytes>(g, block * kBytes, copy);
+    Many::fill(copy, kBytes, j, panel);
   }
 }
 
 // A panel covers kPanel blocks of the walk; the last panel of a row may have fewer.
 template <typename W>
 struct SuperMany : SuperWalk<W> {
-  static constexpr int kPanel = 1;
+  static constexpr int kPanel = 1, kCopyBytes = 16 * W::kBytes + 64;
   using Panel = SuperPanel<W>;
+  static constexpr int64_t block_bytes() { return W::kBytes; }
   static INFER_SIMD void fill(const uint8_t* p, size_t stride, int, Panel& panel) { fill_panel(p, stride, panel); }
+  INFER_SIMD void fill_group(const RowGroup& g, int64_t block, int j, Panel& panel, uint8_t* copy) const {
+    fill_rows<SuperMany>(g, block, j, panel, copy);
+  }
   template <int R>
   static INFER_SIMD void tile(const Panel* p, int, const Activation256* x, int64_t, float* c) {
     if constexpr (kSums16<W> != 0) super_tile16<W, R, kTokenTile>(p, x, c);
@@ -403,13 +31,20 @@ struct SuperMany : SuperWalk<W> {
 };
 template <typename W>
 struct SmallMany : SmallWalk<W> {
-  static constexpr int kPanel = 8;
+  static constexpr int kPanel = 8 / kParts<W>, kCopyBytes = 16 * W::kBytes + 64;
   using Panel = SmallPanel<W>;
-  static INFER_SIMD void fill(const uint8_t* p, size_t stride, int j, Panel& panel) { fill_panel(p, stride, j, panel); }
+  static constexpr int64_t block_bytes() { return W::kBytes; }
+  static INFER_SIMD void fill(const uint8_t* p, size_t stride, int j, Panel& panel) {
+    for (int part = 0; part < kParts<W>; ++part) fill_panel(p, stride, part, kParts<W> * j + part, panel);
+  }
+  INFER_SIMD void fill_group(const RowGroup& g, int64_t block, int j, Panel& panel, uint8_t* copy) const {
+    fill_rows<SmallMany>(g, block, j, panel, copy);
+  }
   template <int R>
   static INFER_SIMD void tile(const Panel* p, int blocks, const Activation32* x, int64_t x_stride, float* c) {
-    if constexpr (kSums16<W> != 0) small_tile16<W, R, kTokenTile>(p, blocks, x, x_stride, c);
-    else small_tile<W, R, kTokenTile>(p, blocks, x, x_stride, c);
+    const int n = blocks * kParts<W>;
+    if constexpr (kSums16<W> != 0) small_tile16<W, R, kTokenTile>(p, n, x, x_stride, c);
+    else small_tile<W, R, kTokenTile>(p, n, x, x_stride, c);
   }
 };
 
@@ -437,43 +72,41 @@ INFER_SIMD void store_outputs(const MatmulArgs& a, int64_t row, int64_t first_to
 
 // R groups of 16 rows from `row` on, all tokens; only the last group may be short.
 template <typename Many, int R>
-INFER_OUTLINE void gemm_rows(const MatmulArgs& a, int64_t row, typename Many::Panel* panel) {
-  constexpr int kBytes = Many::kBytes;
+INFER_OUTLINE void gemm_rows(const MatmulArgs& a, const Many& many, int64_t row, typename Many::Panel* panel) {
   const auto* x = static_cast<const typename Many::Activation*>(a.x);
   const int64_t blocks = a.k / Many::kValues, tokens = padded_tokens(a.n_tokens);
   __builtin_memset(a.scratch, 0, sizeof(float) * 16 * R * tokens);
-  alignas(64) uint8_t copy[16 * kBytes + 64];
+  alignas(64) uint8_t copy[Many::kCopyBytes];
   for (int64_t b = 0; b < blocks; b += Many::kPanel) {
     const int count = blocks - b < Many::kPanel ? static_cast<int>(blocks - b) : Many::kPanel;
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) {
       const RowGroup g = row_group(a, row + 16 * r);
-      for (int j = 0; j < count; ++j) {
-        if (g.count == 16) {
-          Many::fill(g.base + (b + j) * kBytes, g.stride, j, panel[r]);
-        } else {
-          copy_rows<kBytes>(g, (b + j) * kBytes, copy);
-          Many::fill(copy, kBytes, j, panel[r]);
-        }
-      }
+      for (int j = 0; j < count; ++j) many.fill_group(g, b + j, j, panel[r], copy);
     }
-    const uint8_t* ahead = in_stream(a, a.weight + (row + 16 * R) * a.row_bytes + b * 16 * R * kBytes);
-    const int64_t lines = (count * 16 * R * kBytes + 63) / 64;
+    const int64_t bytes = 16 * R * many.block_bytes();
+    const uint8_t* ahead = in_stream(a, a.weight + (row + 16 * R) * a.row_bytes + b * bytes);
+    const int64_t lines = (count * bytes + 63) / 64;
     const bool last = b + Many::kPanel >= blocks;
     for (int64_t t = 0, line = 0; t < tokens; t += kTokenTile) {
       for (; line < lines * (t + kTokenTile) / tokens; ++line) __builtin_prefetch(ahead + 64 * line, 0, 2);
       if (last) prefetch_outputs<R>(a, row, t + kTokenTile);
-      Many::template tile<R>(panel, count, x + b * a.x_stride + t, a.x_stride, a.scratch + t * 16 * R);
+      Many::template tile<R>(panel, count, x + b * Many::kActivations * a.x_stride + t, a.x_stride,
+                             a.scratch + t * 16 * R);
       if (last) store_outputs<R>(a, row, t);
     }
   }
 }
 
-template <typename W>
-void gemm(const MatmulArgs& a) {
-  using Many = std::conditional_t<kIsSuper<W>, SuperMany<W>, SmallMany<W>>;
+template <typename Many>
+INFER_SIMD void gemm_groups(const MatmulArgs& a, const Many& many) {
   alignas(64) typename Many::Panel panel[kRowTile];
   int64_t row = a.row_begin;
-  for (; row + 16 * (kRowTile - 1) < a.row_end; row += 16 * kRowTile) gemm_rows<Many, kRowTile>(a, row, panel);
-  for (; row < a.row_end; row += 16) gemm_rows<Many, 1>(a, row, panel);
+  for (; row + 16 * (kRowTile - 1) < a.row_end; row += 16 * kRowTile) gemm_rows<Many, kRowTile>(a, many, row, panel);
+  for (; row < a.row_end; row += 16) gemm_rows<Many, 1>(a, many, row, panel);
+}
+
+template <typename W>
+void gemm(const MatmulArgs& a) {
+  gemm_groups(a, std::conditional_t<kIsSuper<W>, SuperMany<W>, SmallMany<W>>{});
 }

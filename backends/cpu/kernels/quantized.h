@@ -8,6 +8,35 @@ constexpr bool kIsSuper = requires {
   typename W::Head;
 };
 
+// Formats with Activation32 whose blocks are made of several blocks of 32, and those with a scale for each half of 32.
+template <typename W>
+constexpr int parts_of() {
+  if constexpr (requires { W::kParts; }) return W::kParts;
+  else return 1;
+}
+template <typename W>
+constexpr int scales_of() {
+  if constexpr (requires { W::kScales; }) return W::kScales;
+  else return 1;
+}
+template <typename W>
+constexpr int kParts = parts_of<W>();
+template <typename W>
+constexpr int kScales = scales_of<W>();  // of 32 values
+
+// The codes, scales and minimum of 32 values.
+template <typename W>
+INFER_SIMD void unpack_block(const uint8_t* p, size_t stride, int part, I* w, F* d, F& m) {
+  if constexpr (kParts<W> == 1) W::block(p, stride, w, *d, m);
+  else W::block(p, stride, part, w, d);
+}
+
+// The sum of the activations that share scale s.
+template <typename W>
+INFER_SIMD int32_t sum_of(const Activation32& x, int s) {
+  return kScales<W> == 1 ? x.sum32 : x.sum16[s];
+}
+
 INFER_SIMD int32_t load_int(const void* p) {
   int32_t x;
   __builtin_memcpy(&x, p, 4);

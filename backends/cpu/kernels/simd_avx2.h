@@ -171,6 +171,39 @@ INFER_SIMD I i_spread_eight(const uint8_t* p) {
   INFER_EACH(I, _mm256_srai_epi16(_mm256_shuffle_epi8(_mm256_set1_epi64x(bytes), pick(h)), 8));
 }
 INFER_SIMD I i_abs8(I a) { INFER_EACH(I, _mm256_abs_epi8(a.v[h])); }
+INFER_SIMD I i_add8(I a, I b) { INFER_EACH(I, _mm256_add_epi8(a.v[h], b.v[h])); }
+INFER_SIMD I i_sub8(I a, I b) { INFER_EACH(I, _mm256_sub_epi8(a.v[h], b.v[h])); }
+// Per byte, as signed numbers: -1 where a > b, else 0.
+INFER_SIMD I i_gt8(I a, I b) { INFER_EACH(I, _mm256_cmpgt_epi8(a.v[h], b.v[h])); }
+// Per byte: -1 where a bit is set, else 0.
+INFER_SIMD I i_byte_flags(uint64_t bits) {
+  const __m256i byte = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+  const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201u));
+  const auto flags = [&](uint64_t half) INFER_LAMBDA {
+    const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int32_t>(half)), byte);
+    return _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
+  };
+  return {{flags(bits & 0xffffffffu), flags(bits >> 32)}};
+}
+// Bytes where a bit is set, negated.
+INFER_SIMD I i_negate8(I a, uint64_t bits) {
+  const I flags = i_byte_flags(bits);
+  return i_sub8(i_xor(a, flags), flags);
+}
+// Eight entries of a table, by indices of 16 bits, four in a word.
+INFER_SIMD I i_entries8(const uint64_t* table, uint64_t low, uint64_t high) {
+  const auto four = [&](uint64_t words) INFER_LAMBDA {
+    const auto entry = [&](int i) INFER_LAMBDA { return static_cast<int64_t>(table[words >> 16 * i & 0xffff]); };
+    return _mm256_setr_epi64x(entry(0), entry(1), entry(2), entry(3));
+  };
+  return {{four(low), four(high)}};
+}
+// Sixteen entries, by indices of which the low 8 bits are at p, and bit 8 of the i-th is bit i of `high`.
+INFER_SIMD I i_entries16(const uint32_t* table, const uint8_t* p, uint32_t high) {
+  const auto entry = [&](int i) INFER_LAMBDA { return static_cast<int32_t>(table[p[i] | (high >> i & 1) << 8]); };
+  INFER_EACH(I, _mm256_setr_epi32(entry(8 * h), entry(8 * h + 1), entry(8 * h + 2), entry(8 * h + 3), entry(8 * h + 4),
+                                  entry(8 * h + 5), entry(8 * h + 6), entry(8 * h + 7)));
+}
 // Lane i of a quarter is the sum of that quarter's lanes of a[i].
 INFER_SIMD I i_sum_four(const I* a) {
   INFER_EACH(I, _mm256_hadd_epi32(_mm256_hadd_epi32(a[0].v[h], a[1].v[h]), _mm256_hadd_epi32(a[2].v[h], a[3].v[h])));
@@ -239,6 +272,9 @@ constexpr int kSignedOffset = 128;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { INFER_EACH(I, _mm256_dpbusd_avx_epi32(acc.v[h], w.v[h], x.v[h])); }
 INFER_SIMD I i_prepare_s8(I w) { INFER_EACH(I, _mm256_xor_si256(w.v[h], _mm256_set1_epi8(-128))); }
 INFER_SIMD I i_dot_s8(I acc, I w, I x) { return i_dot_u8(acc, w, x); }
+INFER_SIMD I i_dot_small(I acc, I w, I x) {
+  INFER_EACH(I, _mm256_dpbusd_avx_epi32(acc.v[h], _mm256_abs_epi8(w.v[h]), _mm256_sign_epi8(x.v[h], w.v[h])));
+}
 #else
 INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(a.v[h], b.v[h]))); }
 constexpr int kSignedOffset = 0;
@@ -252,7 +288,8 @@ INFER_SIMD I i_dot_s8(I acc, I w, I x) {
                                                                                   _mm256_sign_epi8(x.v[h], w.v[h])),
                                                              _mm256_set1_epi16(1))));
 }
-
+// As i_dot_s8, for codes without i_prepare_s8(), at most 64 in magnitude.
+INFER_SIMD I i_dot_small(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 #endif
 
 INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {

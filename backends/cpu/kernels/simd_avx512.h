@@ -137,6 +137,25 @@ INFER_SIMD I i_spread_eight(const uint8_t* p) {
   return {_mm512_srai_epi16(_mm512_shuffle_epi8(_mm512_set1_epi64(bytes), pick), 8)};
 }
 INFER_SIMD I i_abs8(I a) { return {_mm512_abs_epi8(a.v)}; }
+INFER_SIMD I i_add8(I a, I b) { return {_mm512_add_epi8(a.v, b.v)}; }
+INFER_SIMD I i_sub8(I a, I b) { return {_mm512_sub_epi8(a.v, b.v)}; }
+// Per byte, as signed numbers: -1 where a > b, else 0.
+INFER_SIMD I i_gt8(I a, I b) { return {_mm512_movm_epi8(_mm512_cmpgt_epi8_mask(a.v, b.v))}; }
+// Per byte: -1 where a bit is set, else 0.
+INFER_SIMD I i_byte_flags(uint64_t bits) { return {_mm512_movm_epi8(bits)}; }
+// Bytes where a bit is set, negated.
+INFER_SIMD I i_negate8(I a, uint64_t bits) { return {_mm512_mask_sub_epi8(a.v, bits, _mm512_setzero_si512(), a.v)}; }
+// Eight entries of a table, by indices of 16 bits, four in a word.
+INFER_SIMD I i_entries8(const uint64_t* table, uint64_t low, uint64_t high) {
+  const __m128i words = _mm_set_epi64x(static_cast<int64_t>(high), static_cast<int64_t>(low));
+  return {_mm512_i64gather_epi64(_mm512_cvtepu16_epi64(words), table, 8)};
+}
+// Sixteen entries, by indices of which the low 8 bits are at p, and bit 8 of the i-th is bit i of `high`.
+INFER_SIMD I i_entries16(const uint32_t* table, const uint8_t* p, uint32_t high) {
+  const __m512i low = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  const __m512i index = _mm512_mask_or_epi32(low, static_cast<__mmask16>(high), low, _mm512_set1_epi32(256));
+  return {_mm512_i32gather_epi32(index, table, 4)};
+}
 // Lane i of a quarter is the sum of that quarter's lanes of a[i].
 INFER_SIMD I i_sum_four(const I* a) {
   const auto add = [](__m512i x, __m512i y) INFER_LAMBDA {
@@ -199,6 +218,9 @@ constexpr int kSignedOffset = 128;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)}; }
 INFER_SIMD I i_prepare_s8(I w) { return {_mm512_xor_si512(w.v, _mm512_set1_epi8(-128))}; }
 INFER_SIMD I i_dot_s8(I acc, I w, I x) { return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)}; }
+INFER_SIMD I i_dot_small(I acc, I w, I x) {
+  return {_mm512_dpbusd_epi32(acc.v, _mm512_abs_epi8(w.v), i_negate8(x, _mm512_movepi8_mask(w.v)).v)};
+}
 INFER_SIMD I i_madd16(I acc, I a, I b) { return {_mm512_dpwssd_epi32(acc.v, a.v, b.v)}; }
 #else
 constexpr int kSignedOffset = 0;
@@ -212,6 +234,8 @@ INFER_SIMD I i_dot_s8(I acc, I w, I x) {
   const __m512i flipped = _mm512_mask_sub_epi8(x.v, negative, _mm512_setzero_si512(), x.v);
   return i_dot_u8(acc, {_mm512_abs_epi8(w.v)}, {flipped});
 }
+// As i_dot_s8, for codes without i_prepare_s8(), at most 64 in magnitude.
+INFER_SIMD I i_dot_small(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 #endif
 
 // Row i is the 16 bytes at p + i * stride: out[c] has in lane i bytes 4c .. 4c + 3 of row i.

@@ -151,6 +151,8 @@ INFER_SIMD I i_dot_u8(I acc, I w, I x) {
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 #endif
 INFER_SIMD I i_prepare_s8(I w) { return w; }
+// As i_dot_s8, for codes without i_prepare_s8(), at most 64 in magnitude.
+INFER_SIMD I i_dot_small(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 
 INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
   for (int h = 0; h < 4; ++h) {
@@ -200,6 +202,44 @@ INFER_SIMD I i_spread_eight(const uint8_t* p) {
   INFER_EACH(I, four_and_four(static_cast<int8_t>(p[h]), static_cast<int8_t>(p[4 + h])));
 }
 INFER_SIMD I i_abs8(I a) { INFER_EACH(I, vreinterpretq_s32_s8(vabsq_s8(vreinterpretq_s8_s32(a.v[h])))); }
+INFER_SIMD I i_add8(I a, I b) {
+  INFER_EACH(I, vreinterpretq_s32_s8(vaddq_s8(vreinterpretq_s8_s32(a.v[h]), vreinterpretq_s8_s32(b.v[h]))));
+}
+INFER_SIMD I i_sub8(I a, I b) {
+  INFER_EACH(I, vreinterpretq_s32_s8(vsubq_s8(vreinterpretq_s8_s32(a.v[h]), vreinterpretq_s8_s32(b.v[h]))));
+}
+// Per byte, as signed numbers: -1 where a > b, else 0.
+INFER_SIMD I i_gt8(I a, I b) {
+  INFER_EACH(I, vreinterpretq_s32_u8(vcgtq_s8(vreinterpretq_s8_s32(a.v[h]), vreinterpretq_s8_s32(b.v[h]))));
+}
+// Per byte: -1 where a bit is set, else 0.
+INFER_SIMD I i_byte_flags(uint64_t bits) {
+  const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
+  const auto bytes = [&](int h) INFER_LAMBDA {
+    return vcombine_u8(vdup_n_u8(static_cast<uint8_t>(bits >> 16 * h)),
+                       vdup_n_u8(static_cast<uint8_t>(bits >> (16 * h + 8))));
+  };
+  INFER_EACH(I, vreinterpretq_s32_u8(vtstq_u8(bytes(h), bit)));
+}
+// Bytes where a bit is set, negated.
+INFER_SIMD I i_negate8(I a, uint64_t bits) {
+  const I flags = i_byte_flags(bits);
+  return i_sub8(i_xor(a, flags), flags);
+}
+// Eight entries of a table, by indices of 16 bits, four in a word.
+INFER_SIMD I i_entries8(const uint64_t* table, uint64_t low, uint64_t high) {
+  const auto entry = [&](int i)
+                         INFER_LAMBDA { return vcreate_u64(table[(i < 4 ? low : high) >> 16 * (i % 4) & 0xffff]); };
+  INFER_EACH(I, vreinterpretq_s32_u64(vcombine_u64(entry(2 * h), entry(2 * h + 1))));
+}
+// Sixteen entries, by indices of which the low 8 bits are at p, and bit 8 of the i-th is bit i of `high`.
+INFER_SIMD I i_entries16(const uint32_t* table, const uint8_t* p, uint32_t high) {
+  const auto two = [&](int i) INFER_LAMBDA {
+    const uint64_t first = table[p[i] | (high >> i & 1) << 8], second = table[p[i + 1] | (high >> (i + 1) & 1) << 8];
+    return vcreate_u64(first | second << 32);
+  };
+  INFER_EACH(I, vreinterpretq_s32_u64(vcombine_u64(two(4 * h), two(4 * h + 2))));
+}
 // Lane i of a quarter is the sum of that quarter's lanes of a[i].
 INFER_SIMD I i_sum_four(const I* a) {
   INFER_EACH(I, vpaddq_s32(vpaddq_s32(a[0].v[h], a[1].v[h]), vpaddq_s32(a[2].v[h], a[3].v[h])));

@@ -45,6 +45,16 @@ constexpr MatmulKernels q8_0() {
       type, {{1, one}, {2, two}, rows.ranges[1], rows.ranges[2], rows.ranges[3]}, gemm_few<Q80, 1>, gemm_few<Q80, 4>};
 }
 
+// Formats of expand.h.
+template <typename W>
+constexpr MatmulKernels expanded(DataType type) {
+  return {type,
+          {{1, few_expanded_of<W, 1>},
+           {2, few_expanded_of<W, 2>},
+           {4, few_expanded_of<W, 4>},
+           {kAny, many_expanded_of<W>}}};
+}
+
 constexpr MatmulKernels kMatmuls[] = {
     float_kernels<LoadF32>(DataType::kF32),
     float_kernels<LoadF16>(DataType::kF16),
@@ -62,4 +72,16 @@ constexpr MatmulKernels kMatmuls[] = {
     rows_in_lanes<IQ4NL>(DataType::kIQ4_NL),
     rows_in_lanes<IQ4XS>(DataType::kIQ4_XS),
     rows_in_lanes<MXFP4>(DataType::kMXFP4),
+    rows_in_lanes<NVFP4>(DataType::kNVFP4),
+    rows_in_lanes<Q10>(DataType::kQ1_0),
+    rows_in_lanes<Q20>(DataType::kQ2_0),
+    expanded<ExpandTQ1>(DataType::kTQ1_0),
+    expanded<ExpandTQ2>(DataType::kTQ2_0),
+    expanded<ExpandIQ1S>(DataType::kIQ1_S),
+    expanded<ExpandIQ1M>(DataType::kIQ1_M),
+    expanded<ExpandIQ2XXS>(DataType::kIQ2_XXS),
+    expanded<ExpandIQ2XS>(DataType::kIQ2_XS),
+    expanded<ExpandIQ2S>(DataType::kIQ2_S),
+    expanded<ExpandIQ3XXS>(DataType::kIQ3_XXS),
+    expanded<ExpandIQ3S>(DataType::kIQ3_S),
 };
