@@ -20,7 +20,8 @@ from harness import Failure, run, shared_folder
 from models import DEMO_DRAFT_F16, DEMO_TARGET, cpu_levels, f32_models, logprobs_text, reference_model
 
 TYPES = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL",
-         "IQ4_XS", "MXFP4")
+         "IQ4_XS", "MXFP4", "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_M", "IQ3_XXS", "IQ3_S", "TQ1_0", "TQ2_0", "Q1_0",
+         "Q2_0")
 GIVEN = [(7 * i * i + 3 * i + 1) % 300 for i in range(48)]
 
 

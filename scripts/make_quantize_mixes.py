@@ -24,7 +24,9 @@ import tempfile
 
 FILE_TYPES = {"F32": 0, "F16": 1, "BF16": 32, "Q8_0": 7, "Q4_0": 2, "Q4_1": 3, "Q5_0": 8, "Q5_1": 9, "Q2_K": 10,
               "Q2_K_S": 21, "Q3_K_S": 11, "Q3_K_M": 12, "Q3_K_L": 13, "Q4_K_S": 14, "Q4_K_M": 15, "Q5_K_S": 16,
-              "Q5_K_M": 17, "Q6_K": 18, "IQ4_NL": 25, "IQ4_XS": 30, "MXFP4": 38}
+              "Q5_K_M": 17, "Q6_K": 18, "IQ4_NL": 25, "IQ4_XS": 30, "MXFP4": 38,
+              "IQ1_S": 24, "IQ1_M": 31, "IQ2_XXS": 19, "IQ2_XS": 20, "IQ2_S": 28, "IQ2_M": 29, "IQ3_XXS": 23,
+              "IQ3_XS": 22, "IQ3_S": 26, "IQ3_M": 27, "TQ1_0": 36, "TQ2_0": 37, "Q1_0": 40, "Q2_0": 41}
 
 
 class Params(ctypes.Structure):
@@ -206,10 +208,10 @@ def main():
             types = {}
             for file_type, number in FILE_TYPES.items():
                 for suffix, with_importance in (("", False), (" imatrix", True)):
-                    if suffix and file_type not in ("Q4_0", "Q5_0", "IQ4_NL", "IQ4_XS", "Q2_K_S"):
+                    if suffix and file_type not in ("Q4_0", "Q5_0", "Q2_K_S") and not file_type.startswith("IQ"):
                         continue
                     found = library.types(path, number, with_importance)
-                    if found is None:  # it refuses some widths, and Q2_K_S without an importance matrix
+                    if found is None:  # it refuses some widths, and some types without an importance matrix
                         print(f"{name} {file_type}{suffix}: {library.log.strip().splitlines()[-1]}", file=sys.stderr)
                         continue
                     types[file_type + suffix] = "".join(

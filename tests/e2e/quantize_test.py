@@ -100,6 +100,14 @@ def dry_run_says_what_would_be_written():
 
 
 @test
+def two_bits_without_importance_are_noted():
+    for type_name, noted in (("IQ2_XS", True), ("IQ1_S", True), ("IQ3_S", False), ("TQ2_0", False), ("Q2_K", False)):
+        result = succeeded(run("quantize", model(), folder() / "never.gguf", type_name, "--dry-run"))
+        expect_equal("--imatrix" in result.err, noted, f"a note for {type_name}")
+        expect(result.err.count("\n") <= 1, "one line", result)
+
+
+@test
 def report_measures_the_error():
     result = succeeded(run("quantize", model(), folder() / "report.gguf", "Q4_0", "--report"))
     line = next(line.split() for line in result.out.splitlines() if line.startswith("Q4_0"))

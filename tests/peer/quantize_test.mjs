@@ -9,7 +9,9 @@ import {getLlama, LlamaLogLevel} from "node-llama-cpp";
 import {expectEqual, main, root, test} from "./harness.mjs";
 
 const TYPES = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q2_K_S", "Q3_K_S", "Q3_K_M",
-               "Q3_K_L", "Q4_K_S", "Q4_K_M", "Q5_K_S", "Q5_K_M", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4"];
+               "Q3_K_L", "Q4_K_S", "Q4_K_M", "Q5_K_S", "Q5_K_M", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4",
+               "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M", "IQ3_XXS", "IQ3_XS", "IQ3_S", "IQ3_M", "TQ1_0",
+               "TQ2_0", "Q1_0", "Q2_0"];
 // Of the 20 likeliest tokens at every position, in natural log: the limits of the reference models in goldens/arch of
 // the reference data. llama.cpp rounds activations to 8 bits per 32 values for the types in blocks of 32, to BF16 for
 // BF16 and to F16 for F16.

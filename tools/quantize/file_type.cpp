@@ -20,7 +20,14 @@ constexpr FileTypeInfo kTypes[] = {
     {kQ4_K_M, "Q4_K_M", 15, DataType::kQ4_K},   {kQ5_K_S, "Q5_K_S", 16, DataType::kQ5_K},
     {kQ5_K_M, "Q5_K_M", 17, DataType::kQ5_K},   {kQ6_K, "Q6_K", 18, DataType::kQ6_K},
     {kIQ4_NL, "IQ4_NL", 25, DataType::kIQ4_NL}, {kIQ4_XS, "IQ4_XS", 30, DataType::kIQ4_XS},
-    {kMXFP4, "MXFP4", 38, DataType::kMXFP4},
+    {kMXFP4, "MXFP4", 38, DataType::kMXFP4},    {kIQ1_S, "IQ1_S", 24, DataType::kIQ1_S},
+    {kIQ1_M, "IQ1_M", 31, DataType::kIQ1_M},    {kIQ2_XXS, "IQ2_XXS", 19, DataType::kIQ2_XXS},
+    {kIQ2_XS, "IQ2_XS", 20, DataType::kIQ2_XS}, {kIQ2_S, "IQ2_S", 28, DataType::kIQ2_XS},
+    {kIQ2_M, "IQ2_M", 29, DataType::kIQ2_S},    {kIQ3_XXS, "IQ3_XXS", 23, DataType::kIQ3_XXS},
+    {kIQ3_XS, "IQ3_XS", 22, DataType::kIQ3_S},  {kIQ3_S, "IQ3_S", 26, DataType::kIQ3_S},
+    {kIQ3_M, "IQ3_M", 27, DataType::kIQ3_S},    {kTQ1_0, "TQ1_0", 36, DataType::kTQ1_0},
+    {kTQ2_0, "TQ2_0", 37, DataType::kTQ2_0},    {kQ1_0, "Q1_0", 40, DataType::kQ1_0},
+    {kQ2_0, "Q2_0", 41, DataType::kQ2_0},
 };
 
 struct Alias {

@@ -32,6 +32,20 @@ enum class FileType : uint8_t {
   kIQ4_NL,
   kIQ4_XS,
   kMXFP4,
+  kIQ1_S,
+  kIQ1_M,
+  kIQ2_XXS,
+  kIQ2_XS,
+  kIQ2_S,
+  kIQ2_M,
+  kIQ3_XXS,
+  kIQ3_XS,
+  kIQ3_S,
+  kIQ3_M,
+  kTQ1_0,
+  kTQ2_0,
+  kQ1_0,
+  kQ2_0,
 };
 
 struct FileTypeInfo {

@@ -18,9 +18,13 @@ enum class Role : uint8_t {
   kTokenEmbedding,
   kAttentionV,  // and matrices that contain V: the fused Q, K, V and the latent K, V
   kAttentionK,
+  kAttentionQ,
   kAttentionOutput,
+  kFfnUp,
+  kFfnGate,
   kFfnDown,
 };
+constexpr int kRoles = static_cast<int>(Role::kFfnDown) + 1;
 
 struct RoleName {
   std::string_view text;
@@ -37,7 +41,10 @@ constexpr RoleName kRoleNames[] = {
     {"attn_kv_b.weight", false, Role::kAttentionV},
     {"attn_v.weight", false, Role::kAttentionV},
     {"attn_k.weight", false, Role::kAttentionK},
+    {"attn_q.weight", false, Role::kAttentionQ},
     {"attn_output.weight", false, Role::kAttentionOutput},
+    {"ffn_up", false, Role::kFfnUp},
+    {"ffn_gate", false, Role::kFfnGate},
     {"ffn_down", false, Role::kFfnDown},
 };
 
@@ -106,13 +113,16 @@ bool may_be_quantized(const MixTensor& tensor, const MixOptions& options) {
 // ---- Rules ----
 
 using enum FileType;
-using FileTypes = uint32_t;  // a set: one bit each
+using FileTypes = uint64_t;  // a set: one bit each
 constexpr FileTypes kEvery = ~FileTypes{0};
 constexpr FileTypes in(std::initializer_list<FileType> types) {
   FileTypes set = 0;
   for (const FileType type : types) set |= FileTypes{1} << static_cast<int>(type);
   return set;
 }
+
+constexpr FileTypes kLow = in({kIQ1_S, kIQ1_M, kIQ2_XXS, kIQ2_XS, kIQ2_S, kIQ2_M});
+constexpr FileTypes kLowest = kLow & ~in({kIQ2_S, kIQ2_M});
 
 // A subset of the layers, in order. For attention's V, n is the number of such tensors, otherwise the number of layers.
 enum class Layers : uint8_t {
@@ -122,6 +132,7 @@ enum class Layers : uint8_t {
   kFirst8th,   // of n
   kFirst16th,  // of n
   kMoreBits,   // the first eighth, the last eighth, and every third in between
+  kMiddle,     // all but the first and the last eighth
 };
 
 using Conditions = uint32_t;  // all must hold
@@ -131,8 +142,9 @@ constexpr Conditions kEightExperts = 1 << 0,
 constexpr Conditions kFalcon = 1 << 2, kNotFalcon = 1 << 3;
 constexpr Conditions kSharedHeads = 1 << 4;  // four or more query heads per KV head
 constexpr Conditions kImportance = 1 << 5, kNoImportance = 1 << 6;
-constexpr Conditions kOddRow = 1 << 7;   // the row is not a multiple of the base type's block
-constexpr Conditions kStacked = 1 << 8;  // more than one matrix, which decides in the MXFP4 file type
+constexpr Conditions kOddRow = 1 << 7;       // the row is not a multiple of the base type's block
+constexpr Conditions kStacked = 1 << 8;      // more than one matrix, which decides in the MXFP4 file type
+constexpr Conditions kFourExperts = 1 << 9;  // or more
 
 struct Rule {
   Role role;
@@ -148,28 +160,50 @@ constexpr Rule kRules[] = {
     {Role::kOutput, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
     {Role::kOutput, kEvery, kFalcon, Layers::kAll, DataType::kQ8_0},
     {Role::kOutput, kEvery, kOddRow, Layers::kAll, DataType::kQ8_0},
+    {Role::kOutput, kLow | in({kIQ3_XXS}), kAlways, Layers::kAll, DataType::kQ5_K},
     {Role::kOutput, kEvery & ~in({kQ8_0}), kAlways, Layers::kAll, DataType::kQ6_K},
 
     {Role::kAttentionV, in({kMXFP4}), kStacked, Layers::kAll, DataType::kMXFP4},
     {Role::kAttentionV, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
+    {Role::kAttentionV, kLow, kSharedHeads, Layers::kAll, DataType::kQ4_K},
+    {Role::kAttentionV, kLow, kFourExperts, Layers::kAll, DataType::kQ4_K},
+    {Role::kAttentionV, kLowest, kAlways, Layers::kAll, DataType::kQ2_K},
+    {Role::kAttentionV, kLow, kAlways, Layers::kAll, DataType::kIQ3_S},
     {Role::kAttentionV, kEvery, kEightExperts, Layers::kAll, DataType::kQ8_0},
     {Role::kAttentionV, in({kQ2_K, kQ2_K_S}), kSharedHeads, Layers::kAll, DataType::kQ4_K},
     {Role::kAttentionV, in({kQ2_K}), kAlways, Layers::kAll, DataType::kQ3_K},
     {Role::kAttentionV, in({kQ3_K_M}), kAlways, Layers::kFirst2, DataType::kQ5_K},
     {Role::kAttentionV, in({kQ3_K_M}), kAlways, Layers::kAll, DataType::kQ4_K},
     {Role::kAttentionV, in({kQ3_K_L}), kAlways, Layers::kAll, DataType::kQ5_K},
+    {Role::kAttentionV, in({kIQ3_XXS, kIQ3_XS, kIQ3_S}), kSharedHeads, Layers::kAll, DataType::kQ4_K},
+    {Role::kAttentionV, in({kIQ3_XXS}), kNoImportance, Layers::kAll, DataType::kIQ3_S},
+    {Role::kAttentionV, in({kIQ3_M}), kAlways, Layers::kAll, DataType::kQ4_K},
     {Role::kAttentionV, in({kIQ4_NL, kIQ4_XS}), kSharedHeads, Layers::kAll, DataType::kQ5_K},
     {Role::kAttentionV, in({kQ4_K_M, kQ5_K_M}), kAlways, Layers::kMoreBits, DataType::kQ6_K},
     {Role::kAttentionV, in({kQ4_K_S}), kAlways, Layers::kFirst4, DataType::kQ5_K},
 
     {Role::kAttentionK, in({kMXFP4}), kStacked, Layers::kAll, DataType::kMXFP4},
     {Role::kAttentionK, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
+    {Role::kAttentionK, kLow, kEightExperts, Layers::kAll, DataType::kQ4_K},
     {Role::kAttentionK, kEvery, kEightExperts, Layers::kAll, DataType::kQ8_0},
+    {Role::kAttentionK, in({kIQ3_XS}), kAlways, Layers::kAll, DataType::kIQ3_XXS},
+    {Role::kAttentionK, in({kIQ3_XXS}), kAlways, Layers::kAll, DataType::kIQ2_S},
+
+    {Role::kAttentionQ, in({kMXFP4}), kStacked, Layers::kAll, DataType::kMXFP4},
+    {Role::kAttentionQ, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
+    {Role::kAttentionQ, in({kIQ3_XS}), kAlways, Layers::kAll, DataType::kIQ3_XXS},
+    {Role::kAttentionQ, in({kIQ3_XXS}), kAlways, Layers::kAll, DataType::kIQ2_S},
 
     {Role::kAttentionOutput, in({kMXFP4}), kStacked, Layers::kAll, DataType::kMXFP4},
     {Role::kAttentionOutput, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
-    {Role::kAttentionOutput, in({kQ2_K, kQ3_K_S, kQ3_K_M, kQ4_K_S, kQ4_K_M, kIQ4_NL, kIQ4_XS}),
+    {Role::kAttentionOutput, kLow, kEightExperts, Layers::kAll, DataType::kQ5_K},
+    {Role::kAttentionOutput, in({kIQ1_S, kIQ1_M}), kAlways, Layers::kAll, DataType::kIQ2_XXS},
+    {Role::kAttentionOutput, in({kIQ2_S, kIQ2_M}), kAlways, Layers::kAll, DataType::kIQ3_S},
+    {Role::kAttentionOutput,
+     in({kQ2_K, kQ3_K_S, kQ3_K_M, kQ4_K_S, kQ4_K_M, kIQ4_NL, kIQ4_XS, kIQ3_XXS, kIQ3_XS, kIQ3_S, kIQ3_M}),
      kEightExperts | kNotFalcon, Layers::kAll, DataType::kQ5_K},
+    {Role::kAttentionOutput, in({kIQ3_XXS}), kOtherExperts | kNotFalcon, Layers::kAll, DataType::kIQ3_S},
+    {Role::kAttentionOutput, in({kIQ3_M}), kOtherExperts | kNotFalcon, Layers::kAll, DataType::kQ4_K},
     {Role::kAttentionOutput, in({kQ2_K}), kOtherExperts | kNotFalcon, Layers::kAll, DataType::kQ3_K},
     {Role::kAttentionOutput, in({kQ3_K_M}), kOtherExperts | kNotFalcon, Layers::kAll, DataType::kQ4_K},
     {Role::kAttentionOutput, in({kQ3_K_L}), kOtherExperts | kNotFalcon, Layers::kAll, DataType::kQ5_K},
@@ -177,6 +211,12 @@ constexpr Rule kRules[] = {
 
     {Role::kFfnDown, in({kMXFP4}), kStacked, Layers::kAll, DataType::kMXFP4},
     {Role::kFfnDown, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
+    {Role::kFfnDown, kLowest, kAlways, Layers::kFirst8th, DataType::kQ2_K},
+    {Role::kFfnDown, kLow, kAlways, Layers::kFirst8th, DataType::kIQ3_S},
+    {Role::kFfnDown, in({kIQ3_XXS}), kNoImportance, Layers::kFirst8th, DataType::kQ4_K},
+    {Role::kFfnDown, in({kIQ3_XXS}), kNoImportance, Layers::kAll, DataType::kQ3_K},
+    {Role::kFfnDown, in({kIQ3_M}), kAlways, Layers::kFirst8th, DataType::kQ4_K},
+    {Role::kFfnDown, in({kIQ3_M}), kEightExperts, Layers::kMoreBits, DataType::kQ4_K},
     {Role::kFfnDown, in({kQ2_K}), kAlways, Layers::kAll, DataType::kQ3_K},
     {Role::kFfnDown, in({kQ2_K_S}), kAlways, Layers::kFirst8th, DataType::kQ4_K},
     {Role::kFfnDown, in({kQ3_K_M}), kAlways, Layers::kFirst16th, DataType::kQ5_K},
@@ -193,12 +233,22 @@ constexpr Rule kRules[] = {
     {Role::kFfnDown, in({kQ4_0}), kImportance, Layers::kFirst8th, DataType::kQ4_1},
     {Role::kFfnDown, in({kQ5_0}), kImportance, Layers::kFirst8th, DataType::kQ5_1},
 
+    {Role::kFfnUp, in({kMXFP4}), kStacked, Layers::kAll, DataType::kMXFP4},
+    {Role::kFfnUp, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
+    {Role::kFfnUp, in({kIQ3_XS}), kAlways, Layers::kMiddle, DataType::kIQ3_XXS},
+    {Role::kFfnGate, in({kMXFP4}), kStacked, Layers::kAll, DataType::kMXFP4},
+    {Role::kFfnGate, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
+    {Role::kFfnGate, in({kIQ3_XS}), kAlways, Layers::kMiddle, DataType::kIQ3_XXS},
+
+    {Role::kTokenEmbedding, kLowest, kAlways, Layers::kAll, DataType::kQ2_K},
+    {Role::kTokenEmbedding, kLow | in({kIQ3_XXS}), kAlways, Layers::kAll, DataType::kIQ3_S},
+    {Role::kTokenEmbedding, in({kTQ1_0, kTQ2_0, kQ2_0}), kAlways, Layers::kAll, DataType::kQ4_K},
     {Role::kTokenEmbedding, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
     {Role::kOther, in({kMXFP4}), kStacked, Layers::kAll, DataType::kMXFP4},
     {Role::kOther, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
 };
 
-// In a model with 70 billion parameters, V is an eighth of Q: more bits there cost next to nothing.
+// In a model with 70 billion parameters, V is an eighth of Q: more bits there cost next to nothing. Not for kLow.
 struct Raise {
   DataType from, to;
 };
@@ -213,8 +263,14 @@ bool has_raised_v(const MixModel& model) {
 
 // For a row that is not a multiple of the block.
 constexpr Raise kFallbacks[] = {
-    {DataType::kQ2_K, DataType::kQ4_0}, {DataType::kQ3_K, DataType::kQ4_0}, {DataType::kQ4_K, DataType::kQ5_0},
-    {DataType::kQ5_K, DataType::kQ5_1}, {DataType::kQ6_K, DataType::kQ8_0}, {DataType::kIQ4_XS, DataType::kIQ4_NL},
+    {DataType::kQ2_K, DataType::kQ4_0},      {DataType::kQ3_K, DataType::kQ4_0},
+    {DataType::kQ4_K, DataType::kQ5_0},      {DataType::kQ5_K, DataType::kQ5_1},
+    {DataType::kQ6_K, DataType::kQ8_0},      {DataType::kIQ4_XS, DataType::kIQ4_NL},
+    {DataType::kIQ1_S, DataType::kIQ4_NL},   {DataType::kIQ1_M, DataType::kIQ4_NL},
+    {DataType::kIQ2_XXS, DataType::kIQ4_NL}, {DataType::kIQ2_XS, DataType::kIQ4_NL},
+    {DataType::kIQ2_S, DataType::kIQ4_NL},   {DataType::kIQ3_XXS, DataType::kIQ4_NL},
+    {DataType::kIQ3_S, DataType::kIQ4_NL},   {DataType::kTQ1_0, DataType::kQ4_0},
+    {DataType::kTQ2_0, DataType::kQ4_0},     {DataType::kQ2_0, DataType::kQ4_0},
 };
 
 MixChoice fitting(DataType type, int64_t row) {
@@ -269,12 +325,13 @@ class Chooser {
   };
 
   // Counts the tensors of a role in order. With experts the number comes from the name, because a layer may have
-  // several tensors of a role.
+  // several tensors of a role; in kLow it does not.
   Place next_place(const MixTensor& tensor, Role role) {
     if (role == Role::kAttentionV) return {i_attention_v_++, n_attention_v_};
-    if (role != Role::kFfnDown) return {0, 1};
-    const int64_t counted = i_ffn_down_++;
-    return {model_.n_expert > 1 ? layer_of(tensor.name) : counted, model_.n_layer};
+    if (role != Role::kFfnUp && role != Role::kFfnGate && role != Role::kFfnDown) return {0, 1};
+    const int64_t counted = counted_[static_cast<size_t>(role)]++;
+    const bool by_name = model_.n_expert > 1 && (in({options_.type}) & kLow) == 0;
+    return {by_name ? layer_of(tensor.name) : counted, model_.n_layer};
   }
 
   static bool holds(Layers layers, Place at) {
@@ -291,6 +348,8 @@ class Chooser {
         return at.i < at.n / 16;
       case Layers::kMoreBits:
         return at.i < at.n / 8 || at.i >= 7 * at.n / 8 || (at.i - at.n / 8) % 3 == 2;
+      case Layers::kMiddle:
+        return at.i >= at.n / 8 && at.i < 7 * at.n / 8;
     }
     return false;
   }
@@ -299,6 +358,7 @@ class Chooser {
     Conditions all = 0;
     const bool falcon = model_.architecture == "falcon";
     all |= model_.n_expert == 8 ? kEightExperts : kOtherExperts;
+    all |= model_.n_expert >= 4 ? kFourExperts : 0;
     all |= falcon ? kFalcon : kNotFalcon;
     all |= model_.n_kv_head > 0 && model_.n_head / model_.n_kv_head >= 4 ? kSharedHeads : 0;
     all |= options_.has_importance ? kImportance : kNoImportance;
@@ -316,7 +376,8 @@ class Chooser {
     };
     const auto* rule = std::find_if(std::begin(kRules), std::end(kRules), fits);
     DataType type = rule == std::end(kRules) ? info_.base : rule->type;
-    if (role == Role::kAttentionV && model_.n_expert != 8 && has_raised_v(model_)) {
+    const bool low = (in({options_.type}) & kLow) != 0;
+    if (role == Role::kAttentionV && model_.n_expert != 8 && !low && has_raised_v(model_)) {
       for (const Raise& raise : kRaisedV) {
         if (raise.from == type) return raise.to;
       }
@@ -328,7 +389,8 @@ class Chooser {
   const MixOptions& options_;
   const FileTypeInfo& info_;
   bool tied_ = true;
-  int64_t n_attention_v_ = 0, i_attention_v_ = 0, i_ffn_down_ = 0;
+  int64_t n_attention_v_ = 0, i_attention_v_ = 0;
+  int64_t counted_[kRoles] = {};
 };
 
 }  // namespace

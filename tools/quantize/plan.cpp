@@ -101,6 +101,13 @@ const Importance::Entry* importance_of(const Importance& importance, const GgufT
                              concat(entry->weights.size(), "; use an importance matrix of this model")));
 }
 
+// Types whose codebooks leave so few choices that an importance matrix makes a model much better.
+bool wants_importance(DataType type) {
+  using enum DataType;
+  constexpr DataType kTypes[] = {kIQ1_S, kIQ1_M, kIQ2_XXS, kIQ2_XS, kIQ2_S};
+  return std::ranges::find(kTypes, type) != std::end(kTypes);
+}
+
 // ---- Files ----
 
 // Parts of at most `limit` bytes of data, but at least one tensor each.
@@ -236,6 +243,7 @@ std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options) 
       c.importance = importance_of(plan->importance, *c.tensor);
       ++(c.importance ? n_with_importance : plan->n_without_importance);
     }
+    plan->n_wanting_importance += plan->importance.empty() && c.type != c.tensor->type && wants_importance(c.type);
     plan->conversions.push_back(c);
   }
   if (n_with_importance == 0 && plan->n_without_importance > 0) {

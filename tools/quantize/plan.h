@@ -27,6 +27,7 @@ struct QuantizePlan {
   std::vector<OutputFile> outputs;
   size_t n_fallbacks = 0;           // tensors whose rows do not suit the intended type
   size_t n_without_importance = 0;  // tensors to be quantized that are not in the importance matrix
+  size_t n_wanting_importance = 0;  // tensors that get a type of two bits or less, without an importance matrix
 
   uint64_t output_bytes(size_t conversion) const;
 };

@@ -101,6 +101,8 @@ void print_notes(const QuantizePlan& plan) {
   };
   note(plan.n_fallbacks, "have rows that do not suit the intended type and get another");
   note(plan.n_without_importance, "to be quantized are not in the importance matrix");
+  note(plan.n_wanting_importance,
+       "get types of two bits or less; an importance matrix (--imatrix) makes them much better");
 }
 
 int run_quantize(const QuantizeOptions& options) {

@@ -168,7 +168,7 @@ TEST_CASE("file types: names and numbers") {
     CHECK(&file_type_info(info.type) == &info);
     for (const FileTypeInfo& other : file_types()) CHECK((&info == &other) == (info.number == other.number));
   }
-  CHECK(file_types().size() == 21);
+  CHECK(file_types().size() == 35);
   CHECK(find_file_type("q4_k_m")->number == 15);
   CHECK(find_file_type("q4_k")->type == FileType::kQ4_K_M);
   CHECK(find_file_type("mxfp4_moe")->type == FileType::kMXFP4);
