@@ -145,8 +145,9 @@ struct PositionFactorParams {
 };
 
 // softmax over the visible positions of scale * q . k, softcapped (cap * tanh(s / cap)) where softcap > 0. A token at
-// position p sees positions (p - window, p], all up to p when window is 0, and the whole sequence when not causal. With
-// `chunked`, the window begins at the last multiple of `window` instead.
+// position p sees positions (p - window, p], or all up to p when window is 0. With `chunked`, the window begins at the
+// last multiple of `window` instead. When not causal, it sees [p - window / 2, p + window / 2] (window / 2 rounded
+// down), or the whole sequence when window is 0.
 struct AttentionParams {
   float scale = 1;
   bool causal = true;

@@ -3,6 +3,7 @@
 #include "tools/bench/bench.h"
 #include "tools/bench_serve/bench_serve.h"
 #include "tools/devices.h"
+#include "tools/embed/embed.h"
 #include "tools/imatrix/imatrix.h"
 #include "tools/inspect.h"
 #include "tools/logprobs.h"
@@ -22,6 +23,7 @@ const std::vector<Command>& commands() {
       {"serve", "Run an OpenAI-compatible server", define_serve},
       {"tokenize", "Print the token ids of a text", define_tokenize},
       {"logprobs", "Print the most probable next tokens after every token of a text", define_logprobs},
+      {"embed", "Turn texts into vectors, or score them against a query", define_embed},
       {"template", "Render a conversation with a chat template", define_template},
       {"imatrix", "Measure which columns of the weights matter, for quantize --imatrix", define_imatrix},
       {"perplexity", "Measure how well a model predicts a text, or how far it is from another", define_perplexity},

@@ -90,6 +90,25 @@ DataType cache_type(const std::string& flag, const std::string& name) {
   return type->type;
 }
 
+std::vector<TokenId> parse_token_ids(const std::string& list) {
+  std::vector<TokenId> tokens;
+  for (size_t at = 0; at <= list.size();) {
+    size_t comma = list.find(',', at);
+    if (comma == std::string::npos) comma = list.size();
+    const char* first = list.data() + list.find_first_not_of(' ', at);
+    TokenId token = 0;
+    const auto [end, error] = std::from_chars(first, list.data() + comma, token);
+    if (error != std::errc() || end != list.data() + comma) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat("--tokens: found ", printable(list.substr(at, comma - at), 40),
+                         " instead of a token id. Write ids with commas between them, as 1,2,3."));
+    }
+    tokens.push_back(token);
+    at = comma + 1;
+  }
+  return tokens;
+}
+
 int parse_layers(const char* flag, const std::string& text, int all, bool allows_auto) {
   if (text == "all") return all;
   if (allows_auto && (text == "auto" || text == "-1")) return kAutoLayers;

@@ -26,6 +26,7 @@ struct ModelFlags {
 };
 // Values of flags. Throw Error(kInvalidArgument) in a sentence that names the flag.
 DataType cache_type(const std::string& flag, const std::string& name);
+std::vector<TokenId> parse_token_ids(const std::string& list);  // of --tokens: "1,2,3"
 // A number of layers, or "all", or "auto" (kAutoLayers) where that is allowed.
 int parse_layers(const char* flag, const std::string& text, int all, bool allows_auto);
 

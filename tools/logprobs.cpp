@@ -1,6 +1,5 @@
 #include "tools/logprobs.h"
 
-#include <charconv>
 #include <iostream>
 #include <memory>
 
@@ -27,25 +26,6 @@ struct LogprobsOptions {
   LogprobsOptions() { model.engine.step_tokens = 128; }
 };
 
-std::vector<TokenId> parse_tokens(const std::string& list) {
-  std::vector<TokenId> tokens;
-  for (size_t at = 0; at <= list.size();) {
-    size_t comma = list.find(',', at);
-    if (comma == std::string::npos) comma = list.size();
-    const char* first = list.data() + list.find_first_not_of(' ', at);
-    TokenId token = 0;
-    const auto [end, error] = std::from_chars(first, list.data() + comma, token);
-    if (error != std::errc() || end != list.data() + comma) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  concat("--tokens: found ", printable(list.substr(at, comma - at), 40),
-                         " instead of a token id. Write ids with commas between them, as 1,2,3."));
-    }
-    tokens.push_back(token);
-    at = comma + 1;
-  }
-  return tokens;
-}
-
 int run_logprobs(const LogprobsOptions& options) {
   if (options.has_prompt == !options.tokens.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "Give either --tokens or -p.");
@@ -54,7 +34,7 @@ int run_logprobs(const LogprobsOptions& options) {
   const Tokenizer tokenizer(model->vocabulary());
   Request request;
   request.id = 1;
-  request.prompt = options.has_prompt ? tokenizer.encode(options.prompt, true, true) : parse_tokens(options.tokens);
+  request.prompt = options.has_prompt ? tokenizer.encode(options.prompt, true, true) : parse_token_ids(options.tokens);
   if (request.prompt.empty())
     throw Error(ErrorCode::kInvalidArgument, "The text has no tokens. Give at least one with -p or --tokens.");
   request.max_new_tokens = 0;

@@ -32,4 +32,34 @@ void check_output_file(const std::string& path, const std::string& how) {
   }
 }
 
+AtomicFile::AtomicFile(const std::string& path)
+    : path_(path), beside_(concat(path, ".part", getpid())), file_(std::fopen(beside_.c_str(), "wb")) {
+  if (!file_) fail();
+}
+
+AtomicFile::~AtomicFile() {
+  if (!file_) return;
+  std::fclose(file_);
+  std::remove(beside_.c_str());
+}
+
+void AtomicFile::fail() const {
+  throw Error(ErrorCode::kIo, concat("Cannot write ", printable(path_, 4096), ": ", std::strerror(errno), "."));
+}
+
+void AtomicFile::write(const void* data, size_t bytes) {
+  if (std::fwrite(data, 1, bytes, file_) != bytes) fail();
+}
+
+void AtomicFile::finish() {
+  if (std::fflush(file_) != 0 || fsync(fileno(file_)) != 0) fail();
+  const bool closed = std::fclose(file_) == 0;
+  file_ = nullptr;
+  if (closed && std::rename(beside_.c_str(), path_.c_str()) == 0) return;
+  const int error = errno;
+  std::remove(beside_.c_str());
+  errno = error;
+  fail();
+}
+
 }  // namespace infer

@@ -1,7 +1,10 @@
-// Checks output files before long work begins, so that anything that would prevent writing them is reported early.
+// Output files: checked before long work begins, so that anything that would prevent writing them is reported early,
+// and written so that a file of the given name is always whole.
 #pragma once
 
+#include <cstdio>
 #include <string>
+#include <string_view>
 
 namespace infer {
 
@@ -9,5 +12,26 @@ namespace infer {
 // renamed): its folder is missing or not writable, or it is itself a folder. Creates nothing. `how`: how the user names
 // it, "with -o" or "as OUT".
 void check_output_file(const std::string& path, const std::string& how);
+
+// A file that is written under a temporary name beside `path` and gets its name when it is finished. One thread. All
+// functions throw Error(kIo) with the path and the system's reason.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();  // removes a file that is not finished
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  // Syncs and renames; nothing may be written afterwards.
+  void finish();
+
+ private:
+  [[noreturn]] void fail() const;
+
+  const std::string path_, beside_;
+  std::FILE* file_;  // null once finished
+};
 
 }  // namespace infer

@@ -33,11 +33,17 @@ layout(push_constant) uniform Push {
 } push;
 bool is_causal() { return (push.flags & 1u) != 0u; }
 bool has_sinks() { return (push.flags & 2u) != 0u; }
-// The first position that a token at `position` sees.
+bool is_chunked() { return (push.flags & 4u) != 0u; }
+// The positions that a token sees are [first_visible, end_visible); the sequence has `length` so far.
 uint first_visible(uint position) {
   if (push.window == 0u) return 0u;
-  if ((push.flags & 4u) != 0u) return position / push.window * push.window;
-  return position < push.window ? 0u : position + 1u - push.window;
+  if (is_chunked()) return position / push.window * push.window;
+  const uint before = is_causal() ? push.window - 1u : push.window / 2u;
+  return position - min(position, before);
+}
+uint end_visible(uint position, uint length) {
+  if (is_causal()) return position + 1u;
+  return push.window == 0u || is_chunked() ? length : min(length, position + push.window / 2u + 1u);
 }
 uint key_type() { return kFixedKeyType == kAnyType ? push.flags >> 8 & 255u : kFixedKeyType; }
 uint value_type() { return kFixedValueType == kAnyType ? push.flags >> 16 : kFixedValueType; }
@@ -151,7 +157,7 @@ void set_run(uint token, uint count, uint kv_head, uint first_head) {
   run.kv_head = kv_head;
   run.first_head = first_head;
   run.begin = first_visible(position);
-  run.end = is_causal() ? position + count : uint(step_words[push.lengths_at + sequence]);
+  run.end = end_visible(position + count - 1u, uint(step_words[push.lengths_at + sequence]));
   run.table = push.table_at + sequence * push.table_stride;
   run.key_row = row_words(key_type(), push.key_dim);
   run.value_row = row_words(value_type(), push.value_dim);
@@ -187,8 +193,7 @@ float masked_score(uint r, uint p, bool inside, float product) {
   precise float s = product * push.scale;
   if (push.softcap > 0.0) s = push.softcap * tanh_of(divide(s, push.softcap));
   if (push.alibi_max_bias > 0.0) s -= alibi_slope(run.kv_head * group + h) * abs(float(at) - float(p));
-  const bool seen = inside && t < run.count && h < group && (!is_causal() || p <= at) &&
-                    p >= first_visible(at);
+  const bool seen = inside && t < run.count && h < group && p >= first_visible(at) && p < end_visible(at, run.end);
   return seen ? s : -infinity();
 }
 

@@ -62,9 +62,17 @@ void kv_store(const Prepared&, const HostLaunch& launch, Stream&) {
   }
 }
 
-int first_visible(const AttentionParams& params, int position) {
-  if (params.window == 0) return 0;
-  return params.chunked ? position / params.window * params.window : std::max(0, position - params.window + 1);
+struct Visible {
+  int begin, end;
+};
+
+// The positions that a token sees; the sequence has `length` so far.
+Visible visible(const AttentionParams& params, int position, int length) {
+  const int before = params.causal ? params.window - 1 : params.window / 2;
+  const int end = params.causal ? position + 1 : length;
+  if (params.window == 0) return {0, end};
+  if (params.chunked) return {position / params.window * params.window, end};
+  return {std::max(0, position - before), params.causal ? end : std::min(end, position + before + 1)};
 }
 
 void paged_attention(const Prepared&, const HostLaunch& launch, Stream&) {
@@ -82,8 +90,7 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream&) {
   for (int t = 0; t < step.n_tokens(); ++t) {
     const auto table = step.block_table(cache.group, step.sequences()[t]);
     const int position = step.positions()[t];
-    const int end = params.causal ? position + 1 : step.sequence_length(step.sequences()[t]);
-    const int begin = first_visible(params, position);
+    const auto [begin, end] = visible(params, position, step.sequence_length(step.sequences()[t]));
     for (int h = 0; h < n_head; ++h) {
       const float* query = q.data<float>() + t * q.desc->row_stride + h * cache.key_dim;
       const double slope = alibi_slope(h, n_head, params.alibi_max_bias);

@@ -7,9 +7,14 @@
 #include "ggml-like/message.h"
 #include "src/engine/draft/load_draft.h"
 #include "src/engine/run_step.h"
+#include "src/model/classifier.h"
 
 namespace infer {
 namespace {
+
+constexpr const char* kEncoderText =
+    "This model is an encoder: it turns a text into a vector and predicts no tokens. Use infer embed, or the "
+    "embeddings of infer serve.";
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -20,7 +25,7 @@ Engine::~Engine() = default;
 Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
     : tokenizer_(model->vocabulary()),
       dry_breakers_(tokenizer_),
-      pacer_(options.max_itl_ms / 1000),
+      pacer_(model->config().causal ? options.max_itl_ms / 1000 : 0),
       isolate_errors_(options.isolate_errors),
       note_(options.note) {
   EngineOptions opened = options;
@@ -32,7 +37,8 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
   }
   RunnerOptions runner = runner_options(model, opened, options.note);
   SchedulerConfig config;
-  config.token_budget = options.step_tokens;
+  config.token_budget = static_cast<int32_t>(step_tokens(*model, options));
+  config.whole_prompts = !model->config().causal;
   config.max_sequences = options.max_sequences;
   config.max_outputs = runner.capacity.logits;
   config.max_waiting = options.max_waiting;
@@ -63,14 +69,31 @@ void Engine::note_fallbacks() {
   }
 }
 
+void Engine::prepare_pooling(Request& request) const {
+  const Model& model = runner_->model();
+  if (!model.config().causal) {
+    if (request.pooling == Pooling::kNone) throw Error(ErrorCode::kUnsupported, kEncoderText);
+    request.reuse_prefix = false;  // what a token means depends on those behind it
+  }
+  if (request.pooling == Pooling::kNone) return;
+  if (inputs_->capacity().outputs < inputs_->capacity().tokens) {
+    throw Error(ErrorCode::kUnsupported,
+                expected_found("request", "pooling", "an engine made for embeddings", "one for text"));
+  }
+  if (request.pooling != Pooling::kRank) return;
+  if (!model.classifier()) {
+    throw Error(ErrorCode::kUnsupported,
+                "The model has no classifier, so it cannot rank texts. Choose a rerank model.");
+  }
+  request.pooling = model.classifier()->config.pooling;
+  request.classify = true;
+}
+
 bool Engine::submit(Request request) {
   if (request.sampling.has_dry() && !request.dry_breakers) {
     request.dry_breakers = dry_breakers_.get(request.sampling.dry_sequence_breakers);
   }
-  if (request.pooling != Pooling::kNone && inputs_->capacity().outputs < inputs_->capacity().tokens) {
-    throw Error(ErrorCode::kUnsupported,
-                expected_found("request", "pooling", "an engine made for embeddings", "one for text"));
-  }
+  prepare_pooling(request);
   const RequestId id = request.id;
   if (!scheduler_->add(std::move(request))) return false;
   times_[id] = {now(), 0};
@@ -186,7 +209,7 @@ Progress Engine::describe(const Sequence& s, int64_t known_before, const Sampled
   }
   if (s.state() != SequenceState::kFinished || s.request().pooling == Pooling::kNone) return p;
   try {
-    p.pooled = pooler_.take(s);
+    p.pooled = pooler_.take(s, runner_->model());
   } catch (const Error& error) {
     if (!isolate_errors_) throw;
     p.finished = FinishReason::kError;

@@ -29,7 +29,7 @@ struct Progress {
   int64_t prompt_tokens = 0, cached_tokens = 0;  // the prompt's: all, and those served from the cache
   double queue_seconds = 0;                      // from submit() to its first step
   DraftCounts drafts;                            // since the sequence began
-  std::vector<float> pooled;                     // [n_embd], with the last step of a pooling request
+  std::vector<float> pooled;                     // with the last step of a pooling request: [n_embd] or [n_scores]
   std::string error;                             // the reason, with FinishReason::kError
 };
 
@@ -49,7 +49,7 @@ class Engine {
   ~Engine();
 
   // Queues a request, adding dry_breakers() if it has none; false if the queue is full. Throws what Scheduler::add
-  // throws.
+  // throws, and Error(kUnsupported) if the model cannot do what it asks for.
   [[nodiscard]] bool submit(Request request);
   // Draft tokens that may follow the known ones of a sequence. Its next step verifies them; they do not change the
   // text.
@@ -91,6 +91,8 @@ class Engine {
   SampledStep sample(const StepPlan& plan);
   std::vector<Progress> commit(const StepPlan& plan, SampledStep& sampled);
 
+  // Checks that the model can do what a request asks for, and says how. Throws Error(kUnsupported).
+  void prepare_pooling(Request& request) const;
   void take(RequestId id);
   Progress describe(const Sequence& s, int64_t known_before, const SampledStep& sampled);
   void record(const StepPlan& plan, int64_t prompt_tokens, const std::vector<Progress>& progress);

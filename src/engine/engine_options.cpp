@@ -26,7 +26,7 @@ std::string partial_text(const Fit& fit, int n_layer, const DeviceSet& set) {
 // Both the scheduler and the memory plan get a step's row counts here.
 StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
   const int64_t context = choose_context(model, options.context);
-  const int64_t tokens = std::min<int64_t>(options.step_tokens, context * options.max_sequences);
+  const int64_t tokens = std::min(step_tokens(model, options), context * options.max_sequences);
   const int64_t sequences = std::max(options.max_sequences, 1);
   int64_t drafts = sequences * options.draft_rows;
   if (options.speculation.any()) {
@@ -56,7 +56,13 @@ int64_t choose_context(const Model& model, int64_t asked) {
   }
   if (asked > 0) return asked;
   const int64_t trained = model.context_length();
+  if (!model.config().causal) return trained;
   return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;
+}
+
+int64_t step_tokens(const Model& model, const EngineOptions& options) {
+  if (model.config().causal) return options.step_tokens;
+  return std::max<int64_t>(options.step_tokens, choose_context(model, options.context) + options.max_sequences - 1);
 }
 
 std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
@@ -92,8 +98,10 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.key_type = options.key_type;
   runner.value_type = options.value_type;
   const bool drafts = options.draft_rows > 0 || options.speculation.any();
-  runner.n_blocks = cache_blocks(model->cache_groups(),
-                                 {context, options.max_sequences, options.step_tokens, options.cache_tokens, drafts});
+  CacheDemand demand{context, options.max_sequences, step_tokens(*model, options), options.cache_tokens, drafts};
+  // The keys and values of an encoder are needed during one step only.
+  if (!model->config().causal) demand.cache_tokens = demand.step_tokens + kBlockTokens * demand.sequences;
+  runner.n_blocks = cache_blocks(model->cache_groups(), demand);
   runner.observers = options.observers;
   runner.product_observer = options.product_observer;
   runner.capacity = step_capacity(*model, options);

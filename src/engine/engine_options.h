@@ -26,11 +26,11 @@ struct EngineOptions {
   std::vector<int> processors;
   bool deterministic = false, blas = false;
   int64_t blas_min_rows = 0;
-  int64_t context = 0;       // tokens per sequence; 0: what the model was trained with, at most kDefaultContext
+  int64_t context = 0;       // tokens per sequence; 0: see choose_context()
   int max_sequences = 1;     // computed side by side
   int max_waiting = 1024;    // requests in the queue
   int64_t cache_tokens = 0;  // of all sequences together; 0: a whole context for each
-  int step_tokens = 512;     // token budget of a step
+  int step_tokens = 512;     // token budget of a step; see step_tokens()
   SpeculationOptions speculation;
   int draft_rows = 0;              // drafts of each sequence that a step has room to verify, when all sequences decode
   std::vector<uint64_t> reserved;  // bytes that kAutoLayers leaves to others, per device of the set; missing ones are 0
@@ -52,9 +52,12 @@ inline constexpr int64_t kDefaultContext = 4096;
 
 // The devices that the options name, or those already open.
 std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options);
-// The context size, in tokens, that the options ask for, or the model's own. Throws Error(kInvalidArgument) if the
-// model has no positions for so many.
+// The context size, in tokens, that the options ask for, or the model's own, of which a model that generates gets at
+// most kDefaultContext unless asked for more. Throws Error(kInvalidArgument) if the model has no positions for so many.
 int64_t choose_context(const Model& model, int64_t asked);
+// The token budget of a step. An encoder's step has room for a whole text, and for a text of one token beside it for
+// each other sequence.
+int64_t step_tokens(const Model& model, const EngineOptions& options);
 // The options of an engine's runner; kAutoLayers leaves room for the draft too. Throws Error(kUnsupported) for cache
 // groups that no operation supports, and Error(kOutOfMemory) for contexts beyond any memory. `note` may be null.
 RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options,

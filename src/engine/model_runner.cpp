@@ -63,7 +63,8 @@ void ModelRunner::run(const StepInputs& step, int64_t n_deciding) {
   hidden_ = rows_of<float>(*made.plan, made.outputs.hidden, step.n_outputs());
   n_selected_ = bucket.selected;
   if (has_all()) {
-    logits_ = rows_of<float>(*made.plan, made.outputs.logits, step.n_logits());
+    logits_ = {};  // an encoder has none
+    if (step.n_logits() > 0) logits_ = rows_of<float>(*made.plan, made.outputs.logits, step.n_logits());
     return;
   }
   best_ids_ = rows_of<int32_t>(*made.plan, made.best.ids, step.n_logits());

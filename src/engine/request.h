@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/model/pooling.h"
 #include "src/text/sampler_dry.h"
 #include "src/text/sampler_params.h"
 #include "src/text/token_mask.h"
@@ -13,14 +14,6 @@
 namespace infer {
 
 using RequestId = uint64_t;
-
-// How a prompt's hidden states, after the final norm, are reduced to one vector.
-enum class Pooling : uint8_t {
-  kNone,
-  kMean,  // over all positions
-  kLast,  // of the last position
-  kCls,   // of the first position
-};
 
 struct Request {
   RequestId id = 0;  // chosen by the caller, unique among those the scheduler knows
@@ -58,8 +51,9 @@ struct Request {
   bool report_logits = false;
   bool reports_logits() const { return report_logits || wants_prompt_logits(); }
   // Unless kNone, the result is a vector, without tokens or logits. With kMean and kCls the request uses no cached
-  // blocks.
+  // blocks. The engine replaces kRank by the pooling of the model's classifier, and sets `classify`.
   Pooling pooling = Pooling::kNone;
+  bool classify = false;  // the result is the classifier's scores of the pooled vector
   bool takes_cached_blocks() const {
     return reuse_prefix && !wants_prompt_logits() && (pooling == Pooling::kNone || pooling == Pooling::kLast);
   }

@@ -39,6 +39,7 @@ struct SchedulerConfig {
   int32_t max_outputs = 512;   // rows of logits per step
   int32_t max_waiting = 1024;  // length of the queue
   int64_t max_context = 4096;  // tokens per sequence, prompt and answer together
+  bool whole_prompts = false;  // each in one step, which has room for it: of encoders, which generate nothing
   size_t n_vocab = 0;
   std::vector<TokenId> eog_tokens;  // the model's end-of-generation tokens
 };

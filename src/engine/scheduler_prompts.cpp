@@ -54,11 +54,13 @@ void Scheduler::schedule_prompts(StepPlan& plan) {
   });
   const int32_t left = step_limit_ - plan.n_tokens;
   const int32_t quarter = left >= 4 ? left / 4 : stats_.steps % 4 == 0;
-  int32_t kept = static_cast<int32_t>(std::min<int64_t>(quarter, first->remaining()));
+  const int64_t share = config_.whole_prompts ? left : quarter;
+  int32_t kept = static_cast<int32_t>(std::min(share, first->remaining()));
   bool admits = true;
   for (Sequence* s : queue) {
     if (s == first) kept = 0;
     if (plan.n_tokens >= step_limit_ - kept) continue;
+    if (config_.whole_prompts && s->remaining() > step_limit_ - kept - plan.n_tokens) continue;
     if (waits(s)) {
       if (!may_run(*s)) continue;  // another choice of its request was just admitted
       admits = admits && running_.size() < static_cast<size_t>(config_.max_sequences) && admit(*s);

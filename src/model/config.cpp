@@ -13,11 +13,10 @@ namespace infer {
 namespace {
 
 // Keys that no architecture reads and that do not change the result.
-constexpr std::array<std::string_view, 4> kWithoutEffect = {
+constexpr std::array<std::string_view, 3> kWithoutEffect = {
     "vocab_size",              // implied by the embedding's shape
     "rope.scaling.finetuned",  // whether the model was trained with the scaling
     "tensor_data_layout",      // a note left by old converters
-    "pooling_type",            // for embeddings; the logits are unaffected
 };
 
 // Formats a value for an error message.
@@ -76,7 +75,7 @@ void read_groups(ConfigReader& reader, ModelConfig& config) {
 // `has_none` says of a layer's place in a period whether it has no window.
 template <typename F>
 void read_windows_except(ConfigReader& reader, ModelConfig& config, int fallback, int period, const F& has_none) {
-  reader.only("attention.causal", {1});
+  if (config.causal) reader.only("attention.causal", {1});
   const int window = reader.count("attention.sliding_window", 0, kMaxContext, fallback);
   const auto windowed = reader.flags("attention.sliding_window_pattern", config.n_layer);
   if (!windowed) period = reader.count("attention.sliding_window_pattern", 0, kMaxLayers, period);
@@ -187,6 +186,10 @@ std::optional<double> ConfigReader::find_number(const std::string& full, double 
 
 std::string ConfigReader::text(std::string_view key, std::string_view fallback) {
   return file_.get_string(mark(key)).value_or(std::string(fallback));
+}
+
+std::vector<std::string> ConfigReader::texts(std::string_view key) {
+  return file_.get_string_array(mark(key)).value_or(std::vector<std::string>{});
 }
 
 void ConfigReader::only(std::string_view key, std::initializer_list<double> values) {
@@ -335,6 +338,24 @@ void read_position_sections(ConfigReader& reader, const ModelConfig& config) {
   const std::vector<int> none = {config.rope.n_dims, 0, 0, 0};
   const std::vector<int> sections = reader.counts("rope.dimension_sections", 4, 0, kMaxHeadDim, &none);
   if (sections[0] + sections[1] + sections[2] < config.rope.n_dims / 2) reader.only("rope.dimension_sections", {});
+}
+
+Pooling read_pooling(ConfigReader& reader, const ModelConfig& config) {
+  // The values of pooling_type.
+  constexpr std::array kPoolings = {Pooling::kNone, Pooling::kMean, Pooling::kCls, Pooling::kLast, Pooling::kRank};
+  const Pooling pooling = kPoolings[reader.count("pooling_type", 0, std::size(kPoolings) - 1, 0)];
+  if (pooling != Pooling::kNone) return pooling;
+  return config.causal ? Pooling::kLast : Pooling::kMean;
+}
+
+void read_classifier(ConfigReader& reader, ModelConfig& config, ClassifierConfig classifier) {
+  classifier.labels = reader.texts("classifier.output_labels");
+  config.classifier = std::move(classifier);
+}
+
+void require_encoder(ConfigReader& reader, ModelConfig& config) {
+  reader.only("attention.causal", {0});
+  config.causal = false;
 }
 
 void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config) {

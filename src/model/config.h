@@ -13,6 +13,7 @@
 
 #include "ggml-like/gguf.h"
 #include "ggml-like/op.h"
+#include "src/model/pooling.h"
 
 namespace infer {
 
@@ -30,7 +31,7 @@ struct LayerConfig {
   int n_head = 0;
   int n_kv_head = 0;
   int n_ff = 0;              // inner width of the dense feed-forward; 0 if the file does not say
-  int window = 0;            // positions that a query sees, including its own; 0: all
+  int window = 0;            // AttentionParams::window
   int64_t state_values = 0;  // F32 values of the recurrent state; 0: the layer has none
   int head_dim = 0;          // of queries, keys and values; 0: the model's key_dim and value_dim
   int cache_layer = -1;      // the earlier layer whose keys and values this one reads; -1: it stores its own
@@ -55,6 +56,14 @@ struct LatentConfig {
   bool cached = false;  // the cache holds the compressed vector
 };
 
+// A classifier behind the model, as rerank models have: see classifier.h.
+struct ClassifierConfig {
+  Pooling pooling = Pooling::kCls;  // of the hidden states
+  UnaryKind activation = UnaryKind::kTanh;
+  bool softmax = false;
+  std::vector<std::string> labels = {};  // of the scores; empty if the file does not name them
+};
+
 struct ModelConfig {
   std::string architecture;
   std::string name;
@@ -72,6 +81,10 @@ struct ModelConfig {
 
   LatentConfig latent;
   SsmConfig ssm;
+
+  bool causal = true;                // false: an encoder, where every token sees the whole text; it has no logits
+  Pooling pooling = Pooling::kNone;  // what the file says, or what suits the model
+  std::optional<ClassifierConfig> classifier;  // of architectures whose files may have one
 
   int n_expert = 0;             // 0: dense
   int n_ff_expert = 0;          // inner width of a routed expert
@@ -106,6 +119,7 @@ class ConfigReader {
   // A finite number in [low, high]; booleans are 0 and 1.
   double number(std::string_view key, double low, double high, std::optional<double> fallback = std::nullopt);
   std::string text(std::string_view key, std::string_view fallback);
+  std::vector<std::string> texts(std::string_view key);  // empty if the key is absent
   // A key for which only `values` are implemented (booleans are 0 and 1); it may be absent.
   void only(std::string_view key, std::initializer_list<double> values);
   // A key that does not change the result.
@@ -164,13 +178,22 @@ PositionFactorParams read_query_factor(ConfigReader& reader, const ModelConfig& 
 // Sets config.latent. Layers without key and value heads have none of it. REQUIRES: `config` has its sizes and rope.
 void read_latent_attention(ConfigReader& reader, ModelConfig& config);
 
+// Reads pooling_type; where the file does not say, an encoder takes the mean and other models the last position.
+Pooling read_pooling(ConfigReader& reader, const ModelConfig& config);
+
+// For architectures whose files may have a classifier of this kind.
+void read_classifier(ConfigReader& reader, ModelConfig& config, ClassifierConfig classifier);
+
+// Marks the model as an encoder. Rejects files that say that its attention is causal.
+void require_encoder(ConfigReader& reader, ModelConfig& config);
+
 // Rejects attention that does not see all earlier positions, or sees later ones. REQUIRES: `config` has its sizes.
 void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config);
 
 // Sets the layers' windows: attention.sliding_window, or `fallback` if the file does not say (0: none). Of each
 // `period` layers, the last has none; attention.sliding_window_pattern is another period (0: all layers have one), or
 // says for each layer whether it has one. Sets `rope_window` to `rope`, with rope.freq_base_swa as its base if the file
-// has that key. Rejects attention that is not causal. REQUIRES: `config` has its sizes and rope.
+// has that key. Rejects attention that is not causal, except in encoders. REQUIRES: `config` has its sizes and rope.
 void read_windows(ConfigReader& reader, ModelConfig& config, int fallback, int period);
 // The same, but of each `period` layers the first has none.
 void read_windows_after_first(ConfigReader& reader, ModelConfig& config, int fallback, int period);

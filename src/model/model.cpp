@@ -5,6 +5,7 @@
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "src/model/arch/architecture.h"
+#include "src/model/classifier.h"
 #include "src/model/vocabulary_loader.h"
 #include "src/model/weights.h"
 
@@ -36,6 +37,7 @@ Model::Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture>
   ConfigReader reader(*file_);
   if (!architecture_) architecture_ = create_architecture(reader.architecture());
   config_ = architecture_->read_config(reader);
+  config_.pooling = read_pooling(reader, config_);
   reader.finish();
   config_.name = file_->get_string("general.name").value_or("");
   vocabulary_ = load_vocabulary(*file_);
@@ -45,6 +47,9 @@ Model::Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture>
 
   weights_ = std::make_unique<WeightSet>(file_);
   architecture_->declare_weights(*weights_, config_);
+  if (std::optional<Classifier> found = declare_classifier(*weights_, config_)) {
+    classifier_ = std::make_unique<Classifier>(std::move(*found));
+  }
   weights_->finish();
   cache_groups_ = architecture_->cache_groups(config_);
 }

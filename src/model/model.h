@@ -23,6 +23,7 @@ namespace infer {
 
 class Architecture;
 class WeightSet;
+struct Classifier;
 
 // The types in which the cache stores keys and values.
 struct CacheTypes {
@@ -31,7 +32,7 @@ struct CacheTypes {
 
 // Neither is marked as an output: the caller may want less than all logits.
 struct ModelOutputs {
-  ValueId logits = kNoValue;  // [O, n_vocab], named "logits"
+  ValueId logits = kNoValue;  // [O, n_vocab], named "logits"; kNoValue for an encoder
   ValueId hidden = kNoValue;  // [O, n_embd], the final hidden state after its norm, named "result_norm"
 };
 
@@ -50,6 +51,7 @@ class Model {
   int n_layer() const { return config_.n_layer; }
   int n_embd() const { return config_.n_embd; }
   int n_vocab() const { return config_.n_vocab; }
+  const Classifier* classifier() const { return classifier_.get(); }  // null if the model has none
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const std::optional<std::string>& chat_template() const { return chat_template_; }
   int64_t parameter_count() const;
@@ -89,6 +91,7 @@ class Model {
   std::optional<std::string> chat_template_;
   std::unique_ptr<Architecture> architecture_;
   std::unique_ptr<WeightSet> weights_;
+  std::unique_ptr<Classifier> classifier_;
   std::vector<CacheGroup> cache_groups_;
 
   // The layer's group of recurrent states, or of keys and values; -1: none. An index into cache_groups().

@@ -134,6 +134,11 @@ std::unique_ptr<Generation> make_generation(const Api& api, const ApiCall& call,
 
 Answering::Answering(Api& api, std::unique_ptr<AnswerFormat> its_format, const GenerationParams& params)
     : format(std::move(its_format)), run(*api.model().engine) {
+  if (!api.model().engine->model().config().causal) {
+    throw ApiError(400, "invalid_request_error",
+                   "This model is an encoder and generates no text. Ask for /v1/embeddings instead.",
+                   "unsupported_model", "model");
+  }
   answers.id = api.new_id(format->id_prefix());
   answers.created =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();

@@ -20,7 +20,8 @@ void check_prompt_text(const ServedModel& model, std::string_view text, const ch
 std::unique_ptr<Generation> make_generation(const Api& api, const ApiCall& call, std::vector<TokenId> prompt,
                                             const GenerationParams& params, const char* param);
 
-// The answers to one request: construct it, add the prompts, then call answer().
+// The answers to one request: construct it, add the prompts, then call answer(). The constructor throws ApiError (400)
+// if the model is an encoder.
 struct Answering {
   Answering(Api& api, std::unique_ptr<AnswerFormat> its_format, const GenerationParams& params);
 

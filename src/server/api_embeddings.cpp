@@ -1,28 +1,28 @@
 // POST /v1/embeddings: a vector of unit length for each input.
-#include <cmath>
 #include <utility>
 
 #include "ggml-like/error.h"
+#include "src/engine/pooling.h"
 #include "src/server/answering.h"
 #include "src/server/responses.h"
 
 namespace infer {
 namespace {
 
-// The vector divided by its Euclidean length; a zero vector is unchanged.
-std::vector<float> unit_length(std::vector<float> vector) {
-  double sum = 0;
-  for (const float x : vector) sum += static_cast<double>(x) * x;
-  const double scale = sum > 0 ? 1 / std::sqrt(sum) : 0;
-  for (float& x : vector) x = static_cast<float>(x * scale);
-  return vector;
-}
-
 std::vector<TokenId> encode_input(const ServedModel& model, const Prompt& input) {
   const auto* text = std::get_if<std::string>(&input);
   if (!text) return std::get<std::vector<TokenId>>(input);
   check_prompt_text(model, *text, "input");
   return model.engine->tokenizer().encode(*text, true, false);
+}
+
+// How the request, else the server, else the model pools.
+Pooling choose_pooling(const ServedModel& model, const EmbeddingRequest& request, const ApiOptions& options) {
+  const Pooling own = model.engine->model().config().pooling;
+  const Pooling chosen = request.pooling.value_or(options.pooling.value_or(own));
+  if (chosen != Pooling::kRank) return chosen;
+  throw invalid_parameter("pooling",
+                          "this model ranks texts and has no pooling of its own; choose one of mean, last, cls");
 }
 
 void run(Api& api, const CallPtr& call) {
@@ -33,6 +33,7 @@ void run(Api& api, const CallPtr& call) {
   if (dimensions > n_embd) {
     throw unexpected_value("dimensions", concat("at most ", n_embd, ", the model's own"), concat(dimensions));
   }
+  const Pooling pooling = choose_pooling(model, request, api.options());
   GenerationParams params = request.generation;
   params.sampling = api.options().sampling;
   params.max_tokens = 0;
@@ -41,7 +42,7 @@ void run(Api& api, const CallPtr& call) {
   for (const Prompt& input : request.inputs) inputs.push_back(encode_input(model, input));
   for (std::vector<TokenId>& input : inputs) {
     auto generation = make_generation(api, *call, std::move(input), params, "input");
-    generation->pooling = request.pooling.value_or(api.options().pooling);
+    generation->pooling = pooling;
     generations.add(std::move(generation));
   }
   Api::release_input(*call);
@@ -51,7 +52,8 @@ void run(Api& api, const CallPtr& call) {
   generations.run(api.watch(*call), [&](AnswerEvent&& event) {
     n_tokens += event.prompt_tokens;
     event.embedding.resize(static_cast<size_t>(dimensions));
-    vectors[static_cast<size_t>(event.choice)] = unit_length(std::move(event.embedding));
+    normalize(event.embedding, 2);
+    vectors[static_cast<size_t>(event.choice)] = std::move(event.embedding);
   });
   call->log["prompt_tokens"] = n_tokens;
   call->response.body = json_text(embedding_response(model.name, vectors, request.base64, n_tokens));

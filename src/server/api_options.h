@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,9 @@ struct ApiOptions {
   SamplingParams sampling;  // the defaults for requests
   std::chrono::seconds request_timeout{600};
   bool serve_metrics = true;
-  Pooling pooling = Pooling::kLast;
-  Json settings;        // the flags that were given, for /version
-  std::string version;  // of the program
+  std::optional<Pooling> pooling;  // of embeddings; unset: the model's own
+  Json settings;                   // the flags that were given, for /version
+  std::string version;             // of the program
 };
 
 }  // namespace infer

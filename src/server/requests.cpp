@@ -84,13 +84,6 @@ CompletionRequest parse_completion_request(const Json& body, const RequestContex
   return request;
 }
 
-Pooling parse_pooling(std::string_view name) {
-  if (name == "mean") return Pooling::kMean;
-  if (name == "last") return Pooling::kLast;
-  if (name == "cls") return Pooling::kCls;
-  throw Error(ErrorCode::kInvalidArgument, concat("Unknown pooling ", name, ". Choose mean, last or cls."));
-}
-
 EmbeddingRequest parse_embedding_request(const Json& body, const RequestContext& context) {
   refuse_unsupported(body, kEmbeddingRoute);
   const JsonFields fields(body);
@@ -107,9 +100,8 @@ EmbeddingRequest parse_embedding_request(const Json& body, const RequestContext&
   request.dimensions = fields.integer("dimensions", 1, kMaxTokens);
   read_scheduling(fields, context.limits, request.generation);
   if (const auto pooling = fields.text("pooling")) {
-    try {
-      request.pooling = parse_pooling(*pooling);
-    } catch (const Error&) {
+    request.pooling = pooling_of(*pooling);
+    if (!request.pooling || request.pooling == Pooling::kRank) {
       fields.refuse("pooling", "\"mean\", \"last\" or \"cls\"");
     }
   }

@@ -36,9 +36,6 @@ struct CompletionRequest {
   bool echo = false;
 };
 
-// Throws Error(kInvalidArgument) for names other than mean, last and cls.
-Pooling parse_pooling(std::string_view name);
-
 struct EmbeddingRequest {
   GenerationParams generation;  // how it is scheduled; the rest is unused
   std::vector<Prompt> inputs;   // at least one

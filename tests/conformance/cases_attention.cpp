@@ -220,6 +220,9 @@ void add_variants(std::vector<Entry>& list) {
       false);
   add(list, {.params = with({.causal = false}), .sequences = {{37, 37}, {5, 5}}}, true);
   add(list, {.params = with({.causal = false}), .sequences = {{290, 290}}}, false);
+  add(list, {.params = with({.causal = false, .window = 12}), .sequences = {{37, 37}, {5, 5}}}, true);
+  add(list, {.heads = 4, .kv_heads = 2, .params = with({.causal = false, .window = 129}), .sequences = {{610, 610}}},
+      false);
   add(list,
       {.heads = 4, .kv_heads = 4, .params = with({.causal = false, .alibi_max_bias = 8}), .sequences = {{65, 65}}},
       false);

@@ -11,7 +11,7 @@ import json
 import math
 
 from harness import expect, expect_equal, main, run, shared, shared_folder, skip, test, test_each
-from models import (DATA, EXACT, F32_CACHE, architectures, differences, exactness, f32_models, logprobs,
+from models import (DATA, EXACT, F32_CACHE, architectures, differences, encoders, exactness, f32_models, logprobs,
                     reference_model, succeeded)
 
 F32_MODELS = [*f32_models()]
@@ -27,7 +27,9 @@ F16_LIMITS = {"pangu-embedded": 0.015}
 # Positions that show nothing with an F16 cache: rounding selects another expert for the first of them, and later tokens
 # see that as far as their window of 12 reaches; in hunyuan-moe none, because it is the last layer that does so.
 F16_OTHER_EXPERTS = {"granite_swa": range(33, 45), "hunyuan-moe": [32]}
-SUPPORTED = [*F32_MODELS, *QUANTIZED_MODELS, *MIXED_MODELS]
+ENCODERS = [*encoders()]
+SUPPORTED = [*F32_MODELS, *QUANTIZED_MODELS, *MIXED_MODELS, *ENCODERS]
+VECTOR_LIMIT = 0.01
 
 
 def expect_within(found, expected, limit, what):
@@ -49,6 +51,18 @@ def agrees_with_an_f16_cache(name):
     found = logprobs(model, recorded["tokens"])
     compared = [i for i in range(len(found)) if i not in F16_OTHER_EXPERTS.get(name, ())]
     expect_within([found[i] for i in compared], [recorded["positions"][i] for i in compared], limit, "F16 cache")
+
+
+@test_each(*ENCODERS)
+def vector_agrees(name):
+    model, recorded = reference_model(name)
+    tokens = ",".join(map(str, recorded["tokens"]))
+    for flags in (("--device", "ref"), F32_CACHE, ()):
+        out = succeeded(run("embed", "-m", model, "--tokens", tokens, "--embd-normalize", -1, *flags)).out
+        found = json.loads(out)["embedding"]
+        expect_equal(len(found), len(recorded["embedding"]), "values of the vector")
+        worst = max(abs(a - b) for a, b in zip(found, recorded["embedding"]))
+        expect(worst <= VECTOR_LIMIT, f"{flags}: largest difference {worst:.6f}, at most {VECTOR_LIMIT} expected")
 
 
 @test_each(*QUANTIZED_MODELS, *MIXED_MODELS)
@@ -113,7 +127,8 @@ def every_type_of_products_has_a_model():
 @test
 def every_architecture_has_a_model():
     shared("goldens", "arch")
-    expect_equal(sorted(set(f32_models().values())), architectures(), "architectures of the models with F32 weights")
+    expect_equal(sorted({*f32_models().values(), *encoders().values()}), architectures(),
+                 "architectures of the models with F32 weights")
 
 
 @test

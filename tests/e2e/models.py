@@ -63,17 +63,24 @@ def architectures():
 
 
 @functools.cache
-def f32_models():
-    """{reference model with F32 weights: its architecture}, of all the architectures that the program supports. A table
-    that is only looked up in may have another type: expanding it changes nothing."""
+def supported_models():
+    """{reference model: its recorded results}, of all the architectures that the program supports."""
     shared = shared_folder()
-    models = {}
-    for path in sorted((shared / "goldens" / "arch" if shared else DATA / "arch").glob("*.json")):
-        recorded = json.loads(path.read_text())
-        quantized = "positions_f32" in recorded and recorded["positions_f32"] != recorded["positions"]
-        if recorded["architecture"] in architectures() and not quantized:
-            models[path.stem] = recorded["architecture"]
-    return models
+    paths = sorted((shared / "goldens" / "arch" if shared else DATA / "arch").glob("*.json"))
+    recorded = {path.stem: json.loads(path.read_text()) for path in paths}
+    return {name: of_model for name, of_model in recorded.items() if of_model["architecture"] in architectures()}
+
+
+def f32_models():
+    """{reference model with F32 weights that predicts tokens: its architecture}. A table that is only looked up in may
+    have another type: expanding it changes nothing."""
+    return {name: recorded["architecture"] for name, recorded in supported_models().items()
+            if "positions" in recorded and recorded.get("positions_f32", recorded["positions"]) == recorded["positions"]}
+
+
+def encoders():
+    """{reference model that turns a text into a vector: its architecture}."""
+    return {name: recorded["architecture"] for name, recorded in supported_models().items() if "embedding" in recorded}
 
 
 def succeeded(result):

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
@@ -73,19 +71,6 @@ std::vector<std::string> read_prompts(const std::string& path) {
                 concat("--prompts: there is no prompt in ", printable(path), ". Write one per line."));
   }
   return prompts;
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  const std::string beside = concat(path, ".part", getpid());
-  std::ofstream file(beside, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code failed;
-  if (file) std::filesystem::rename(beside, path, failed);
-  if (file && !failed) return;
-  std::filesystem::remove(beside, failed);
-  throw Error(ErrorCode::kIo,
-              concat("--plot: cannot write ", printable(path), ". Name a file in a folder that can be written."));
 }
 
 // "with drafts: 1,200 drafted, 81 % accepted"
@@ -186,7 +171,11 @@ int run_bench_serve(const BenchServeOptions& options) {
     }
     next += static_cast<uint64_t>(requests);
   }
-  if (!options.plot.empty()) write_file(options.plot, latency_plot(title, levels));
+  if (!options.plot.empty()) {
+    AtomicFile file(options.plot);
+    file.write(latency_plot(title, levels));
+    file.finish();
+  }
   if (options.json) {
     ordered_json results = ordered_json::array();
     for (const LevelResult& level : levels) results.push_back(level_json(level));

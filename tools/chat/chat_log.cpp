@@ -1,16 +1,12 @@
 #include "tools/chat/chat_log.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/text/ordered_json.h"
 #include "tools/input.h"
+#include "tools/output_file.h"
 
 namespace infer {
 namespace {
@@ -85,16 +81,9 @@ Json ChatLog::to_json(bool system_in_user) const {
 
 void ChatLog::save(const std::string& path) const {
   const std::string text = Json({{"messages", to_json()}}).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  const std::string beside = path + ".part";
-  std::FILE* file = std::fopen(beside.c_str(), "wb");
-  bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  written = written && std::fflush(file) == 0 && fsync(fileno(file)) == 0;
-  const int error = errno;
-  if (file && std::fclose(file) != 0) written = false;
-  if (written && std::rename(beside.c_str(), path.c_str()) == 0) return;
-  const std::string reason = std::strerror(written ? errno : error);
-  if (file) std::remove(beside.c_str());
-  throw Error(ErrorCode::kIo, concat("[chat] ", printable(path), ": ", reason));
+  AtomicFile file(path);
+  file.write(text);
+  file.finish();
 }
 
 ChatLog ChatLog::load(const std::string& path) {

@@ -1,7 +1,6 @@
 #include "tools/perplexity/logits_file.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,33 +27,11 @@ size_t row_size(int n_vocab) { return kHead + 2 * ((static_cast<size_t>(n_vocab)
 }  // namespace
 
 LogitsWriter::LogitsWriter(const std::string& path, const TextChunks& chunks, int n_vocab)
-    : path_(path), beside_(concat(path, ".part", getpid())), row_(row_size(n_vocab)) {
-  file_ = std::fopen(beside_.c_str(), "wb");
-  if (!file_) fail();
-  try {
-    const int32_t head[] = {static_cast<int32_t>(chunks.n_ctx), n_vocab, chunks.n_chunks};
-    write(kMagic, sizeof(kMagic));
-    write(head, sizeof(head));
-    write(chunks.tokens.data(), chunks.tokens.size() * sizeof(TokenId));
-  } catch (...) {
-    std::fclose(file_);
-    std::remove(beside_.c_str());
-    throw;
-  }
-}
-
-LogitsWriter::~LogitsWriter() {
-  if (!file_) return;
-  std::fclose(file_);
-  std::remove(beside_.c_str());
-}
-
-void LogitsWriter::fail() const {
-  throw Error(ErrorCode::kIo, concat("[perplexity] ", printable(path_), ": ", std::strerror(errno)));
-}
-
-void LogitsWriter::write(const void* data, size_t bytes) {
-  if (std::fwrite(data, 1, bytes, file_) != bytes) fail();
+    : file_(path), row_(row_size(n_vocab)) {
+  const int32_t head[] = {static_cast<int32_t>(chunks.n_ctx), n_vocab, chunks.n_chunks};
+  file_.write(kMagic, sizeof(kMagic));
+  file_.write(head, sizeof(head));
+  file_.write(chunks.tokens.data(), chunks.tokens.size() * sizeof(TokenId));
 }
 
 void LogitsWriter::add(std::span<const float> logits) {
@@ -68,19 +45,7 @@ void LogitsWriter::add(std::span<const float> logits) {
     const float steps = scale > 0 ? (logits[i] - low) / scale : 0;
     row_[kHead + i] = static_cast<uint16_t>(std::clamp(std::nearbyint(steps), 0.0f, kLevels));
   }
-  write(row_.data(), row_.size() * sizeof(row_[0]));
-}
-
-void LogitsWriter::finish() {
-  const bool written = std::fflush(file_) == 0 && fsync(fileno(file_)) == 0;
-  if (!written) fail();
-  const bool closed = std::fclose(file_) == 0;
-  file_ = nullptr;
-  if (closed && std::rename(beside_.c_str(), path_.c_str()) == 0) return;
-  const int error = errno;
-  std::remove(beside_.c_str());
-  errno = error;
-  fail();
+  file_.write(row_.data(), row_.size() * sizeof(row_[0]));
 }
 
 LogitsReader::LogitsReader(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rb"), std::fclose) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/output_file.h"
 #include "tools/perplexity/scoring.h"
 
 namespace infer {
@@ -22,19 +23,12 @@ class LogitsWriter {
  public:
   // Throws Error(kIo), as all methods do.
   LogitsWriter(const std::string& path, const TextChunks& chunks, int n_vocab);
-  ~LogitsWriter();
-  LogitsWriter(const LogitsWriter&) = delete;
-  LogitsWriter& operator=(const LogitsWriter&) = delete;
 
   void add(std::span<const float> logits);  // [n_vocab]
-  void finish();
+  void finish() { file_.finish(); }
 
  private:
-  void write(const void* data, size_t bytes);
-  [[noreturn]] void fail() const;
-
-  std::string path_, beside_;
-  std::FILE* file_ = nullptr;
+  AtomicFile file_;
   std::vector<uint16_t> row_;
 };
 

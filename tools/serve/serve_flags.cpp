@@ -64,10 +64,9 @@ void add_model_and_chat(const Flags& flags, ServeOptions& o) {
                      "Read control tokens such as <|im_end|> in messages as tokens (default: as text)");
   flags.app
       .add_option_function<std::string>(
-          "--pooling", [&o](const std::string& word) { o.api.pooling = parse_pooling(word); },
-          "Pooling for embeddings: the mean of the hidden states, the last or the first")
+          "--pooling", [&o](const std::string& word) { o.api.pooling = pooling_of(word); },
+          "Pooling for embeddings: the mean of the hidden states, the last or the first (default: the model's own)")
       ->check(one_of({"mean", "last", "cls"}))
-      ->default_str("last")
       ->type_name("WORD");
 }
 

@@ -18,10 +18,17 @@ struct AttentionRow {
   bool started;
 };
 
+// The positions that a token sees are [first_visible, end_visible); the sequence has `length` so far.
 INFER_SIMD int first_visible(const AttentionParams& p, int position) {
   if (p.window == 0) return 0;
   if (p.chunked) return position / p.window * p.window;
-  return position >= p.window ? position - p.window + 1 : 0;
+  const int before = p.causal ? p.window - 1 : p.window / 2;
+  return position > before ? position - before : 0;
+}
+INFER_SIMD int end_visible(const AttentionParams& p, int position, int length) {
+  if (p.causal) return position + 1;
+  const int after = p.window / 2;
+  return p.window == 0 || p.chunked || length - position <= after ? length : position + after + 1;
 }
 
 INFER_SIMD const uint8_t* cache_at(const AttentionArgs& a, int position, int64_t offset) {
@@ -463,7 +470,7 @@ void attention(const AttentionArgs& a) {
       row.slope = a.slopes[head];
       row.sink = a.sinks ? a.sinks[head] : 0;
       row.position = a.position + query;
-      row.end = a.params->causal ? row.position + 1 : a.sequence_length;
+      row.end = end_visible(*a.params, row.position, a.sequence_length);
       row.begin = first_visible(*a.params, row.position);
       row.started = false;
       row.maximum = row.total = 0;

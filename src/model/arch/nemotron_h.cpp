@@ -83,10 +83,10 @@ class NemotronH final : public Architecture {
     const Weight* norm = nullptr;  // [n_embd]
     Mamba2Weights mamba;           // one of the three
     AttentionWeights attn;
-    FeedForwardWeights ffn;                                       // dense, or the shared expert
-    RouterWeights router;                                         // of layers with experts
-    Linear latent_down, latent_up;                                // [latent, n_embd], [n_embd, latent], or empty
-    const Weight *experts_up = nullptr, *experts_down = nullptr;  // [n_expert, n_ff_expert, latent], [.., latent, ..]
+    FeedForwardWeights ffn;         // dense, or the shared expert
+    RouterWeights router;           // of layers with experts
+    Linear latent_down, latent_up;  // [latent, n_embd], [n_embd, latent], or empty
+    UngatedExpertWeights experts;   // of width `latent`
   };
 
   void read_mixture(ConfigReader& reader, ModelConfig& config) {
@@ -100,11 +100,10 @@ class NemotronH final : public Architecture {
   }
 
   void declare_mixture(WeightSet& weights, const ModelConfig& config, int i, Layer& w) const {
-    const WeightRole expert = WeightRole::kExpert, shared = WeightRole::kSharedExpert;
-    const int64_t d = config.n_embd, f = config.n_ff_expert, in = latent_ > 0 ? latent_ : d;
+    const WeightRole shared = WeightRole::kSharedExpert;
+    const int64_t d = config.n_embd, in = latent_ > 0 ? latent_ : d;
     w.router = declare_router(weights, config, i);
-    w.experts_up = weights.require(i, expert, "ffn_up_exps.weight", {config.n_expert, f, in});
-    w.experts_down = weights.require(i, expert, "ffn_down_exps.weight", {config.n_expert, in, f});
+    w.experts = declare_ungated_experts(weights, config, i, in);
     w.ffn = {declare_linear(weights, i, shared, "ffn_up_shexp", config.n_ff_shared_expert, d),
              declare_linear(weights, i, shared, "ffn_down_shexp", d, config.n_ff_shared_expert)};
     if (latent_ == 0) return;
@@ -115,10 +114,9 @@ class NemotronH final : public Architecture {
   // x [n_rows, n_embd] -> the same shape.
   static ValueId mixture(Graph& g, ValueId x, const Layer& w, const ModelConfig& config) {
     const Graph::Route chosen = route(g, x, w.router, config);
-    const ValueId in = w.latent_down.weight ? linear(g, x, w.latent_down) : x;  // [n_rows, latent]
-    const ValueId inner = g.unary(g.matmul_experts(in, *w.experts_up, chosen.ids), UnaryKind::kReluSquared);
-    ValueId routed = g.moe_combine(g.matmul_experts(inner, *w.experts_down, chosen.ids), chosen.weights);
-    if (w.latent_up.weight) routed = linear(g, routed, w.latent_up);  // [n_rows, n_embd]
+    const ValueId in = w.latent_down.weight ? linear(g, x, w.latent_down) : x;            // [n_rows, latent]
+    ValueId routed = ungated_experts(g, in, w.experts, chosen, UnaryKind::kReluSquared);  // [n_rows, latent]
+    if (w.latent_up.weight) routed = linear(g, routed, w.latent_up);                      // [n_rows, n_embd]
     return g.add(routed, feed_forward(g, x, w.ffn, UnaryKind::kReluSquared));
   }
 

@@ -14,6 +14,7 @@ class Qwen3 final : public Architecture {
     require_full_causal_attention(reader, config);
     reader.only("use_parallel_residual", {0});
     read_no_experts(reader);
+    read_classifier(reader, config, {.pooling = Pooling::kLast, .softmax = true});
     return config;
   }
 

@@ -15,6 +15,7 @@ std::unique_ptr<Architecture> create_apertus();
 std::unique_ptr<Architecture> create_arcee();
 std::unique_ptr<Architecture> create_baichuan();
 std::unique_ptr<Architecture> create_bailingmoe3();
+std::unique_ptr<Architecture> create_bert();
 std::unique_ptr<Architecture> create_bitnet();
 std::unique_ptr<Architecture> create_bloom();
 std::unique_ptr<Architecture> create_chatglm();
@@ -27,6 +28,7 @@ std::unique_ptr<Architecture> create_deci();
 std::unique_ptr<Architecture> create_deepseek();
 std::unique_ptr<Architecture> create_deepseek2();
 std::unique_ptr<Architecture> create_dots1();
+std::unique_ptr<Architecture> create_eurobert();
 std::unique_ptr<Architecture> create_exaone4();
 std::unique_ptr<Architecture> create_exaone_moe();
 std::unique_ptr<Architecture> create_falcon();
@@ -36,6 +38,7 @@ std::unique_ptr<Architecture> create_gemma2();
 std::unique_ptr<Architecture> create_gemma3();
 std::unique_ptr<Architecture> create_gemma3n();
 std::unique_ptr<Architecture> create_gemma4();
+std::unique_ptr<Architecture> create_gemma_embedding();
 std::unique_ptr<Architecture> create_glm4();
 std::unique_ptr<Architecture> create_glm4moe();
 std::unique_ptr<Architecture> create_gpt2();
@@ -47,6 +50,7 @@ std::unique_ptr<Architecture> create_granitehybrid();
 std::unique_ptr<Architecture> create_grok();
 std::unique_ptr<Architecture> create_hunyuan();
 std::unique_ptr<Architecture> create_jamba();
+std::unique_ptr<Architecture> create_jina_bert_v2();
 std::unique_ptr<Architecture> create_kimi_k3();
 std::unique_ptr<Architecture> create_kimi_linear();
 std::unique_ptr<Architecture> create_laguna();
@@ -63,10 +67,14 @@ std::unique_ptr<Architecture> create_minicpm3();
 std::unique_ptr<Architecture> create_minimax_m2();
 std::unique_ptr<Architecture> create_mistral3();
 std::unique_ptr<Architecture> create_mistral4();
+std::unique_ptr<Architecture> create_modern_bert();
 std::unique_ptr<Architecture> create_mpt();
 std::unique_ptr<Architecture> create_nanbeige();
 std::unique_ptr<Architecture> create_nemotron();
 std::unique_ptr<Architecture> create_nemotron_h();
+std::unique_ptr<Architecture> create_neo_bert();
+std::unique_ptr<Architecture> create_nomic_bert();
+std::unique_ptr<Architecture> create_nomic_bert_moe();
 std::unique_ptr<Architecture> create_olmo();
 std::unique_ptr<Architecture> create_olmo2();
 std::unique_ptr<Architecture> create_olmoe();
@@ -103,6 +111,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"baichuan", create_baichuan},
     ArchitectureEntry{"bailingmoe2", create_dots1},
     ArchitectureEntry{"bailingmoe3", create_bailingmoe3},
+    ArchitectureEntry{"bert", create_bert},
     ArchitectureEntry{"bitnet", create_bitnet},
     ArchitectureEntry{"bloom", create_bloom},
     ArchitectureEntry{"chatglm", create_chatglm},
@@ -117,12 +126,14 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"dots1", create_dots1},
     ArchitectureEntry{"ernie4_5", create_llama},
     ArchitectureEntry{"ernie4_5-moe", create_llama},
+    ArchitectureEntry{"eurobert", create_eurobert},
     ArchitectureEntry{"exaone", create_qwen2},
     ArchitectureEntry{"exaone-moe", create_exaone_moe},
     ArchitectureEntry{"exaone4", create_exaone4},
     ArchitectureEntry{"falcon", create_falcon},
     ArchitectureEntry{"falcon-h1", create_falcon_h1},
     ArchitectureEntry{"gemma", create_gemma},
+    ArchitectureEntry{"gemma-embedding", create_gemma_embedding},
     ArchitectureEntry{"gemma2", create_gemma2},
     ArchitectureEntry{"gemma3", create_gemma3},
     ArchitectureEntry{"gemma3n", create_gemma3n},
@@ -142,6 +153,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"hy_v3", create_dots1},
     ArchitectureEntry{"internlm2", create_llama},
     ArchitectureEntry{"jamba", create_jamba},
+    ArchitectureEntry{"jina-bert-v2", create_jina_bert_v2},
     ArchitectureEntry{"kimi-k3", create_kimi_k3},
     ArchitectureEntry{"kimi-linear", create_kimi_linear},
     ArchitectureEntry{"laguna", create_laguna},
@@ -159,11 +171,15 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"minimax-m2", create_minimax_m2},
     ArchitectureEntry{"mistral3", create_mistral3},
     ArchitectureEntry{"mistral4", create_mistral4},
+    ArchitectureEntry{"modern-bert", create_modern_bert},
     ArchitectureEntry{"mpt", create_mpt},
     ArchitectureEntry{"nanbeige", create_nanbeige},
     ArchitectureEntry{"nemotron", create_nemotron},
     ArchitectureEntry{"nemotron_h", create_nemotron_h},
     ArchitectureEntry{"nemotron_h_moe", create_nemotron_h},
+    ArchitectureEntry{"neo-bert", create_neo_bert},
+    ArchitectureEntry{"nomic-bert", create_nomic_bert},
+    ArchitectureEntry{"nomic-bert-moe", create_nomic_bert_moe},
     ArchitectureEntry{"olmo", create_olmo},
     ArchitectureEntry{"olmo2", create_olmo2},
     ArchitectureEntry{"olmoe", create_olmoe},
@@ -215,7 +231,7 @@ std::vector<CacheGroup> Architecture::cache_groups(const ModelConfig& config) co
   std::vector<CacheGroup> groups;
   CacheGroup states{.kind = CacheKind::kState};
   for (int i = 0; i < config.n_layer; ++i) {
-    const int window = config.layers[i].window;
+    const int window = config.causal ? config.layers[i].window : 0;  // an encoder's step has the whole text
     if (config.layers[i].state_values > 0) states.layers.push_back(i);
     if (config.layers[i].n_kv_head == 0 || config.layers[i].cache_layer >= 0) continue;
     auto at = std::find_if(groups.begin(), groups.end(), [&](const CacheGroup& g) { return g.window == window; });

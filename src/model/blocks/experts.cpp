@@ -87,6 +87,12 @@ const Weight* declare_shared_expert_gate(WeightSet& weights, const ModelConfig& 
   return weights.require(layer, WeightRole::kSharedExpert, "ffn_gate_inp_shexp.weight", {1, config.n_embd});
 }
 
+UngatedExpertWeights declare_ungated_experts(WeightSet& weights, const ModelConfig& config, int layer, int64_t width) {
+  const int64_t e = config.n_expert, f = config.n_ff_expert;
+  return {weights.require(layer, WeightRole::kExpert, "ffn_up_exps.weight", {e, f, width}),
+          weights.require(layer, WeightRole::kExpert, "ffn_down_exps.weight", {e, width, f})};
+}
+
 bool has_experts(const WeightSet& weights, int layer) { return weights.has(layer, "ffn_gate_inp.weight"); }
 
 Graph::Route route(Graph& graph, ValueId x, const RouterWeights& w, const ModelConfig& config) {
@@ -116,6 +122,12 @@ ValueId gated_experts_of_weighted(Graph& graph, ValueId x, const ExpertWeights& 
   ValueId sum = graph.view_columns(parts, 0, n_embd);  // [n_rows, n_embd]
   for (int64_t u = 1; u < n_used; ++u) sum = graph.add(sum, graph.view_columns(parts, u * n_embd, n_embd));
   return sum;
+}
+
+ValueId ungated_experts(Graph& graph, ValueId x, const UngatedExpertWeights& w, const Graph::Route& route,
+                        UnaryKind activation) {
+  const ValueId inner = graph.unary(graph.matmul_experts(x, *w.up, route.ids), activation);
+  return graph.moe_combine(graph.matmul_experts(inner, *w.down, route.ids), route.weights);  // [n_rows, width]
 }
 
 LayerFeedForwardWeights declare_layer_feed_forward(WeightSet& weights, const ModelConfig& config, int layer) {

@@ -30,6 +30,14 @@ GatedFeedForwardWeights declare_shared_expert(WeightSet& weights, const ModelCon
 JoinedFeedForwardWeights declare_joined_shared_expert(WeightSet& weights, const ModelConfig& config, int layer);
 const Weight* declare_shared_expert_gate(WeightSet& weights, const ModelConfig& config, int layer);  // [1, n_embd]
 
+// Experts without a gate, which work on vectors of any width.
+struct UngatedExpertWeights {
+  const Weight* up = nullptr;    // [n_expert, n_ff_expert, width]
+  const Weight* down = nullptr;  // [n_expert, width, n_ff_expert]
+};
+
+UngatedExpertWeights declare_ungated_experts(WeightSet& weights, const ModelConfig& config, int layer, int64_t width);
+
 // Whether the file has a router for the layer. If not, the layer is dense.
 bool has_experts(const WeightSet& weights, int layer);
 
@@ -43,6 +51,10 @@ ValueId gated_experts(Graph& graph, ValueId x, const ExpertWeights& w, const Gra
 // The sum of the selected experts' gated feed-forwards, each of which gets x times its weight. REQUIRES: no biases.
 ValueId gated_experts_of_weighted(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route,
                                   const GatedActivationParams& activation);
+
+// The weighted sum of the selected experts' feed-forwards. x [n_rows, width], route as above -> the same shape.
+ValueId ungated_experts(Graph& graph, ValueId x, const UngatedExpertWeights& w, const Graph::Route& route,
+                        UnaryKind activation);
 
 // A feed-forward that is dense in some layers, and in the others a mixture of experts, possibly with a shared one.
 struct LayerFeedForwardWeights {

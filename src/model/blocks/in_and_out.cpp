@@ -33,6 +33,12 @@ const Weight* declare_long_rope_factors(WeightSet& weights, const ModelConfig& c
   return factors;
 }
 
+const Weight* declare_token_type(WeightSet& weights, const ModelConfig& config) {
+  const int n = static_cast<int>(weights.rows(kInputLayer, "token_types.weight"));
+  if (n == 0) return nullptr;
+  return weights.require_parts(kInputLayer, WeightRole::kEmbedding, "token_types.weight", n, {config.n_embd}).front();
+}
+
 Linear declare_head(WeightSet& weights, const ModelConfig& config, const Weight& embedding) {
   Linear head;
   head.weight = weights.optional(kOutputLayer, WeightRole::kOutput, "output.weight", {config.n_vocab, config.n_embd});
@@ -63,5 +69,7 @@ ValueId soft_cap(Graph& graph, ValueId x, float cap) {
 ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits) {
   return {.logits = graph.name(logits, "logits"), .hidden = graph.name(hidden, "result_norm")};
 }
+
+ModelOutputs encoder_outputs(Graph& graph, ValueId hidden) { return {.hidden = graph.name(hidden, "result_norm")}; }
 
 }  // namespace infer

@@ -19,6 +19,9 @@ const Weight* declare_long_rope_factors(WeightSet& weights, const ModelConfig& c
 // [n_vocab, n_embd]; shares the embedding's data if the file has no separate head
 Linear declare_head(WeightSet& weights, const ModelConfig& config, const Weight& embedding);
 
+// The first row of token_types.weight, [n_embd], which belongs to the first of two texts; null if the file has none.
+const Weight* declare_token_type(WeightSet& weights, const ModelConfig& config);
+
 // -> [n_tokens, n_embd]. Later nodes belong to kInputLayer.
 ValueId embed(Graph& graph, const Weight& embedding);
 // The same plus the learned positions, unless those are null.
@@ -30,5 +33,6 @@ ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head);
 ValueId soft_cap(Graph& graph, ValueId x, float cap);
 // Names both values.
 ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits);
+ModelOutputs encoder_outputs(Graph& graph, ValueId hidden);
 
 }  // namespace infer

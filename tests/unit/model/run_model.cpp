@@ -57,7 +57,7 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     Graph graph(bucket_size(n), bucket_size(n_outputs));
     const ModelOutputs outputs = model.build(graph, setup.cache);
     graph.mark_output(outputs.hidden);
-    graph.mark_output(outputs.logits);
+    if (outputs.logits != kNoValue) graph.mark_output(outputs.logits);
     PlanOptions options;
     options.devices = setup.devices;
     options.layer_device = setup.layer_device;
@@ -85,7 +85,7 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
       const std::vector<float> values = output_values(plan, value, step.view());
       to.insert(to.end(), values.begin(), values.end());
     };
-    read(outputs.logits, result.logits);
+    if (outputs.logits != kNoValue) read(outputs.logits, result.logits);
     read(outputs.hidden, result.hidden);
   }
   return result;

@@ -1,0 +1,29 @@
+// The classifier that rerank models have behind the model. It works on the one pooled vector of a text, on the host.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/model/blocks/linear.h"
+#include "src/model/config.h"
+
+namespace infer {
+
+// scores = out(norm(f(dense(pooled)))), then the softmax of them if config.softmax. Without a dense layer, neither f
+// nor the norm exists.
+struct Classifier {
+  ClassifierConfig config;
+  Linear dense = {};             // [n_hidden, n_embd]
+  const Weight* norm = nullptr;  // [n_hidden], of a layer norm without bias
+  Linear out = {};               // [n_scores, n_hidden]
+  float norm_eps = 0;
+};
+
+// Declares the tensors cls, cls.norm and cls.output; nullopt if the file has neither cls nor cls.output.
+std::optional<Classifier> declare_classifier(WeightSet& weights, const ModelConfig& config);
+
+// pooled [n_embd] -> [n_scores]. REQUIRES: the file's data is loaded.
+std::vector<float> classify(const Classifier& classifier, std::span<const float> pooled);
+
+}  // namespace infer
