@@ -13,6 +13,7 @@
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "src/model/arch/architecture.h"
 #include "src/text/ordered_json.h"
 
 namespace infer {
@@ -225,6 +226,20 @@ void print_json(const GgufFile& file, const Totals& totals, const ValueCheck* ch
   out << document.dump(2, ' ', true, Json::error_handler_t::replace) << "\n";
 }
 
+void print_architectures(bool json, std::ostream& out) {
+  if (!json) {
+    for (const ArchitectureEntry& entry : all_architectures()) {
+      out << padded(std::string(entry.name), 16) << "  " << entry.models << "\n";
+    }
+    return;
+  }
+  Json list = Json::array();
+  for (const ArchitectureEntry& entry : all_architectures()) {
+    list.push_back({{"name", entry.name}, {"models", entry.models}});
+  }
+  out << Json{{"architectures", std::move(list)}}.dump(2) << "\n";
+}
+
 // Index of the first NaN or infinite value, stored in `bad`, or -1. `values` is scratch.
 int64_t first_bad(const GgufTensor& tensor, const TypeTraits& type, std::vector<float>& values, float& bad) {
   const int64_t n = tensor.n_elements();
@@ -283,6 +298,18 @@ ValueCheck check_values(const GgufFile& file, unsigned n_threads) {
 }
 
 int run_inspect(const InspectOptions& options, std::ostream& out) {
+  if (options.architectures == !options.file.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, options.architectures
+                                                 ? "--architectures needs no file. Give only one of them."
+                                                 : "Name a model file, or give --architectures.");
+  }
+  if (options.architectures) {
+    if (options.tensors || options.verify) {
+      throw Error(ErrorCode::kInvalidArgument, "--tensors and --verify need a file, and --architectures has none.");
+    }
+    print_architectures(options.json, out);
+    return 0;
+  }
   const auto file = GgufFile::open(options.file, {.map_data = options.verify});
   const Totals totals(*file);
   std::optional<ValueCheck> check;
@@ -300,7 +327,8 @@ int run_inspect(const InspectOptions& options, std::ostream& out) {
 
 std::function<int()> define_inspect(CLI::App& app) {
   const auto o = std::make_shared<InspectOptions>();
-  app.add_option("file", o->file, "Model file (any part of a split one)")->required()->type_name("FILE");
+  app.add_option("file", o->file, "Model file (any part of a split one)")->type_name("FILE");
+  app.add_flag("--architectures", o->architectures, "List the architectures that the program runs, without a file");
   app.add_flag("--tensors", o->tensors, "List every tensor");
   app.add_flag("--verify", o->verify, "Read all data and look for NaN and infinity");
   app.add_flag("--json", o->json, "Print one JSON document");

@@ -16,6 +16,7 @@ namespace infer {
 
 struct InspectOptions {
   std::filesystem::path file;  // any part of a split model
+  bool architectures = false;  // list what the program can run; no file
   bool tensors = false;        // list every tensor (JSON always does)
   bool verify = false;         // read all data and look for NaN and infinity
   bool json = false;

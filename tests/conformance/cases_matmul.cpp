@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <set>
 
 #include "ggml-like/error.h"
 #include "ggml-like/quant/activation.h"
@@ -248,9 +249,9 @@ void add_all(std::vector<Entry>& list, const TypeTraits& t) {
     for (const int tokens : {1, 3, 5})
       add_matmul(list, t, {.n = n, .k = 256, .t = tokens, .data = WeightData::kFloats, .view = true}, false);
   }
-  std::vector<int> lengths{256, 512, 2304};
+  std::set<int> lengths{256, 512, 2304};
   const int block = t.quantized ? static_cast<int>(t.block_size) : 32;
-  if (block < 256) lengths.insert(lengths.end(), {block, 2 * block, 9 * block});
+  if (block < 256) lengths.insert({block, 2 * block, 9 * block});
   for (const int k : lengths) {
     for (const int tokens : {1, 2, 3, 4, 5, 7, 8, 16, 33}) {
       for (const int n : {16, 48, 67}) {

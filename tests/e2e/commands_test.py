@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 
-from harness import BINARY, PATIENCE, expect, expect_equal, main, run, test, test_each
+from harness import BINARY, PATIENCE, SOURCE_DIR, expect, expect_equal, main, run, test, test_each
 from models import BPE, DEMO_TARGET, SPM, cpu_levels, reference_model, succeeded
 
 GREEDY = ("--temp", 0, "--ignore-eos")
@@ -342,6 +342,19 @@ def inspect_for_people():
     for needle in ("llama.block_count", "token_embd.weight", "blk.1.ffn_down.weight", "120896"):
         expect(needle in result.out, f"names {needle}", result)
     expect(result.out.replace("\n", "").isprintable(), "printable", result)
+
+
+@test
+def architectures_are_listed_for_people_and_programs():
+    listed = json.loads(succeeded(run("inspect", "--architectures", "--json")).out)["architectures"]
+    lines = succeeded(run("inspect", "--architectures")).out.splitlines()
+    expect_equal([line.split(None, 1) for line in lines], [[e["name"], e["models"]] for e in listed], "the text")
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", (SOURCE_DIR / "docs" / "architectures.md").read_text(), re.M)
+    expect_equal(rows[2:], [(e["name"], e["models"]) for e in listed], "docs/architectures.md")
+    for args in ((), ("--architectures", SPM), ("--architectures", "--tensors"), ("--architectures", "--verify")):
+        result = run("inspect", *args)
+        expect_equal(result.code, 2, f"exit code of {args}")
+        expect(result.out == "" and "--architectures" in result.err, "says what to give", result)
 
 
 @test

@@ -27,8 +27,8 @@ def vectors(*args, model=BERT, stdin=""):
     return [line["embedding"] for line in lines]
 
 
-def expect_refused(result, *words):
-    expect_equal(result.code, 1, f"exit code\n{result}")
+def expect_refused(result, *words, code=2):
+    expect_equal(result.code, code, f"exit code\n{result}")
     expect(result.out == "" and result.err.count("\n") == 1, "one line on standard error", result)
     for word in words:
         expect(word in result.err, f"the message says {word!r}", result)
@@ -135,17 +135,17 @@ def models_that_generate_give_vectors_too():
 def wrong_uses_say_what_to_do():
     expect_refused(embed("a", "--tokens", "1,2"), "--tokens")
     expect_refused(embed("a", "-f", "x"), "-f")
-    expect_refused(embed("--query", "a", "b"), "no classifier")
+    expect_refused(embed("--query", "a", "b"), "no classifier", code=1)
     expect_refused(embed("a", "--dimensions", 100), "--dimensions", "64")
-    expect_refused(embed("a", "-o", "/no/such/folder/out"), "/no/such/folder")
+    expect_refused(embed("a", "-o", "/no/such/folder/out"), "/no/such/folder", code=1)
     expect_refused(embed(stdin=""), "No text")
-    expect_refused(embed("--whole-files", "-f", "/no/such/file"), "/no/such/file")
+    expect_refused(embed("--whole-files", "-f", "/no/such/file"), "/no/such/file", code=1)
 
 
 @test
 def an_encoder_generates_nothing():
     for command in (("run", "--raw", "-p", "a"), ("logprobs", "--tokens", "1,2"), ("logprobs", "-p", "a")):
-        expect_refused(run(command[0], "-m", BERT, *command[1:]), "encoder", "infer embed")
+        expect_refused(run(command[0], "-m", BERT, *command[1:]), "encoder", "infer embed", code=1)
 
 
 @test

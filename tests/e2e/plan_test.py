@@ -25,6 +25,8 @@ def sums_add_up():
     # Two layers, two KV heads of 16, keys and values of 2 bytes; contexts are whole blocks of 32 tokens.
     expect_equal(document["kv_cache_per_token"], 2 * 2 * 16 * 2 * 2, "bytes per token")
     expect_equal(document["kv_cache"], document["kv_cache_per_token"] * 128 * 3, "bytes of the cache")
+    expect_equal(document["caches"], [{"kind": "full", "layers": [0, 1]}], "caches")
+    expect({"embed", "rope", "paged_attention"} <= set(document["operations"]), "operations", document["operations"])
     device, = document["devices"]
     expect_equal(device["needed"], sum(device[what] for what in ("weights", "kv_cache", "activations", "staging")),
                  "needed bytes")

@@ -5,6 +5,8 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
@@ -64,6 +66,26 @@ ordered_json to_json(const DeviceUse& use) {
           {"activations", use.activations}, {"staging", use.staging}, {"needed", use.needed()}};
 }
 
+// What a sequence has in the cache, by the layers that are cached alike.
+ordered_json caches_json(const Model& model) {
+  ordered_json caches = ordered_json::array();
+  for (const CacheGroup& group : model.cache_groups()) {
+    ordered_json entry = {{"kind", cache_kind_name(group.kind)}, {"layers", group.layers}};
+    if (group.kind == CacheKind::kWindow) entry["window"] = group.window;
+    caches.push_back(std::move(entry));
+  }
+  return caches;
+}
+
+// The names of the operations of a step; `infer devices --ops` says which devices have them.
+std::set<std::string_view> operations(const Model& model) {
+  Graph graph(1, 1);
+  model.build(graph, {});
+  std::set<std::string_view> names;
+  for (const Node& node : graph.nodes()) names.insert(op_info(node.op).name);
+  return names;
+}
+
 void print_json(const Model& model, const MemoryPlan& plan, const std::optional<Capacity>& capacity) {
   ordered_json devices = ordered_json::array();
   for (size_t d = 0; d < plan.uses.model.size(); ++d) {
@@ -94,6 +116,8 @@ void print_json(const Model& model, const MemoryPlan& plan, const std::optional<
                            {"parallel", plan.parallel},
                            {"kv_cache_per_token", plan.cache_per_token},
                            {"kv_cache", plan.cache},
+                           {"caches", caches_json(model)},
+                           {"operations", operations(model)},
                            {"devices", devices},
                            {"fits", plan.fits},
                            {"largest_context", plan.largest_context},

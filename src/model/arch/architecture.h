@@ -27,13 +27,14 @@ class Architecture {
 };
 
 struct ArchitectureEntry {
-  std::string_view name;  // general.architecture
+  std::string_view name;    // general.architecture
+  std::string_view models;  // what people know it by
   std::unique_ptr<Architecture> (*create)();
 };
 
 // All architectures, sorted by name.
 std::span<const ArchitectureEntry> all_architectures();
-// Throws Error(kUnsupported) with the list of known names.
+// Throws Error(kUnsupported) with similar names that are known.
 std::unique_ptr<Architecture> create_architecture(std::string_view name);
 
 }  // namespace infer
