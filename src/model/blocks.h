@@ -12,6 +12,7 @@
 #include "src/model/blocks/delta_net.h"             // IWYU pragma: export
 #include "src/model/blocks/experts.h"               // IWYU pragma: export
 #include "src/model/blocks/feed_forward.h"          // IWYU pragma: export
+#include "src/model/blocks/gemma_layers.h"          // IWYU pragma: export
 #include "src/model/blocks/in_and_out.h"            // IWYU pragma: export
 #include "src/model/blocks/kimi_delta.h"            // IWYU pragma: export
 #include "src/model/blocks/latent_attention.h"      // IWYU pragma: export

@@ -45,6 +45,11 @@ void softmax(std::vector<double>& x) {
 
 }  // namespace
 
+void read_classifier(ConfigReader& reader, ModelConfig& config, ClassifierConfig classifier) {
+  classifier.labels = reader.texts("classifier.output_labels");
+  config.classifier = std::move(classifier);
+}
+
 std::optional<Classifier> declare_classifier(WeightSet& weights, const ModelConfig& config) {
   const bool has_dense = weights.has(kOutputLayer, "cls.weight"),
              has_out = weights.has(kOutputLayer, "cls.output.weight");

@@ -20,6 +20,9 @@ struct Classifier {
   float norm_eps = 0;
 };
 
+// For architectures whose files may have a classifier of this kind.
+void read_classifier(ConfigReader& reader, ModelConfig& config, ClassifierConfig classifier);
+
 // Declares the tensors cls, cls.norm and cls.output; nullopt if the file has neither cls nor cls.output.
 std::optional<Classifier> declare_classifier(WeightSet& weights, const ModelConfig& config);
 

@@ -348,11 +348,6 @@ Pooling read_pooling(ConfigReader& reader, const ModelConfig& config) {
   return config.causal ? Pooling::kLast : Pooling::kMean;
 }
 
-void read_classifier(ConfigReader& reader, ModelConfig& config, ClassifierConfig classifier) {
-  classifier.labels = reader.texts("classifier.output_labels");
-  config.classifier = std::move(classifier);
-}
-
 void require_encoder(ConfigReader& reader, ModelConfig& config) {
   reader.only("attention.causal", {0});
   config.causal = false;

@@ -181,9 +181,6 @@ void read_latent_attention(ConfigReader& reader, ModelConfig& config);
 // Reads pooling_type; where the file does not say, an encoder takes the mean and other models the last position.
 Pooling read_pooling(ConfigReader& reader, const ModelConfig& config);
 
-// For architectures whose files may have a classifier of this kind.
-void read_classifier(ConfigReader& reader, ModelConfig& config, ClassifierConfig classifier);
-
 // Marks the model as an encoder. Rejects files that say that its attention is causal.
 void require_encoder(ConfigReader& reader, ModelConfig& config);
 

@@ -5,6 +5,7 @@
 //   nomic-bert: NeoX rope and a SiLU gate.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
+#include "src/model/classifier.h"
 
 namespace infer {
 namespace {

@@ -3,6 +3,7 @@
 //   neo-bert: interleaved rope; queries, keys and values are one matrix, as are gate and up.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
+#include "src/model/classifier.h"
 
 namespace infer {
 namespace {

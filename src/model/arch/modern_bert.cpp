@@ -8,6 +8,7 @@
 #include "ggml-like/printable.h"
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
+#include "src/model/classifier.h"
 
 namespace infer {
 namespace {

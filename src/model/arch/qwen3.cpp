@@ -1,6 +1,7 @@
 // qwen3: NeoX rope; every head of queries and keys is normalized before the rotation.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
+#include "src/model/classifier.h"
 
 namespace infer {
 namespace {
