@@ -10,6 +10,7 @@ layout(set = 0, binding = 2, std430) writeonly buffer Out { float out_values[]; 
 layout(push_constant) uniform Push {
   uint d, rows_at, row_begin, row_end, row_bytes, table_skip, out_at;
 } push;
+#define CODEBOOK_BINDING 3
 #include "glsl/weights.glsl"
 
 void main() {

@@ -50,7 +50,7 @@ bool can_have_matrices(const PhysicalDevice& device, const VulkanOptions& option
 }  // namespace
 
 void check_limits(const PhysicalDevice& device) {
-  constexpr uint32_t kLanes = 256, kBindings = 6;  // the most that a shader needs
+  constexpr uint32_t kLanes = 256, kBindings = 7;  // the most that a shader needs
   const VkPhysicalDeviceLimits& limits = device.properties.limits;
   const uint32_t lanes = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
   const uint32_t bindings = std::min(

@@ -90,6 +90,7 @@ struct Product {
   const TensorRef &weight, &x, &bias;
   MatMulPush push;
   Operand step, in, added, list, out;  // list: expert ids, or tiles of experts
+  const Prepared& prepared;
 
   // The most rows of the weight in a dispatch, in whole tiles: limited by its workgroups and the work in a submission.
   int64_t most_rows(ProductKernel kernel, double tokens) const {
@@ -119,8 +120,10 @@ struct Product {
       p.row_end = range.row_end;
       p.row_bytes = range.row_bytes;
       p.weight_skip = 4 * range.operand.at + range.operand.skip;
-      stream.dispatch(shader_of(stream.context(), kernel, type), constants, {step, range.operand, in, added, list, out},
-                      p, grid_of(range.row_end - range.row_begin),
+      std::vector<Operand> operands = {step, range.operand, in, added, list, out};
+      add_codebook(stream, prepared, operands);
+      stream.dispatch(shader_of(stream.context(), kernel, type), constants, std::move(operands), p,
+                      grid_of(range.row_end - range.row_begin),
                       2.0 * (range.row_end - range.row_begin) * push.k * tokens);
     }
   }
@@ -129,12 +132,12 @@ struct Product {
 bool supports_matmul(const OpDesc& op, const Device& device) { return has_shaders(op, device); }
 
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
-  auto prepared = std::make_unique<Prepared>();
+  auto prepared = prepare_weight(op.inputs[1]->type, device);
   prepared->scratch_bytes = activation_bytes(op, kernel_of(op, context_of(device)));
   return prepared;
 }
 
-void matmul(const Prepared&, const Launch& launch, Stream& s) {
+void matmul(const Prepared& prepared, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &bias = launch.inputs[2], &out = launch.outputs[0];
   const Operand step = stream.step(launch), in = stream.read(x), to = stream.write(out);
@@ -151,7 +154,7 @@ void matmul(const Prepared&, const Launch& launch, Stream& s) {
   push.count_at = count_at;
   push.fixed_rows = fixed;
   push.flags = flags_of(bias, in, x.desc->row_stride, k);
-  Product product{stream, launch, w, x, bias, push, step, in, added, step, to};
+  Product product{stream, launch, w, x, bias, push, step, in, added, step, to, prepared};
   const ProductKernel kernel = kernel_of(launch.op, stream.context());
   const double tokens = static_cast<double>(rows);
   if (in_tiles(kernel)) {
@@ -180,14 +183,14 @@ size_t list_bytes(const OpDesc& op) {
 }
 
 std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device) {
-  auto prepared = std::make_unique<Prepared>();
+  auto prepared = prepare_weight(op.inputs[1]->type, device);
   const ProductKernel kernel = kernel_of(op, context_of(device));
   prepared->scratch_bytes = activation_bytes(op, kernel);
   if (in_tiles(kernel)) prepared->scratch_bytes += list_bytes(op);
   return prepared;
 }
 
-void matmul_experts(const Prepared&, const Launch& launch, Stream& s) {
+void matmul_experts(const Prepared& prepared, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
   const TensorRef& out = launch.outputs[0];
@@ -210,7 +213,7 @@ void matmul_experts(const Prepared&, const Launch& launch, Stream& s) {
   push.used = u32(used);
   push.ids_at = chosen.at;
   push.flags = flags_of(bias, in, k, k);
-  Product product{stream, launch, w, x, bias, push, step, in, added, chosen, to};
+  Product product{stream, launch, w, x, bias, push, step, in, added, chosen, to, prepared};
   const ProductKernel kernel = kernel_of(launch.op, stream.context());
   const double most_tokens = static_cast<double>(pairs), tokens = most_tokens / static_cast<double>(experts);
   if (!in_tiles(kernel)) {

@@ -18,6 +18,7 @@ layout(set = 0, binding = 2, std430) readonly buffer X { uvec4 x_halves[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Factors { float x_factors[]; };
 #include "glsl/matmul_push.glsl"
 #include "glsl/tile.glsl"
+#define CODEBOOK_BINDING 6
 #include "glsl/weights.glsl"
 
 const uint kRow = 5u;               // 32 fp16 values in words of 16 bytes, padded to avoid bank conflicts

@@ -11,6 +11,7 @@ layout(set = 0, binding = 2, std430) readonly buffer X { float x_values[]; };
 layout(set = 0, binding = 2, std430) readonly buffer X4 { vec4 x_vectors[]; };
 #include "glsl/matmul_push.glsl"
 #include "glsl/tile.glsl"
+#define CODEBOOK_BINDING 6
 #include "glsl/weights.glsl"
 
 const uint kStep = 32u, kRow = kTile + 4u;  // padded, because lanes write columns

@@ -20,6 +20,7 @@ layout(set = 0, binding = 3, std430) readonly buffer Bias { float bias_values[];
 layout(set = 0, binding = 4, std430) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer Out { float out_values[]; };
 #include "glsl/matmul_push.glsl"
+#define CODEBOOK_BINDING 6
 #include "glsl/weights.glsl"
 #ifdef INT8
 #include "glsl/product_int8.glsl"

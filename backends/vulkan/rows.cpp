@@ -27,7 +27,11 @@ bool supports_embed(const OpDesc& op, const Device&) {
   return find_shader(embed_shader(op.inputs[0]->type)) != nullptr;
 }
 
-void embed(const Prepared&, const Launch& launch, Stream& s) {
+std::unique_ptr<Prepared> prepare_embed(const OpDesc& op, Device& device) {
+  return prepare_weight(op.inputs[0]->type, device);
+}
+
+void embed(const Prepared& prepared, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &table = launch.inputs[0], &out = launch.outputs[0];
   const int64_t d = table.desc->shape[1];
@@ -42,7 +46,9 @@ void embed(const Prepared&, const Launch& launch, Stream& s) {
                             range.row_bytes,
                             4 * range.operand.at + range.operand.skip,
                             to.at};
-    stream.dispatch(embed_shader(table.desc->type), {}, {stream.step(launch), range.operand, to}, push,
+    std::vector<Operand> operands = {stream.step(launch), range.operand, to};
+    add_codebook(stream, prepared, operands);
+    stream.dispatch(embed_shader(table.desc->type), {}, std::move(operands), push,
                     {groups(d, 16 * kLanes), rows_of(out)});
   }
 }
@@ -86,7 +92,7 @@ void top_k(const Prepared& prepared, const Launch& launch, Stream& s) {
 
 std::span<const OpRecord> rows_ops() {
   static constexpr OpRecord kRecords[] = {
-      {Op::kEmbed, supports_embed, nothing_to_prepare, embed},
+      {Op::kEmbed, supports_embed, prepare_embed, embed},
       {Op::kSelectRows, supports_any, nothing_to_prepare, select_rows},
       {Op::kTopK, supports_any, prepare_top_k, top_k},
   };

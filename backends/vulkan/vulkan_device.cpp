@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "backends/vulkan/codebooks.h"
 #include "backends/vulkan/vulkan_ops.h"
 #include "ggml-like/error.h"
 
@@ -22,7 +23,7 @@ const std::vector<OpRecord>& records() {
 class DeviceImpl final : public VulkanDevice {
  public:
   DeviceImpl(const PhysicalDevice& physical, const VulkanOptions& options)
-      : context_(physical, options), memory_(context_), pipelines_(context_) {
+      : context_(physical, options), memory_(context_), pipelines_(context_), codebooks_(memory_, pipelines_) {
     ProductFeatures& products = context_.products;
     if ((products.matrices || products.emulated_matrices) && !options.deterministic && !matrices_are_right(*this)) {
       if (products.asked_for) {
@@ -60,11 +61,13 @@ class DeviceImpl final : public VulkanDevice {
   double read_bandwidth() override;
   Context& context() const override { return context_; }
   Memory& memory_of_device() const override { return memory_; }
+  const Buffer* codebook(DataType type) override { return codebooks_.get(type); }
 
  private:
   mutable Context context_;
   mutable Memory memory_;
   Pipelines pipelines_;
+  Codebooks codebooks_;
 };
 
 // The best of five passes over up to 256 MiB; unknown if a model has left too little memory.

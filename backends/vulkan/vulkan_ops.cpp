@@ -43,6 +43,17 @@ uint32_t reduction_lanes(const Context& context, uint32_t least) {
   return power;
 }
 
+std::unique_ptr<PreparedWeight> prepare_weight(DataType type, Device& device) {
+  auto prepared = std::make_unique<PreparedWeight>();
+  prepared->codebook = static_cast<VulkanDevice&>(device).codebook(type);
+  return prepared;
+}
+
+void add_codebook(VulkanStream& stream, const Prepared& prepared, std::vector<Operand>& operands) {
+  const Buffer* codebook = static_cast<const PreparedWeight&>(prepared).codebook;
+  if (codebook) operands.push_back(stream.range(*codebook, 0, codebook->size(), false));
+}
+
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
 
 bool supports_any(const OpDesc&, const Device&) { return true; }

@@ -15,6 +15,7 @@ class VulkanDevice : public Device {
  public:
   virtual Context& context() const = 0;
   virtual Memory& memory_of_device() const = 0;
+  virtual const Buffer* codebook(DataType type) = 0;  // Codebooks::get()
 };
 inline Context& context_of(const Device& device) { return static_cast<const VulkanDevice&>(device).context(); }
 
@@ -37,6 +38,14 @@ inline RowCount row_count(const TensorDesc& desc) {
   }
   return {kFixedRows, rows};
 }
+
+// An operation with a weight.
+struct PreparedWeight final : Prepared {
+  const Buffer* codebook = nullptr;  // of the weight's type, or null
+};
+std::unique_ptr<PreparedWeight> prepare_weight(DataType type, Device& device);
+// The codebook is the last operand, where there is one.
+void add_codebook(VulkanStream& stream, const Prepared& prepared, std::vector<Operand>& operands);
 
 inline uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
 inline uint32_t groups(int64_t items, int64_t per_group) { return u32((items + per_group - 1) / per_group); }

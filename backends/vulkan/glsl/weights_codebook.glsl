@@ -1,5 +1,5 @@
-// The part of weights.glsl for ternary types and those with codebooks; `s` counts groups of 16 in a block. The build makes
-// the packed codebooks from ggml-like/quant/codebooks_data.h.
+// The part of weights.glsl for ternary types and those with codebooks; `s` counts groups of 16 in a block. The
+// including shader defines CODEBOOK_BINDING, where the packed codebook is (codebooks.h).
 
 // Four 3-bit fields, one to each byte.
 uint spread_triples(uint bits) {
@@ -43,6 +43,12 @@ Codes load_codes(uint row_at, uint group) {
 }
 #endif
 
+#if defined(TYPE_IQ1_S) || defined(TYPE_IQ1_M) || defined(TYPE_IQ2_XXS) || defined(TYPE_IQ2_XS) || \
+    defined(TYPE_IQ2_S) || defined(TYPE_IQ3_XXS) || defined(TYPE_IQ3_S)
+layout(set = 0, binding = CODEBOOK_BINDING, std430) readonly buffer Codebook { uint codebook_words[]; };
+uint codebook(uint i) { return codebook_words[i >> 1] >> 16u * (i & 1u) & 0xffffu; }
+#endif
+
 // ---- Magnitudes from a codebook, and signs ----
 
 // Four magnitudes, negated where one of the low four bits of `signs` is set.
@@ -65,7 +71,6 @@ void set_iq2(inout Codes c, uint half_group, uint entry, uint signs) {
 float odd_scale(uint s) { return float(2u * s + 1u); }
 
 #ifdef TYPE_IQ2_XXS
-#include "kPackedIQ2XXS.glsl"
 #define IQ2_XXS_BLOCK 256
 #define IQ2_XXS_BYTES 66
 Codes load_codes(uint row_at, uint group) {
@@ -76,14 +81,13 @@ Codes load_codes(uint row_at, uint group) {
   c.scale = half_to_float(load16(block)) * (0.125 * odd_scale(rest >> 28));
   c.offset = 0.0;
   for (uint h = 0u; h < 2u; ++h) {
-    set_iq2(c, h, kPackedIQ2XXS[indices >> 8u * h & 255u], even_signs(rest >> 7u * (first + h)));
+    set_iq2(c, h, codebook(indices >> 8u * h & 255u), even_signs(rest >> 7u * (first + h)));
   }
   return c;
 }
 #endif
 
 #ifdef TYPE_IQ2_XS
-#include "kPackedIQ2XS.glsl"
 #define IQ2_XS_BLOCK 256
 #define IQ2_XS_BYTES 74
 Codes load_codes(uint row_at, uint group) {
@@ -93,14 +97,13 @@ Codes load_codes(uint row_at, uint group) {
   c.offset = 0.0;
   for (uint h = 0u; h < 2u; ++h) {
     const uint packed = pair >> 16u * h & 0xffffu;
-    set_iq2(c, h, kPackedIQ2XS[packed & 511u], even_signs(packed >> 9));
+    set_iq2(c, h, codebook(packed & 511u), even_signs(packed >> 9));
   }
   return c;
 }
 #endif
 
 #ifdef TYPE_IQ2_S
-#include "kPackedIQ2S.glsl"
 #define IQ2_S_BLOCK 256
 #define IQ2_S_BYTES 82
 Codes load_codes(uint row_at, uint group) {
@@ -111,14 +114,13 @@ Codes load_codes(uint row_at, uint group) {
   c.scale = half_to_float(load16(block)) * (0.125 * odd_scale(load8(block + 74u + (s >> 1)) >> 4u * (s & 1u) & 15u));
   c.offset = 0.0;
   for (uint h = 0u; h < 2u; ++h) {
-    set_iq2(c, h, kPackedIQ2S[low >> 8u * h & 255u | (high >> 2u * h & 3u) << 8], signs >> 8u * h);
+    set_iq2(c, h, codebook(low >> 8u * h & 255u | (high >> 2u * h & 3u) << 8), signs >> 8u * h);
   }
   return c;
 }
 #endif
 
 #ifdef TYPE_IQ3_XXS
-#include "kPackedIQ3XXS.glsl"
 #define IQ3_XXS_BLOCK 256
 #define IQ3_XXS_BYTES 98
 Codes load_codes(uint row_at, uint group) {
@@ -129,7 +131,7 @@ Codes load_codes(uint row_at, uint group) {
   c.scale = half_to_float(load16(block)) * (0.25 * odd_scale(rest >> 28));
   c.offset = 0.0;
   for (uint j = 0u; j < 4u; ++j) {
-    const uint levels = spread_triples(kPackedIQ3XXS[indices >> 8u * j & 255u]);
+    const uint levels = spread_triples(codebook(indices >> 8u * j & 255u));
     // 4, 12, 20, ..., 52 and 62.
     const uint last = levels & levels >> 1 & levels >> 2 & 0x01010101u;
     c.word[j] = with_signs(0x04040404u + levels * 8u + last * 2u, signs >> 4u * j);
@@ -139,7 +141,6 @@ Codes load_codes(uint row_at, uint group) {
 #endif
 
 #ifdef TYPE_IQ3_S
-#include "kPackedIQ3S.glsl"
 #define IQ3_S_BLOCK 256
 #define IQ3_S_BYTES 110
 Codes load_codes(uint row_at, uint group) {
@@ -150,7 +151,7 @@ Codes load_codes(uint row_at, uint group) {
   c.scale = half_to_float(load16(block)) * odd_scale(load8(block + 106u + (s >> 2)) >> 4u * (s >> 1 & 1u) & 15u);
   c.offset = 0.0;
   for (uint j = 0u; j < 4u; ++j) {
-    const uint levels = spread_triples(kPackedIQ3S[low >> 8u * j & 255u | (high >> j & 1u) << 8]);
+    const uint levels = spread_triples(codebook(low >> 8u * j & 255u | (high >> j & 1u) << 8));
     c.word[j] = with_signs(0x01010101u + levels * 2u, signs >> 4u * j);
   }
   return c;
@@ -160,7 +161,6 @@ Codes load_codes(uint row_at, uint group) {
 // ---- Ternary values from a codebook, times eight, and a shift ----
 
 #if defined(TYPE_IQ1_S) || defined(TYPE_IQ1_M)
-#include "kPackedIQ1.glsl"
 void set_iq1(inout Codes c, uint half_group, uint entry, bool minus) {
   const uint less = minus ? 0x09090909u : 0x07070707u;
   for (uint j = 0u; j < 2u; ++j) {
@@ -180,7 +180,7 @@ Codes load_codes(uint row_at, uint group) {
   c.scale = half_to_float(load16(block)) * (0.125 * odd_scale(rest >> 12 & 7u));
   c.offset = 0.0;
   for (uint h = 0u; h < 2u; ++h) {
-    set_iq1(c, h, kPackedIQ1[low >> 8u * h & 255u | (high >> 3u * h & 7u) << 8], (rest & 0x8000u) != 0u);
+    set_iq1(c, h, codebook(low >> 8u * h & 255u | (high >> 3u * h & 7u) << 8), (rest & 0x8000u) != 0u);
   }
   return c;
 }
@@ -199,7 +199,7 @@ Codes load_codes(uint row_at, uint group) {
   c.offset = 0.0;
   for (uint h = 0u; h < 2u; ++h) {
     const uint nibble = high >> 4u * h;
-    set_iq1(c, h, kPackedIQ1[low >> 8u * h & 255u | (nibble & 7u) << 8], (nibble & 8u) != 0u);
+    set_iq1(c, h, codebook(low >> 8u * h & 255u | (nibble & 7u) << 8), (nibble & 8u) != 0u);
   }
   return c;
 }
