@@ -36,7 +36,7 @@ def wrong_arguments():
     for arguments in ((), (model(),), (model(), out)):
         refused(WRONG_USAGE, ["required"], *arguments)
     for flag in ("--output-tensor-type", "--token-embedding-type"):
-        for value in ("", "Q4_K_M", "Q8_K", "IQ1_S", "nonsense"):
+        for value in ("", "Q4_K_M", "Q8_K", "I32", "nonsense"):
             refused(WRONG_USAGE, [flag], model(), out, "Q8_0", flag, value)
     for value in ("", "Q8_0", "=Q8_0", "a=", "a=nonsense", "a(b=Q8_0", "[=Q8_0", "a" * 5000 + "=Q8_0"):
         refused(WRONG_USAGE, [], model(), out, "Q4_K_M", "--tensor-type", value)
