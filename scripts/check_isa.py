@@ -25,6 +25,7 @@ VECTOR_ENCODINGS = {"c4", "c5", "62"}
 ARM_BEYOND_BASELINE = re.compile(r"\t(sdot|udot|usdot|sudot|smmla|ummla|usmmla|bfdot|bfmmla|fmlal2?|ptrue|whilelo)\t")
 # The address of the C++ exception handler: the same data in every object that may unwind.
 HARMLESS = {"DW.ref.__gxx_personality_v0"}
+INLINE_DATA = "u"  # what nm calls inline constants: they hold no instructions
 
 
 def disassemble(path, objdump):
@@ -47,11 +48,11 @@ def beyond_baseline(listing, machine):
 
 
 def exported(path, nm):
-    """(letter, name) of every symbol an object defines for others."""
+    """(letter, name) of every symbol, except inline data, that an object defines for others."""
     command = [nm, "--defined-only", "--extern-only", str(path)]
     listing = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
     symbols = [line.split()[-2:] for line in listing.splitlines() if line.strip()]
-    return [(letter, name) for letter, name in symbols if name not in HARMLESS]
+    return [(letter, name) for letter, name in symbols if name not in HARMLESS and letter != INLINE_DATA]
 
 
 def machine_of(path):
