@@ -79,6 +79,10 @@ ValueId Graph::embed(const Weight& table, RowsBy rows) {
                   {make_desc(DataType::kF32, {tokens_, table.desc.shape[1]}, RowKind::kTokens)})[0];
 }
 
+ValueId Graph::step_hidden(int64_t d) {
+  return add_node(Op::kStepHidden, NoParams{}, {}, {make_desc(DataType::kF32, {tokens_, d}, RowKind::kTokens)})[0];
+}
+
 ValueId Graph::select_rows(ValueId x) {
   const TensorDesc& d = values_[x].desc;
   require(is_f32(d) && d.shape.rank == 2 && d.rows == RowKind::kTokens, Op::kSelectRows, "F32 [T, d]", {x});

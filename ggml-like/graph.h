@@ -70,6 +70,8 @@ class Graph {
   ValueId weight(const Weight& weight);
 
   ValueId embed(const Weight& table, RowsBy rows = RowsBy::kToken);
+  // For steps of this capacity for hidden states (StepCapacity::hidden).
+  ValueId step_hidden(int64_t d);
   ValueId select_rows(ValueId x);
   ValueId matmul(ValueId x, const Weight& weight, const Weight* bias = nullptr);
   // `ids` may be kNoValue.

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::array kOps = {
     OpInfo{Op::kEmbed, "embed", 1, 1, 1, true, false},
+    OpInfo{Op::kStepHidden, "step_hidden", 0, 0, 1, false, false},
     OpInfo{Op::kSelectRows, "select_rows", 1, 1, 1, false, false},
     OpInfo{Op::kMatMul, "matmul", 2, 3, 1, true, false},
     OpInfo{Op::kMatMulExperts, "matmul_experts", 2, 4, 1, true, false},

@@ -18,6 +18,7 @@ namespace infer {
 
 enum class Op : uint8_t {
   kEmbed,            // weight [n, d] -> [T, d]: the rows of the step's token ids or positions, dequantized
+  kStepHidden,       // -> [T, d]: the hidden states that come with the step's tokens
   kSelectRows,       // x [T, d] -> [O, d]: the rows that need logits
   kMatMul,           // x [rows, k], weight [n, k], (bias [n]) -> [rows, n]
   kMatMulExperts,    // x [T, k] or [T, u, k], weight [e, n, k], (ids [T, u]), (bias [e, n]) -> [T, u, n];

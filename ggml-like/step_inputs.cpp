@@ -1,6 +1,7 @@
 #include "ggml-like/step_inputs.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
@@ -21,6 +22,7 @@ StepLayout::StepLayout(const StepCapacity& c) : capacity(c) {
   output_rows_at = sequences_at + static_cast<size_t>(capacity.tokens);
   lengths_at = output_rows_at + static_cast<size_t>(capacity.outputs);
   tables_begin_at = lengths_at + static_cast<size_t>(capacity.sequences);
+  hidden_at = tables_at(capacity.groups);
 }
 
 std::vector<StateRun> state_runs(const StepView& step, int group) {
@@ -97,6 +99,12 @@ void StepInputs::add_hidden_output(int row) {
   }
   buffer_[layout_.output_rows_at + n_outputs()] = row;
   ++buffer_[1];
+}
+
+void StepInputs::set_hidden(int row, std::span<const float> hidden) {
+  CHECK_INTERNAL(row >= 0 && row < n_tokens() && std::ssize(hidden) == layout_.capacity.hidden);
+  std::memcpy(buffer_.data() + layout_.hidden_at + static_cast<size_t>(row) * hidden.size(), hidden.data(),
+              hidden.size_bytes());
 }
 
 int bucket_size(int n) {

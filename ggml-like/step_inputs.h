@@ -1,6 +1,7 @@
 // The data of one step: which tokens, at which positions of which sequences, where their keys and values go, and which
-// rows need logits or hidden states. All arrays are int32 in one buffer, so a device needs one upload; a plan depends
-// only on the capacities, never on the contents.
+// rows need logits or hidden states; for prediction layers, also the hidden state that comes with each token. All
+// arrays are in one buffer of int32, so a device needs one upload; a plan depends only on the capacities, never on the
+// contents.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ struct StepCapacity {
   int groups = 1;
   int blocks_per_sequence = 0;  // length of a block table's row
   int logits = 0;               // outputs with logits; 0: all
+  int hidden = 0;               // F32 values that come with each token; 0: none
   bool operator==(const StepCapacity&) const = default;
 };
 
@@ -36,11 +38,14 @@ struct StepLayout {
   size_t output_rows_at;   // [outputs]
   size_t lengths_at;       // [sequences]
   size_t tables_begin_at;  // [groups, sequences, blocks_per_sequence]
+  size_t hidden_at;        // [tokens, hidden], F32
 
   size_t tables_at(int group) const {
     return tables_begin_at + static_cast<size_t>(group) * capacity.sequences * capacity.blocks_per_sequence;
   }
-  uint64_t bytes() const { return sizeof(int32_t) * tables_at(capacity.groups); }
+  uint64_t bytes() const {
+    return sizeof(int32_t) * (hidden_at + static_cast<size_t>(capacity.tokens) * capacity.hidden);
+  }
   bool operator==(const StepLayout&) const = default;
 };
 
@@ -76,6 +81,11 @@ class StepView {
   std::span<const int32_t> positions() const { return array(layout_->positions_at, n_tokens()); }
   std::span<const int32_t> sequences() const { return array(layout_->sequences_at, n_tokens()); }
   std::span<const int32_t> output_rows() const { return array(layout_->output_rows_at, n_outputs()); }
+  // The bits of the hidden state that comes with the token, [hidden].
+  std::span<const int32_t> hidden_bits(int token) const {
+    const int width = layout_->capacity.hidden;
+    return array(layout_->hidden_at + static_cast<size_t>(token) * width, width);
+  }
   // How many tokens of the sequence are computed after this step (positions 0 .. length - 1).
   int sequence_length(int sequence) const { return data_[layout_->lengths_at + static_cast<size_t>(sequence)]; }
   std::span<const int32_t> block_table(int group, int sequence) const {
@@ -120,9 +130,13 @@ class StepInputs {
   int add_token(int sequence, int32_t token, int32_t position, bool output);
   // Requests the hidden state of a row without its logits. Throws as add_token does.
   void add_hidden_output(int row);
+  // The hidden state that comes with a token, [capacity().hidden].
+  void set_hidden(int row, std::span<const float> hidden);
 
-  // The whole buffer, layout().bytes() long, for upload.
-  std::span<const int32_t> raw() const { return buffer_; }
+  // What a device needs of the buffer: its first bytes, at most layout().bytes().
+  std::span<const int32_t> raw() const {
+    return {buffer_.data(), layout_.hidden_at + static_cast<size_t>(n_tokens()) * layout_.capacity.hidden};
+  }
 
  private:
   StepLayout layout_;

@@ -1,4 +1,4 @@
-// embed, select_rows, top_k.
+// embed, step_hidden, select_rows, top_k.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -26,6 +26,15 @@ void embed(const Prepared&, const HostLaunch& launch, Stream& stream) {
       traits(table.desc->type).to_float(row, out.data<float>() + t * d, d);
     }
   });
+}
+
+void step_hidden(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef& out = launch.outputs[0];
+  for (int t = 0; t < launch.step->n_tokens(); ++t) {
+    const std::span<const int32_t> bits = launch.step->hidden_bits(t);
+    CHECK_INTERNAL(std::ssize(bits) == out.desc->shape[1]);
+    std::memcpy(out.data<float>() + t * std::ssize(bits), bits.data(), bits.size_bytes());
+  }
 }
 
 void select_rows(const Prepared&, const HostLaunch& launch, Stream&) {
@@ -70,6 +79,7 @@ void top_k(const Prepared&, const HostLaunch& launch, Stream& stream) {
 std::span<const OpRecord> rows_ops() {
   static constexpr OpRecord kRecords[] = {
       {Op::kEmbed, supports_embed, nothing_to_prepare, launch_on_host<embed>},
+      {Op::kStepHidden, supports_any, nothing_to_prepare, launch_on_host<step_hidden>},
       {Op::kSelectRows, supports_any, nothing_to_prepare, launch_on_host<select_rows>},
       {Op::kTopK, supports_any, nothing_to_prepare, launch_on_host<top_k>},
   };

@@ -1,4 +1,4 @@
-// embed, select_rows, top_k.
+// embed, step_hidden, select_rows, top_k.
 #include "backends/vulkan/shaders.h"
 #include "backends/vulkan/vulkan_ops.h"
 #include "ggml-like/error.h"
@@ -12,6 +12,9 @@ std::string embed_shader(DataType type) { return concat("embed.", traits(type).n
 
 struct EmbedPush {
   uint32_t d, rows_at, row_begin, row_end, row_bytes, table_skip, out_at;
+};
+struct StepHiddenPush {
+  uint32_t d, hidden_at, out_at;
 };
 struct SelectPush {
   uint32_t d, outputs_at, x_at, x_stride, out_at;
@@ -51,6 +54,15 @@ void embed(const Prepared& prepared, const Launch& launch, Stream& s) {
     stream.dispatch(embed_shader(table.desc->type), {}, std::move(operands), push,
                     {groups(d, 16 * kLanes), rows_of(out)});
   }
+}
+
+void step_hidden(const Prepared&, const Launch& launch, Stream& s) {
+  VulkanStream& stream = vulkan(s);
+  const TensorRef& out = launch.outputs[0];
+  const Operand to = stream.write(out);
+  const StepHiddenPush push = {u32(out.desc->shape[1]), u32(static_cast<int64_t>(launch.step_layout->hidden_at)),
+                               to.at};
+  stream.dispatch("step_hidden", {}, {stream.step(launch), to}, push, {groups(push.d, kLanes), rows_of(out)});
 }
 
 void select_rows(const Prepared&, const Launch& launch, Stream& s) {
@@ -93,6 +105,7 @@ void top_k(const Prepared& prepared, const Launch& launch, Stream& s) {
 std::span<const OpRecord> rows_ops() {
   static constexpr OpRecord kRecords[] = {
       {Op::kEmbed, supports_embed, prepare_embed, embed},
+      {Op::kStepHidden, supports_any, nothing_to_prepare, step_hidden},
       {Op::kSelectRows, supports_any, nothing_to_prepare, select_rows},
       {Op::kTopK, supports_any, prepare_top_k, top_k},
   };

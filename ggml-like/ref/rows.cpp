@@ -1,4 +1,4 @@
-// embed, select_rows, top_k.
+// embed, step_hidden, select_rows, top_k.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,6 +20,15 @@ void embed(const Prepared&, const HostLaunch& launch, Stream&) {
     CHECK_INTERNAL(rows[t] >= 0 && rows[t] < table.desc->shape[0]);
     traits(table.desc->type)
         .to_float(table.data<std::byte>() + rows[t] * row_bytes(table.desc->type, d), out.data<float>() + t * d, d);
+  }
+}
+
+void step_hidden(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef& out = launch.outputs[0];
+  for (int t = 0; t < launch.step->n_tokens(); ++t) {
+    const std::span<const int32_t> bits = launch.step->hidden_bits(t);
+    CHECK_INTERNAL(std::ssize(bits) == out.desc->shape[1]);
+    std::memcpy(out.data<float>() + t * std::ssize(bits), bits.data(), bits.size_bytes());
   }
 }
 
@@ -62,6 +71,7 @@ void top_k(const Prepared&, const HostLaunch& launch, Stream&) {
 std::span<const OpRecord> rows_ops() {
   static constexpr OpRecord kRecords[] = {
       reference<embed>(Op::kEmbed),
+      reference<step_hidden>(Op::kStepHidden),
       reference<select_rows>(Op::kSelectRows),
       reference<top_k>(Op::kTopK),
   };

@@ -30,6 +30,7 @@ struct Case {
   std::vector<int> output_rows;  // rows of the step that are outputs
   int output_bucket = 0;
   std::vector<int32_t> token_ids, positions;  // [tokens]; empty: zeros, and 0, 1, 2, ...
+  std::vector<std::vector<float>> hidden;     // [tokens], of one length; empty: none
   std::vector<Leaf> leaves;
   BuildGraph build;
   std::function<Bounds(const std::vector<Output>& reference)> bounds;  // null: equal to the reference's bytes

@@ -1,4 +1,4 @@
-// Cases of embed, select_rows and top_k.
+// Cases of embed, step_hidden, select_rows and top_k.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -37,6 +37,19 @@ void add_embed_positions(std::vector<Entry>& list, DataType type, int n, int d, 
     c.token_ids.assign(positions.size(), n - 1);
     c.leaves.push_back(make_weights(type, {n, d}, WeightData::kFloats, random));
     c.build = [](Graph& g, const std::vector<Weight>& w) { return std::vector{g.embed(w[0], RowsBy::kPosition)}; };
+  });
+}
+
+void add_step_hidden(std::vector<Entry>& list, int d, int tokens, bool quick) {
+  add_case(list, Op::kStepHidden, concat("d=", d, " t=", tokens), quick, [=](Case& c, Random& random) {
+    c.tokens = tokens;
+    c.token_bucket = tokens + 2;
+    for (int t = 0; t < tokens; ++t) {
+      std::vector<float>& row = c.hidden.emplace_back();
+      for (int i = 0; i < d; ++i) row.push_back(random.normal());
+    }
+    c.hidden.back().back() = -0.0f;
+    c.build = [=](Graph& g, const std::vector<Weight>&) { return std::vector{g.step_hidden(d)}; };
   });
 }
 
@@ -108,6 +121,9 @@ void add_row_cases(std::vector<Entry>& list) {
   for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kQ8_0}) {
     add_embed_positions(list, type, 70, 320, {0, 33, 34, 69}, false);
   }
+  add_step_hidden(list, 5, 1, true);
+  add_step_hidden(list, 67, 4, true);
+  add_step_hidden(list, 320, 33, false);
   add_select(list, 5, 4, {3}, false, true);
   add_select(list, 17, 9, {0, 2, 7, 8}, true, true);
   add_select(list, 64, 33, {0, 31, 32}, false, false);
@@ -122,6 +138,7 @@ void add_row_cases(std::vector<Entry>& list) {
 }
 
 TEST_CASE("embed") { run_cases(Op::kEmbed); }
+TEST_CASE("step_hidden") { run_cases(Op::kStepHidden); }
 TEST_CASE("select_rows") { run_cases(Op::kSelectRows); }
 TEST_CASE("top_k") { run_cases(Op::kTopK); }
 

@@ -11,7 +11,13 @@ namespace infer::test {
 namespace {
 
 StepInputs make_step(const Case& c) {
-  StepInputs step({c.token_bucket, c.output_bucket, 1, 1, 1});
+  const int width = c.hidden.empty() ? 0 : static_cast<int>(c.hidden[0].size());
+  StepInputs step({.tokens = c.token_bucket,
+                   .outputs = c.output_bucket,
+                   .sequences = 1,
+                   .groups = 1,
+                   .blocks_per_sequence = 1,
+                   .hidden = width});
   const std::vector<int32_t> table{0};
   const std::span<const int32_t> tables[] = {table};
   step.add_sequence(tables, c.tokens);
@@ -19,6 +25,7 @@ StepInputs make_step(const Case& c) {
     bool output = false;
     for (const int row : c.output_rows) output |= row == t;
     step.add_token(0, c.token_ids.empty() ? 0 : c.token_ids[t], c.positions.empty() ? t : c.positions[t], output);
+    if (width > 0) step.set_hidden(t, c.hidden[t]);
   }
   return step;
 }
@@ -34,6 +41,7 @@ Case alone(const Case& c, int row) {
   one.output_rows = c.output_rows.empty() ? std::vector<int>{} : std::vector<int>{0};
   one.output_bucket = c.output_rows.empty() ? 0 : 1;
   if (!c.token_ids.empty()) one.token_ids = {c.token_ids[row]};
+  if (!c.hidden.empty()) one.hidden = {c.hidden[row]};
   one.positions = {c.positions.empty() ? row : c.positions[row]};
   for (size_t i = 0; i < c.leaves.size(); ++i) {
     const Leaf& leaf = c.leaves[i];

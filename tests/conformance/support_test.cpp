@@ -44,6 +44,7 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.embed(n.weight({4, 256}));
             }},
+    Example{Op::kStepHidden, [](OneNode& n) { n.g.step_hidden(64); }},
     Example{Op::kSelectRows,
             [](OneNode& n) {
               n.g.select_rows(n.x({2, 256}));
