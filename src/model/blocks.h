@@ -22,3 +22,4 @@
 #include "src/model/blocks/normalized_attention.h"  // IWYU pragma: export
 #include "src/model/blocks/parallel_experts.h"      // IWYU pragma: export
 #include "src/model/blocks/per_layer_embedding.h"   // IWYU pragma: export
+#include "src/model/blocks/prediction.h"            // IWYU pragma: export

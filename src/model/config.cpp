@@ -90,7 +90,7 @@ void read_windows_except(ConfigReader& reader, ModelConfig& config, int fallback
 
 }  // namespace
 
-ConfigReader::ConfigReader(const GgufFile& file) : file_(file) {
+ConfigReader::ConfigReader(const GgufFile& file, ModelPart part) : file_(file), part_(part) {
   const std::optional<std::string> name = file.get_string("general.architecture");
   if (!name) invalid("general.architecture", "the name of an architecture", "none");
   architecture_ = *name;
@@ -481,10 +481,27 @@ void read_no_shared_expert(ConfigReader& reader) {
   reader.only("expert_shared_feed_forward_length", {0});
 }
 
-void drop_prediction_layers(ConfigReader& reader, ModelConfig& config) {
+void choose_layers(ConfigReader& reader, ModelConfig& config) {
+  config.part = reader.part();
   config.n_prediction_layers = reader.count("nextn_predict_layers", 0, config.n_layer - 1, 0);
-  config.n_layer -= config.n_prediction_layers;
+  const int n_trunk = config.n_layer - config.n_prediction_layers;
+  if (config.part == ModelPart::kPrediction) {
+    if (config.n_prediction_layers == 0) {
+      throw Error(ErrorCode::kUnsupported, "The model has no prediction layer. Choose another way to make drafts.");
+    }
+    config.first_layer = n_trunk;
+    config.layers.erase(config.layers.begin(), config.layers.begin() + n_trunk);
+  }
+  config.n_layer = config.part == ModelPart::kPrediction ? 1 : n_trunk;
   config.layers.resize(config.n_layer);
+}
+
+void drop_prediction_layers(ConfigReader& reader, ModelConfig& config) {
+  if (reader.part() == ModelPart::kPrediction) {
+    throw Error(ErrorCode::kUnsupported, concat("The prediction layers of ", config.architecture,
+                                                " are not implemented. Choose another way to make drafts."));
+  }
+  choose_layers(reader, config);
 }
 
 void read_no_experts(ConfigReader& reader) {

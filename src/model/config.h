@@ -64,7 +64,16 @@ struct ClassifierConfig {
   std::vector<std::string> labels = {};  // of the scores; empty if the file does not name them
 };
 
+// Which layers of a file a model has. Prediction layers (multi-token prediction, https://arxiv.org/abs/2412.19437)
+// draft for the others: from the final hidden state of a token and the token after it, they guess the one after that.
+enum class ModelPart : uint8_t {
+  kTrunk,       // all but the prediction layers
+  kPrediction,  // the first prediction layer
+};
+
 struct ModelConfig {
+  ModelPart part = ModelPart::kTrunk;
+  int first_layer = 0;  // the number in the file of layer 0
   std::string architecture;
   std::string name;
   int n_layer = 0;
@@ -90,7 +99,7 @@ struct ModelConfig {
   int n_ff_expert = 0;          // inner width of a routed expert
   int n_ff_shared_expert = 0;   // inner width of the shared expert, 0: none
   MoeRouteParams routing;       // routing.n_used: experts that a token uses
-  int n_prediction_layers = 0;  // behind the others in the file, for speculative decoding; not used
+  int n_prediction_layers = 0;  // of the file, behind the others
 
   int key_dim_of(int layer) const { return layers[layer].head_dim > 0 ? layers[layer].head_dim : key_dim; }
   int value_dim_of(int layer) const { return layers[layer].head_dim > 0 ? layers[layer].head_dim : value_dim; }
@@ -98,8 +107,9 @@ struct ModelConfig {
 
 class ConfigReader {
  public:
-  explicit ConfigReader(const GgufFile& file);
+  explicit ConfigReader(const GgufFile& file, ModelPart part = ModelPart::kTrunk);
 
+  ModelPart part() const { return part_; }
   const std::string& architecture() const { return architecture_; }
   // Keys are given without the "<arch>." prefix.
 
@@ -135,6 +145,7 @@ class ConfigReader {
   std::optional<double> find_number(const std::string& full, double low, double high) const;
 
   const GgufFile& file_;
+  const ModelPart part_;
   std::string architecture_;
   std::set<std::string, std::less<>> asked_;
 };
@@ -227,8 +238,9 @@ void read_routing(ConfigReader& reader, ModelConfig& config, Gating gating);
 void read_shared_expert(ConfigReader& reader, ModelConfig& config);
 void read_no_shared_expert(ConfigReader& reader);
 
-// Removes from `config` the layers that predict further tokens, which plain decoding does not use. REQUIRES: all
-// parameters of layers have been read.
+// Leaves in `config` the layers of the reader's part. REQUIRES: all parameters of layers have been read.
+void choose_layers(ConfigReader& reader, ModelConfig& config);
+// The same for architectures that only run without their prediction layers: throws Error(kUnsupported) for these.
 void drop_prediction_layers(ConfigReader& reader, ModelConfig& config);
 
 // Rejects files that declare experts, for architectures that have none.

@@ -32,11 +32,14 @@ int vocabulary_size(const GgufFile& file, const Vocabulary& vocabulary) {
 
 }  // namespace
 
-Model::Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture)
+Model::Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture, ModelPart part)
     : file_(std::move(file)), architecture_(std::move(architecture)) {
-  ConfigReader reader(*file_);
+  ConfigReader reader(*file_, part);
   if (!architecture_) architecture_ = create_architecture(reader.architecture());
   config_ = architecture_->read_config(reader);
+  if (config_.part != part) {
+    throw Error(ErrorCode::kUnsupported, "The model has no prediction layer. Choose another way to make drafts.");
+  }
   config_.pooling = read_pooling(reader, config_);
   reader.finish();
   config_.name = file_->get_string("general.name").value_or("");
@@ -45,7 +48,7 @@ Model::Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture>
   config_.n_vocab = vocabulary_size(*file_, vocabulary_);
   if (file_->find_tensor(kPositionTable)) config_.max_context = config_.context_length;
 
-  weights_ = std::make_unique<WeightSet>(file_);
+  weights_ = std::make_unique<WeightSet>(file_, config_.first_layer);
   architecture_->declare_weights(*weights_, config_);
   if (std::optional<Classifier> found = declare_classifier(*weights_, config_)) {
     classifier_ = std::make_unique<Classifier>(std::move(*found));
@@ -130,10 +133,12 @@ ModelOutputs Model::build(Graph& graph, CacheTypes cache) const {
   return architecture_->build_graph(graph, *this, cache);
 }
 
-std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file) { return load_model(std::move(file), nullptr); }
+std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file, ModelPart part) {
+  return std::unique_ptr<Model>(new Model(std::move(file), nullptr, part));
+}
 
 std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture) {
-  return std::unique_ptr<Model>(new Model(std::move(file), std::move(architecture)));
+  return std::unique_ptr<Model>(new Model(std::move(file), std::move(architecture), ModelPart::kTrunk));
 }
 
 }  // namespace infer

@@ -43,6 +43,7 @@ class Model {
   Model& operator=(const Model&) = delete;
 
   const GgufFile& file() const { return *file_; }
+  const std::shared_ptr<const GgufFile>& shared_file() const { return file_; }
   const std::string& architecture() const { return config_.architecture; }  // "llama"
   const std::string& name() const { return config_.name; }                  // general.name, may be empty
   const ModelConfig& config() const { return config_; }
@@ -81,9 +82,10 @@ class Model {
   ModelOutputs build(Graph& graph, CacheTypes cache) const;
 
  private:
+  friend std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file, ModelPart part);
   friend std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file,
                                            std::unique_ptr<Architecture> architecture);
-  Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture);
+  Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture, ModelPart part);
 
   std::shared_ptr<const GgufFile> file_;
   ModelConfig config_;
@@ -100,7 +102,7 @@ class Model {
 
 // Throws Error(kUnsupported) for an unknown architecture, hyper-parameter, tensor or type, and Error(kInvalidFile) for
 // values out of range and for tensors that are missing or have another shape.
-std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file);
+std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file, ModelPart part = ModelPart::kTrunk);
 // The same with a given architecture, which need not be in the list; the file's general.architecture is ignored.
 std::unique_ptr<Model> load_model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture> architecture);
 

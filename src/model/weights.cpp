@@ -19,9 +19,9 @@ std::vector<int64_t> significant(std::span<const int64_t> dims) {
 
 }  // namespace
 
-std::string WeightSet::full_name(int layer, std::string_view name) {
+std::string WeightSet::full_name(int layer, std::string_view name) const {
   if (layer == kInputLayer || layer == kOutputLayer) return std::string(name);
-  return concat("blk.", layer, ".", name);
+  return concat("blk.", first_layer_ + layer, ".", name);
 }
 
 const Weight* WeightSet::require(int layer, WeightRole role, std::string_view name, const Shape& shape) {
@@ -30,7 +30,7 @@ const Weight* WeightSet::require(int layer, WeightRole role, std::string_view na
   return weight;
 }
 
-void WeightSet::missing(int layer, std::string_view name, const Shape& shape) {
+void WeightSet::missing(int layer, std::string_view name, const Shape& shape) const {
   throw Error(ErrorCode::kInvalidFile,
               expected_found("model", concat("tensor ", full_name(layer, name)), shape.to_string(), "none"));
 }
@@ -139,7 +139,8 @@ int64_t WeightSet::rows(int layer, std::string_view name) const {
 
 void WeightSet::finish() const {
   for (const GgufTensor& tensor : file_->tensors()) {
-    if (used_.contains(&tensor)) continue;
+    const bool other = first_layer_ > 0 && !tensor.name.starts_with(full_name(0, ""));
+    if (other || used_.contains(&tensor)) continue;
     throw Error(ErrorCode::kUnsupported, concat("[model] tensor ", printable(tensor.name, 100), " ",
                                                 tensor.shape_string(), " is not used by this architecture"));
   }

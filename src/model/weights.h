@@ -22,7 +22,9 @@ namespace infer {
 
 class WeightSet {
  public:
-  explicit WeightSet(std::shared_ptr<const GgufFile> file) : file_(std::move(file)) {}
+  // `first_layer` is the number in the file of layer 0. If it is not 0, the tensors of other layers are not missed.
+  explicit WeightSet(std::shared_ptr<const GgufFile> file, int first_layer = 0)
+      : file_(std::move(file)), first_layer_(first_layer) {}
   WeightSet(const WeightSet&) = delete;
   WeightSet& operator=(const WeightSet&) = delete;
 
@@ -46,7 +48,7 @@ class WeightSet {
   void ignore_layer(int layer);
   bool has(int layer, std::string_view name) const;
   int64_t rows(int layer, std::string_view name) const;  // the first dimension of a matrix; 0 if there is none
-  static std::string full_name(int layer, std::string_view name);
+  std::string full_name(int layer, std::string_view name) const;
 
   // Throws Error(kUnsupported) naming a tensor of the file that was not declared.
   void finish() const;
@@ -59,10 +61,11 @@ class WeightSet {
   // The tensor blk.LAYER.NAME, not yet among the weights; nullopt if it is missing.
   std::optional<Weight> find(int layer, std::string_view name, const Shape& shape);
   const Weight* find_factor(int layer, WeightRole role, std::string_view name, const Shape& shape);
-  [[noreturn]] static void missing(int layer, std::string_view name, const Shape& shape);
+  [[noreturn]] void missing(int layer, std::string_view name, const Shape& shape) const;
   const Weight* add(int layer, WeightRole role, Weight weight);
 
   std::shared_ptr<const GgufFile> file_;
+  const int first_layer_;
   std::deque<ModelWeight> weights_;
   std::map<int, std::vector<ModelWeight*>> layers_;
   std::deque<std::vector<float>> converted_;  // vectors whose type in the file is not F32

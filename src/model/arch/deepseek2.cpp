@@ -26,12 +26,12 @@ class DeepSeek2 final : public Architecture {
       read_routing(reader, config, Gating::kSoftmax);
       read_shared_expert(reader, config);
     }
-    drop_prediction_layers(reader, config);
+    choose_layers(reader, config);
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    embedding_ = declare_embedding(weights, config);
+    input_ = declare_input(weights, config);
     ignore_prediction_layers(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
@@ -40,14 +40,14 @@ class DeepSeek2 final : public Architecture {
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
       w.ffn = declare_layer_feed_forward(weights, config, i);
     }
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
-    head_ = declare_head(weights, config, *embedding_);
+    output_norm_ = declare_output_norm(weights, config);
+    head_ = declare_head(weights, config, input_);
   }
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);  // [n_tokens, n_embd]
+    ValueId x = embed(g, input_, eps);  // [n_tokens, n_embd]
     LatentPositions positions = {.table = g.rope_table(config.rope), .interleaved = true};
     if (query_factor_.scale != 0) positions.query_factor = g.position_factor(query_factor_);
     const AttentionParams params = {.scale = attention_scale_};
@@ -86,8 +86,8 @@ class DeepSeek2 final : public Architecture {
 
   const RotatedMagnitude magnitude_;
   float attention_scale_ = 1;
-  PositionFactorParams query_factor_;    // scale 0: none
-  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
+  PositionFactorParams query_factor_;  // scale 0: none
+  ModelInput input_;
   std::vector<Layer> layers_;            // [n_layer]
   const Weight* output_norm_ = nullptr;  // [n_embd]
   Linear head_;                          // [n_vocab, n_embd]

@@ -19,12 +19,12 @@ class Glm4Moe final : public Architecture {
     require_experts(config);
     read_routing(reader, config, Gating::kSigmoid);
     read_shared_expert(reader, config);
-    drop_prediction_layers(reader, config);
+    choose_layers(reader, config);
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    embedding_ = declare_embedding(weights, config);
+    input_ = declare_input(weights, config);
     ignore_prediction_layers(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
@@ -35,14 +35,14 @@ class Glm4Moe final : public Architecture {
       w.ffn_norm = declare_norm(weights, i, "post_attention_norm", config.n_embd);
       w.ffn = declare_layer_feed_forward(weights, config, i);
     }
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
-    head_ = declare_head(weights, config, *embedding_);
+    output_norm_ = declare_output_norm(weights, config);
+    head_ = declare_head(weights, config, input_);
   }
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);                // [n_tokens, n_embd]
+    ValueId x = embed(g, input_, eps);                // [n_tokens, n_embd]
     const ValueId table = g.rope_table(config.rope);  // [n_tokens, rope.n_dims / 2, 2]
     const AttentionParams params = {.scale = attention_scale(config)};
     for (int i = 0; i < config.n_layer; ++i) {
@@ -83,7 +83,7 @@ class Glm4Moe final : public Architecture {
     LayerFeedForwardWeights ffn;
   };
 
-  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
+  ModelInput input_;
   std::vector<Layer> layers_;            // [n_layer]
   const Weight* output_norm_ = nullptr;  // [n_embd]
   Linear head_;                          // [n_vocab, n_embd]

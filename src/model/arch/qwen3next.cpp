@@ -21,14 +21,14 @@ class Qwen3Next final : public Architecture {
     config.ssm = read_ssm(reader);
     check_delta_net_sizes(config);
     read_recurrent_layers(reader, config);
-    drop_prediction_layers(reader, config);
+    choose_layers(reader, config);
     attention_scale_ = static_cast<float>(reader.number("attention.scale", 0, 1e6, 0));
     if (attention_scale_ == 0) attention_scale_ = attention_scale(config);
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    embedding_ = declare_embedding(weights, config);
+    input_ = declare_input(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
       w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
@@ -51,14 +51,14 @@ class Qwen3Next final : public Architecture {
       w.shared_gate = declare_shared_expert_gate(weights, config, i);
     }
     ignore_prediction_layers(weights, config);
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
-    head_ = declare_head(weights, config, *embedding_);
+    output_norm_ = declare_output_norm(weights, config);
+    head_ = declare_head(weights, config, input_);
   }
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);                // [n_tokens, n_embd]
+    ValueId x = embed(g, input_, eps);                // [n_tokens, n_embd]
     const ValueId table = g.rope_table(config.rope);  // [n_tokens, rope.n_dims / 2, 2]
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
@@ -131,8 +131,8 @@ class Qwen3Next final : public Architecture {
     return g.add(routed, g.mul(shared, gate));
   }
 
-  const DeltaRuleParams heads_;          // which heads of queries, keys and values belong together
-  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
+  const DeltaRuleParams heads_;  // which heads of queries, keys and values belong together
+  ModelInput input_;
   std::vector<Layer> layers_;            // [n_layer]
   const Weight* output_norm_ = nullptr;  // [n_embd]
   Linear head_;                          // [n_vocab, n_embd]

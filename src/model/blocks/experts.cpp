@@ -37,8 +37,8 @@ ExpertWeights declare_experts(WeightSet& weights, const ModelConfig& config, int
   if (weights.has(layer, "ffn_gate.0.weight")) {
     throw Error(
         ErrorCode::kUnsupported,
-        expected_found("model", "tensor " + WeightSet::full_name(layer, "ffn_gate.0.weight"),
-                       concat("one tensor ", WeightSet::full_name(layer, "ffn_gate_exps.weight"), " for all experts"),
+        expected_found("model", "tensor " + weights.full_name(layer, "ffn_gate.0.weight"),
+                       concat("one tensor ", weights.full_name(layer, "ffn_gate_exps.weight"), " for all experts"),
                        "the old format with one tensor per expert; convert the model again"));
   }
   const WeightRole role = WeightRole::kExpert;
@@ -156,6 +156,7 @@ ValueId layer_feed_forward(Graph& graph, ValueId x, const LayerFeedForwardWeight
 }
 
 void ignore_prediction_layers(WeightSet& weights, const ModelConfig& config) {
+  if (config.part == ModelPart::kPrediction) return;
   for (int i = 0; i < config.n_prediction_layers; ++i) weights.ignore_layer(config.n_layer + i);
 }
 

@@ -31,6 +31,29 @@ struct Caches {
   }
 };
 
+struct Chunk {
+  int position, n, n_outputs;
+};
+
+StepInputs make_step(const Model& model, const RunSetup& setup, std::span<const int32_t> tokens,
+                     const std::vector<int32_t>& table, const Chunk& chunk) {
+  const int width = setup.hidden.empty() ? 0 : model.n_embd();
+  StepInputs step({.tokens = chunk.n,
+                   .outputs = chunk.n_outputs,
+                   .sequences = 1,
+                   .groups = static_cast<int>(model.cache_groups().size()),
+                   .blocks_per_sequence = static_cast<int>(table.size()),
+                   .hidden = width});
+  const std::vector<std::span<const int32_t>> tables(model.cache_groups().size(), table);
+  const int sequence = step.add_sequence(tables, chunk.position + chunk.n);
+  for (int i = 0; i < chunk.n; ++i) {
+    const int position = chunk.position + i;
+    step.add_token(sequence, tokens[position], position, setup.is_output(position));
+    if (width > 0) step.set_hidden(i, setup.hidden.subspan(static_cast<size_t>(position) * width, width));
+  }
+  return step;
+}
+
 }  // namespace
 
 RunResult run_model(const Model& model, std::span<const int32_t> tokens, const RunSetup& setup,
@@ -72,12 +95,8 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
       if (s.kind == Plan::Step::Kind::kBorder) result.n_copies += static_cast<int>(s.values.size());
     }
 
-    StepInputs step(
-        {n, n_outputs, 1, static_cast<int>(model.cache_groups().size()), static_cast<int>(caches.table.size())});
-    const std::vector<std::span<const int32_t>> tables(model.cache_groups().size(), caches.table);
-    const int sequence = step.add_sequence(tables, position + n);
-    for (int i = 0; i < n; ++i, ++position)
-      step.add_token(sequence, tokens[position], position, setup.is_output(position));
+    const StepInputs step = make_step(model, setup, tokens, caches.table, {position, n, n_outputs});
+    position += n;
     const PlanMemory memory(plan, setup.devices, streams, step.layout());
     plan.run(step);
 

@@ -19,6 +19,7 @@ struct RunSetup {
   std::vector<Observer> observers = {};
   CacheTypes cache = {DataType::kF32, DataType::kF32};
   std::function<bool(int position)> is_output = [](int) { return true; };
+  std::span<const float> hidden = {};  // that comes with the tokens of a prediction layer, [n_tokens, n_embd]
 };
 
 // The results of all outputs.
