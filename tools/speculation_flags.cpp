@@ -9,19 +9,30 @@
 #include "tools/flags.h"
 
 namespace infer {
+namespace {
+
+// The words of --spec.
+void set_source(SpeculationOptions& options, const std::string& source) {
+  options.lookup = source == "lookup";
+  options.prediction = source == "off" ? Prediction::kOff : source == "mtp" ? Prediction::kOn : Prediction::kAuto;
+}
+
+}  // namespace
 
 void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
   SpeculationOptions& options = flags.parsed;
+  options.prediction = Prediction::kAuto;
   auto* model = app.add_option(flag_names("-md,--draft-model,--model-draft"), flags.draft_model,
                                "A smaller model of the same vocabulary that guesses several tokens, which the model "
                                "then checks in one step: the same text, sooner")
                     ->check(not_empty())
                     ->type_name("FILE");
   app.add_option_function<std::string>(
-         "--spec", [&options](const std::string& source) { options.lookup = source == "lookup"; },
-         "lookup: guess what followed the same tokens before, in the prompt, the answer or other requests (with "
-         "--draft-model: where nothing did, the draft model guesses); off (default)")
-      ->check(one_of({"off", "lookup"}))
+         "--spec", [&options](const std::string& source) { set_source(options, source); },
+         "auto (default): the model's own prediction layer guesses, where it has one; mtp: the same, and an error "
+         "where it has none; lookup: guess what followed the same tokens before, in the prompt, the answer or other "
+         "requests, and where nothing did, ask the prediction layer or --draft-model; off")
+      ->check(one_of({"auto", "off", "lookup", "mtp"}))
       ->type_name("WORD");
   app.add_option(flag_names("--draft-max,--draft,--draft-n"), options.most,
                  "Guess at most N tokens at a time (default: 8); how many are tried follows from how many were right")

@@ -28,11 +28,11 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
       pacer_(model->config().causal ? options.max_itl_ms / 1000 : 0),
       isolate_errors_(options.isolate_errors),
       note_(options.note) {
-  EngineOptions opened = options;
+  EngineOptions opened = with_prediction(options, *model);
   opened.opened = open_devices(options);
   RunnerOptions draft;
-  if (options.speculation.draft) {
-    check_draft(*model, *options.speculation.draft);
+  if (opened.speculation.draft) {
+    check_draft(*model, *opened.speculation.draft);
     draft = draft_runner_options(opened);
   }
   RunnerOptions runner = runner_options(model, opened, options.note);
@@ -55,9 +55,9 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
   scheduler_ = std::make_unique<Scheduler>(config, groups);
   inputs_ = std::make_unique<StepInputs>(runner.capacity);
   sampler_ = std::make_unique<StepSampler>(*runner_, config.n_vocab, isolate_errors_);
-  if (options.speculation.any()) {
-    speculator_ = std::make_unique<Speculator>(options.speculation,
-                                               options.speculation.draft ? load_draft(opened, draft, config) : nullptr,
+  if (opened.speculation.any()) {
+    speculator_ = std::make_unique<Speculator>(opened.speculation,
+                                               opened.speculation.draft ? load_draft(opened, draft, config) : nullptr,
                                                runner.capacity.logits, options.note);
   }
 }
@@ -142,7 +142,8 @@ StepPlan Engine::schedule() {
 
 void Engine::run(const StepPlan& plan) {
   run_start_ = now();
-  run_step(*runner_, *inputs_, plan, sampler_->n_deciding(plan));
+  const bool all_hidden = speculator_ && speculator_->wants_hidden();
+  outputs_ = run_step(*runner_, *inputs_, plan, {sampler_->n_deciding(plan), all_hidden});
   note_fallbacks();
 }
 
@@ -163,6 +164,7 @@ std::vector<Progress> Engine::commit(const StepPlan& plan, SampledStep& sampled)
   }
   for (const SampledStep::Failure& failure : sampled.failures) scheduler_->finish(failure.id, FinishReason::kError);
   scheduler_->commit(plan, sampled.tokens, sampled.choices);
+  if (speculator_ && speculator_->wants_hidden()) speculator_->see(plan, *runner_, outputs_);
   if (speculator_) speculator_->learn(plan, sampled, now() - run_start_);
 
   std::vector<Progress> progress;

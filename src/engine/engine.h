@@ -104,6 +104,7 @@ class Engine {
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<StepInputs> inputs_;
+  std::vector<int> outputs_;  // of each row of the last step, see run_step()
   std::unique_ptr<StepSampler> sampler_;
   std::unique_ptr<Speculator> speculator_;  // null: no drafts but those of propose()
   Pooler pooler_;

@@ -38,7 +38,9 @@ StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
   StepCapacity capacity;
   capacity.tokens = static_cast<int>(tokens);
   capacity.logits = static_cast<int>(options.all_logits ? tokens : std::min(logits, tokens));
-  capacity.outputs = options.embeddings ? capacity.tokens : capacity.logits;
+  const std::shared_ptr<Model>& draft = options.speculation.draft;
+  const bool all_hidden = options.embeddings || (draft && draft->config().part == ModelPart::kPrediction);
+  capacity.outputs = all_hidden ? capacity.tokens : capacity.logits;
   capacity.sequences = options.max_sequences;
   capacity.groups = static_cast<int>(model.cache_groups().size());
   capacity.blocks_per_sequence = static_cast<int>(std::min<int64_t>(blocks_for(context), INT32_MAX));

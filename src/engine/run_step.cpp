@@ -1,37 +1,50 @@
 #include "src/engine/run_step.h"
 
 #include <span>
-#include <vector>
 
 #include "src/engine/pooling.h"
 
 namespace infer {
 namespace {
 
-void fill_inputs(StepInputs& inputs, const StepPlan& plan) {
+std::vector<int> fill_inputs(StepInputs& inputs, const StepPlan& plan, const StepOptions& options) {
   inputs.clear();
   const size_t groups = static_cast<size_t>(inputs.capacity().groups);
   std::vector<std::span<const int32_t>> tables(groups);
-  std::vector<int> pooled_rows;
+  std::vector<int> outputs, pooled_rows, other_rows;
   for (const ScheduledSequence& s : plan.sequences) {
     for (size_t g = 0; g < groups; ++g) tables[g] = s.sequence->cache().table(g);
     const int index = inputs.add_sequence(tables, static_cast<int>(s.first_position + s.n_tokens));
     for (int32_t i = 0; i < s.n_tokens; ++i) {
       const int64_t position = s.first_position + i;
+      const bool has_logits = i >= s.first_output;
       const int row =
-          inputs.add_token(index, s.sequence->tokens()[position], static_cast<int32_t>(position), i >= s.first_output);
-      if (Pooler::pools(*s.sequence, position)) pooled_rows.push_back(row);
+          inputs.add_token(index, s.sequence->tokens()[position], static_cast<int32_t>(position), has_logits);
+      outputs.push_back(has_logits ? inputs.n_outputs() - 1 : -1);
+      if (options.hidden) inputs.set_hidden(row, options.hidden(*s.sequence, position));
+      if (Pooler::pools(*s.sequence, position)) {
+        pooled_rows.push_back(row);
+      } else if (options.all_hidden && !has_logits) {
+        other_rows.push_back(row);
+      }
     }
   }
-  for (const int row : pooled_rows) inputs.add_hidden_output(row);
+  for (const std::vector<int>* rows : {&pooled_rows, &other_rows}) {
+    for (const int row : *rows) {
+      inputs.add_hidden_output(row);
+      outputs[static_cast<size_t>(row)] = inputs.n_outputs() - 1;
+    }
+  }
+  return outputs;
 }
 
 }  // namespace
 
-void run_step(ModelRunner& runner, StepInputs& inputs, const StepPlan& plan, int64_t n_deciding) {
+std::vector<int> run_step(ModelRunner& runner, StepInputs& inputs, const StepPlan& plan, const StepOptions& options) {
   for (const BlockCopy& copy : plan.copies) runner.copy_block(copy.group, copy.from, copy.to);
-  fill_inputs(inputs, plan);
-  runner.run(inputs, n_deciding);
+  std::vector<int> outputs = fill_inputs(inputs, plan, options);
+  runner.run(inputs, options.n_deciding);
+  return outputs;
 }
 
 }  // namespace infer

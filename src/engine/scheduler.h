@@ -120,8 +120,8 @@ class Scheduler {
   void fork(RequestId parent, RequestId child, Sampler sampler, int64_t n_shared, TokenId next);
 
   // Makes `tokens` (at least the prompt) the known tokens of a sequence that has not finished. What it has computed of
-  // the tokens that stay the same remains. Not between schedule() and commit().
-  void revise(RequestId id, std::span<const TokenId> tokens);
+  // the tokens that stay the same remains, of `most_computed` at most. Not between schedule() and commit().
+  void revise(RequestId id, std::span<const TokenId> tokens, int64_t most_computed = INT64_MAX);
   // A sequence that is held takes part in no step until it is released. Its blocks may go to others meanwhile.
   void hold(RequestId id, bool held);
 

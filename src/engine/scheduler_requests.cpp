@@ -98,18 +98,18 @@ void Scheduler::propose(RequestId id, std::span<const TokenId> drafts) {
   s->tokens_.insert(s->tokens_.end(), drafts.begin(), drafts.end());
 }
 
-void Scheduler::revise(RequestId id, std::span<const TokenId> tokens) {
+void Scheduler::revise(RequestId id, std::span<const TokenId> tokens, int64_t most_computed) {
   CHECK_INTERNAL(!in_flight_);
   Sequence& s = *find(id);
   CHECK_INTERNAL(s.state_ != SequenceState::kFinished && static_cast<int64_t>(tokens.size()) >= s.n_prompt_);
   const auto known = s.known_tokens();
   const int64_t n_same = std::mismatch(known.begin(), known.end(), tokens.begin(), tokens.end()).first - known.begin();
-  const bool changes = n_same < s.n_known_;
+  const bool changes = n_same < s.n_known_ || most_computed < s.n_computed_;
   s.tokens_.assign(tokens.begin(), tokens.end());
   s.n_known_ = static_cast<int64_t>(tokens.size());
   if (!changes) return;
   const int64_t n_computed = s.n_computed_;
-  s.n_computed_ = cache_.truncate(s, std::min(n_same, s.n_known_ - 1));  // one is left to compute
+  s.n_computed_ = cache_.truncate(s, std::min({n_same, most_computed, s.n_known_ - 1}));  // one is left to compute
   if (n_computed > 0 && s.n_computed_ == 0) preempt(s);
 }
 

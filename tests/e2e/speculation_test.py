@@ -6,7 +6,7 @@ INFER_TEST_FULL=1 takes all temperatures and numbers of layers on a Vulkan devic
 import re
 
 from harness import expect, expect_equal, main, run, test, test_each
-from models import DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, succeeded
+from models import DATA, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, succeeded
 from vulkan_devices import FULL, on_device
 
 PROMPT = "Once upon a time there was a robot. Once upon a time"
@@ -83,6 +83,23 @@ def drafts_that_cannot_be_are_refused_in_one_line():
                                                                  "--draft-max", 3), "limits that contradict")
     expect("--draft-model" in refused("--draft-min", 2), "limits of a draft that is not there")
     expect("off" in refused("--spec", "ngram"), "an unknown source")
+
+
+@test_each("glm4moe-nextn", "qwen35-nextn", "deepseek2-nextn")
+def a_prediction_layer_changes_no_text(name):
+    model = DATA / "arch" / f"{name}.gguf"
+    args = ("run", "-m", model, "--raw", "-p", "a b c d", "-n", 60, "--temp", 0)
+    expected = succeeded(run(*args, "--spec", "off")).out
+    for source in ("auto", "mtp", "lookup"):
+        expect_equal(succeeded(run(*args, "--spec", source)).out, expected, f"the text with --spec {source}")
+    expect("drafted" in succeeded(run(*args, "--spec", "mtp", "--stats")).err, "drafts are reported")
+
+
+@test
+def a_model_without_a_prediction_layer_says_so():
+    result = run("run", "-m", DATA / "arch" / "qwen3moe.gguf", "--raw", "-p", "a", "-n", 2, "--spec", "mtp")
+    expect_equal((result.code, result.out), (1, ""), f"refused\n{result}")
+    expect("no prediction layer" in result.err and result.err.count("\n") == 1, "one line", result)
 
 
 main()

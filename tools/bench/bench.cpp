@@ -11,6 +11,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "src/engine/draft/load_draft.h"
 #include "src/engine/engine.h"
 #include "src/engine/roofline.h"
 #include "src/text/ordered_json.h"
@@ -60,6 +61,7 @@ class Bench {
     }
     EngineOptions engine = options.model.engine_options();
     engine.speculation = options.speculation.options();
+    engine = with_prediction(engine, *model);
     for (const int n : options.generations) {
       for (const int batch : options.batches) {
         if (n > 0) tests_.push_back({.decode = true, .n_gen = n, .batch = batch});

@@ -10,6 +10,7 @@
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "src/engine/draft/load_draft.h"
 #include "src/engine/engine.h"
 #include "src/text/ordered_json.h"
 #include "tools/arguments.h"
@@ -212,6 +213,7 @@ int run_plan(const PlanFlags& flags) {
   const std::shared_ptr<Model> model = load_model(file);
   EngineOptions options = flags.model.engine_options();
   options.speculation = flags.speculation.options();
+  options = with_prediction(options, *model);
   const MemoryPlan plan = plan_memory_of({model, options, flags.model.gpu_layers});
 
   std::optional<Capacity> capacity;

@@ -43,25 +43,48 @@ DraftModel::DraftModel(std::unique_ptr<ModelRunner> runner, const SchedulerConfi
       inputs_(capacity),
       sampler_(*runner_, n_vocab_, true) {}
 
-int64_t DraftModel::lag(const Sequence& target) const {
+int DraftModel::few_tokens() const { return predicts() ? kMostDepth + 1 : kFewTokens; }
+
+int64_t DraftModel::computed(const Sequence& target) const {
   const Sequence* s = scheduler_.find(target.id());
-  return target.known() - 1 - (s ? std::min(s->computed(), target.known() - 1) : 0);
+  const auto found = predicted_.find(target.id());
+  const int64_t confirmed = found == predicted_.end() ? INT64_MAX : found->second.confirmed;
+  return s ? std::min(s->computed(), confirmed) : 0;
+}
+
+std::span<const TokenId> DraftModel::tokens_of(const Sequence& target) const {
+  const std::span<const TokenId> known = target.known_tokens();
+  if (!predicts()) return known;
+  if (hidden_.end(target.id()) < target.known() - 1) return {};
+  const int64_t first = hidden_.first(target.id());
+  const auto found = predicted_.find(target.id());
+  const bool goes_on = found != predicted_.end() && first < found->second.shift + computed(target);
+  const int64_t shift = goes_on ? found->second.shift : first + 1;
+  return known.subspan(static_cast<size_t>(std::min(shift, target.known())));
+}
+
+int64_t DraftModel::lag(const Sequence& target) const {
+  const int64_t last = std::ssize(tokens_of(target)) - 1;
+  return std::max<int64_t>(last - std::min(computed(target), last), 0);
 }
 
 Sequence* DraftModel::follow(const Wish& wish, bool reports) {
   const Sequence& target = *wish.sequence;
-  const std::span<const TokenId> known = target.known_tokens();
+  const std::span<const TokenId> known = tokens_of(target);
+  const int64_t shift = target.known() - std::ssize(known);
+  if (predicts() && predicted_.contains(target.id()) && predicted_[target.id()].shift != shift) drop(target.id());
+  const int64_t n_computed = computed(target);
   Sequence* s = scheduler_.find(target.id());
   const int64_t most = scheduler_.max_known();
-  const bool fits = target.known() + wish.depth + 1 < most;
+  const bool fits = !known.empty() && std::ssize(known) + wish.depth + 1 < most;
   const bool has_tokens = std::all_of(known.begin() + (s ? s->prompt_length() : 0), known.end(),
                                       [&](TokenId token) { return static_cast<size_t>(token) < n_vocab_; });
   if (!fits || !has_tokens) {
-    end(target.id());
+    drop(target.id());
     return nullptr;
   }
   if (s) {
-    scheduler_.revise(target.id(), known);
+    scheduler_.revise(target.id(), known, predicts() ? n_computed : INT64_MAX);
   } else {
     Request request;
     request.id = target.id();
@@ -70,11 +93,16 @@ Sequence* DraftModel::follow(const Wish& wish, bool reports) {
     request.sampling.temperature = 0;  // its sampler is the target's
     request.report_logits = reports;
     request.cache_salt = target.request().cache_salt;
-    request.reuse_prefix = target.request().reuse_prefix;
+    request.reuse_prefix = !predicts() && target.request().reuse_prefix;  // equal tokens, but other states
     if (!scheduler_.add(std::move(request))) return nullptr;
     s = scheduler_.find(target.id());
   }
   s->sampler() = target.sampler().with_vocabulary(n_vocab_);
+  if (predicts()) {
+    Predicted& predicted = predicted_[target.id()];
+    predicted.shift = shift;
+    predicted.confirmed = std::ssize(known);
+  }
   return s;
 }
 
@@ -94,7 +122,7 @@ void DraftModel::collect(Round& round, const StepPlan& plan, const SampledStep& 
   round.n_drafted = 0;
   for (size_t i = 0; i < plan.sequences.size(); ++i) {
     const ScheduledSequence& s = plan.sequences[i];
-    if (s.n_tokens > kFewTokens) round.prompt_tokens = std::max(round.prompt_tokens - s.n_tokens, 0);
+    if (s.n_tokens > few_tokens()) round.prompt_tokens = std::max(round.prompt_tokens - s.n_tokens, 0);
     if (sampled.tokens[i].empty()) continue;
     const RequestId id = s.sequence->id();
     const size_t wish = round.open.at(id);
@@ -131,7 +159,7 @@ std::vector<std::vector<TokenId>> DraftModel::draft(std::span<const Wish> wishes
   for (int n_steps = 0; !round.open.empty() && n_steps < kMostSteps; ++n_steps) {
     const StepPlan plan = scheduler_.schedule(std::max(round.prompt_tokens, 1));
     if (plan.empty()) break;
-    run_step(*runner_, inputs_, plan, sampler_.n_deciding(plan));
+    run(plan);
     const SampledStep sampled = sampler_.sample(plan);
     for (const SampledStep::Failure& failure : sampled.failures) {
       scheduler_.finish(failure.id, FinishReason::kError);
@@ -149,9 +177,51 @@ std::vector<std::vector<TokenId>> DraftModel::draft(std::span<const Wish> wishes
   return std::move(round.drafts);
 }
 
-void DraftModel::end(RequestId id) {
+void DraftModel::run(const StepPlan& plan) {
+  StepOptions options{.n_deciding = sampler_.n_deciding(plan)};
+  if (predicts()) {
+    options.hidden = [this](const Sequence& s, int64_t position) -> std::span<const float> {
+      const Predicted& predicted = predicted_.at(s.id());
+      if (position >= predicted.confirmed) return predicted.own;
+      return hidden_.at(s.id(), predicted.shift - 1 + position);
+    };
+  }
+  const std::vector<int> outputs = run_step(*runner_, inputs_, plan, options);
+  if (!predicts()) return;
+  size_t row = 0;
+  for (const ScheduledSequence& s : plan.sequences) {
+    row += static_cast<size_t>(s.n_tokens);
+    if (outputs[row - 1] < 0) continue;
+    const std::span<const float> state = runner_->hidden(outputs[row - 1]);
+    predicted_.at(s.sequence->id()).own.assign(state.begin(), state.end());
+  }
+}
+
+void DraftModel::see(const StepPlan& plan, const ModelRunner& target, std::span<const int> outputs) {
+  size_t row = 0;
+  for (const ScheduledSequence& s : plan.sequences) {
+    for (int32_t i = 0; i < s.n_tokens; ++i, ++row) {
+      const int64_t position = s.first_position + i;
+      if (position < s.sequence->computed()) hidden_.add(s.sequence->id(), position, target.hidden(outputs[row]));
+    }
+  }
+}
+
+void DraftModel::drop(RequestId id) {
+  predicted_.erase(id);
   scheduler_.finish(id, FinishReason::kCancelled);
   if (scheduler_.find(id)) scheduler_.take(id);
+}
+
+void DraftModel::end(RequestId id) {
+  drop(id);
+  hidden_.forget(id);
+}
+
+void DraftModel::reset() {
+  scheduler_.reset();
+  predicted_.clear();
+  hidden_.clear();
 }
 
 }  // namespace infer

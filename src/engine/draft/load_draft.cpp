@@ -35,6 +35,23 @@ EngineOptions draft_engine_options(const EngineOptions& options) {
 
 }  // namespace
 
+EngineOptions with_prediction(const EngineOptions& options, const Model& target) {
+  EngineOptions result = options;
+  std::shared_ptr<Model>& draft = result.speculation.draft;
+  const Prediction asked = options.speculation.prediction;
+  if (asked == Prediction::kOn && draft) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "Drafts come from the model's own prediction layer or from a draft model. Choose one of them.");
+  }
+  if (asked == Prediction::kOff || draft) return result;
+  try {
+    draft = load_model(target.shared_file(), ModelPart::kPrediction);
+  } catch (const Error& error) {
+    if (asked == Prediction::kOn || error.code() != ErrorCode::kUnsupported) throw;
+  }
+  return result;
+}
+
 void check_draft(const Model& target, const Model& draft) {
   const auto &ours = target.vocabulary().tokens, &theirs = draft.vocabulary().tokens;
   const auto fail = [](const std::string& text) {
@@ -57,7 +74,7 @@ void check_draft(const Model& target, const Model& draft) {
     fail(concat("The draft model has a vocabulary of ", grouped(theirs.size()), " tokens, the model one of ",
                 grouped(ours.size()), "."));
   }
-  if (draft.weight_bytes() < target.weight_bytes()) return;
+  if (draft.config().part == ModelPart::kPrediction || draft.weight_bytes() < target.weight_bytes()) return;
   throw Error(ErrorCode::kInvalidArgument,
               concat("The draft model (", bytes_text(draft.weight_bytes()), ") is not smaller than the model (",
                      bytes_text(target.weight_bytes()), "), so it would only slow it down. Choose a smaller draft."));
@@ -67,6 +84,7 @@ RunnerOptions draft_runner_options(const EngineOptions& options) {
   const std::shared_ptr<Model>& model = options.speculation.draft;
   const EngineOptions draft = draft_engine_options(options);
   RunnerOptions runner = runner_options(model, draft, nullptr);
+  if (model->config().part == ModelPart::kPrediction) runner.capacity.hidden = model->n_embd();
   runner.n_blocks = cache_blocks(
       DraftModel::cache_groups(*model),
       {choose_context(*model, draft.context), draft.max_sequences, draft.step_tokens, draft.cache_tokens, true});

@@ -9,6 +9,10 @@
 
 namespace infer {
 
+// The options with the target's prediction layer as the draft, if they ask for it. Throws Error(kUnsupported) where the
+// target has none although it must, and Error(kInvalidArgument) where the options have a draft model as well.
+EngineOptions with_prediction(const EngineOptions& options, const Model& target);
+
 // Throws Error(kInvalidArgument) where the draft's vocabulary is another (but for unused tokens) or it is no smaller
 // than its target; the message is a sentence.
 void check_draft(const Model& target, const Model& draft);

@@ -11,8 +11,16 @@ namespace infer {
 
 class Model;
 
+// Whether the prediction layer that some models have drafts for them.
+enum class Prediction : uint8_t {
+  kOff,
+  kAuto,  // where there is one, and no draft model
+  kOn,    // an error where there is none
+};
+
 struct SpeculationOptions {
-  bool lookup = false;                           // drafts are what followed the same tokens before
+  bool lookup = false;  // drafts are what followed the same tokens before
+  Prediction prediction = Prediction::kOff;
   std::shared_ptr<Model> draft;                  // a model that drafts, where nothing is looked up; null: none
   int draft_gpu_layers = kAutoLayers;            // of the draft, on the first device
   std::optional<DataType> key_type, value_type;  // of the draft's KV cache; unset: that of the device

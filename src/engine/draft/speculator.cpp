@@ -128,8 +128,8 @@ std::vector<std::vector<TokenId>> Speculator::ask_model(std::span<const DraftMod
   double last = now();
   const auto after_step = [&](int rows, int drafts) {
     const double seconds = now() - std::exchange(last, now());
-    // The first draft of a sequence computes up to two tokens: the target's own beside the last draft.
-    if (rows <= 2 * drafts) {
+    // The first draft of a sequence computes a few tokens: the target's own, and what was accepted.
+    if (rows <= draft_->few_tokens() * drafts) {
       if (depth_.record_draft(drafts, rows, seconds)) draft_seconds_ += seconds;
     } else {
       depth_.record_draft_prompt(rows, seconds);

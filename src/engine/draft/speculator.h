@@ -30,6 +30,11 @@ class Speculator {
   void propose(Scheduler& scheduler);
   // After Scheduler::commit(); `seconds`: of the whole step.
   void learn(const StepPlan& plan, const SampledStep& sampled, double seconds);
+  // Whether it needs the hidden states of all rows of a step, which see() then gets before learn().
+  bool wants_hidden() const { return draft_ && draft_->predicts(); }
+  void see(const StepPlan& plan, const ModelRunner& target, std::span<const int> outputs) {
+    draft_->see(plan, target, outputs);
+  }
   // The sequence has ended, or will never be seen again. What it wrote may still help others.
   void end(const Sequence& s);
   void reset();
