@@ -112,7 +112,7 @@ size_t Device::cache_block_bytes(const CacheDesc& cache) const {
   const TypeTraits &k = traits(cache.key_type), &v = traits(cache.value_type);
   const size_t per_token = static_cast<size_t>(cache.key_dim) / k.block_size * k.type_size +
                            static_cast<size_t>(cache.stored_value_dim()) / v.block_size * v.type_size;
-  return per_token * cache.n_kv_head * kBlockTokens;
+  return per_token * cache.n_kv_head * static_cast<size_t>(cache.entries_per_block());
 }
 
 std::vector<OpRecord> all_records(std::initializer_list<std::span<const OpRecord>> files) {
@@ -126,6 +126,7 @@ bool Device::keeps(const CacheDesc& cache) const {
     const std::span<const OpInfo> ops = all_ops();
     return std::all_of(ops.begin(), ops.end(), [&](const OpInfo& info) { return !info.has_state || find(info.op); });
   }
+  if (cache.use != CacheUse::kAttention && !(find(Op::kSelectPositions) && find(Op::kSparseAttention))) return false;
   if (!cache.latent) return true;
   const TensorDesc key = make_desc(DataType::kF32, {1, cache.n_kv_head, cache.key_dim}, RowKind::kTokens);
   const TensorDesc* const inputs[] = {&key, nullptr};

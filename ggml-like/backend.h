@@ -110,6 +110,10 @@ struct HostLaunch : Launch {
   const StepView* step = nullptr;
   // Rows that hold data in a tensor of this launch.
   int64_t rows(const TensorRef& t) const { return step->row_count(t.desc->rows, t.desc->shape[0]); }
+  // The step's token that row i of such a tensor belongs to. REQUIRES: its rows are tokens or outputs.
+  int64_t token_row(const TensorRef& t, int64_t i) const {
+    return t.desc->rows == RowKind::kTokens ? i : step->output_rows()[static_cast<size_t>(i)];
+  }
 };
 
 // One operation of one backend.
@@ -254,8 +258,9 @@ class Device {
   virtual std::span<const OpRecord> operations() const = 0;
   // Bytes of one block of one layer, in the backend's own layout, or of a slot.
   virtual size_t cache_block_bytes(const CacheDesc& cache) const;
-  // Whether a layer's cache is in its memory. False for recurrent states and compressed vectors if it lacks kernels for
-  // them: then they are in the host's memory, and the host computes the operations on them.
+  // Whether a layer's cache is in its memory. False for recurrent states, compressed vectors and the caches of sparse
+  // attention if it lacks kernels for them: then they are in the host's memory, and the host computes the operations on
+  // them.
   bool keeps(const CacheDesc& cache) const;
   // Type of keys and values unless the user asks for another.
   virtual DataType default_cache_type() const { return DataType::kF16; }

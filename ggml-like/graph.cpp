@@ -259,9 +259,16 @@ ValueId Graph::mix_streams(ValueId x, ValueId weights) {
                   {make_desc(DataType::kF32, {d.shape[0], dw.shape[1], d.shape[2]}, d.rows)})[0];
 }
 
+ValueId Graph::sinkhorn(ValueId x, const SinkhornParams& params) {
+  const TensorDesc d = values_[x].desc;
+  require(is_f32(d) && d.shape.rank == 3 && d.shape[1] == d.shape[2] && params.iterations >= 1, Op::kSinkhorn,
+          "x F32 [T, n, n] and at least one iteration", {x});
+  return add_node(Op::kSinkhorn, params, {x}, {make_desc(DataType::kF32, d.shape, d.rows)})[0];
+}
+
 ValueId Graph::rope_table(const RopeTableParams& params, const Weight* frequency_factors) {
   const ValueId f = optional_weight(frequency_factors);
-  require(params.n_dims >= 2 && params.n_dims % 2 == 0 && params.freq_base > 0, Op::kRopeTable,
+  require(params.n_dims >= 2 && params.n_dims % 2 == 0 && params.freq_base > 0 && params.period >= 1, Op::kRopeTable,
           concat("an even number of rotated dimensions and a positive base, n_dims ", params.n_dims), {f});
   require(!frequency_factors || (is_f32(frequency_factors->desc) && frequency_factors->desc.shape.rank == 1 &&
                                  frequency_factors->desc.shape[0] >= params.n_dims / 2),
@@ -295,6 +302,7 @@ void Graph::kv_store(ValueId k, ValueId v, const CacheDesc& cache) {
   require(fits(k, cache.key_dim) && cache.latent == (v == kNoValue) && (cache.latent || fits(v, cache.value_dim)) &&
               (!cache.latent || cache.value_dim <= cache.key_dim),
           Op::kKvStore, "k and, unless the cache is latent, v F32 [T, n_kv_head, head_dim] as the cache is", {k, v});
+  CHECK_INTERNAL(cache.stride == 1 || cache.latent);
   add_node(Op::kKvStore, NoParams{}, {k, v}, {}, cache);
 }
 
@@ -310,8 +318,48 @@ ValueId Graph::paged_attention(ValueId q, const CacheDesc& cache, const Attentio
                   {make_desc(DataType::kF32, {tokens_, d.shape[1] * cache.value_dim}, RowKind::kTokens)}, cache)[0];
 }
 
-Graph::Route Graph::moe_route(ValueId logits, const MoeRouteParams& params, const Weight* selection_bias) {
-  const ValueId b = optional_weight(selection_bias);
+ValueId Graph::select_positions(ValueId q, ValueId weights, const CacheDesc& index, const SelectParams& params) {
+  const TensorDesc d = values_[q].desc;
+  require(is_f32(d) && d.shape.rank == 3 && d.rows == RowKind::kTokens && d.shape[2] == index.key_dim &&
+              params.count >= 1 && params.block >= 1 && params.n_last >= 0 && params.n_last <= params.count,
+          Op::kSelectPositions, concat("q F32 [T, h, ", index.key_dim, "] and at least one block"), {q});
+  if (weights != kNoValue) {
+    const TensorDesc& dw = values_[weights].desc;
+    require(params.sum_heads && is_f32(dw) && dw.rows == d.rows && dw.shape == Shape{d.shape[0], d.shape[1]},
+            Op::kSelectPositions, "weights F32 [T, h] of the heads to sum", {q, weights});
+  }
+  CHECK_INTERNAL(index.use == CacheUse::kIndex && index.latent && index.n_kv_head == 1);
+  const Shape shape{d.shape[0], params.sum_heads ? 1 : d.shape[1], params.count};
+  return add_node(Op::kSelectPositions, params, {q, weights}, {make_desc(DataType::kI32, shape, d.rows)}, index)[0];
+}
+
+Graph::PartialAttention Graph::sparse_attention(ValueId q, ValueId blocks, const CacheDesc& cache,
+                                                const SparseAttentionParams& params, const Weight* sinks) {
+  const ValueId s = optional_weight(sinks);
+  const TensorDesc d = values_[q].desc;
+  require(is_f32(d) && d.shape.rank == 3 && d.rows == RowKind::kTokens && d.shape[2] == cache.key_dim &&
+              cache.n_kv_head > 0 && d.shape[1] % cache.n_kv_head == 0,
+          Op::kSparseAttention, "q F32 [T, n_head, key_dim] with n_head a multiple of the cache's heads", {q});
+  require(!sinks || (is_f32(sinks->desc) && sinks->desc.shape == Shape{d.shape[1]}), Op::kSparseAttention,
+          "sinks F32 [n_head]", {q, s});
+  if (blocks != kNoValue) {
+    const TensorDesc& db = values_[blocks].desc;
+    require(db.type == DataType::kI32 && db.contiguous() && db.shape.rank == 3 && db.rows == d.rows &&
+                db.shape[0] == d.shape[0] && (db.shape[1] == 1 || db.shape[1] == cache.n_kv_head) && params.block >= 1,
+            Op::kSparseAttention, "blocks I32 [T, 1 or n_kv_head, count]", {q, blocks});
+  }
+  CHECK_INTERNAL(cache.use == CacheUse::kSparseAttention &&
+                 (cache.stride == 1 || (cache.latent && params.window == 0)));
+  const auto out = add_node(Op::kSparseAttention, params, {q, blocks, s},
+                            {make_desc(DataType::kF32, {tokens_, d.shape[1] * cache.value_dim}, RowKind::kTokens),
+                             make_desc(DataType::kF32, {tokens_, d.shape[1]}, RowKind::kTokens)},
+                            cache);
+  return {out[0], out[1]};
+}
+
+Graph::Route Graph::moe_route(ValueId logits, const MoeRouteParams& params, const Weight* selection_bias,
+                              const Weight* experts) {
+  const ValueId b = optional_weight(selection_bias), e = optional_weight(experts);
   const TensorDesc d = values_[logits].desc;
   require(is_f32(d) && d.shape.rank == 2 && params.n_used >= 1 && params.n_used <= d.shape[1] && params.n_groups >= 1 &&
               d.shape[1] % params.n_groups == 0 && params.groups_used >= 1 && params.groups_used <= params.n_groups &&
@@ -320,8 +368,11 @@ Graph::Route Graph::moe_route(ValueId logits, const MoeRouteParams& params, cons
           {logits});
   require(!selection_bias || (is_f32(selection_bias->desc) && selection_bias->desc.shape == Shape{d.shape[1]}),
           Op::kMoeRoute, "selection bias F32 [e]", {logits, b});
+  require(!experts || (experts->desc.type == DataType::kI32 && experts->desc.shape.rank == 2 &&
+                       experts->desc.shape[1] == params.n_used && d.rows != RowKind::kFixed),
+          Op::kMoeRoute, concat("experts I32 [n, ", params.n_used, "] of each token id"), {logits, e});
   const Shape shape{d.shape[0], params.n_used};
-  const auto out = add_node(Op::kMoeRoute, params, {logits, b},
+  const auto out = add_node(Op::kMoeRoute, params, {logits, b, e},
                             {make_desc(DataType::kI32, shape, d.rows), make_desc(DataType::kF32, shape, d.rows)});
   return {out[0], out[1]};
 }

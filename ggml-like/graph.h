@@ -91,6 +91,7 @@ class Graph {
   ValueId slice_columns(ValueId x, int64_t begin, int64_t count);
   ValueId concat_columns(ValueId a, ValueId b);
   ValueId mix_streams(ValueId x, ValueId weights);
+  ValueId sinkhorn(ValueId x, const SinkhornParams& params);
   // Uses the first n_dims / 2 of the frequency factors.
   ValueId rope_table(const RopeTableParams& params, const Weight* frequency_factors = nullptr);
   ValueId rope(ValueId x, ValueId table, bool interleaved);
@@ -99,9 +100,18 @@ class Graph {
   void kv_store(ValueId k, ValueId v, const CacheDesc& cache);
   ValueId paged_attention(ValueId q, const CacheDesc& cache, const AttentionParams& params,
                           const Weight* sinks = nullptr);
+  // `index`: the layer's index keys; `weights` may be kNoValue.
+  ValueId select_positions(ValueId q, ValueId weights, const CacheDesc& index, const SelectParams& params);
+  struct PartialAttention {
+    ValueId out, log_sum;
+  };
+  // `blocks` may be kNoValue.
+  PartialAttention sparse_attention(ValueId q, ValueId blocks, const CacheDesc& cache,
+                                    const SparseAttentionParams& params, const Weight* sinks = nullptr);
   // Operations on recurrent states (graph_recurrent.cpp). `state` is the layer's slot; the operation uses the values
   // from state.first_value on.
   ValueId short_conv(ValueId x, const Weight& weight, const Weight* bias, bool silu, const CacheDesc& state);
+  ValueId gated_pool(ValueId x, ValueId gates, const Weight* offsets, int block, const CacheDesc& state);
   ValueId token_shift(ValueId x, const CacheDesc& state);
   struct ScanInputs {
     ValueId x, dt, b, c;
@@ -122,7 +132,10 @@ class Graph {
   struct Route {
     ValueId ids, weights;
   };
-  Route moe_route(ValueId logits, const MoeRouteParams& params, const Weight* selection_bias = nullptr);
+  // `experts`: the table of the experts that each token id uses, if it decides. REQUIRES: its entries are numbers of
+  // experts.
+  Route moe_route(ValueId logits, const MoeRouteParams& params, const Weight* selection_bias = nullptr,
+                  const Weight* experts = nullptr);
   ValueId moe_combine(ValueId y, ValueId weights);
   struct TopK {
     ValueId ids, values, log_sum_exp;

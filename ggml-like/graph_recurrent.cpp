@@ -38,6 +38,20 @@ ValueId Graph::short_conv(ValueId x, const Weight& weight, const Weight* bias, b
                   {make_desc(DataType::kF32, d.shape, RowKind::kTokens)}, state)[0];
 }
 
+ValueId Graph::gated_pool(ValueId x, ValueId gates, const Weight* offsets, int block, const CacheDesc& state) {
+  const ValueId o = optional_weight(offsets);
+  const TensorDesc d = values_[x].desc;
+  require(d.shape.rank == 3 && (d.shape[1] == 1 || d.shape[1] == 2) && is_rows(d, {d.shape[1], d.shape[2]}) &&
+              is_rows(values_[gates].desc, {d.shape[1], d.shape[2]}) && block >= 1,
+          Op::kGatedPool, "x and gates F32 [T, 1 or 2, d]", {x, gates});
+  require(
+      !offsets || (offsets->desc.type == DataType::kF32 && offsets->desc.shape == Shape{block, d.shape.row_elements()}),
+      Op::kGatedPool, concat("offsets F32 [", block, ", ", d.shape.row_elements(), "]"), {o});
+  CHECK_INTERNAL(holds(state, 3 * d.shape.row_elements()));
+  return add_node(Op::kGatedPool, GatedPoolParams{block}, {x, gates, o},
+                  {make_desc(DataType::kF32, {tokens_, d.shape[2]}, RowKind::kTokens)}, state)[0];
+}
+
 ValueId Graph::token_shift(ValueId x, const CacheDesc& state) {
   const TensorDesc d = values_[x].desc;
   require(is_rows(d, {d.shape.last()}), Op::kTokenShift, "x F32 [T, c]", {x});

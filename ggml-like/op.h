@@ -38,17 +38,23 @@ enum class Op : uint8_t {
   kSlice,            // x [.., d] -> [.., count]: some consecutive values of each row
   kConcat,           // a [T, h, m], b [T, h or 1, n] -> [T, h, m + n]
   kMixStreams,       // x [T, s, d], weights [T, o, s] -> [T, o, d]: sums over s, in order
+  kSinkhorn,         // x [T, n, n] -> [T, n, n]: made doubly stochastic, and transposed
   kRopeTable,        // (frequency factors [n_dims / 2]) -> [T, n_dims / 2, 2]: cosine and sine of each position
   kRope,             // x [T, n_head, head_dim], table -> same, the first n_dims of each head rotated
   kPositionFactor,   // -> [T, 1]: a factor that grows with the position
   kKvStore,          // k [T, n_kv_head, key_dim], v [T, n_kv_head, value_dim] -> into the cache; latent: no v
   kPagedAttention,   // q [T, n_head, key_dim], (sinks [n_head]) -> [T, n_head * value_dim]
+  kSelectPositions,  // q [T, h, key_dim], (weights [T, h]), index keys -> blocks of positions I32 [T, 1 or h, count]
+  kSparseAttention,  // q [T, n_head, key_dim], (blocks I32 [T, 1 or n_kv_head, count]), (sinks [n_head])
+                     // -> [T, n_head * value_dim], log-sum-exp [T, n_head]
   kShortConv,        // x [T, c], weight [c, width], (bias [c]) -> [T, c]: a causal convolution of each channel
+  kGatedPool,        // x [T, c, d], gates [T, c, d], (offsets [block, c * d]) -> [T, d]
   kTokenShift,       // x [T, c] -> [T, c]: the row of the sequence's previous token; zeros at position 0
   kSelectiveScan,    // x [T, h, d], dt [T, h], b and c [T, g, n], a [h] or [h, n], (skip [h]) -> [T, h * d]
   kDeltaRule,        // q and k [T, g, n], v [T, h, d], dt [T, h] or [T, h, n], beta [T, h], a [h] -> [T, h * d]
   kWkv,              // r, k, v, w [T, h, n], first [h * n], (a, b [T, h, n]) -> [T, h * n], bonus [T, h * n]
-  kMoeRoute,         // logits [T, e], (selection bias [e]) -> ids I32 [T, u], weights [T, u]
+  kMoeRoute,         // logits [T, e], (selection bias [e]), (experts of each token id, I32 [n, u])
+                     // -> ids I32 [T, u], weights [T, u]
   kMoeCombine,       // y [T, u, d], weights [T, u] -> [T, d]: sum in router rank
   kTopK,             // logits [O, v] -> ids I32 [O, k], values [O, k] descending, log-sum-exp [O, 1]
 };
@@ -76,6 +82,13 @@ struct EmbedParams {
 
 struct NormParams {
   float eps = 1e-5f;
+};
+
+// Softmax of each row, plus eps; then `iterations` times each column is divided by its sum plus eps, and between two of
+// these each row in the same way (https://arxiv.org/abs/2512.24880). The result is transposed: mix_streams takes it so.
+struct SinkhornParams {
+  int iterations = 1;
+  float eps = 0;
 };
 
 struct ScaleParams {
@@ -130,6 +143,8 @@ struct RopeTableParams {
   float beta_fast = 32;
   float beta_slow = 1;
   int original_context = 0;  // tokens the model was trained with; used by YaRN only
+  int period = 1;            // the angles are those of p / period * period
+  bool inverse = false;      // rotates back
 };
 
 struct RopeParams {
@@ -158,12 +173,45 @@ struct AttentionParams {
   float alibi_max_bias = 0;
 };
 
+// Chooses among the entries of the cache that a token sees, which are positions unless the cache has a stride: `block`
+// at a time. The score of an entry is the dot product of its index key and the query: of each head apart, or with
+// `sum_heads`, the sum over the heads of weight * max(dot product, 0) (https://arxiv.org/abs/2512.02556); without
+// weights, they are 1. The score of a block is the largest in it. Selected are the last `n_last` blocks and then those
+// with the best scores, `count` in all, the earlier one among equals. Their numbers are in ascending order, followed by
+// -1 where the token sees fewer blocks.
+struct SelectParams {
+  int count = 1;
+  int block = 1;
+  int n_last = 0;
+  bool sum_heads = true;
+};
+
+// softmax over scale * q . k of the entries in the selected blocks, which are what select_positions returns; without
+// blocks, of the last `window` entries, or of all that the token sees when window is 0. The log-sum-exp is that of
+// these scores and the sink. By it, parts of a context are combined: each has the weight exp(log-sum-exp). A token that
+// sees nothing gets zeros and kNothingSeen.
+struct SparseAttentionParams {
+  float scale = 1;
+  int block = 1;
+  int window = 0;
+};
+inline constexpr float kNothingSeen = -1e30f;
+
 inline constexpr int kMaxConvWidth = 32;
 
 // y_t = f(sum over i of weight[i] * x_(t - width + 1 + i) + bias); f is SiLU or the identity.
 // State: [width - 1, c], the rows of x before the next token, oldest first.
 struct ShortConvParams {
   bool silu = false;
+};
+
+// The mean of the rows of each `block` consecutive positions, weighted by the softmax of their gates, for each channel
+// apart; gate offsets depend on the place in the block. Row t of the result is the mean so far of the block of token t.
+// With c = 2, the second half of a row belongs to its own block, and the first half to the block that follows.
+// State: [c, 3, d], for the block of the next token and for the one after it: the largest gate, the sum of the weights
+// relative to it, and that of the weighted rows. A sum of weights of 0 is that of no rows.
+struct GatedPoolParams {
+  int block = 1;
 };
 
 // State of kTokenShift: [c], the row of the last token.
@@ -194,7 +242,8 @@ enum class Gating : uint8_t { kSoftmax, kSigmoid, kSoftmaxOfSelected, kSigmoidOf
 
 inline constexpr float kLeastWeightSum = 0x1p-14f;  // the smallest normal fp16
 
-// A selection bias changes which experts are selected, not their weights.
+// A selection bias changes which experts are selected, not their weights. Where the experts of a token follow from its
+// id, the logits only decide their weights.
 struct MoeRouteParams {
   int n_used = 0;
   Gating gating = Gating::kSoftmax;
@@ -209,9 +258,10 @@ struct TopKParams {
 };
 
 using OpParams =
-    std::variant<NoParams, EmbedParams, NormParams, SparsifyParams, ScaleParams, ClampParams, UnaryParams, XieluParams,
-                 GatedActivationParams, SliceParams, RopeTableParams, RopeParams, PositionFactorParams, AttentionParams,
-                 ShortConvParams, DeltaRuleParams, MoeRouteParams, TopKParams>;
+    std::variant<NoParams, EmbedParams, NormParams, SparsifyParams, SinkhornParams, ScaleParams, ClampParams,
+                 UnaryParams, XieluParams, GatedActivationParams, SliceParams, RopeTableParams, RopeParams,
+                 PositionFactorParams, AttentionParams, SelectParams, SparseAttentionParams, ShortConvParams,
+                 GatedPoolParams, DeltaRuleParams, MoeRouteParams, TopKParams>;
 
 struct OpInfo {
   Op op;

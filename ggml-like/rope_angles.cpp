@@ -32,7 +32,7 @@ RopeAngles rope_angles(const RopeTableParams& p, std::span<const float> factors)
     if (!factors.empty()) step /= factors[i];
     double blend = 0;  // weight of extrapolation
     if (yarn) blend = (1 - std::clamp((i - low) / std::max(0.001, high - low), 0.0, 1.0)) * p.ext_factor;
-    angles.step.push_back(step * (p.freq_scale * (1 - blend) + blend));
+    angles.step.push_back((p.inverse ? -step : step) * (p.freq_scale * (1 - blend) + blend));
   }
   angles.magnitude = static_cast<float>(magnitude);
   return angles;

@@ -17,7 +17,7 @@ struct RopeAngles {
 // `factors` is empty or has at least n_dims / 2 entries.
 RopeAngles rope_angles(const RopeTableParams& params, std::span<const float> factors);
 
-// Writes magnitude * (cos, sin) of each pair at one position: [n_dims / 2, 2].
+// Writes magnitude * (cos, sin) of each pair at one position, which is a multiple of the period: [n_dims / 2, 2].
 void rope_row(const RopeAngles& angles, int position, float* row);
 
 float position_factor(const PositionFactorParams& params, int position);

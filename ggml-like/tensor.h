@@ -48,6 +48,13 @@ TensorDesc make_desc(DataType type, const Shape& shape, RowKind rows = RowKind::
 inline constexpr int kBlockTokens = 32;      // tokens per block of the paged KV cache, everywhere
 inline constexpr int kAttentionSplit = 256;  // positions after which attention closes a partial softmax
 
+// What reads a cache of keys.
+enum class CacheUse : uint8_t {
+  kAttention,        // paged_attention
+  kSparseAttention,  // sparse_attention
+  kIndex,            // select_positions: its keys only serve to choose what sparse attention sees
+};
+
 // What one layer caches in one cache group: keys and values in blocks, whose layout inside a block is up to the
 // backend, or a recurrent state in slots of F32 values, whose order op.h gives.
 struct CacheDesc {
@@ -60,12 +67,24 @@ struct CacheDesc {
   DataType value_type = DataType::kF16;
   // A position's value is the first value_dim values of its key: nothing else is stored, and value_type is unused.
   bool latent = false;
+  // A layer may have index keys, which are latent, beside its keys and values: in the same blocks of the same group,
+  // but in memory of their own.
+  CacheUse use = CacheUse::kAttention;
+  // A latent cache may have one entry for so many positions: entry e belongs to positions [e * stride, (e + 1) *
+  // stride) and is stored by the last of them. Divides kBlockTokens, or is a multiple of it.
+  int stride = 1;
 
   // Of a recurrent state, which has none of the above:
   int64_t slot_values = 0;  // in a slot; 0: keys and values
   int64_t first_value = 0;  // of the part of the slot that an operation uses
 
   int stored_value_dim() const { return latent ? 0 : value_dim; }
+  int entries_per_block() const { return stride < kBlockTokens ? kBlockTokens / stride : 1; }
+  // The entries that a token sees: of those positions up to its own that are complete.
+  int visible_entries(int position) const { return (position + 1) / stride; }
+  // Where an entry is in its block, and the position whose block that is.
+  int slot_of(int entry) const { return entry % entries_per_block(); }
+  int position_of(int entry) const { return (entry + 1) * stride - 1; }
 };
 
 }  // namespace infer

@@ -1,38 +1,15 @@
-// kv_store and paged_attention. A block holds the keys of each KV head as [key_dim][32 tokens], then the values of each
-// as [32 tokens][value_dim]. In quantized types (Q8_0, Q4_0) each head of each token is quantized separately, 32
-// dimensions at a time; kernels/attention.h describes the layout of quantized keys. A latent cache has no values, and
-// its keys lie as values do, [32 tokens][key_dim], since they are used as such too.
+// kv_store and paged_attention.
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "backends/cpu/cpu_ops.h"
-#include "ggml-like/error.h"
+#include "backends/cpu/attention.h"
 #include "ggml-like/float_math.h"
 #include "ggml-like/half.h"
-#include "ggml-like/quant/blocks.h"
 #include "ggml-like/quant/cache_row.h"
 
 namespace infer::cpu {
 namespace {
-
-struct BlockLayout {
-  int64_t value_row;                               // bytes of one token's values in a head; latent: of its key
-  int64_t key_head, value_head, values_at, bytes;  // per head: keys, values; start of the values; block
-  explicit BlockLayout(const CacheDesc& c)
-      : value_row(
-            static_cast<int64_t>(c.latent ? row_bytes(c.key_type, c.key_dim) : row_bytes(c.value_type, c.value_dim))),
-        key_head(kBlockTokens * static_cast<int64_t>(row_bytes(c.key_type, c.key_dim))),
-        value_head(c.latent ? 0 : kBlockTokens * value_row),
-        values_at(c.latent ? 0 : key_head * c.n_kv_head),
-        bytes((key_head + value_head) * c.n_kv_head) {}
-};
-
-uint8_t* block_at(const CacheRef& cache, const BlockLayout& layout, std::span<const int32_t> table, int position) {
-  const int32_t id = table[position / kBlockTokens];
-  CHECK_INTERNAL(id >= 0 && id < cache.n_blocks);
-  return reinterpret_cast<uint8_t*>(cache.buffer->host() + cache.offset) + id * layout.bytes;
-}
 
 // Stores n values as `type`, `stride` elements apart.
 void store_values(DataType type, const float* x, int n, uint8_t* to, int stride) {
@@ -44,12 +21,6 @@ void store_values(DataType type, const float* x, int n, uint8_t* to, int stride)
       std::memcpy(to + static_cast<int64_t>(i) * stride * 2, &half, 2);
     }
   }
-}
-
-bool is_float(DataType type) { return type == DataType::kF32 || type == DataType::kF16 || type == DataType::kBF16; }
-
-bool can_store(DataType type, int dim) {
-  return is_float(type) || ((type == DataType::kQ8_0 || type == DataType::kQ4_0) && dim % kBlock32 == 0);
 }
 
 // Stores one token's key in `slot` of a head's keys. `row` is work space of row_bytes(type, n).
@@ -80,14 +51,6 @@ float alibi_slope(int head, int n_head, float max_bias) {
   return static_cast<float>(portable_pow(2, exponent));
 }
 
-size_t scratch_floats(const CacheDesc& c) { return (attention_scratch_floats(c.key_dim, c.value_dim) + 15) / 16 * 16; }
-
-bool supports_attention(const OpDesc& op, const Device&) {
-  const CacheDesc& c = *op.cache;
-  if (!can_store(c.key_type, c.key_dim)) return false;
-  return c.latent ? is_float(c.key_type) || c.value_dim % kBlock32 == 0 : can_store(c.value_type, c.value_dim);
-}
-
 void kv_store(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const CacheDesc& c = *launch.cache.desc;
   const TensorRef &k = launch.inputs[0], &v = launch.inputs[1];
@@ -96,7 +59,8 @@ void kv_store(const Prepared&, const HostLaunch& launch, Stream& stream) {
   parallel_ranges(cpu(stream), step.n_tokens(), 8, [&](int64_t begin, int64_t end, int) {
     std::vector<uint8_t> row(row_bytes(c.key_type, c.key_dim));
     for (int64_t t = begin; t < end; ++t) {
-      const int position = step.positions()[t], slot = position % kBlockTokens;
+      const int position = step.positions()[t], entry = position / c.stride, slot = c.slot_of(entry);
+      if (position != c.position_of(entry)) continue;
       uint8_t* block = block_at(launch.cache, layout, step.block_table(c.group, step.sequences()[t]), position);
       for (int h = 0; h < c.n_kv_head; ++h) {
         if (c.latent) {
@@ -115,32 +79,33 @@ void kv_store(const Prepared&, const HostLaunch& launch, Stream& stream) {
 
 std::unique_ptr<Prepared> prepare_paged_attention(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
-  const size_t n_head = static_cast<size_t>(op.inputs[0]->shape[1]);
-  prepared->scratch_bytes =
-      sizeof(float) * (scratch_floats(*op.cache) * static_cast<CpuDevice&>(device).n_threads() + n_head);
+  prepared->scratch_bytes = context_scratch_bytes(op, static_cast<CpuDevice&>(device));
   return prepared;
 }
 
-// Into how many equal parts the query heads of a KV head are split, so that each thread gets some. Parts of fewer heads
-// read keys more often than they save time.
-int head_parts(int heads, int64_t pieces, int threads) {
-  constexpr int kFewestHeads = 8;
-  int parts = 1;
-  while (pieces * parts < 2 * threads && heads % (2 * parts) == 0 && heads / (2 * parts) >= kFewestHeads) parts *= 2;
-  return parts;
+void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) {
+  attend_to_context(launch, cpu(stream), launch.param<AttentionParams>(), launch.inputs[1], nullptr,
+                    launch.scratch.data<float>());
+}
+
+}  // namespace
+
+size_t context_scratch_bytes(const OpDesc& op, const CpuDevice& device) {
+  const size_t n_head = static_cast<size_t>(op.inputs[0]->shape[1]);
+  return sizeof(float) * (scratch_floats(*op.cache) * device.n_threads() + n_head);
 }
 
 // A piece is query heads of one KV head and up to kQueries consecutive tokens of one sequence.
-void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) {
+void attend_to_context(const HostLaunch& launch, CpuStream& stream, const AttentionParams& params,
+                       const TensorRef& sinks, float* log_sums, float* scratch) {
   constexpr int kQueries = 8;
-  const AttentionParams& params = launch.param<AttentionParams>();
   const CacheDesc& c = *launch.cache.desc;
-  const TensorRef &q = launch.inputs[0], &sinks = launch.inputs[1], &out = launch.outputs[0];
+  const TensorRef &q = launch.inputs[0], &out = launch.outputs[0];
   const StepView& step = *launch.step;
   const BlockLayout layout(c);
   const int n_head = static_cast<int>(q.desc->shape[1]);
   const size_t per_thread = scratch_floats(c);
-  float* slopes = launch.scratch.data<float>() + per_thread * cpu(stream).pool().size();
+  float* slopes = scratch + per_thread * stream.pool().size();
   for (int h = 0; h < n_head; ++h) slopes[h] = alibi_slope(h, n_head, params.alibi_max_bias);
 
   struct Run {
@@ -153,26 +118,15 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) 
     else runs.push_back({t, 1});
   }
   const int64_t n_runs = static_cast<int64_t>(runs.size());
-  const int parts = head_parts(n_head / c.n_kv_head, n_runs * c.n_kv_head, cpu(stream).pool().size());
+  const int parts = head_parts(n_head / c.n_kv_head, n_runs * c.n_kv_head, stream.pool().size());
   const int heads = n_head / c.n_kv_head / parts, groups = c.n_kv_head * parts;
-  cpu(stream).pool().run(n_runs * groups, [&](int64_t piece, int thread) {
+  stream.pool().run(n_runs * groups, [&](int64_t piece, int thread) {
     // Later tokens see more positions: start with the longest pieces.
     const Run run = runs[n_runs - 1 - piece / groups];
     const int64_t first_head = piece % groups * heads, kv_head = piece % groups / parts;
     const int sequence = step.sequences()[run.first];
-    AttentionArgs a;
+    AttentionArgs a = cache_args(launch.cache, layout, static_cast<int>(kv_head));
     a.params = &params;
-    a.key_dim = c.key_dim;
-    a.value_dim = c.value_dim;
-    a.key_type = c.key_type;
-    a.value_type = c.latent ? c.key_type : c.value_type;
-    a.latent = c.latent;
-    a.cache = reinterpret_cast<const uint8_t*>(launch.cache.buffer->host() + launch.cache.offset);
-    a.block_bytes = layout.bytes;
-    a.head_key_offset = kv_head * layout.key_head;
-    a.head_value_offset = c.latent ? a.head_key_offset : layout.values_at + kv_head * layout.value_head;
-    a.key_bytes = layout.key_head;
-    a.value_bytes = layout.value_head;
     a.table = step.block_table(c.group, sequence).data();
     a.position = step.positions()[run.first];
     a.sequence_length = step.sequence_length(sequence);
@@ -182,19 +136,19 @@ void paged_attention(const Prepared&, const HostLaunch& launch, Stream& stream) 
     a.query_stride = q.desc->row_stride;
     a.slopes = slopes + first_head;
     a.sinks = sinks ? sinks.data<float>() + first_head : nullptr;
+    a.log_sums = log_sums ? log_sums + int64_t{run.first} * n_head + first_head : nullptr;
+    a.log_sums_stride = n_head;
     a.out_stride = out.desc->row_stride;
     a.out = out.data<float>() + run.first * a.out_stride + first_head * c.value_dim;
-    a.scratch = launch.scratch.data<float>() + per_thread * thread;
-    cpu(stream).kernels().attention(a);
+    a.scratch = scratch + per_thread * thread;
+    stream.kernels().attention(a);
   });
 }
 
-}  // namespace
-
 std::span<const OpRecord> attention_ops() {
   static constexpr OpRecord kRecords[] = {
-      {Op::kKvStore, supports_attention, nothing_to_prepare, launch_on_host<kv_store>},
-      {Op::kPagedAttention, supports_attention, prepare_paged_attention, launch_on_host<paged_attention>},
+      {Op::kKvStore, supports_cache, nothing_to_prepare, launch_on_host<kv_store>},
+      {Op::kPagedAttention, supports_cache, prepare_paged_attention, launch_on_host<paged_attention>},
   };
   return kRecords;
 }

@@ -21,7 +21,7 @@ namespace {
 const std::vector<OpRecord>& records() {
   static const std::vector<OpRecord> kRecords =
       all_records({attention_ops(), columns_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(),
-                   recurrent_ops(), rope_ops(), rows_ops(), streams_ops()});
+                   recurrent_ops(), rope_ops(), rows_ops(), sparse_attention_ops(), streams_ops()});
   return kRecords;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ggml-like/float_math.h"
 #include "ggml-like/op.h"
 #include "ggml-like/quant/activation.h"
 
@@ -85,6 +86,8 @@ struct AttentionArgs {
   const float* sinks;   // [heads] or null
   float* out;           // [n_queries][out_stride], heads * value_dim written
   int64_t out_stride;
+  float* log_sums;  // [n_queries][log_sums_stride], heads written; the log-sum-exp of scores and sink; null: not wanted
+  int64_t log_sums_stride;
   float* scratch;  // attention_scratch_floats()
 };
 inline constexpr int kMaxQueryTile = 8;
@@ -94,6 +97,18 @@ inline size_t attention_scratch_floats(int key_dim, int value_dim) {
   return kMaxQueryTile * (kAttentionSplit + padded(value_dim)) +
          kMaxAttentionRows * (padded(value_dim) + padded(key_dim)) + 64;
 }
+
+// The queries of one token and the 32 index keys of a block.
+struct IndexScoresArgs {
+  DataType type;  // of the keys
+  int key_dim, heads;
+  const uint8_t* block;  // [32 tokens][key_dim]
+  const float* queries;  // [heads][key_dim rounded up to 16], filled up with zeros
+  const float* weights;  // [heads], or null: ones
+  bool sum_heads;        // see SelectParams
+  float* scores;         // [heads][scores_stride], 32 written in each row; a single row with sum_heads
+  int64_t scores_stride;
+};
 
 // Operations on recurrent states: consecutive tokens of one sequence, and a part of their channels, heads or columns.
 // Pointers are those of the first token, strides are in values.
@@ -107,6 +122,16 @@ struct ShortConvArgs {
   int64_t channels, begin, end;  // computed are [begin, end)
   int width, n_tokens;
   bool silu;
+};
+struct GatedPoolArgs {
+  const float *x, *gates;  // [n_tokens][stride], parts * dim used
+  const float* offsets;    // [block][parts * dim] or null
+  float* y;                // [n_tokens][dim]
+  float* state;            // [parts][3][dim]
+  int64_t x_stride, gates_stride;
+  int parts, dim, block;
+  int position, n_tokens;  // position of the first token
+  int begin, end;          // computed are the channels [begin, end)
 };
 struct SelectiveScanArgs {
   const float *x, *dt, *b, *c;  // per token [heads * dim], [heads] and twice [groups * n_state]
@@ -189,7 +214,9 @@ struct KernelTable {
   void (*weighted_add)(const float* x, float weight, float* y, int64_t n);  // y = fma(x, weight, y)
   void (*to_f16)(const float* x, uint16_t* y, int64_t n);
   void (*attention)(const AttentionArgs&);
+  void (*index_scores)(const IndexScoresArgs&);
   void (*short_conv)(const ShortConvArgs&);
+  void (*gated_pool)(const GatedPoolArgs&);
   void (*scan)(const SelectiveScanArgs&);
   void (*delta_rule)(const DeltaRuleArgs&);
   void (*wkv)(const WkvArgs&);

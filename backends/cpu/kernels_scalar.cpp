@@ -20,6 +20,8 @@ namespace {
 
 #include "backends/cpu/kernels/attention.h"
 
+#include "backends/cpu/kernels/index_scores.h"
+
 #include "backends/cpu/kernels/recurrent.h"
 
 #include "backends/cpu/kernels/probes.h"

@@ -38,7 +38,7 @@ void keep_best_groups(std::vector<float>& scores, int n_groups, int groups_used)
 
 void moe_route(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const MoeRouteParams& params = launch.param<MoeRouteParams>();
-  const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1];
+  const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1], &table = launch.inputs[2];
   const KernelTable& kernels = cpu(stream).kernels();
   const int64_t experts = x.desc->shape[1];
   parallel_ranges(cpu(stream), launch.rows(x), 8, [&](int64_t begin, int64_t end, int) {
@@ -62,10 +62,16 @@ void moe_route(const Prepared&, const HostLaunch& launch, Stream& stream) {
           std::copy_n(row, experts, probability.begin());
           break;
       }
-      if (bias) kernels.add(probability.data(), bias.data<float>(), score.data(), experts);
-      else score = probability;
-      keep_best_groups(score, params.n_groups, params.groups_used);
-      largest(score, params.n_used, selected);
+      if (table) {
+        const int32_t token = launch.step->tokens()[static_cast<size_t>(launch.token_row(x, t))];
+        const int32_t* own = table.data<int32_t>() + int64_t{token} * params.n_used;
+        selected.assign(own, own + params.n_used);
+      } else {
+        if (bias) kernels.add(probability.data(), bias.data<float>(), score.data(), experts);
+        else score = probability;
+        keep_best_groups(score, params.n_groups, params.groups_used);
+        largest(score, params.n_used, selected);
+      }
       float* weights = launch.outputs[1].data<float>() + t * params.n_used;
       for (int u = 0; u < params.n_used; ++u) {
         launch.outputs[0].data<int32_t>()[t * params.n_used + u] = selected[u];

@@ -1,5 +1,5 @@
-// short_conv, token_shift, selective_scan, delta_rule, wkv. A piece of work is one sequence and some of its channels,
-// heads or columns, whose states it reads and writes alone.
+// short_conv, gated_pool, token_shift, selective_scan, delta_rule, wkv. A piece of work is one sequence and some of its
+// channels, heads or columns, whose states it reads and writes alone.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -59,6 +59,31 @@ void short_conv(const Prepared&, const HostLaunch& launch, Stream& stream) {
     a.silu = launch.param<ShortConvParams>().silu;
     if (run.empty) clear_columns(state, a.width - 1, c, a.begin, a.end);
     cpu(stream).kernels().short_conv(a);
+  });
+}
+
+void gated_pool(const Prepared&, const HostLaunch& launch, Stream& stream) {
+  constexpr int64_t kChannels = 64;
+  const TensorRef &x = launch.inputs[0], &gates = launch.inputs[1], &offsets = launch.inputs[2];
+  const int64_t parts = x.desc->shape[1], d = x.desc->shape[2];
+  for_each_piece(launch, stream, pieces_of(d, kChannels), [&](const StateRun& run, float* state, int64_t piece, int) {
+    GatedPoolArgs a;
+    a.x = row(x, run.first);
+    a.gates = row(gates, run.first);
+    a.offsets = offsets ? offsets.data<float>() : nullptr;
+    a.y = out_row(launch, 0, run.first);
+    a.state = state;
+    a.x_stride = x.desc->row_stride;
+    a.gates_stride = gates.desc->row_stride;
+    a.parts = static_cast<int>(parts);
+    a.dim = static_cast<int>(d);
+    a.block = launch.param<GatedPoolParams>().block;
+    a.position = launch.step->positions()[run.first];
+    a.n_tokens = run.count;
+    a.begin = static_cast<int>(piece * kChannels);
+    a.end = static_cast<int>(std::min(d, (piece + 1) * kChannels));
+    if (run.empty) clear_columns(state, 3 * parts, d, a.begin, a.end);
+    cpu(stream).kernels().gated_pool(a);
   });
 }
 
@@ -191,6 +216,7 @@ void wkv(const Prepared&, const HostLaunch& launch, Stream& stream) {
 std::span<const OpRecord> recurrent_ops() {
   static constexpr OpRecord kRecords[] = {
       {Op::kShortConv, supports_any, nothing_to_prepare, launch_on_host<short_conv>},
+      {Op::kGatedPool, supports_any, nothing_to_prepare, launch_on_host<gated_pool>},
       {Op::kTokenShift, supports_any, nothing_to_prepare, launch_on_host<token_shift>},
       {Op::kSelectiveScan, supports_any, nothing_to_prepare, launch_on_host<selective_scan>},
       {Op::kDeltaRule, supports_any, prepare_decays, launch_on_host<delta_rule>},

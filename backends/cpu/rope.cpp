@@ -29,7 +29,7 @@ void rope_table(const Prepared& prepared, const HostLaunch& launch, Stream& stre
   const std::span<const int32_t> positions = launch.step->positions();
   parallel_ranges(cpu(stream), static_cast<int64_t>(positions.size()), 16, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t)
-      rope_row(angles, positions[t], launch.outputs[0].data<float>() + t * pairs * 2);
+      rope_row(angles, positions[t] / params.period * params.period, launch.outputs[0].data<float>() + t * pairs * 2);
   });
 }
 

@@ -1,4 +1,6 @@
-// mix_streams.
+// mix_streams and sinkhorn.
+#include <vector>
+
 #include "backends/cpu/cpu_ops.h"
 
 namespace infer::cpu {
@@ -20,11 +22,39 @@ void mix_streams(const Prepared&, const HostLaunch& launch, Stream& stream) {
   });
 }
 
+// The matrices are tiny, as many rows and columns as a model has streams: plain loops in a fixed order.
+void sinkhorn(const Prepared&, const HostLaunch& launch, Stream& stream) {
+  const SinkhornParams& params = launch.param<SinkhornParams>();
+  const TensorRef &x = launch.inputs[0], &out = launch.outputs[0];
+  const int64_t n = x.desc->shape[1];
+  parallel_ranges(cpu(stream), launch.rows(x), 16, [&](int64_t begin, int64_t end, int) {
+    std::vector<float> m(static_cast<size_t>(n * n));
+    // Divides n values `step` apart by their sum plus eps.
+    const auto normalize = [&](int64_t first, int64_t step) {
+      float sum = 0;
+      for (int64_t i = 0; i < n; ++i) sum += m[first + i * step];
+      sum += params.eps;
+      for (int64_t i = 0; i < n; ++i) m[first + i * step] /= sum;
+    };
+    for (int64_t t = begin; t < end; ++t) {
+      const float* from = x.data<float>() + t * x.desc->row_stride;
+      for (int64_t r = 0; r < n; ++r) cpu(stream).kernels().softmax(from + r * n, m.data() + r * n, n);
+      for (float& v : m) v += params.eps;
+      for (int k = 0; k < params.iterations; ++k) {
+        for (int64_t r = 0; k > 0 && r < n; ++r) normalize(r * n, 1);
+        for (int64_t c = 0; c < n; ++c) normalize(c, n);
+      }
+      for (int64_t i = 0; i < n * n; ++i) out.data<float>()[t * n * n + i] = m[i % n * n + i / n];
+    }
+  });
+}
+
 }  // namespace
 
 std::span<const OpRecord> streams_ops() {
   static constexpr OpRecord kRecords[] = {
       {Op::kMixStreams, supports_any, nothing_to_prepare, launch_on_host<mix_streams>},
+      {Op::kSinkhorn, supports_any, nothing_to_prepare, launch_on_host<sinkhorn>},
   };
   return kRecords;
 }

@@ -23,7 +23,7 @@ struct CombinePush {
 };
 
 bool supports_moe_route(const OpDesc& op, const Device& device) {
-  return op.inputs[0]->shape[1] <= kMaxExperts &&
+  return !op.inputs[2] && op.inputs[0]->shape[1] <= kMaxExperts &&
          shared_bytes(room_for(*op.inputs[0])) <= context_of(device).max_shared();
 }
 

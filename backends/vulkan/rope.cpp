@@ -28,6 +28,11 @@ struct RopePush {
   uint32_t heads, dim, pairs, x_at, x_stride, table_at, out_at;
 };
 
+bool supports_rope_table(const OpDesc& op, const Device&) {
+  const RopeTableParams& params = op.param<RopeTableParams>();
+  return params.period == 1 && !params.inverse;
+}
+
 std::unique_ptr<Prepared> prepare_rope_table(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<PreparedTable>();
   const RopeAngles angles =
@@ -89,7 +94,7 @@ void position_factor(const Prepared&, const Launch& launch, Stream& s) {
 
 std::span<const OpRecord> rope_ops() {
   static constexpr OpRecord kRecords[] = {
-      {Op::kRopeTable, supports_any, prepare_rope_table, rope_table},
+      {Op::kRopeTable, supports_rope_table, prepare_rope_table, rope_table},
       {Op::kRope, supports_any, nothing_to_prepare, rope},
       {Op::kPositionFactor, supports_any, nothing_to_prepare, position_factor},
   };

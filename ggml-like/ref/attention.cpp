@@ -1,38 +1,15 @@
-// kv_store and paged_attention. Block layout: [token][kv_head][key_dim] of the key type, then, unless the cache is
-// latent, the values in the same way.
+// kv_store and paged_attention.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "ggml-like/error.h"
 #include "ggml-like/quant/cache_row.h"
+#include "ggml-like/ref/cache_view.h"
 #include "ggml-like/ref/ref_ops.h"
 
 namespace infer::ref {
 namespace {
-
-// Locates one head's key or value at one position.
-struct CacheView {
-  const CacheRef& cache;
-  size_t key_bytes = row_bytes(cache.desc->key_type, cache.desc->key_dim);
-  size_t value_bytes = row_bytes(cache.desc->value_type, cache.desc->stored_value_dim());
-  int heads = cache.desc->n_kv_head;
-
-  std::byte* block(std::span<const int32_t> table, int position) const {
-    const int32_t id = table[position / kBlockTokens];
-    CHECK_INTERNAL(id >= 0 && id < cache.n_blocks);
-    return cache.buffer->host() + cache.offset +
-           static_cast<size_t>(id) * kBlockTokens * heads * (key_bytes + value_bytes);
-  }
-  std::byte* key(std::span<const int32_t> table, int position, int head) const {
-    return block(table, position) + (static_cast<size_t>(position % kBlockTokens) * heads + head) * key_bytes;
-  }
-  std::byte* value(std::span<const int32_t> table, int position, int head) const {
-    return block(table, position) + kBlockTokens * heads * key_bytes +
-           (static_cast<size_t>(position % kBlockTokens) * heads + head) * value_bytes;
-  }
-};
 
 // https://arxiv.org/abs/2108.12409: geometric slopes. For head counts that are not powers of two, the rest are
 // interleaved from the next power.
@@ -51,13 +28,14 @@ void kv_store(const Prepared&, const HostLaunch& launch, Stream&) {
   const StepView& step = *launch.step;
   for (int t = 0; t < step.n_tokens(); ++t) {
     const auto table = step.block_table(cache.group, step.sequences()[t]);
-    const int position = step.positions()[t];
+    const int entry = step.positions()[t] / cache.stride;
+    if (step.positions()[t] != cache.position_of(entry)) continue;
     for (int h = 0; h < cache.n_kv_head; ++h) {
       store_cache_row(cache.key_type, k.data<float>() + t * k.desc->row_stride + h * cache.key_dim,
-                      view.key(table, position, h), cache.key_dim);
+                      view.key(table, entry, h), cache.key_dim);
       if (cache.latent) continue;
       store_cache_row(cache.value_type, v.data<float>() + t * v.desc->row_stride + h * cache.value_dim,
-                      view.value(table, position, h), cache.value_dim);
+                      view.value(table, entry, h), cache.value_dim);
     }
   }
 }

@@ -64,21 +64,25 @@ std::vector<double> softmax(const std::vector<double>& x) {
 
 void moe_route(const Prepared&, const HostLaunch& launch, Stream&) {
   const MoeRouteParams& params = launch.param<MoeRouteParams>();
-  const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1];
-  const int64_t experts = x.desc->shape[1];
+  const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1], &experts = launch.inputs[2];
+  const int64_t n_expert = x.desc->shape[1];
   for (int64_t t = 0; t < launch.rows(x); ++t) {
     const float* row = x.data<float>() + t * x.desc->row_stride;
-    std::vector<double> probability(row, row + experts);
+    std::vector<double> probability(row, row + n_expert);
     if (params.gating == Gating::kSoftmax) probability = softmax(probability);
     if (params.gating == Gating::kSigmoid || params.gating == Gating::kSqrtSoftplus) {
       for (double& p : probability) p = gate(params.gating, p);
     }
     std::vector<double> score = probability;
     if (bias) {
-      for (int64_t e = 0; e < experts; ++e) score[e] += bias.data<float>()[e];
+      for (int64_t e = 0; e < n_expert; ++e) score[e] += bias.data<float>()[e];
     }
     keep_best_groups(score, params.n_groups, params.groups_used);
-    const std::vector<int> selected = largest(score, params.n_used);
+    std::vector<int> selected = largest(score, params.n_used);
+    if (experts) {
+      const int token = launch.step->tokens()[launch.token_row(x, t)];
+      std::copy_n(experts.data<int32_t>() + int64_t{token} * params.n_used, params.n_used, selected.begin());
+    }
     std::vector<double> weights;
     for (const int e : selected) weights.push_back(probability[e]);
     if (params.gating == Gating::kSoftmaxOfSelected) weights = softmax(weights);

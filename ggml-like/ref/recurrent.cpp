@@ -1,4 +1,4 @@
-// short_conv, token_shift, selective_scan, delta_rule, wkv: operations on recurrent states.
+// short_conv, gated_pool, token_shift, selective_scan, delta_rule, wkv: operations on recurrent states.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -39,6 +39,30 @@ void short_conv(const Prepared&, const HostLaunch& launch, Stream&) {
       for (int64_t j = 0; j < width - 2; ++j) state[j * c + i] = state[(j + 1) * c + i];
       state[(width - 2) * c + i] = now;
     }
+  });
+}
+
+void gated_pool(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef &x = launch.inputs[0], &gates = launch.inputs[1], &offsets = launch.inputs[2];
+  const int64_t c = x.desc->shape[1], d = x.desc->shape[2];
+  const int block = launch.param<GatedPoolParams>().block;
+  for_each_token(launch, 3 * c * d, [&](int t, float* state) {
+    const int place = launch.step->positions()[t] % block;
+    for (int64_t i = 0; i < c * d; ++i) {
+      // The last part of a row belongs to the block at hand, whose sums come first in the state.
+      float* largest = state + (c - 1 - i / d) * 3 * d + i % d;
+      float *total = largest + d, *sum = total + d;
+      const double gate = double{row(gates, t)[i]} + (offsets ? offsets.data<float>()[place * c * d + i] : 0.0f);
+      const double best = *total > 0 ? std::max<double>(*largest, gate) : gate;
+      const double before = std::exp(*largest - best), weight = std::exp(gate - best);
+      *sum = static_cast<float>((*total > 0 ? *sum * before : 0) + weight * row(x, t)[i]);
+      *total = static_cast<float>((*total > 0 ? *total * before : 0) + weight);
+      *largest = static_cast<float>(best);
+    }
+    for (int64_t i = 0; i < d; ++i) row(launch.outputs[0], t)[i] = state[2 * d + i] / state[d + i];
+    if (place != block - 1) return;
+    std::copy(state + 3 * d, state + 3 * c * d, state);
+    std::fill_n(state + 3 * (c - 1) * d, 3 * d, 0.0f);
   });
 }
 
@@ -134,11 +158,9 @@ void wkv(const Prepared&, const HostLaunch& launch, Stream&) {
 
 std::span<const OpRecord> recurrent_ops() {
   static constexpr OpRecord kRecords[] = {
-      reference<short_conv>(Op::kShortConv),
-      reference<token_shift>(Op::kTokenShift),
-      reference<selective_scan>(Op::kSelectiveScan),
-      reference<delta_rule>(Op::kDeltaRule),
-      reference<wkv>(Op::kWkv),
+      reference<short_conv>(Op::kShortConv),   reference<gated_pool>(Op::kGatedPool),
+      reference<token_shift>(Op::kTokenShift), reference<selective_scan>(Op::kSelectiveScan),
+      reference<delta_rule>(Op::kDeltaRule),   reference<wkv>(Op::kWkv),
   };
   return kRecords;
 }

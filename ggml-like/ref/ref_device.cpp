@@ -26,7 +26,7 @@ const std::vector<OpRecord>& records() {
   using namespace ref;
   static const std::vector<OpRecord> kRecords =
       all_records({attention_ops(), columns_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(),
-                   recurrent_ops(), rope_ops(), rows_ops(), streams_ops()});
+                   recurrent_ops(), rope_ops(), rows_ops(), sparse_attention_ops(), streams_ops()});
   return kRecords;
 }
 

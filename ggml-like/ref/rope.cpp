@@ -13,7 +13,7 @@ void rope_table(const Prepared&, const HostLaunch& launch, Stream&) {
       rope_angles(params, factors ? std::span<const float>(factors.data<float>(), pairs) : std::span<const float>());
   const std::span<const int32_t> positions = launch.step->positions();
   for (size_t t = 0; t < positions.size(); ++t) {
-    rope_row(angles, positions[t], launch.outputs[0].data<float>() + t * pairs * 2);
+    rope_row(angles, positions[t] / params.period * params.period, launch.outputs[0].data<float>() + t * pairs * 2);
   }
 }
 

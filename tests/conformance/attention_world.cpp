@@ -4,14 +4,13 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "ggml-like/error.h"
 #include "ggml-like/quant/cache_row.h"
 
 namespace infer::test {
-namespace {
 
-// The rows of a step's tokens, then padding.
 Leaf token_leaf(const AttentionStep& step, int bucket, const std::vector<std::vector<float>>& from, int row,
                 const Shape& shape) {
   Leaf leaf{make_desc(DataType::kF32, shape, RowKind::kTokens), {}};
@@ -25,6 +24,8 @@ Leaf token_leaf(const AttentionStep& step, int bucket, const std::vector<std::ve
   }
   return leaf;
 }
+
+namespace {
 
 // The three leaves as columns of one tensor.
 Leaf fuse(const std::vector<Leaf>& parts, int bucket) {
@@ -40,6 +41,45 @@ Leaf fuse(const std::vector<Leaf>& parts, int bucket) {
   }
   return all;
 }
+
+// The same for the selected blocks.
+Leaf blocks_leaf(const AttentionStep& step, int bucket, const AttentionData& d) {
+  const int row = d.a.selections() * d.a.count;
+  Leaf leaf{make_desc(DataType::kI32, {bucket, d.a.selections(), d.a.count}, RowKind::kTokens), {}};
+  leaf.data.resize(leaf.desc.bytes(), kSentinel);
+  int32_t* to = leaf.as<int32_t>();
+  for (const Run& run : step.runs) {
+    to = std::copy_n(d.blocks[run.sequence].begin() + int64_t{run.first} * row, int64_t{run.count} * row, to);
+  }
+  return leaf;
+}
+
+// Of rows of `width` values the first `count` each.
+std::vector<float> first_columns(const std::vector<float>& x, int width, int count) {
+  std::vector<float> columns;
+  for (size_t at = 0; at < x.size(); at += width) columns.insert(columns.end(), &x[at], &x[at] + count);
+  return columns;
+}
+
+// Random blocks among those that each token sees.
+std::vector<int32_t> draw_blocks(const AttentionCase& a, int length, Random& random) {
+  std::vector<int32_t> blocks;
+  for (int p = 0; p < length; ++p) {
+    for (int s = 0; s < a.selections(); ++s) {
+      const int entries = (p + 1) / a.stride;
+      std::vector<int32_t> all(static_cast<size_t>((entries + a.block - 1) / a.block));
+      std::iota(all.begin(), all.end(), 0);
+      for (size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random.next() % i]);
+      if (static_cast<int>(all.size()) > a.count) all.resize(static_cast<size_t>(a.count));
+      std::sort(all.begin(), all.end());
+      all.resize(static_cast<size_t>(a.count), -1);
+      blocks.insert(blocks.end(), all.begin(), all.end());
+    }
+  }
+  return blocks;
+}
+
+}  // namespace
 
 StepInputs step_of(const AttentionStep& part, const AttentionData& d, int bucket) {
   size_t longest = 1;
@@ -63,6 +103,7 @@ std::vector<Leaf> leaves_of(const AttentionStep& part, const AttentionData& d, i
                            token_leaf(part, bucket, d.k, d.k_row(), {bucket, a.kv_heads, a.key_dim})};
   if (!a.latent) leaves.push_back(token_leaf(part, bucket, d.v, d.v_row(), {bucket, a.kv_heads, a.value_dim}));
   if (a.fused) leaves = {fuse(leaves, bucket)};
+  if (a.count > 0) leaves.push_back(blocks_leaf(part, bucket, d));
   if (a.sinks) {
     leaves.push_back({make_desc(DataType::kF32, {a.heads}), {}});
     leaves.back().data.resize(d.sinks.size() * 4);
@@ -70,15 +111,6 @@ std::vector<Leaf> leaves_of(const AttentionStep& part, const AttentionData& d, i
   }
   return leaves;
 }
-
-// Of rows of `width` values the first `count` each.
-std::vector<float> first_columns(const std::vector<float>& x, int width, int count) {
-  std::vector<float> columns;
-  for (size_t at = 0; at < x.size(); at += width) columns.insert(columns.end(), &x[at], &x[at] + count);
-  return columns;
-}
-
-}  // namespace
 
 std::string describe(const AttentionCase& a) {
   std::string text = concat("h=", a.heads, "/", a.kv_heads, " dim=", a.key_dim);
@@ -93,6 +125,8 @@ std::string describe(const AttentionCase& a) {
   if (a.sinks) text += " sinks";
   if (a.fused) text += " fused";
   if (a.latent) text += " latent";
+  if (a.count > 0) text += concat(" blocks=", a.count, "x", a.block, a.per_head ? " per head" : "");
+  if (a.stride > 1) text += concat(" stride=", a.stride);
   return text;
 }
 
@@ -100,12 +134,15 @@ AttentionData make_data(const AttentionCase& a, Random& random) {
   AttentionData d;
   d.a = a;
   d.cache = {0, 0, a.kv_heads, a.key_dim, a.value_dim, a.key_type, a.value_type, a.latent};
+  if (a.sparse()) d.cache.use = CacheUse::kSparseAttention;
+  d.cache.stride = a.stride;
   int64_t used = 0;
   for (const auto& [length, queries] : a.sequences) {
     d.q.push_back(random.normals(static_cast<size_t>(length) * d.q_row()));
     d.k.push_back(random.normals(static_cast<size_t>(length) * d.k_row()));
     d.v.push_back(a.latent ? first_columns(d.k.back(), a.key_dim, a.value_dim)
                            : random.normals(static_cast<size_t>(length) * d.v_row()));
+    if (a.count > 0) d.blocks.push_back(draw_blocks(a, length, random));
     used += (length + kBlockTokens - 1) / kBlockTokens;
   }
   d.n_blocks = used + 3;
@@ -145,18 +182,27 @@ Attended attend(TestDevice& device, const AttentionData& d, const Composition& c
       }
       g.kv_store(k, v, d.cache);
       if (!part.queries) return std::vector<ValueId>{};
-      return std::vector{g.paged_attention(q, d.cache, a.params, a.sinks ? &w.back() : nullptr)};
+      const Weight* sinks = a.sinks ? &w.back() : nullptr;
+      if (a.sparse()) {
+        const ValueId blocks = a.count > 0 ? g.weight(w[a.latent ? 2 : 3]) : kNoValue;
+        const SparseAttentionParams params = {.scale = a.params.scale, .block = a.block, .window = a.params.window};
+        const Graph::PartialAttention result = g.sparse_attention(q, blocks, d.cache, params, sinks);
+        return std::vector{result.out, result.log_sum};
+      }
+      return std::vector{g.paged_attention(q, d.cache, a.params, sinks)};
     };
     const RunResult run = run_graph(device, Graph(bucket, 0), build, leaves, step, &cache);
     result.supported = run.supported;
     if (!run.broken.empty()) result.broken = run.broken;
     if (!run.supported) return result;
     if (!part.queries) continue;
-    const float* from = run.outputs[0].floats();
+    int row = 0;
     for (const Run& r : part.runs) {
-      std::copy_n(from, int64_t{r.count} * d.out_row(),
-                  result.out[r.sequence].begin() + int64_t{r.first} * d.out_row());
-      from += int64_t{r.count} * d.out_row();
+      for (int p = r.first; p < r.first + r.count; ++p, ++row) {
+        float* to = result.out[r.sequence].data() + int64_t{p} * d.out_row();
+        to = std::copy_n(run.outputs[0].floats() + int64_t{row} * d.value_row(), d.value_row(), to);
+        if (a.sparse()) std::copy_n(run.outputs[1].floats() + int64_t{row} * a.heads, a.heads, to);
+      }
     }
   }
   result.cache = cache.download(device);
@@ -249,6 +295,55 @@ bool same_bits(const std::vector<std::vector<float>>& x, const std::vector<std::
     }
   }
   return true;
+}
+
+Verdict check_attention(const AttentionCase& a, const std::string& name, const Devices& devices) {
+  Random random = random_for(name);
+  const AttentionData d = make_data(a, random);
+  Verdict verdict;
+  const Attended reference = attend(test_devices()[0], d, at_once(a));
+  const double bound = attention_bound(d);
+  std::vector<std::vector<float>> first_cpu;
+  std::string where;
+  for (TestDevice* device : devices) {
+    const auto fail = [&](const std::string& what) { verdict.failures.push_back({device->name, what}); };
+    const Attended all = attend(*device, d, at_once(a));
+    if (!all.supported) {
+      ++verdict.unsupported;
+      continue;
+    }
+    ++verdict.runs;
+    if (!all.broken.empty()) fail(all.broken);
+    for (size_t s = 0; s < a.sequences.size(); ++s) {
+      for (size_t i = static_cast<size_t>(a.sequences[s].first - a.sequences[s].second) * d.out_row();
+           i < all.out[s].size(); ++i) {
+        const double off = std::abs(static_cast<double>(all.out[s][i]) - reference.out[s][i]);
+        if (off <= bound) continue;
+        fail(concat("against ref: sequence ", s, ", position ", i / d.out_row(), ", element ", i % d.out_row(), ": ",
+                    reference.out[s][i], " expected, ", all.out[s][i], " found, tolerance ", bound));
+        break;
+      }
+    }
+    if (!device->is_cpu() && device->name != "ref") continue;
+    if (device->is_cpu()) {
+      if (first_cpu.empty()) {
+        first_cpu = all.out;
+        for (const auto& o : all.out) {
+          verdict.fingerprint =
+              fingerprint(verdict.fingerprint, DataType::kF32, o.data(), static_cast<int64_t>(o.size()));
+        }
+      } else if (!same_bits(first_cpu, all.out, where)) fail("against the first CPU level: " + where);
+    }
+    if (!a.params.causal || device->threads != 1) continue;
+    const Composition others[] = {in_chunks(a, 37, 1, false), in_chunks(a, 1000, 3, true), in_chunks(a, 32, 1, true)};
+    for (size_t i = 0; i < std::size(others); ++i) {
+      const Attended other = attend(*device, d, others[i]);
+      if (!other.broken.empty()) fail(other.broken);
+      if (!same_bits(all.out, other.out, where)) fail(concat("at once and in composition ", i, ": ", where));
+      if (all.cache != other.cache) fail(concat("the cache differs between at once and composition ", i));
+    }
+  }
+  return verdict;
 }
 
 }  // namespace infer::test

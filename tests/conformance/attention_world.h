@@ -17,6 +17,13 @@ struct AttentionCase {
   bool sinks = false, fused = false;                // fused: q, k and v are columns of one tensor
   bool latent = false;                              // values are the first value_dim values of keys
   std::vector<std::pair<int, int>> sequences = {};  // length, and the number of last tokens that have queries
+  int count = 0, block = 1;                         // sparse: blocks that a token selects, positions of a block
+  bool per_head = false;                            // sparse: every KV head selects its own
+  bool whole = false;                               // sparse_attention without a selection
+  int stride = 1;                                   // of the cache
+
+  bool sparse() const { return count > 0 || whole; }
+  int selections() const { return per_head ? kv_heads : 1; }
 };
 
 std::string describe(const AttentionCase& a);
@@ -38,14 +45,24 @@ struct AttentionData {
   std::vector<std::vector<int32_t>> tables;  // per sequence
   std::vector<std::vector<float>> q, k, v;   // [sequence][position * row]
   std::vector<float> sinks;
+  std::vector<std::vector<int32_t>> blocks;  // [sequence][position * selections * count], -1 at the end of a row
 
   int q_row() const { return a.heads * a.key_dim; }
   int k_row() const { return a.kv_heads * a.key_dim; }
   int v_row() const { return a.kv_heads * a.value_dim; }
-  int out_row() const { return a.heads * a.value_dim; }
+  int value_row() const { return a.heads * a.value_dim; }
+  int out_row() const { return value_row() + (a.sparse() ? a.heads : 0); }  // with the log-sum-exp
 };
 
 AttentionData make_data(const AttentionCase& a, Random& random);
+
+// A step's inputs, and its rows of queries, keys and values, in this order, then blocks and sinks, where there are
+// some.
+StepInputs step_of(const AttentionStep& part, const AttentionData& d, int bucket);
+std::vector<Leaf> leaves_of(const AttentionStep& part, const AttentionData& d, int bucket);
+// The rows of a step's tokens, then padding. `from`: [sequence][position * row].
+Leaf token_leaf(const AttentionStep& step, int bucket, const std::vector<std::vector<float>>& from, int row,
+                const Shape& shape);
 
 // All prefixes in one step, then all queries in one step.
 Composition at_once(const AttentionCase& a);
@@ -74,5 +91,8 @@ double attention_bound(const AttentionData& d);
 
 // Describes the first difference; "" if there is none.
 bool same_bits(const std::vector<std::vector<float>>& x, const std::vector<std::vector<float>>& y, std::string& where);
+
+// Runs a case on each device, in several compositions, against ref and against itself.
+Verdict check_attention(const AttentionCase& a, const std::string& name, const Devices& devices);
 
 }  // namespace infer::test

@@ -78,6 +78,7 @@ void add_column_cases(std::vector<Entry>& list);
 void add_norm_cases(std::vector<Entry>& list);
 void add_rope_cases(std::vector<Entry>& list);
 void add_attention_cases(std::vector<Entry>& list);
+void add_sparse_attention_cases(std::vector<Entry>& list);
 void add_moe_cases(std::vector<Entry>& list);
 void add_recurrent_cases(std::vector<Entry>& list);
 void add_stream_cases(std::vector<Entry>& list);

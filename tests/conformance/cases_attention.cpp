@@ -12,55 +12,6 @@
 namespace infer::test {
 namespace {
 
-Verdict check_attention(const AttentionCase& a, const std::string& name, const Devices& devices) {
-  Random random = random_for(name);
-  const AttentionData d = make_data(a, random);
-  Verdict verdict;
-  const Attended reference = attend(test_devices()[0], d, at_once(a));
-  const double bound = attention_bound(d);
-  std::vector<std::vector<float>> first_cpu;
-  std::string where;
-  for (TestDevice* device : devices) {
-    const auto fail = [&](const std::string& what) { verdict.failures.push_back({device->name, what}); };
-    const Attended all = attend(*device, d, at_once(a));
-    if (!all.supported) {
-      ++verdict.unsupported;
-      continue;
-    }
-    ++verdict.runs;
-    if (!all.broken.empty()) fail(all.broken);
-    for (size_t s = 0; s < a.sequences.size(); ++s) {
-      for (size_t i = static_cast<size_t>(a.sequences[s].first - a.sequences[s].second) * d.out_row();
-           i < all.out[s].size(); ++i) {
-        const double off = std::abs(static_cast<double>(all.out[s][i]) - reference.out[s][i]);
-        if (off <= bound) continue;
-        fail(concat("against ref: sequence ", s, ", position ", i / d.out_row(), ", element ", i % d.out_row(), ": ",
-                    reference.out[s][i], " expected, ", all.out[s][i], " found, tolerance ", bound));
-        break;
-      }
-    }
-    if (!device->is_cpu() && device->name != "ref") continue;
-    if (device->is_cpu()) {
-      if (first_cpu.empty()) {
-        first_cpu = all.out;
-        for (const auto& o : all.out) {
-          verdict.fingerprint =
-              fingerprint(verdict.fingerprint, DataType::kF32, o.data(), static_cast<int64_t>(o.size()));
-        }
-      } else if (!same_bits(first_cpu, all.out, where)) fail("against the first CPU level: " + where);
-    }
-    if (!a.params.causal || device->threads != 1) continue;
-    const Composition others[] = {in_chunks(a, 37, 1, false), in_chunks(a, 1000, 3, true), in_chunks(a, 32, 1, true)};
-    for (size_t i = 0; i < std::size(others); ++i) {
-      const Attended other = attend(*device, d, others[i]);
-      if (!other.broken.empty()) fail(other.broken);
-      if (!same_bits(all.out, other.out, where)) fail(concat("at once and in composition ", i, ": ", where));
-      if (all.cache != other.cache) fail(concat("the cache differs between at once and composition ", i));
-    }
-  }
-  return verdict;
-}
-
 void add(std::vector<Entry>& list, AttentionCase a, bool quick) {
   a.params.scale = 1 / std::sqrt(static_cast<float>(a.key_dim));
   const std::string name = "paged_attention " + describe(a);

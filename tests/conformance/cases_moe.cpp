@@ -15,7 +15,8 @@ struct RouteShape {
   bool normalize = false, bias = false, ties = false;
   float scale = 1;
   int groups = 1, groups_used = 1;
-  float shift = 0;  // added to the logits
+  float shift = 0;     // added to the logits
+  bool table = false;  // the experts follow from the token's id
 };
 
 void add_route(std::vector<Entry>& list, const RouteShape& s, bool quick) {
@@ -27,6 +28,7 @@ void add_route(std::vector<Entry>& list, const RouteShape& s, bool quick) {
   if (s.bias) text += " bias";
   if (s.ties) text += " ties";
   if (s.groups > 1) text += concat(" groups=", s.groups_used, "/", s.groups);
+  if (s.table) text += " table";
   if (s.shift != 0) text += concat(" shift=", s.shift);
   add_case(list, Op::kMoeRoute, text, quick, [=](Case& c, Random& random) {
     c.tokens = s.t;
@@ -36,9 +38,18 @@ void add_route(std::vector<Entry>& list, const RouteShape& s, bool quick) {
     for (int i = 0; i < s.t * s.experts; ++i) x.as<float>()[i] += s.shift;
     c.leaves.push_back(std::move(x));
     if (s.bias) c.leaves.push_back(float_leaf({s.experts}, RowKind::kFixed, 0, random, 0.3f));
+    constexpr int kTokenIds = 11;
+    if (s.table) {
+      Leaf table{make_desc(DataType::kI32, {kTokenIds, s.used}), {}};
+      table.data.resize(table.desc.bytes());
+      for (int i = 0; i < kTokenIds * s.used; ++i) table.as<int32_t>()[i] = static_cast<int>(random.next() % s.experts);
+      c.leaves.push_back(std::move(table));
+      for (int i = 0; i < s.t; ++i) c.token_ids.push_back(static_cast<int32_t>(random.next() % kTokenIds));
+    }
     const MoeRouteParams params{s.used, s.gating, s.normalize, s.scale, s.groups, s.groups_used};
     c.build = [=](Graph& g, const std::vector<Weight>& w) {
-      const Graph::Route route = g.moe_route(g.weight(w[0]), params, s.bias ? &w[1] : nullptr);
+      const Graph::Route route =
+          g.moe_route(g.weight(w[0]), params, s.bias ? &w[1] : nullptr, s.table ? &w.back() : nullptr);
       return std::vector{route.ids, route.weights};
     };
     // Probabilities: 2e-7 of exp in numerator and sum, the additions of the sum, a reciprocal and a product;
@@ -144,6 +155,9 @@ void add_moe_cases(std::vector<Entry>& list) {
             true);
   // Sigmoids that round to 1: the logits still order the experts.
   add_route(list, {.experts = 17, .used = 2, .t = 5, .gating = Gating::kSigmoidOfSelected, .shift = 30}, true);
+  for (const Gating gating : {Gating::kSqrtSoftplus, Gating::kSoftmaxOfSelected}) {
+    add_route(list, {.experts = 17, .used = 3, .t = 5, .gating = gating, .normalize = true, .table = true}, true);
+  }
   add_combine(list, 2, 37, 5, true);
   add_combine(list, 1, 16, 1, true);
   add_combine(list, 5, 19, 4, true);

@@ -120,6 +120,40 @@ void add_conv(std::vector<Entry>& list, const ConvShape& s, bool quick) {
   });
 }
 
+struct PoolShape {
+  int parts, dim, block;
+  bool offsets = true, view = false;
+};
+
+void add_pool(std::vector<Entry>& list, const PoolShape& s, bool quick) {
+  const std::string text =
+      concat("c=", s.parts, " d=", s.dim, " block=", s.block, s.offsets ? " offsets" : "", s.view ? " view" : "");
+  add(list, Op::kGatedPool, text, quick, [=](RecurrentCase& c, RecurrentData& d, Random& random) {
+    c.rows = {{s.parts, s.dim}, {s.parts, s.dim}};
+    c.lengths = {23, 1, 9};
+    c.view = s.view;
+    c.state_values = 3 * s.parts * s.dim;
+    c.weights = {float_leaf({s.block, s.parts * s.dim}, RowKind::kFixed, 0, random)};
+    c.build = [=](Graph& g, const std::vector<ValueId>& in, std::span<const Weight> w, const CacheDesc& state) {
+      return std::vector{g.gated_pool(in[0], in[1], s.offsets ? &w[0] : nullptr, s.block, state)};
+    };
+    d = draw(c, random);
+    // A mean of values up to `largest`. Each of its tokens multiplies all weights by an exponential: of a difference of
+    // gates, which was rounded twice.
+    return bounds_of(c, 1, [&](size_t sequence, RecurrentBounds& bounds) {
+      double largest = 0, gate = 0;
+      for (const float x : d.inputs[0][sequence]) largest = std::max(largest, std::abs(double{x}));
+      for (const float x : d.inputs[1][sequence]) gate = std::max(gate, std::abs(double{x}));
+      for (int i = 0; i < s.block * s.parts * s.dim; ++i) {
+        gate = std::max(gate, std::abs(double{c.weights[0].as<float>()[i]}));
+      }
+      const int tokens = s.parts * s.block;
+      const double relative = tokens * (2 * kExp + (6 + 8 * gate) * kEps);
+      bounds[0][sequence].assign(static_cast<size_t>(c.lengths[sequence]) * s.dim, 2 * relative * largest + kTiny);
+    });
+  });
+}
+
 void add_shift(std::vector<Entry>& list, int channels, bool view) {
   add(list, Op::kTokenShift, concat("c=", channels, view ? " view" : ""), true,
       [=](RecurrentCase& c, RecurrentData& d, Random& random) {
@@ -313,6 +347,10 @@ void add_recurrent_cases(std::vector<Entry>& list) {
     add_conv(list, {.channels = 20, .width = width, .bias = width == 4, .silu = width != 3}, width <= 4);
     add_conv(list, {.channels = 530, .width = width, .silu = true, .view = true}, width == 4);
   }
+  add_pool(list, {.parts = 1, .dim = 20, .block = 8}, true);
+  add_pool(list, {.parts = 2, .dim = 37, .block = 4, .view = true}, true);
+  add_pool(list, {.parts = 2, .dim = 130, .block = 3, .offsets = false}, true);
+  add_pool(list, {.parts = 1, .dim = 512, .block = 128}, false);
   for (const int channels : {1, 17, 64}) add_shift(list, channels, channels == 17);
   add_scan(list, {.heads = 37, .dim = 1, .groups = 1, .n = 16, .per_value = true}, true);
   add_scan(list, {.heads = 5, .dim = 1, .groups = 1, .n = 8, .per_value = true, .view = true}, true);
@@ -334,6 +372,7 @@ void add_recurrent_cases(std::vector<Entry>& list) {
 }
 
 TEST_CASE("short_conv") { run_cases(Op::kShortConv); }
+TEST_CASE("gated_pool") { run_cases(Op::kGatedPool); }
 TEST_CASE("token_shift") { run_cases(Op::kTokenShift); }
 TEST_CASE("selective_scan") { run_cases(Op::kSelectiveScan); }
 TEST_CASE("delta_rule") { run_cases(Op::kDeltaRule); }

@@ -34,6 +34,8 @@ void add_table(std::vector<Entry>& list, const std::string& kind, int n_dims, in
              c.token_bucket = t + 1;
              c.positions = far_positions(t, random);
              RopeTableParams params = kind == "yarn" ? yarn(n_dims) : RopeTableParams{.n_dims = n_dims};
+             if (kind == "inverse") params = yarn(n_dims), params.inverse = true;
+             if (kind == "period") params.period = 128;
              if (kind == "linear") params.freq_scale = 0.125f, params.freq_base = 500000;
              if (factors) {
                c.leaves.push_back(float_leaf({n_dims / 2}, RowKind::kFixed, 0, random));
@@ -109,6 +111,8 @@ void add_position_factor(std::vector<Entry>& list, const PositionFactorParams& p
 }  // namespace
 
 void add_rope_cases(std::vector<Entry>& list) {
+  add_table(list, "inverse", 64, 5, false, true);
+  add_table(list, "period", 16, 7, false, true);
   for (const std::string kind : {"plain", "linear", "yarn"}) {
     for (const bool factors : {false, true}) {
       add_table(list, kind, 64, 5, factors, true);

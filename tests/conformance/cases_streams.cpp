@@ -1,4 +1,4 @@
-// Cases of mix_streams.
+// Cases of mix_streams and sinkhorn.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -74,12 +74,33 @@ void add_mix(std::vector<Entry>& list, const MixShape& s, bool quick) {
   });
 }
 
+void add_sinkhorn(std::vector<Entry>& list, int n, int t, const SinkhornParams& params, bool quick) {
+  const std::string text = concat("n=", n, " t=", t, " iterations=", params.iterations, " eps=", params.eps);
+  add_case(list, Op::kSinkhorn, text, quick, [=](Case& c, Random& random) {
+    c.tokens = t;
+    c.token_bucket = t + 1;
+    c.leaves = {float_leaf({c.token_bucket, n, n}, RowKind::kTokens, t, random, 3)};
+    c.build = [=](Graph& g, const std::vector<Weight>& w) { return std::vector{g.sinkhorn(g.weight(w[0]), params)}; };
+    // All values are positive. The softmax is off by 4e-7 and the roundings of its exponent and sum; a normalization
+    // adds the roundings of its sum and maps relative errors to their differences.
+    c.bounds = [=](const std::vector<Output>& ref) {
+      const double relative = 2 * (4e-7 + (n + 24) * kEps) + 2.0 * params.iterations * (n + 3) * 2 * kEps;
+      std::vector<double> bound;
+      for (int64_t i = 0; i < ref[0].elements(); ++i) bound.push_back(2 * relative * ref[0].floats()[i] + kTiny);
+      return Bounds{bound};
+    };
+  });
+}
+
 }  // namespace
 
 void add_stream_cases(std::vector<Entry>& list) {
   add_mix(list, {.streams = 4, .mixed = 4, .d = 37, .t = 5}, true);
   add_mix(list, {.streams = 1, .mixed = 4, .d = 19, .t = 3}, true);
   add_mix(list, {.streams = 7, .mixed = 1, .d = 16, .t = 2, .view = true}, true);
+  add_sinkhorn(list, 4, 5, {.iterations = 3, .eps = 0.01f}, true);
+  add_sinkhorn(list, 3, 33, {.iterations = 1}, true);
+  add_sinkhorn(list, 4, 9, {.iterations = 20, .eps = 1e-6f}, true);
   for (const int streams : {1, 4, 9}) {
     for (const int mixed : {1, 4}) {
       for (const int t : {1, 33}) {
@@ -89,6 +110,7 @@ void add_stream_cases(std::vector<Entry>& list) {
   }
 }
 
+TEST_CASE("sinkhorn") { run_cases(Op::kSinkhorn); }
 TEST_CASE("mix_streams") { run_cases(Op::kMixStreams); }
 
 }  // namespace infer::test

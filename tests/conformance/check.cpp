@@ -210,6 +210,7 @@ const std::vector<Entry>& all_cases() {
     add_attention_cases(all);
     add_moe_cases(all);
     add_recurrent_cases(all);
+    add_sparse_attention_cases(all);
     add_stream_cases(all);
     return all;
   }();

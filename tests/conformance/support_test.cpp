@@ -28,6 +28,14 @@ struct OneNode {
     return g.weight(leaf(shape, rows, t));
   }
   CacheDesc cache() const { return {0, 0, 2, 256, 256, type, type}; }
+  CacheDesc sparse_cache() const {
+    CacheDesc desc = cache();
+    desc.use = CacheUse::kSparseAttention;
+    return desc;
+  }
+  CacheDesc index() const {
+    return {.n_kv_head = 1, .key_dim = 256, .key_type = type, .latent = true, .use = CacheUse::kIndex};
+  }
   CacheDesc state() const { return {.slot_values = 1 << 20}; }
 
   DataType type;
@@ -118,6 +126,10 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.mix_streams(n.x({2, 4, 64}), n.x({2, 3, 4}));
             }},
+    Example{Op::kSinkhorn,
+            [](OneNode& n) {
+              n.g.sinkhorn(n.x({2, 4, 4}), {});
+            }},
     Example{Op::kRopeTable, [](OneNode& n) { n.g.rope_table({.n_dims = 64}); }},
     Example{Op::kRope,
             [](OneNode& n) {
@@ -132,9 +144,23 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.paged_attention(n.x({2, 4, 256}), n.cache(), {});
             }},
+    Example{Op::kSelectPositions,
+            [](OneNode& n) {
+              n.g.select_positions(n.x({2, 4, 256}), kNoValue, n.index(), {.count = 3});
+            }},
+    Example{Op::kSparseAttention,
+            [](OneNode& n) {
+              const ValueId blocks = n.x({2, 1, 3}, RowKind::kTokens, DataType::kI32);
+              n.g.sparse_attention(n.x({2, 4, 256}), blocks, n.sparse_cache(), {});
+            }},
     Example{Op::kShortConv,
             [](OneNode& n) {
               n.g.short_conv(n.x({2, 64}), n.leaf({64, 4}, RowKind::kFixed, DataType::kF32), nullptr, true, n.state());
+            }},
+    Example{Op::kGatedPool,
+            [](OneNode& n) {
+              const ValueId x = n.x({2, 2, 64});
+              n.g.gated_pool(x, x, nullptr, 4, n.state());
             }},
     Example{Op::kTokenShift,
             [](OneNode& n) {

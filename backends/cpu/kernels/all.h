@@ -28,6 +28,8 @@
 
 #include "backends/cpu/kernels/attention.h"
 
+#include "backends/cpu/kernels/index_scores.h"
+
 #include "backends/cpu/kernels/recurrent.h"
 
 #include "backends/cpu/kernels/probes.h"

@@ -11,7 +11,7 @@
 // The lanes of its scores are dimensions, 16 partial sums for each token.
 
 struct AttentionRow {
-  float* out;
+  float *out, *log_sum;
   float slope, sink;
   int position, begin, end;  // visible positions [begin, end)
   float maximum, total;      // of the merged cuts so far
@@ -433,12 +433,13 @@ INFER_OUTLINE void attend_cut(const AttentionArgs& a, const AttentionScratch& sc
 }
 
 INFER_SIMD void finish_row(const AttentionArgs& a, const AttentionRow& row, const float* merged) {
-  float factor = 1, total = row.total;
+  float factor = 1, total = row.total, larger = row.maximum;
   if (a.sinks) {
-    const float larger = row.sink > row.maximum ? row.sink : row.maximum;
+    larger = row.sink > row.maximum ? row.sink : row.maximum;
     factor = exp_scalar(row.maximum - larger);
     total = __builtin_fmaf(total, factor, exp_scalar(row.sink - larger));
   }
+  if (row.log_sum) *row.log_sum = larger + static_cast<float>(portable_log(total));
   for_lanes(row.out, a.value_dim, [&](int64_t i, int) INFER_LAMBDA {
     return f_div(f_mul(f_load(merged + i), f_set1(factor)), f_set1(total));
   });
@@ -467,6 +468,7 @@ void attention(const AttentionArgs& a) {
       const int query = (first + i) / a.heads, head = (first + i) % a.heads;
       AttentionRow& row = rows[i];
       row.out = a.out + query * a.out_stride + static_cast<int64_t>(head) * a.value_dim;
+      row.log_sum = a.log_sums ? a.log_sums + query * a.log_sums_stride + head : nullptr;
       row.slope = a.slopes[head];
       row.sink = a.sinks ? a.sinks[head] : 0;
       row.position = a.position + query;

@@ -41,6 +41,43 @@ void short_conv(const ShortConvArgs& a) {
   }
 }
 
+// Adds n channels of one row to the sums of a block: `sums` is [3][dim].
+INFER_SIMD void add_gated(const GatedPoolArgs& a, const float* x, const float* gates, const float* offsets, float* sums,
+                          int n) {
+  float *largest = sums, *total = sums + a.dim, *sum = total + a.dim;
+  F gate = take(gates, n);
+  if (offsets) gate = f_add(gate, take(offsets, n));
+  const F old = take(largest, n), weights = take(total, n);
+  const F best = f_select_less(f_zero(), weights, f_max(old, gate), gate);
+  const F before = f_select_less(f_zero(), weights, exp_lanes(f_sub(old, best)), f_zero());
+  const F weight = exp_lanes(f_sub(gate, best));
+  f_store_first(sum, f_fma(take(sum, n), before, f_mul(take(x, n), weight)), n);
+  f_store_first(total, f_fma(weights, before, weight), n);
+  f_store_first(largest, best, n);
+}
+
+void gated_pool(const GatedPoolArgs& a) {
+  for (int t = 0; t < a.n_tokens; ++t) {
+    const int place = (a.position + t) % a.block;
+    for (int i = a.begin; i < a.end; i += 16) {
+      const int n = a.end - i < 16 ? a.end - i : 16;
+      for (int part = 0; part < a.parts; ++part) {
+        const int64_t at = int64_t{part} * a.dim + i;
+        const float* offsets = a.offsets ? a.offsets + int64_t{place} * a.parts * a.dim + at : nullptr;
+        // The last part belongs to the block at hand.
+        float* sums = a.state + int64_t{a.parts - 1 - part} * 3 * a.dim + i;
+        add_gated(a, a.x + t * a.x_stride + at, a.gates + t * a.gates_stride + at, offsets, sums, n);
+      }
+      float* sums = a.state + i;
+      f_store_first(a.y + int64_t{t} * a.dim + i, f_div(take(sums + 2 * a.dim, n), take(sums + a.dim, n)), n);
+      for (int v = 0; place == a.block - 1 && v < 3; ++v, sums += a.dim) {
+        f_store_first(sums, a.parts > 1 ? take(sums + 3 * a.dim, n) : f_zero(), n);
+        if (a.parts > 1) f_store_first(sums + 3 * a.dim, f_zero(), n);
+      }
+    }
+  }
+}
+
 // One head for one token, whose time step is `step`.
 INFER_SIMD void scan_head(const SelectiveScanArgs& a, int head, int t, float step) {
   const float* b = a.b + t * a.b_stride + static_cast<int64_t>(head / a.heads_per_group) * a.n_state;

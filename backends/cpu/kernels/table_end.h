@@ -9,7 +9,7 @@ constinit const KernelTable INFER_TABLE = {
     unary,        xielu,      gated,
     rope,         softmax,    max_and_sum,
     weighted_add, to_f16,     attention,
-    short_conv,   scan,       delta_rule,
-    wkv,          probe_read, probe_dot,
-    probe_fma,
+    index_scores, short_conv, gated_pool,
+    scan,         delta_rule, wkv,
+    probe_read,   probe_dot,  probe_fma,
 };
