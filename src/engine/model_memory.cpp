@@ -61,7 +61,7 @@ void ModelMemory::allocate(const Plan& largest, std::span<const DeviceUse> uses)
   }
   for (int layer = 0; layer < placed_.model().n_layer(); ++layer) {
     for (const LayerCache& cache : placed_.caches(layer)) {
-      caches_[{layer, cache.desc.group}] =
+      caches_[key_of(cache.desc)] =
           allocate_on(device(cache.device), cache.block_bytes * static_cast<size_t>(cache.n_blocks));
     }
   }
@@ -92,8 +92,7 @@ BufferPlace ModelMemory::weight(const Weight& weight, int d) {
 }
 
 CacheRef ModelMemory::cache(const CacheDesc& desc) const {
-  return {nullptr, caches_.at({desc.layer, desc.group}).get(), 0,
-          placed_.options().n_blocks[static_cast<size_t>(desc.group)]};
+  return {nullptr, caches_.at(key_of(desc)).get(), 0, placed_.options().n_blocks[static_cast<size_t>(desc.group)]};
 }
 
 std::vector<Buffer*> ModelMemory::step_buffers(const Plan& plan) {
@@ -113,7 +112,7 @@ void ModelMemory::copy_block(int group, int32_t from, int32_t to) {
     for (const LayerCache& cache : placed_.caches(layer)) {
       if (cache.desc.group != group) continue;
       const size_t bytes = cache.block_bytes;
-      Buffer* buffer = caches_.at({layer, group}).get();
+      Buffer* buffer = caches_.at(key_of(cache.desc)).get();
       copies[static_cast<size_t>(cache.device)].push_back(
           {buffer, static_cast<size_t>(to) * bytes, buffer, static_cast<size_t>(from) * bytes, bytes});
     }

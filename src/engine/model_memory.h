@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,11 +55,15 @@ class ModelMemory final : public TensorMemory {
   Stream& stream(int index) const { return *streams_[static_cast<size_t>(index)]; }
   int n_devices() const { return static_cast<int>(placed_.devices().size()); }
 
+  // A layer has at most one cache of each use in a group.
+  using CacheKey = std::tuple<int, int, CacheUse>;  // layer, group, use
+  static CacheKey key_of(const CacheDesc& desc) { return {desc.layer, desc.group, desc.use}; }
+
   const PlacedModel& placed_;
   const std::span<const std::unique_ptr<Stream>> streams_;
   std::map<std::pair<int, const void*>, std::unique_ptr<Buffer>> weights_;  // by device and host data
-  std::map<std::pair<int, int>, std::unique_ptr<Buffer>> caches_;           // by layer and cache group
-  std::vector<std::unique_ptr<Buffer>> step_buffers_;                       // one per device, where needed
+  std::map<CacheKey, std::unique_ptr<Buffer>> caches_;
+  std::vector<std::unique_ptr<Buffer>> step_buffers_;  // one per device, where needed
 };
 
 }  // namespace infer

@@ -9,11 +9,14 @@
 #include "src/model/blocks/altup.h"                 // IWYU pragma: export
 #include "src/model/blocks/attention.h"             // IWYU pragma: export
 #include "src/model/blocks/attention_residual.h"    // IWYU pragma: export
+#include "src/model/blocks/compressed_attention.h"  // IWYU pragma: export
 #include "src/model/blocks/delta_net.h"             // IWYU pragma: export
 #include "src/model/blocks/experts.h"               // IWYU pragma: export
 #include "src/model/blocks/feed_forward.h"          // IWYU pragma: export
 #include "src/model/blocks/gemma_layers.h"          // IWYU pragma: export
+#include "src/model/blocks/hyper_connection.h"      // IWYU pragma: export
 #include "src/model/blocks/in_and_out.h"            // IWYU pragma: export
+#include "src/model/blocks/indexer.h"               // IWYU pragma: export
 #include "src/model/blocks/kimi_delta.h"            // IWYU pragma: export
 #include "src/model/blocks/latent_attention.h"      // IWYU pragma: export
 #include "src/model/blocks/linear.h"                // IWYU pragma: export

@@ -126,6 +126,19 @@ std::vector<int> ConfigReader::counts(std::string_view key, int n, int64_t low, 
   return numbers;
 }
 
+std::vector<int> ConfigReader::counts_of_first(std::string_view key, int n, int64_t low, int64_t high) {
+  const std::string full = mark(key);
+  const std::optional<std::vector<int64_t>> array = file_.get_int_array(full);
+  if (!array || array->size() < static_cast<size_t>(n)) {
+    invalid(full, concat("numbers for ", n, " layers"), array ? array->size() : 0);
+  }
+  std::vector<int> numbers;
+  for (int i = 0; i < n; ++i) numbers.push_back(checked(full, (*array)[i], low, high));
+  return numbers;
+}
+
+bool ConfigReader::has_tensor(std::string_view name) const { return file_.find_tensor(name) != nullptr; }
+
 std::optional<std::vector<bool>> ConfigReader::flags(std::string_view key, int n) {
   const std::string full = mark(key);
   const GgufValue* value = file_.find(full);

@@ -35,6 +35,16 @@ struct LayerConfig {
   int64_t state_values = 0;  // F32 values of the recurrent state; 0: the layer has none
   int head_dim = 0;          // of queries, keys and values; 0: the model's key_dim and value_dim
   int cache_layer = -1;      // the earlier layer whose keys and values this one reads; -1: it stores its own
+  bool sparse = false;       // attention sees only some positions, or compressed entries besides
+  bool indexed = false;      // the layer has an indexer, and caches its keys
+  int compress = 0;          // positions of a compressed entry; 0: the layer has none
+};
+
+// Sparse attention: index queries and keys choose the positions that a token sees.
+struct IndexerConfig {
+  int n_head = 0;  // of the queries; 0: no indexer
+  int key_dim = 0;
+  SelectParams select;
 };
 
 // Sizes of recurrent layers; an architecture says what it uses them for.
@@ -89,6 +99,7 @@ struct ModelConfig {
   RopeTableParams rope_window;  // of layers with a window
 
   LatentConfig latent;
+  IndexerConfig indexer;
   SsmConfig ssm;
 
   bool causal = true;                // false: an encoder, where every token sees the whole text; it has no logits
@@ -118,6 +129,8 @@ class ConfigReader {
   // One number for all n layers, or an array with one per layer.
   std::vector<int> counts(std::string_view key, int n, int64_t low, int64_t high,
                           const std::vector<int>* fallback = nullptr);
+  // The first n numbers of an array, which may have more. Required.
+  std::vector<int> counts_of_first(std::string_view key, int n, int64_t low, int64_t high);
   // One flag for each of n layers: an array of booleans or integers. Nullopt if the key is absent or one number.
   std::optional<std::vector<bool>> flags(std::string_view key, int n);
   // One number in [low, high] for all n layers, or an array with one per layer; if the key is absent, `fallback`, or
@@ -132,6 +145,7 @@ class ConfigReader {
   std::vector<std::string> texts(std::string_view key);  // empty if the key is absent
   // A key for which only `values` are implemented (booleans are 0 and 1); it may be absent.
   void only(std::string_view key, std::initializer_list<double> values);
+  bool has_tensor(std::string_view name) const;
   // A key that does not change the result.
   void ignore(std::string_view key) { mark(key); }
 

@@ -86,7 +86,19 @@ void Model::check_cache_types(CacheTypes types) const {
     check("keys", types.key, config_.key_dim_of(layer));
     // A latent cache has no values of its own, but the first part of a key is read as one.
     check("values", config_.latent.cached ? types.key : types.value, config_.value_dim_of(layer));
+    if (config_.layers[layer].indexed) check("keys", types.key, config_.indexer.key_dim);
   }
+}
+
+int Model::find_compressed_group(int layer) const {
+  int found = -1;
+  for (size_t g = 0; g < cache_groups_.size(); ++g) {
+    const std::vector<int32_t>& layers = cache_groups_[g].layers;
+    if (cache_groups_[g].kind == CacheKind::kState) continue;
+    if (std::find(layers.begin(), layers.end(), layer) != layers.end()) found = static_cast<int>(g);
+  }
+  CHECK_INTERNAL(found >= 0);
+  return found;
 }
 
 CacheDesc Model::cache_desc(int layer, CacheTypes types) const {
@@ -100,7 +112,30 @@ CacheDesc Model::cache_desc(int layer, CacheTypes types) const {
   desc.value_dim = config_.value_dim_of(desc.layer);
   desc.key_type = types.key;
   desc.value_type = types.value;
-  desc.latent = cache_groups_[desc.group].kind == CacheKind::kLatent;
+  desc.latent = config_.latent.cached;
+  if (config_.layers[desc.layer].sparse) desc.use = CacheUse::kSparseAttention;
+  return desc;
+}
+
+CacheDesc Model::compressed_desc(int layer, CacheTypes types) const {
+  CHECK_INTERNAL(config_.layers[layer].compress > 0);
+  CacheDesc desc = cache_desc(layer, types);
+  desc.group = find_compressed_group(layer);
+  desc.stride = config_.layers[layer].compress;
+  return desc;
+}
+
+CacheDesc Model::index_desc(int layer, CacheTypes types) const {
+  CHECK_INTERNAL(config_.layers[layer].indexed);
+  CacheDesc desc;
+  desc.layer = layer;
+  desc.group = find_compressed_group(layer);
+  desc.n_kv_head = 1;
+  desc.key_dim = config_.indexer.key_dim;
+  desc.key_type = types.key;
+  desc.latent = true;
+  desc.use = CacheUse::kIndex;
+  desc.stride = std::max(1, config_.layers[layer].compress);
   return desc;
 }
 
@@ -116,6 +151,8 @@ CacheDesc Model::state_desc(int layer) const {
 std::vector<CacheDesc> Model::caches(int layer, CacheTypes types) const {
   std::vector<CacheDesc> all;
   if (find_group(layer, false) >= 0) all.push_back(cache_desc(layer, types));
+  if (config_.layers[layer].compress > 0) all.push_back(compressed_desc(layer, types));
+  if (config_.layers[layer].indexed) all.push_back(index_desc(layer, types));
   if (find_group(layer, true) >= 0) all.push_back(state_desc(layer));
   return all;
 }

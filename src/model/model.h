@@ -62,9 +62,11 @@ class Model {
   const std::vector<CacheGroup>& cache_groups() const { return cache_groups_; }
   // Throws Error(kInvalidArgument) if a head is not a multiple of the type's block, or a type cannot be stored to.
   void check_cache_types(CacheTypes types) const;
-  // The keys and values that a layer reads, which may be those of an earlier layer, and its recurrent state. REQUIRE:
-  // 0 <= layer < n_layer(), checked types, and that there are some.
+  // The keys and values that a layer reads, which may be those of an earlier layer; its compressed entries, its index
+  // keys and its recurrent state. REQUIRE: 0 <= layer < n_layer(), checked types, and that there are some.
   CacheDesc cache_desc(int layer, CacheTypes types) const;
+  CacheDesc compressed_desc(int layer, CacheTypes types) const;
+  CacheDesc index_desc(int layer, CacheTypes types) const;
   CacheDesc state_desc(int layer) const;
   // All that a layer stores.
   std::vector<CacheDesc> caches(int layer, CacheTypes types) const;
@@ -98,6 +100,8 @@ class Model {
 
   // The layer's group of recurrent states, or of keys and values; -1: none. An index into cache_groups().
   int find_group(int layer, bool of_states) const;
+  // The group of the layer's compressed entries or, where it has none, of its keys and values.
+  int find_compressed_group(int layer) const;
 };
 
 // Throws Error(kUnsupported) for an unknown architecture, hyper-parameter, tensor or type, and Error(kInvalidFile) for

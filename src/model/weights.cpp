@@ -1,6 +1,7 @@
 #include "src/model/weights.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include "ggml-like/error.h"
@@ -15,6 +16,14 @@ std::vector<int64_t> significant(std::span<const int64_t> dims) {
   std::vector<int64_t> others;
   std::copy_if(dims.begin(), dims.end(), std::back_inserter(others), [](int64_t dim) { return dim != 1; });
   return others;
+}
+
+bool fits(const GgufTensor& tensor, const Shape& shape) {
+  if (shape.rank == 1) return tensor.n_elements() == shape[0];
+  const std::vector<int64_t> found = significant(tensor.shape);
+  const int64_t joined[] = {shape[0] * shape[1], shape[2]};
+  return found == significant({shape.dim, static_cast<size_t>(shape.rank)}) ||
+         (shape.rank == 3 && found == significant(joined));
 }
 
 }  // namespace
@@ -67,9 +76,7 @@ std::optional<Weight> WeightSet::find(int layer, std::string_view name, const Sh
   const GgufTensor* tensor = file_->find_tensor(weight.name);
   if (!tensor) return std::nullopt;
   const bool vector = shape.rank == 1;
-  const bool fits = vector ? tensor->n_elements() == shape[0]
-                           : significant(tensor->shape) == significant({shape.dim, static_cast<size_t>(shape.rank)});
-  if (!fits) {
+  if (!fits(*tensor, shape)) {
     throw Error(ErrorCode::kInvalidFile,
                 expected_found("model", concat("tensor ", weight.name), shape.to_string(), tensor->shape_string()));
   }
@@ -107,6 +114,31 @@ const Weight* WeightSet::find_factor(int layer, WeightRole role, std::string_vie
   Weight factor = *find(layer, factor_name, {n});
   if (n > 1) factor.desc = make_desc(DataType::kF32, {n, 1, 1});
   return add(layer, role, std::move(factor));
+}
+
+const Weight* WeightSet::require_indices(int layer, WeightRole role, std::string_view name, const Shape& shape,
+                                         int64_t limit) {
+  Weight weight;
+  weight.name = full_name(layer, name);
+  const GgufTensor* tensor = file_->find_tensor(weight.name);
+  if (!tensor) missing(layer, name, shape);
+  const auto reject = [&](const std::string& expected, const auto& found) {
+    throw Error(ErrorCode::kInvalidFile, expected_found("model", concat("tensor ", weight.name), expected, found));
+  };
+  if (tensor->type != DataType::kI32) reject("type I32", traits(tensor->type).name);
+  if (!fits(*tensor, shape)) reject(shape.to_string(), tensor->shape_string());
+  const int64_t n = tensor->n_elements();
+  for (int64_t i = 0; tensor->data && i < n; ++i) {
+    int32_t value = 0;
+    std::memcpy(&value, tensor->data + i * static_cast<int64_t>(sizeof value), sizeof value);
+    if (value < 0 || value >= limit) reject(concat("numbers from 0 to ", limit - 1), value);
+  }
+  used_.insert(tensor);
+  parameters_ += n;
+  bytes_ += tensor->n_bytes;
+  weight.desc = make_desc(DataType::kI32, shape);
+  weight.host = tensor->data;
+  return add(layer, role, std::move(weight));
 }
 
 const Weight* WeightSet::share(int layer, WeightRole role, const Weight& weight) { return add(layer, role, weight); }

@@ -28,18 +28,20 @@ class WeightSet {
   WeightSet(const WeightSet&) = delete;
   WeightSet& operator=(const WeightSet&) = delete;
 
-  // The tensor NAME (for kInputLayer and kOutputLayer) or blk.LAYER.NAME. The file may omit or add dimensions of 1, and
-  // give a vector more than one dimension.
-  // Vectors become F32, whatever their type in the file. Throws Error(kInvalidFile) if the tensor is missing or has
-  // another shape, and Error(kUnsupported) if its type has no matmul kernel.
-  // A matrix NAME.weight gets NAME.scale as its factor if the file has that tensor with one value, or one per expert.
-  // NAME.input_scale is ignored: it is for hardware that quantizes activations to the same format.
+  // The tensor NAME (for kInputLayer and kOutputLayer) or blk.LAYER.NAME. The file may omit or add dimensions of 1,
+  // give a vector more than one dimension, and join a stack of matrices to one. Vectors become F32, whatever their type
+  // in the file. Throws Error(kInvalidFile) if the tensor is missing or has another shape, and Error(kUnsupported) if
+  // its type has no matmul kernel. A matrix NAME.weight gets NAME.scale as its factor if the file has that tensor with
+  // one value, or one per expert. NAME.input_scale is ignored: it is for hardware that quantizes activations to the
+  // same format.
   const Weight* require(int layer, WeightRole role, std::string_view name, const Shape& shape);
   // The same, but null if the tensor is missing.
   const Weight* optional(int layer, WeightRole role, std::string_view name, const Shape& shape);
   // The tensor NAME of shape [n, shape..] as n weights.
   std::vector<const Weight*> require_parts(int layer, WeightRole role, std::string_view name, int n,
                                            const Shape& shape);
+  // A table of numbers from 0 to limit - 1, of type I32. Throws Error(kInvalidFile) if it has others.
+  const Weight* require_indices(int layer, WeightRole role, std::string_view name, const Shape& shape, int64_t limit);
   // Uses the same data a second time, in another layer and role.
   const Weight* share(int layer, WeightRole role, const Weight& weight);
   // A tensor that is not used; it may be missing.

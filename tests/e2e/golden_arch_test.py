@@ -22,8 +22,10 @@ QUANTIZED_MODELS = {  # {model: the type it is stored in}
         "tq1_0", "tq2_0")
 }
 MIXED_MODELS = ["gpt-oss-mxfp4", "quant-mix-iq2_m", "quant-mix-q4_k_m"]  # of several types
-# Where rounding of keys to F16 changes more than in llama.cpp.
-F16_LIMITS = {"pangu-embedded": 0.015}
+# Where rounding of keys to F16 changes more than in llama.cpp. In the layers of minimax-m3 that see all positions,
+# llama.cpp computes attention in half precision, whatever the type of the cache.
+F16_LIMITS = {"pangu-embedded": 0.015, "minimax-m3": 0.02}
+F32_LIMITS = {"minimax-m3": 0.02}
 # Positions that show nothing with an F16 cache: rounding selects another expert for the first of them, and later tokens
 # see that as far as their window of 12 reaches; in hunyuan-moe none, because it is the last layer that does so.
 F16_OTHER_EXPERTS = {"granite_swa": range(33, 45), "hunyuan-moe": [32]}
@@ -41,7 +43,8 @@ def expect_within(found, expected, limit, what):
 def agrees_in_f32(name):
     model, recorded = reference_model(name)
     for flags in (("--device", "ref"), F32_CACHE):
-        expect_within(logprobs(model, recorded["tokens"], *flags), recorded["positions"], exactness(recorded), flags)
+        limit = F32_LIMITS.get(name, exactness(recorded))
+        expect_within(logprobs(model, recorded["tokens"], *flags), recorded["positions"], limit, flags)
 
 
 @test_each(*F32_MODELS)

@@ -6,14 +6,6 @@
 namespace infer {
 namespace {
 
-// https://arxiv.org/abs/2508.10925
-GatedActivationParams clamped_swiglu() {
-  GatedActivationParams params = UnaryKind::kGeluQuick;
-  params.gate_limit = params.up_limit = 7;
-  params.up_offset = 1;
-  return params;
-}
-
 class GptOss final : public Architecture {
  public:
   ModelConfig read_config(ConfigReader& reader) override {

@@ -28,6 +28,8 @@ std::unique_ptr<Architecture> create_dbrx();
 std::unique_ptr<Architecture> create_deci();
 std::unique_ptr<Architecture> create_deepseek();
 std::unique_ptr<Architecture> create_deepseek2();
+std::unique_ptr<Architecture> create_deepseek32();
+std::unique_ptr<Architecture> create_deepseek4();
 std::unique_ptr<Architecture> create_dots1();
 std::unique_ptr<Architecture> create_eurobert();
 std::unique_ptr<Architecture> create_exaone4();
@@ -42,6 +44,7 @@ std::unique_ptr<Architecture> create_gemma4();
 std::unique_ptr<Architecture> create_gemma_embedding();
 std::unique_ptr<Architecture> create_glm4();
 std::unique_ptr<Architecture> create_glm4moe();
+std::unique_ptr<Architecture> create_glm_dsa();
 std::unique_ptr<Architecture> create_gpt2();
 std::unique_ptr<Architecture> create_gpt_oss();
 std::unique_ptr<Architecture> create_gptneox();
@@ -66,6 +69,7 @@ std::unique_ptr<Architecture> create_mimo2();
 std::unique_ptr<Architecture> create_minicpm();
 std::unique_ptr<Architecture> create_minicpm3();
 std::unique_ptr<Architecture> create_minimax_m2();
+std::unique_ptr<Architecture> create_minimax_m3();
 std::unique_ptr<Architecture> create_mistral3();
 std::unique_ptr<Architecture> create_mistral4();
 std::unique_ptr<Architecture> create_modern_bert();
@@ -124,6 +128,8 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"deci", "Nemotron Super and Ultra (Llama), DeciLM", create_deci},
     ArchitectureEntry{"deepseek", "DeepSeek 1, DeepSeek MoE", create_deepseek},
     ArchitectureEntry{"deepseek2", "DeepSeek 2, 2.5, 3, 3.1 and R1, Kimi K2, GLM-4.7-Flash", create_deepseek2},
+    ArchitectureEntry{"deepseek32", "DeepSeek 3.2", create_deepseek32},
+    ArchitectureEntry{"deepseek4", "DeepSeek 4", create_deepseek4},
     ArchitectureEntry{"dots1", "dots.llm1", create_dots1},
     ArchitectureEntry{"ernie4_5", "ERNIE 4.5 (dense)", create_llama},
     ArchitectureEntry{"ernie4_5-moe", "ERNIE 4.5 (mixture of experts)", create_llama},
@@ -139,6 +145,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"gemma3", "Gemma 3", create_gemma3},
     ArchitectureEntry{"gemma3n", "Gemma 3n", create_gemma3n},
     ArchitectureEntry{"gemma4", "Gemma 4", create_gemma4},
+    ArchitectureEntry{"glm-dsa", "GLM-5, 5.1 and 5.2", create_glm_dsa},
     ArchitectureEntry{"glm4", "GLM-4 0414, GLM-Z1", create_glm4},
     ArchitectureEntry{"glm4moe", "GLM-4.5, 4.6 and 4.7, and Air", create_glm4moe},
     ArchitectureEntry{"gpt-oss", "gpt-oss 20B and 120B", create_gpt_oss},
@@ -170,6 +177,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"minicpm", "MiniCPM 1", create_minicpm},
     ArchitectureEntry{"minicpm3", "MiniCPM 3", create_minicpm3},
     ArchitectureEntry{"minimax-m2", "MiniMax M2", create_minimax_m2},
+    ArchitectureEntry{"minimax-m3", "MiniMax M3", create_minimax_m3},
     ArchitectureEntry{"mistral3", "Ministral 3, Devstral 2", create_mistral3},
     ArchitectureEntry{"mistral4", "Mistral Small 4", create_mistral4},
     ArchitectureEntry{"modern-bert", "ModernBERT, Granite Embedding R2", create_modern_bert},

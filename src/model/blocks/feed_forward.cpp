@@ -57,6 +57,19 @@ GatedActivationParams limited_swiglu(float limit) {
   return params;
 }
 
+GatedActivationParams input_limited_swiglu(float limit) {
+  GatedActivationParams params = UnaryKind::kSilu;
+  if (limit > 1e-6f) params.gate_limit = params.up_limit = limit;
+  return params;
+}
+
+GatedActivationParams clamped_swiglu() {
+  GatedActivationParams params = UnaryKind::kGeluQuick;
+  params.gate_limit = params.up_limit = 7;
+  params.up_offset = 1;
+  return params;
+}
+
 ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w,
                            const GatedActivationParams& activation) {
   const ValueId gate = linear(graph, x, w.gate);                               // [n_rows, n_ff]

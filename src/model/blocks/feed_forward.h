@@ -31,6 +31,11 @@ JoinedFeedForwardWeights declare_joined_feed_forward(WeightSet& weights, const M
 ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, UnaryKind activation);
 // A gated SiLU with f(gate) at most `limit` and up at most as far from 0; a limit of 0 is none.
 GatedActivationParams limited_swiglu(float limit);
+// The same, but it is the gate that is at most `limit`.
+GatedActivationParams input_limited_swiglu(float limit);
+// The activation of gpt-oss (https://arxiv.org/abs/2508.10925): a gated SiLU with a slope of 1.702, inputs limited to
+// 7, and 1 added to up.
+GatedActivationParams clamped_swiglu();
 
 // x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(gate(x)) * up(x)).
 ValueId gated_feed_forward(Graph& graph, ValueId x, const GatedFeedForwardWeights& w,

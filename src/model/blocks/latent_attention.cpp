@@ -21,29 +21,33 @@ ValueId rotated(Graph& graph, ValueId x, const LatentPositions& positions) {
   return positions.table == kNoValue ? x : graph.rope(x, positions.table, positions.interleaved);
 }
 
-Parts query_parts(Graph& graph, ValueId x, const LatentAttentionWeights& w, const ModelConfig& config,
-                  const LatentPositions& positions) {
+// q [n_tokens, n_head * key_dim].
+Parts query_parts(Graph& graph, ValueId q, const ModelConfig& config, const LatentPositions& positions) {
   const int64_t n_rot = config.rope.n_dims, n_nope = config.latent.key_dim - n_rot;
-  ValueId q;  // [n_tokens, n_head * key_dim]
-  if (w.q.weight) {
-    q = linear(graph, x, w.q);
-  } else {
-    q = graph.rms_norm(linear(graph, x, w.q_a), w.q_a_norm, config.norm_eps);  // [n_tokens, q_rank]
-    q = linear(graph, q, w.q_b);
-  }
   if (positions.query_factor != kNoValue) q = graph.mul(q, positions.query_factor);
   q = split_heads(graph, q, config.latent.key_dim);
   return {graph.slice_columns(q, 0, n_nope), rotated(graph, graph.slice_columns(q, n_nope, n_rot), positions)};
 }
 
-// Queries are mapped into the space of the compressed vector, which is key and value of all heads.
+// x [n_tokens, n_embd] -> the compressed vector and the rotated dimensions, as one head.
+Parts compressed_parts(Graph& graph, ValueId x, const LatentAttentionWeights& w, const ModelConfig& config,
+                       const LatentPositions& positions) {
+  const int64_t kv_rank = config.latent.kv_rank, n_rot = config.rope.n_dims;
+  const ValueId kv = linear(graph, x, w.kv_a);  // [n_tokens, kv_rank + n_rot]
+  const ValueId vector = graph.rms_norm(graph.view_columns(kv, 0, kv_rank), w.kv_a_norm, config.norm_eps);
+  const ValueId rot = split_heads(graph, graph.view_columns(kv, kv_rank, n_rot), n_rot);
+  return {split_heads(graph, vector, kv_rank), rotated(graph, rot, positions)};
+}
+
+// Queries are mapped into the space of the compressed vector, which is key and value of all heads. `attend` returns
+// what queries [n_tokens, n_head, kv_rank + n_rot] find: [n_tokens, n_head * kv_rank].
+template <typename Attend>
 ValueId absorbed_attention(Graph& graph, const Parts& query, const Parts& compressed, const LatentAttentionWeights& w,
-                           const ModelConfig& config, const CacheDesc& cache, const AttentionParams& params) {
+                           const ModelConfig& config, const CacheDesc& cache, const Attend& attend) {
   const ValueId q_nope = graph.matmul_experts(query.nope, *w.k_b, kNoValue);  // [n_tokens, n_head, kv_rank]
   const ValueId q = graph.concat_columns(q_nope, query.rot);                  // [n_tokens, n_head, kv_rank + n_rot]
   graph.kv_store(graph.concat_columns(compressed.nope, compressed.rot), kNoValue, cache);
-  const ValueId mixed = graph.paged_attention(q, cache, params);           // [n_tokens, n_head * kv_rank]
-  const ValueId heads = split_heads(graph, mixed, config.latent.kv_rank);  // [n_tokens, n_head, kv_rank]
+  const ValueId heads = split_heads(graph, attend(q), config.latent.kv_rank);  // [n_tokens, n_head, kv_rank]
   return as_rows(graph, graph.matmul_experts(heads, *w.v_b, kNoValue));
 }
 
@@ -89,16 +93,28 @@ float latent_attention_scale(const ModelConfig& config) {
   return 1 / std::sqrt(static_cast<float>(config.latent.key_dim));
 }
 
+ValueId compressed_queries(Graph& graph, ValueId x, const LatentAttentionWeights& w, const ModelConfig& config) {
+  return graph.rms_norm(linear(graph, x, w.q_a), w.q_a_norm, config.norm_eps);
+}
+
 ValueId latent_attention(Graph& graph, ValueId x, const LatentAttentionWeights& w, const ModelConfig& config,
                          const LatentPositions& positions, const CacheDesc& cache, const AttentionParams& params) {
-  const int64_t kv_rank = config.latent.kv_rank, n_rot = config.rope.n_dims;
-  const Parts query = query_parts(graph, x, w, config, positions);
-  const ValueId kv = linear(graph, x, w.kv_a);  // [n_tokens, kv_rank + n_rot]
-  const ValueId vector = graph.rms_norm(graph.view_columns(kv, 0, kv_rank), w.kv_a_norm, config.norm_eps);
-  const ValueId rot = split_heads(graph, graph.view_columns(kv, kv_rank, n_rot), n_rot);  // one head
-  const Parts compressed = {split_heads(graph, vector, kv_rank), rotated(graph, rot, positions)};
-  return config.latent.cached ? absorbed_attention(graph, query, compressed, w, config, cache, params)
-                              : expanded_attention(graph, query, compressed, w, config, cache, params);
+  const ValueId q = w.q.weight ? linear(graph, x, w.q) : linear(graph, compressed_queries(graph, x, w, config), w.q_b);
+  const Parts query = query_parts(graph, q, config, positions);
+  const Parts compressed = compressed_parts(graph, x, w, config, positions);
+  if (!config.latent.cached) return expanded_attention(graph, query, compressed, w, config, cache, params);
+  return absorbed_attention(graph, query, compressed, w, config, cache,
+                            [&](ValueId heads) { return graph.paged_attention(heads, cache, params); });
+}
+
+ValueId sparse_latent_attention(Graph& graph, ValueId x, ValueId queries, const LatentAttentionWeights& w,
+                                const ModelConfig& config, const LatentPositions& positions, const CacheDesc& cache,
+                                ValueId selected, float scale) {
+  const Parts query = query_parts(graph, linear(graph, queries, w.q_b), config, positions);
+  const Parts compressed = compressed_parts(graph, x, w, config, positions);
+  const SparseAttentionParams params = {.scale = scale, .block = config.indexer.select.block};
+  return absorbed_attention(graph, query, compressed, w, config, cache,
+                            [&](ValueId heads) { return graph.sparse_attention(heads, selected, cache, params).out; });
 }
 
 }  // namespace infer

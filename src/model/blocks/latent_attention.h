@@ -38,4 +38,13 @@ float latent_attention_scale(const ModelConfig& config);
 ValueId latent_attention(Graph& graph, ValueId x, const LatentAttentionWeights& w, const ModelConfig& config,
                          const LatentPositions& positions, const CacheDesc& cache, const AttentionParams& params);
 
+// x [n_tokens, n_embd] -> [n_tokens, q_rank]. REQUIRES: queries are compressed.
+ValueId compressed_queries(Graph& graph, ValueId x, const LatentAttentionWeights& w, const ModelConfig& config);
+
+// The same attention restricted to `selected` positions, [n_tokens, 1, select.count] of config.indexer. `queries` are
+// the compressed ones. REQUIRES: the cache holds the compressed vector.
+ValueId sparse_latent_attention(Graph& graph, ValueId x, ValueId queries, const LatentAttentionWeights& w,
+                                const ModelConfig& config, const LatentPositions& positions, const CacheDesc& cache,
+                                ValueId selected, float scale);
+
 }  // namespace infer

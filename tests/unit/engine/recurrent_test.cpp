@@ -1,7 +1,8 @@
-// Models with recurrent layers: how a text is cut into steps, what runs beside it, and whether its prefix comes from
-// the cache, another sequence or a checkpoint changes none of its bits.
+// Models with recurrent layers, latent or sparse attention: how a text is cut into steps, what runs beside it, and
+// whether its prefix comes from the cache, another sequence or a checkpoint changes none of its bits.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "backends/registry.h"
@@ -14,8 +15,10 @@ namespace {
 
 using namespace infer::test;
 
-// Delta-net, Mamba-2 and Mamba layers, each mixed with attention.
-constexpr const char* kModels[] = {"qwen35-nextn", "nemotron_h", "jamba", "deepseek2-nextn"};
+// Delta-net, Mamba-2 and Mamba layers, each mixed with attention; latent attention; index keys beside a latent cache
+// and beside keys and values; a window, compressed entries with index keys, and the states of their pools.
+constexpr const char* kModels[] = {"qwen35-nextn", "nemotron_h", "jamba",    "deepseek2-nextn",
+                                   "glm-dsa",      "minimax-m3", "deepseek4"};
 
 std::shared_ptr<Model> open_recurrent(const std::string& name) {
   return load_model(GgufFile::open(INFER_SOURCE_DIR "/tests/data/arch/" + name + ".gguf"));
@@ -61,8 +64,8 @@ std::map<RequestId, Answer> alone(const std::string& name, const std::vector<std
 }  // namespace
 
 TEST_CASE(
-    "a recurrent model, or one with latent attention, gives the same bits in any batch, chunks, prefix hits, forks, "
-    "preemptions and drafts") {
+    "a recurrent model, or one with latent or sparse attention, gives the same bits in any batch, chunks, prefix hits, "
+    "forks, preemptions and drafts") {
   int64_t hits = 0, preemptions = 0, accepted = 0, rejected = 0, evictions = 0;
   for (const std::string name : kModels) {
     CAPTURE(name);
@@ -112,7 +115,7 @@ TEST_CASE(
   CHECK(evictions > 0);
 }
 
-TEST_CASE("a turn of a conversation continues from its recurrent state or compressed vectors") {
+TEST_CASE("a turn of a conversation continues from its recurrent state, compressed vectors or index keys") {
   for (const std::string name : kModels) {
     CAPTURE(name);
     Engine engine(open_recurrent(name), small_options());
@@ -152,6 +155,32 @@ TEST_CASE("recurrent states stay on the host when the device of their layers has
   CHECK(state->used == island.needed());
   options.strict_offload = true;
   CHECK_THROWS_WITH_AS(Engine(open_recurrent("qwen35-nextn"), options), doctest::Contains("short_conv"), Error);
+}
+
+TEST_CASE("index keys and what sparse attention reads stay on the host when the device cannot select positions") {
+  const auto state = std::make_shared<IslandState>();
+  state->lacks = {Op::kSelectPositions};
+  EngineOptions options = small_options();
+  options.opened = std::make_shared<DeviceSet>();
+  options.opened->devices.push_back(open_device("cpu", {.n_threads = 1}));
+  options.opened->devices.push_back(make_island("island0", open_device("cpu", {.n_threads = 1}), state));
+  options.opened->of_layers = {1};
+  options.placement.n_gpu_layers = kAllLayers;
+  Rng rng(5);
+  const Request request = random_request(rng, 4);
+  for (const std::string name : {"glm-dsa", "minimax-m3"}) {
+    CAPTURE(name);
+    std::vector<std::string> notes;
+    options.note = [&](const std::string& line) { notes.push_back(line); };
+    Engine engine(open_recurrent(name), options);
+    check_same(alone(name, {{0, request}}).at(4), run_all(engine, {{0, request}})[4]);
+    const auto names_selection = [](const std::string& note) { return note.find("select_positions") != note.npos; };
+    CHECK(std::any_of(notes.begin(), notes.end(), names_selection));
+    const DeviceUse& island = engine.runner().memory_use()[1];
+    CHECK(state->used == island.needed());
+    // Only layer 0 of minimax-m3 sees all positions.
+    CHECK((island.cache > 0) == (name == "minimax-m3"));
+  }
 }
 
 TEST_CASE("a draft model with recurrent layers is refused") {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "ggml-like/error.h"
 #include "tests/support/plan_memory.h"
@@ -14,7 +15,7 @@ namespace {
 // The caches of all layers for one sequence. Block ids descend and leave gaps, so that a wrong table is noticed; the
 // first is also the slot of recurrent states.
 struct Caches {
-  std::map<std::pair<int, int>, std::unique_ptr<Buffer>> buffers;  // by layer and cache group
+  std::map<std::tuple<int, int, CacheUse>, std::unique_ptr<Buffer>> buffers;  // by layer, cache group and use
   std::vector<int32_t> table;
   int64_t n_blocks;
 
@@ -25,7 +26,7 @@ struct Caches {
     for (int l = 0; l < model.n_layer(); ++l) {
       Device& device = *setup.devices[setup.layer_device(l)];
       for (const CacheDesc& desc : model.caches(l, setup.cache)) {
-        buffers[{l, desc.group}] = device.allocate(n_blocks * device.cache_block_bytes(desc));
+        buffers[{l, desc.group, desc.use}] = device.allocate(n_blocks * device.cache_block_bytes(desc));
       }
     }
   }
@@ -86,7 +87,7 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     options.layer_device = setup.layer_device;
     options.weight_device = [&](const Weight& weight) { return weight_device.at(&weight); };
     options.cache = [&](const CacheDesc& desc) {
-      return CacheRef{nullptr, caches.buffers.at({desc.layer, desc.group}).get(), 0, caches.n_blocks};
+      return CacheRef{nullptr, caches.buffers.at({desc.layer, desc.group, desc.use}).get(), 0, caches.n_blocks};
     };
     options.observers = setup.observers;
     Plan plan(std::move(graph), std::move(options));
