@@ -41,6 +41,7 @@ inline constexpr int kMatmulRows = 48;  // a thread gets a multiple of so many r
 inline int64_t padded_tokens(int64_t n) { return (n + kTokenPadding - 1) / kTokenPadding * kTokenPadding; }
 inline constexpr int kMostInOrderTokens = 4;  // the limit of gemm_in_order.h
 inline constexpr int kLaneTokens = 8;         // the limit of gemm_token_lanes.h
+inline constexpr int kMostSmallTokens = 8;    // the limit of few_small.h
 // A GEMM with float weights: its blocks in rows, tokens and k, and the scratch memory of one block.
 inline constexpr int kFloatBlockRows = 24, kFloatBlockTokens = 96, kFloatChunk = 1024;
 inline constexpr int64_t kFloatScratchBytes =
@@ -56,14 +57,17 @@ inline int64_t in_order_phases(int64_t blocks) {
 // expert or in a step that does not fill its bucket.
 inline size_t matmul_scratch_bytes(int64_t n_tokens, int64_t k) {
   const int64_t panels = padded_tokens(n_tokens) * kMatmulRows * static_cast<int64_t>(sizeof(float)) + 16 * 512;
-  // StreamInputs: of each block, at most 8 vectors of pairs, 16 values and 256 codes.
+  // Of each block and token, StreamInputs has at most 8 vectors of pairs, 16 values and 256 codes, which is more than
+  // the inputs of few_blocks.h.
   const int64_t streams = kMostInOrderTokens * (k / 256 * (8 * 64 + 64 + 256) + 64);
   // InputsQ80: of each sixteen blocks codes and offsets, and of each block 16 values.
   const int64_t blocks = k / 32, small_streams = 2 * (in_order_phases(blocks) * (512 + 64) + (16 * blocks + 16) * 4);
+  // SmallInput of few_small.h.
+  const int64_t few_small = kMostSmallTokens * blocks * 48;
   // LaneInputs: of each block, 256 codes for a token, and at most 16 vectors.
   const int64_t lanes = n_tokens <= kMostInOrderTokens ? 0 : k / 256 * (kLaneTokens * 256 + 16 * 64);
   const int64_t floats = n_tokens < kFloatGemmTokens ? 0 : kFloatScratchBytes;
-  return static_cast<size_t>(std::max({panels, streams, small_streams, lanes, floats}));
+  return static_cast<size_t>(std::max({panels, streams, small_streams, few_small, lanes, floats}));
 }
 
 // One (token, head group) unit of attention: the queries of `n_queries` tokens with consecutive positions that share a

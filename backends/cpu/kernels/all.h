@@ -4,6 +4,8 @@
 
 #include "backends/cpu/kernels/formats.h"
 
+#include "backends/cpu/kernels/codebooks.h"
+
 #include "backends/cpu/kernels/expand.h"
 
 #include "backends/cpu/kernels/weight_stream.h"
@@ -12,11 +14,15 @@
 
 #include "backends/cpu/kernels/gemm_few.h"
 
+#include "backends/cpu/kernels/few_small.h"
+
 #include "backends/cpu/kernels/gemm_panels.h"
 
 #include "backends/cpu/kernels/gemm.h"
 
 #include "backends/cpu/kernels/gemm_in_order.h"
+
+#include "backends/cpu/kernels/few_blocks.h"
 
 #include "backends/cpu/kernels/gemm_expanded.h"
 

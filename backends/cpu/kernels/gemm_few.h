@@ -50,28 +50,21 @@ INFER_SIMD void add_super(const uint8_t* p, size_t stride, const Activation256* 
   for (int t = 0; t < T; ++t) acc[t] = finish_super<W>(head, x[t], sum[t], acc[t]);
 }
 
-// Multiplies one block of a format with Activation32 by T tokens and adds to acc.
+// Multiplies one block of 32 by T tokens and adds to acc.
 template <typename W, int T>
-INFER_SIMD void add_small(const uint8_t* p, size_t stride, const Activation32* x, int64_t x_stride,
-                          const uint8_t* ahead, F* acc) {
+INFER_SIMD void add_small(const uint8_t* p, size_t stride, const Activation32* x, const uint8_t* ahead, F* acc) {
   if (ahead) prefetch_part<0, 1, 16 * W::kBytes>(ahead);
-  for (int part = 0; part < kParts<W>; ++part, x += x_stride) {
-    I w[8];
-    F d[kScales<W>], m;
-    unpack_block<W>(p, stride, part, w, d, m);
+  I w[8];
+  F d, m;
+  W::block(p, stride, w, d, m);
 #pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 2
-      for (int s = 0; s < kScales<W>; ++s) {
-        constexpr int kCount = 8 / kScales<W>;
-        I sum = W::kOffset ? i_set1(-W::kOffset * sum_of<W>(x[t], s)) : i_zero();
+  for (int t = 0; t < T; ++t) {
+    I sum = W::kOffset ? i_set1(-W::kOffset * x[t].sum32) : i_zero();
 #pragma GCC unroll 8
-        for (int c = kCount * s; c < kCount * (s + 1); ++c) sum = dot4<W>(sum, w[c], i_set1(load_int(x[t].q + 4 * c)));
-        F v = f_mul(f_from_int(sum), d[s]);
-        if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), m, v);
-        acc[t] = f_fma(v, f_set1(x[t].d), acc[t]);
-      }
-    }
+    for (int c = 0; c < 8; ++c) sum = dot4<W>(sum, w[c], i_set1(load_int(x[t].q + 4 * c)));
+    F v = f_mul(f_from_int(sum), d);
+    if constexpr (W::kMin) v = f_fma(f_set1(x[t].sum32), m, v);
+    acc[t] = f_fma(v, f_set1(x[t].d), acc[t]);
   }
 }
 
@@ -82,8 +75,7 @@ struct SuperWalk {
   using Activation = Activation256;
   static constexpr int kValues = 256, kBytes = W::kBytes, kActivations = 1;  // per block
   template <int T>
-  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, int64_t, const uint8_t* ahead,
-                             F* acc) {
+  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, const uint8_t* ahead, F* acc) {
     add_super<W, T>(p, stride, x, ahead, acc);
   }
 };
@@ -93,9 +85,8 @@ struct SmallWalk {
   using Activation = Activation32;
   static constexpr int kValues = 32 * kParts<W>, kBytes = W::kBytes, kActivations = kParts<W>;
   template <int T>
-  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, int64_t x_stride,
-                             const uint8_t* ahead, F* acc) {
-    add_small<W, T>(p, stride, x, x_stride, ahead, acc);
+  static INFER_SIMD void add(const uint8_t* p, size_t stride, const Activation* x, const uint8_t* ahead, F* acc) {
+    add_small<W, T>(p, stride, x, ahead, acc);
   }
 };
 
@@ -117,13 +108,13 @@ INFER_OUTLINE void gemm_few(const MatmulArgs& a) {
     if (g.count == 16) {
       for (int64_t b = 0; b < blocks; ++b) {
         const uint8_t* ahead = in_stream(a, g.base + kPrefetchDistance + b * 16 * Walk::kBytes);
-        Walk::template add<T>(g.base + b * Walk::kBytes, g.stride, x + b * step, a.x_stride, ahead, acc);
+        Walk::template add<T>(g.base + b * Walk::kBytes, g.stride, x + b * step, ahead, acc);
       }
     } else {
       alignas(64) uint8_t copy[16 * Walk::kBytes + 64];
       for (int64_t b = 0; b < blocks; ++b) {
         copy_rows<Walk::kBytes>(g, b * Walk::kBytes, copy);
-        Walk::template add<T>(copy, Walk::kBytes, x + b * step, a.x_stride, nullptr, acc);
+        Walk::template add<T>(copy, Walk::kBytes, x + b * step, nullptr, acc);
       }
     }
     for (int t = 0; t < valid; ++t) f_store_first(a.out[t] + row, acc[t], g.count);

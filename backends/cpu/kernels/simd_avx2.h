@@ -175,35 +175,6 @@ INFER_SIMD I i_add8(I a, I b) { INFER_EACH(I, _mm256_add_epi8(a.v[h], b.v[h])); 
 INFER_SIMD I i_sub8(I a, I b) { INFER_EACH(I, _mm256_sub_epi8(a.v[h], b.v[h])); }
 // Per byte, as signed numbers: -1 where a > b, else 0.
 INFER_SIMD I i_gt8(I a, I b) { INFER_EACH(I, _mm256_cmpgt_epi8(a.v[h], b.v[h])); }
-// Per byte: -1 where a bit is set, else 0.
-INFER_SIMD I i_byte_flags(uint64_t bits) {
-  const __m256i byte = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
-  const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201u));
-  const auto flags = [&](uint64_t half) INFER_LAMBDA {
-    const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int32_t>(half)), byte);
-    return _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
-  };
-  return {{flags(bits & 0xffffffffu), flags(bits >> 32)}};
-}
-// Bytes where a bit is set, negated.
-INFER_SIMD I i_negate8(I a, uint64_t bits) {
-  const I flags = i_byte_flags(bits);
-  return i_sub8(i_xor(a, flags), flags);
-}
-// Eight entries of a table, by indices of 16 bits, four in a word.
-INFER_SIMD I i_entries8(const uint64_t* table, uint64_t low, uint64_t high) {
-  const auto four = [&](uint64_t words) INFER_LAMBDA {
-    const auto entry = [&](int i) INFER_LAMBDA { return static_cast<int64_t>(table[words >> 16 * i & 0xffff]); };
-    return _mm256_setr_epi64x(entry(0), entry(1), entry(2), entry(3));
-  };
-  return {{four(low), four(high)}};
-}
-// Sixteen entries, by indices of which the low 8 bits are at p, and bit 8 of the i-th is bit i of `high`.
-INFER_SIMD I i_entries16(const uint32_t* table, const uint8_t* p, uint32_t high) {
-  const auto entry = [&](int i) INFER_LAMBDA { return static_cast<int32_t>(table[p[i] | (high >> i & 1) << 8]); };
-  INFER_EACH(I, _mm256_setr_epi32(entry(8 * h), entry(8 * h + 1), entry(8 * h + 2), entry(8 * h + 3), entry(8 * h + 4),
-                                  entry(8 * h + 5), entry(8 * h + 6), entry(8 * h + 7)));
-}
 // Lane i of a quarter is the sum of that quarter's lanes of a[i].
 INFER_SIMD I i_sum_four(const I* a) {
   INFER_EACH(I, _mm256_hadd_epi32(_mm256_hadd_epi32(a[0].v[h], a[1].v[h]), _mm256_hadd_epi32(a[2].v[h], a[3].v[h])));
@@ -266,17 +237,99 @@ INFER_SIMD void i_sum_pairs(I* a) {
   }
 }
 
+// ---- For codebooks.h ----
+
+INFER_SIMD I i_xor3(I a, I b, I c) { return i_xor(i_xor(a, b), c); }
+// (a & b) | c
+INFER_SIMD I i_and_or(I a, I b, I c) { return i_or(i_and(a, b), c); }
+// a | (b & ~c)
+INFER_SIMD I i_or_andnot(I a, I b, I c) { INFER_EACH(I, _mm256_or_si256(a.v[h], _mm256_andnot_si256(c.v[h], b.v[h]))); }
+// Even bytes of a, odd ones of b; even 32-bit words of a, odd ones of b.
+INFER_SIMD I i_join8(I a, I b) {
+  const __m256i even = _mm256_set1_epi32(0x00ff00ff);
+  INFER_EACH(I, _mm256_or_si256(_mm256_and_si256(a.v[h], even), _mm256_andnot_si256(even, b.v[h])));
+}
+INFER_SIMD I i_join32(I a, I b) { INFER_EACH(I, _mm256_blend_epi32(a.v[h], b.v[h], 0xaa)); }
+// 64-bit lanes.
+template <int N>
+INFER_SIMD I i_shr64(I a) {
+  INFER_EACH(I, _mm256_srli_epi64(a.v[h], N));
+}
+template <int N>
+INFER_SIMD I i_shl64(I a) {
+  INFER_EACH(I, _mm256_slli_epi64(a.v[h], N));
+}
+// The lower halves of products of 16-bit words, and the upper halves of unsigned ones.
+INFER_SIMD I i_mul16(I a, I b) { INFER_EACH(I, _mm256_mullo_epi16(a.v[h], b.v[h])); }
+INFER_SIMD I i_mul16_high(I a, I b) { INFER_EACH(I, _mm256_mulhi_epu16(a.v[h], b.v[h])); }
+// 32 bytes, and 16 words of 16 bits, zero-extended; eight words of 32 bits, each twice.
+INFER_SIMD I i_load_u8(const uint8_t* p) {
+  INFER_EACH(I, _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * h))));
+}
+INFER_SIMD I i_load_u16(const uint8_t* p) {
+  INFER_EACH(I, _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * h))));
+}
+INFER_SIMD I i_load_words_twice(const uint8_t* p) {
+  const __m256i order = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+  INFER_EACH(I, _mm256_permutevar8x32_epi32(
+                    _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 16 * h))), order));
+}
+// The same 16 bytes in all quarters.
+INFER_SIMD I i_repeat16(const uint8_t* p) {
+  INFER_EACH(I, _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+// In each quarter, the bytes of a at the indices `order`; 128 gives zero.
+INFER_SIMD I i_pick(I a, I order) { INFER_EACH(I, _mm256_shuffle_epi8(a.v[h], order.v[h])); }
+// Means of unsigned bytes, rounded up.
+INFER_SIMD I i_mean8(I a, I b) { INFER_EACH(I, _mm256_avg_epu8(a.v[h], b.v[h])); }
+// Bytes to be negated: where a & bits is not zero, `bits` having one bit in each byte.
+struct Signs {
+  __m256i v[2];  // 1 or -1
+};
+INFER_SIMD Signs i_signs(I a, I bits) {
+  INFER_EACH(Signs,
+             _mm256_or_si256(_mm256_cmpeq_epi8(_mm256_and_si256(a.v[h], bits.v[h]), bits.v[h]), _mm256_set1_epi8(1)));
+}
+INFER_SIMD I i_negate(I x, Signs signs) { INFER_EACH(I, _mm256_sign_epi8(x.v[h], signs.v[h])); }
+// Entries of a table whose indices are fields of kBits: field J of each 64-bit lane, or of each 32-bit lane.
+struct Fields {
+  alignas(64) uint8_t bytes[64];
+  template <int kLane, int J, int kBits>
+  INFER_SIMD size_t field(int lane) const {
+    static_assert(kBits == 8 || kBits == 16);
+    const uint8_t* p = bytes + kLane * lane + J * kBits / 8;
+    uint16_t x;
+    __builtin_memcpy(&x, p, 2);
+    return kBits == 8 ? *p : x;
+  }
+};
+INFER_SIMD Fields i_fields(I a) {
+  Fields f;
+  i_store(f.bytes, a);
+  return f;
+}
+template <int J, int kBits>
+INFER_SIMD I i_entries8(const uint64_t* table, const Fields& fields) {
+  const auto entry = [&](int i) INFER_LAMBDA { return static_cast<int64_t>(table[fields.field<8, J, kBits>(i)]); };
+  INFER_EACH(I, _mm256_setr_epi64x(entry(4 * h), entry(4 * h + 1), entry(4 * h + 2), entry(4 * h + 3)));
+}
+template <int J, int kBits>
+INFER_SIMD I i_entries4(const uint32_t* table, const Fields& fields) {
+  const auto entry = [&](int i) INFER_LAMBDA { return static_cast<int32_t>(table[fields.field<4, J, kBits>(i)]); };
+  INFER_EACH(I, _mm256_setr_epi32(entry(8 * h), entry(8 * h + 1), entry(8 * h + 2), entry(8 * h + 3), entry(8 * h + 4),
+                                  entry(8 * h + 5), entry(8 * h + 6), entry(8 * h + 7)));
+}
+
 #ifdef __AVXVNNI__
 INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_dpwssd_avx_epi32(acc.v[h], a.v[h], b.v[h])); }
+constexpr bool kAnyUnsigned = true;  // i_dot_u8 takes all unsigned bytes, not only those up to 127
 constexpr int kSignedOffset = 128;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { INFER_EACH(I, _mm256_dpbusd_avx_epi32(acc.v[h], w.v[h], x.v[h])); }
 INFER_SIMD I i_prepare_s8(I w) { INFER_EACH(I, _mm256_xor_si256(w.v[h], _mm256_set1_epi8(-128))); }
 INFER_SIMD I i_dot_s8(I acc, I w, I x) { return i_dot_u8(acc, w, x); }
-INFER_SIMD I i_dot_small(I acc, I w, I x) {
-  INFER_EACH(I, _mm256_dpbusd_avx_epi32(acc.v[h], _mm256_abs_epi8(w.v[h]), _mm256_sign_epi8(x.v[h], w.v[h])));
-}
 #else
 INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, _mm256_add_epi32(acc.v[h], _mm256_madd_epi16(a.v[h], b.v[h]))); }
+constexpr bool kAnyUnsigned = false;
 constexpr int kSignedOffset = 0;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) {
   INFER_EACH(I,
@@ -288,8 +341,6 @@ INFER_SIMD I i_dot_s8(I acc, I w, I x) {
                                                                                   _mm256_sign_epi8(x.v[h], w.v[h])),
                                                              _mm256_set1_epi16(1))));
 }
-// As i_dot_s8, for codes without i_prepare_s8(), at most 64 in magnitude.
-INFER_SIMD I i_dot_small(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 #endif
 
 INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {

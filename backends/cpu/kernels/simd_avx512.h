@@ -141,21 +141,6 @@ INFER_SIMD I i_add8(I a, I b) { return {_mm512_add_epi8(a.v, b.v)}; }
 INFER_SIMD I i_sub8(I a, I b) { return {_mm512_sub_epi8(a.v, b.v)}; }
 // Per byte, as signed numbers: -1 where a > b, else 0.
 INFER_SIMD I i_gt8(I a, I b) { return {_mm512_movm_epi8(_mm512_cmpgt_epi8_mask(a.v, b.v))}; }
-// Per byte: -1 where a bit is set, else 0.
-INFER_SIMD I i_byte_flags(uint64_t bits) { return {_mm512_movm_epi8(bits)}; }
-// Bytes where a bit is set, negated.
-INFER_SIMD I i_negate8(I a, uint64_t bits) { return {_mm512_mask_sub_epi8(a.v, bits, _mm512_setzero_si512(), a.v)}; }
-// Eight entries of a table, by indices of 16 bits, four in a word.
-INFER_SIMD I i_entries8(const uint64_t* table, uint64_t low, uint64_t high) {
-  const __m128i words = _mm_set_epi64x(static_cast<int64_t>(high), static_cast<int64_t>(low));
-  return {_mm512_i64gather_epi64(_mm512_cvtepu16_epi64(words), table, 8)};
-}
-// Sixteen entries, by indices of which the low 8 bits are at p, and bit 8 of the i-th is bit i of `high`.
-INFER_SIMD I i_entries16(const uint32_t* table, const uint8_t* p, uint32_t high) {
-  const __m512i low = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-  const __m512i index = _mm512_mask_or_epi32(low, static_cast<__mmask16>(high), low, _mm512_set1_epi32(256));
-  return {_mm512_i32gather_epi32(index, table, 4)};
-}
 // Lane i of a quarter is the sum of that quarter's lanes of a[i].
 INFER_SIMD I i_sum_four(const I* a) {
   const auto add = [](__m512i x, __m512i y) INFER_LAMBDA {
@@ -213,16 +198,108 @@ INFER_SIMD void i_sum_pairs(I* a) {
   }
 }
 
+// ---- For codebooks.h ----
+
+INFER_SIMD I i_xor3(I a, I b, I c) { return {_mm512_ternarylogic_epi32(a.v, b.v, c.v, 0x96)}; }
+// (a & b) | c
+INFER_SIMD I i_and_or(I a, I b, I c) { return {_mm512_ternarylogic_epi32(a.v, b.v, c.v, 0xea)}; }
+// a | (b & ~c)
+INFER_SIMD I i_or_andnot(I a, I b, I c) { return {_mm512_ternarylogic_epi32(a.v, b.v, c.v, 0xf4)}; }
+// Even bytes of a, odd ones of b; even 32-bit words of a, odd ones of b.
+INFER_SIMD I i_join8(I a, I b) { return {_mm512_ternarylogic_epi32(_mm512_set1_epi32(0x00ff00ff), a.v, b.v, 0xca)}; }
+INFER_SIMD I i_join32(I a, I b) { return {_mm512_mask_mov_epi32(a.v, 0xaaaa, b.v)}; }
+// 64-bit lanes.
+template <int N>
+INFER_SIMD I i_shr64(I a) {
+  return {_mm512_srli_epi64(a.v, N)};
+}
+template <int N>
+INFER_SIMD I i_shl64(I a) {
+  return {_mm512_slli_epi64(a.v, N)};
+}
+// The lower halves of products of 16-bit words, and the upper halves of unsigned ones.
+INFER_SIMD I i_mul16(I a, I b) { return {_mm512_mullo_epi16(a.v, b.v)}; }
+INFER_SIMD I i_mul16_high(I a, I b) { return {_mm512_mulhi_epu16(a.v, b.v)}; }
+// 32 bytes, and 16 words of 16 bits, zero-extended; eight words of 32 bits, each twice.
+INFER_SIMD I i_load_u8(const uint8_t* p) {
+  return {_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+INFER_SIMD I i_load_u16(const uint8_t* p) {
+  return {_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+}
+INFER_SIMD I i_load_words_twice(const uint8_t* p) {
+  const __m512i order = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+  return {
+      _mm512_permutexvar_epi32(order, _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))))};
+}
+// The same 16 bytes in all quarters.
+INFER_SIMD I i_repeat16(const uint8_t* p) {
+  return {_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
+// In each quarter, the bytes of a at the indices `order`; 128 gives zero.
+INFER_SIMD I i_pick(I a, I order) { return {_mm512_shuffle_epi8(a.v, order.v)}; }
+// Means of unsigned bytes, rounded up.
+INFER_SIMD I i_mean8(I a, I b) { return {_mm512_avg_epu8(a.v, b.v)}; }
+// Bytes to be negated: where a & bits is not zero, `bits` having one bit in each byte.
+struct Signs {
+  __mmask64 v;
+};
+INFER_SIMD Signs i_signs(I a, I bits) { return {_mm512_test_epi8_mask(a.v, bits.v)}; }
+INFER_SIMD I i_negate(I x, Signs signs) { return {_mm512_mask_sub_epi8(x.v, signs.v, _mm512_setzero_si512(), x.v)}; }
+// Entries of a table whose indices are fields of kBits: field J of each 64-bit lane, or of each 32-bit lane.
+using Fields = I;
+INFER_SIMD Fields i_fields(I a) { return a; }
+// Field J of kBits of each lane of kLane bytes, zero-extended to the lane. Shuffles and shifts use different ports.
+template <int kLane, int J, int kBits>
+INFER_SIMD __m512i field_of_lanes(__m512i fields) {
+  if constexpr (J == 0) {
+    constexpr int kMask = (1 << kBits) - 1;
+    return _mm512_and_si512(fields, kLane == 8 ? _mm512_set1_epi64(kMask) : _mm512_set1_epi32(kMask));
+  } else if constexpr ((J + 1) * kBits == 8 * kLane) {
+    return kLane == 8 ? _mm512_srli_epi64(fields, J * kBits) : _mm512_srli_epi32(fields, J * kBits);
+  } else {
+    struct alignas(16) Order {
+      int8_t v[16];
+    };
+    static constexpr Order kOrder = [] {
+      Order o{};
+      for (int i = 0; i < 16; ++i) {
+        const int byte = i % kLane;
+        o.v[i] = static_cast<int8_t>(byte < kBits / 8 ? i - byte + J * kBits / 8 + byte : -1);
+      }
+      return o;
+    }();
+    return _mm512_shuffle_epi8(fields,
+                               _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(kOrder.v))));
+  }
+}
+// A gather keeps the lanes of its destination that are masked off. Here none are, but GCC must not know: it would leave
+// the destination as it is, and the gather would wait for whatever wrote that register last.
+INFER_SIMD __mmask16 all_lanes() {
+  __mmask16 mask = 0xffff;
+  asm("" : "+Yk"(mask));
+  return mask;
+}
+template <int J, int kBits>
+INFER_SIMD I i_entries8(const uint64_t* table, const Fields& fields) {
+  const __m512i index = field_of_lanes<8, J, kBits>(fields.v);
+  return {_mm512_mask_i64gather_epi64(_mm512_setzero_si512(), static_cast<__mmask8>(all_lanes()), index, table, 8)};
+}
+template <int J, int kBits>
+INFER_SIMD I i_entries4(const uint32_t* table, const Fields& fields) {
+  const __m512i index = field_of_lanes<4, J, kBits>(fields.v);
+  return {_mm512_mask_i32gather_epi32(_mm512_setzero_si512(), all_lanes(), index, table, 4)};
+}
+
 #ifdef __AVX512VNNI__
+constexpr bool kAnyUnsigned = true;  // i_dot_u8 takes all unsigned bytes, not only those up to 127
 constexpr int kSignedOffset = 128;
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)}; }
 INFER_SIMD I i_prepare_s8(I w) { return {_mm512_xor_si512(w.v, _mm512_set1_epi8(-128))}; }
 INFER_SIMD I i_dot_s8(I acc, I w, I x) { return {_mm512_dpbusd_epi32(acc.v, w.v, x.v)}; }
-INFER_SIMD I i_dot_small(I acc, I w, I x) {
-  return {_mm512_dpbusd_epi32(acc.v, _mm512_abs_epi8(w.v), i_negate8(x, _mm512_movepi8_mask(w.v)).v)};
-}
 INFER_SIMD I i_madd16(I acc, I a, I b) { return {_mm512_dpwssd_epi32(acc.v, a.v, b.v)}; }
 #else
+constexpr bool kAnyUnsigned = false;
 constexpr int kSignedOffset = 0;
 INFER_SIMD I i_madd16(I acc, I a, I b) { return {_mm512_add_epi32(acc.v, _mm512_madd_epi16(a.v, b.v))}; }
 INFER_SIMD I i_dot_u8(I acc, I w, I x) {
@@ -234,8 +311,6 @@ INFER_SIMD I i_dot_s8(I acc, I w, I x) {
   const __m512i flipped = _mm512_mask_sub_epi8(x.v, negative, _mm512_setzero_si512(), x.v);
   return i_dot_u8(acc, {_mm512_abs_epi8(w.v)}, {flipped});
 }
-// As i_dot_s8, for codes without i_prepare_s8(), at most 64 in magnitude.
-INFER_SIMD I i_dot_small(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 #endif
 
 // Row i is the 16 bytes at p + i * stride: out[c] has in lane i bytes 4c .. 4c + 3 of row i.

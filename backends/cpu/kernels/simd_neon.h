@@ -125,6 +125,7 @@ INFER_SIMD int32x4_t madd16_4(int32x4_t a, int32x4_t b) {
 }
 INFER_SIMD I i_madd16(I acc, I a, I b) { INFER_EACH(I, vaddq_s32(acc.v[h], madd16_4(a.v[h], b.v[h]))); }
 
+constexpr bool kAnyUnsigned = false;  // i_dot_u8 takes unsigned bytes up to 127
 constexpr int kSignedOffset = 0;
 #if defined(__ARM_FEATURE_DOTPROD)
 INFER_SIMD I i_dot_s8(I acc, I w, I x) {
@@ -151,8 +152,6 @@ INFER_SIMD I i_dot_u8(I acc, I w, I x) {
 INFER_SIMD I i_dot_u8(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 #endif
 INFER_SIMD I i_prepare_s8(I w) { return w; }
-// As i_dot_s8, for codes without i_prepare_s8(), at most 64 in magnitude.
-INFER_SIMD I i_dot_small(I acc, I w, I x) { return i_dot_s8(acc, w, x); }
 
 INFER_SIMD void i_transpose(const uint8_t* p, size_t stride, I out[4]) {
   for (int h = 0; h < 4; ++h) {
@@ -212,34 +211,6 @@ INFER_SIMD I i_sub8(I a, I b) {
 INFER_SIMD I i_gt8(I a, I b) {
   INFER_EACH(I, vreinterpretq_s32_u8(vcgtq_s8(vreinterpretq_s8_s32(a.v[h]), vreinterpretq_s8_s32(b.v[h]))));
 }
-// Per byte: -1 where a bit is set, else 0.
-INFER_SIMD I i_byte_flags(uint64_t bits) {
-  const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
-  const auto bytes = [&](int h) INFER_LAMBDA {
-    return vcombine_u8(vdup_n_u8(static_cast<uint8_t>(bits >> 16 * h)),
-                       vdup_n_u8(static_cast<uint8_t>(bits >> (16 * h + 8))));
-  };
-  INFER_EACH(I, vreinterpretq_s32_u8(vtstq_u8(bytes(h), bit)));
-}
-// Bytes where a bit is set, negated.
-INFER_SIMD I i_negate8(I a, uint64_t bits) {
-  const I flags = i_byte_flags(bits);
-  return i_sub8(i_xor(a, flags), flags);
-}
-// Eight entries of a table, by indices of 16 bits, four in a word.
-INFER_SIMD I i_entries8(const uint64_t* table, uint64_t low, uint64_t high) {
-  const auto entry = [&](int i)
-                         INFER_LAMBDA { return vcreate_u64(table[(i < 4 ? low : high) >> 16 * (i % 4) & 0xffff]); };
-  INFER_EACH(I, vreinterpretq_s32_u64(vcombine_u64(entry(2 * h), entry(2 * h + 1))));
-}
-// Sixteen entries, by indices of which the low 8 bits are at p, and bit 8 of the i-th is bit i of `high`.
-INFER_SIMD I i_entries16(const uint32_t* table, const uint8_t* p, uint32_t high) {
-  const auto two = [&](int i) INFER_LAMBDA {
-    const uint64_t first = table[p[i] | (high >> i & 1) << 8], second = table[p[i + 1] | (high >> (i + 1) & 1) << 8];
-    return vcreate_u64(first | second << 32);
-  };
-  INFER_EACH(I, vreinterpretq_s32_u64(vcombine_u64(two(4 * h), two(4 * h + 2))));
-}
 // Lane i of a quarter is the sum of that quarter's lanes of a[i].
 INFER_SIMD I i_sum_four(const I* a) {
   INFER_EACH(I, vpaddq_s32(vpaddq_s32(a[0].v[h], a[1].v[h]), vpaddq_s32(a[2].v[h], a[3].v[h])));
@@ -282,6 +253,111 @@ INFER_SIMD void i_sum_pairs(I* a) {
     for (int h = 0; h < 4; ++h) a[i].v[h] = vaddq_s32(vtrn1q_s32(x.v[h], y.v[h]), vtrn2q_s32(x.v[h], y.v[h]));
   }
 }
+// Products of unsigned bytes up to 127 and signed ones, added in pairs, in 16 bits; and sums of such pairs.
+INFER_SIMD int32x4_t pair_sums(int8x16_t w, int8x16_t x) {
+  return vreinterpretq_s32_s16(vpaddq_s16(vmull_s8(vget_low_s8(w), vget_low_s8(x)), vmull_high_s8(w, x)));
+}
+INFER_SIMD I i_pair_sums(I w, I x) {
+  INFER_EACH(I, pair_sums(vreinterpretq_s8_s32(w.v[h]), vreinterpretq_s8_s32(x.v[h])));
+}
+INFER_SIMD I i_add16(I a, I b) {
+  INFER_EACH(I, vreinterpretq_s32_s16(vaddq_s16(vreinterpretq_s16_s32(a.v[h]), vreinterpretq_s16_s32(b.v[h]))));
+}
+
+// ---- For codebooks.h ----
+
+INFER_SIMD uint8x16_t as_u8(int32x4_t a) { return vreinterpretq_u8_s32(a); }
+INFER_SIMD uint16x8_t as_u16(int32x4_t a) { return vreinterpretq_u16_s32(a); }
+INFER_SIMD I i_xor3(I a, I b, I c) { return i_xor(i_xor(a, b), c); }
+// (a & b) | c
+INFER_SIMD I i_and_or(I a, I b, I c) { return i_or(i_and(a, b), c); }
+// a | (b & ~c)
+INFER_SIMD I i_or_andnot(I a, I b, I c) { INFER_EACH(I, vorrq_s32(a.v[h], vbicq_s32(b.v[h], c.v[h]))); }
+// Even bytes of a, odd ones of b; even 32-bit words of a, odd ones of b.
+INFER_SIMD I i_join8(I a, I b) {
+  const uint8x16_t even = vreinterpretq_u8_u16(vdupq_n_u16(0x00ff));
+  INFER_EACH(I, vreinterpretq_s32_u8(vbslq_u8(even, as_u8(a.v[h]), as_u8(b.v[h]))));
+}
+INFER_SIMD I i_join32(I a, I b) {
+  INFER_EACH(I, vbslq_s32(vreinterpretq_u32_u64(vdupq_n_u64(0xffffffffu)), a.v[h], b.v[h]));
+}
+// 64-bit lanes.
+template <int N>
+INFER_SIMD I i_shr64(I a) {
+  if constexpr (N != 0) {
+    INFER_EACH(I, vreinterpretq_s32_u64(vshrq_n_u64(vreinterpretq_u64_s32(a.v[h]), N)));
+  } else {
+    return a;
+  }
+}
+template <int N>
+INFER_SIMD I i_shl64(I a) {
+  INFER_EACH(I, vreinterpretq_s32_u64(vshlq_n_u64(vreinterpretq_u64_s32(a.v[h]), N)));
+}
+// The lower halves of products of 16-bit words, and the upper halves of unsigned ones.
+INFER_SIMD I i_mul16(I a, I b) { INFER_EACH(I, vreinterpretq_s32_u16(vmulq_u16(as_u16(a.v[h]), as_u16(b.v[h])))); }
+INFER_SIMD int32x4_t mul16_high(uint16x8_t x, uint16x8_t y) {
+  return vreinterpretq_s32_u16(vuzp2q_u16(vreinterpretq_u16_u32(vmull_u16(vget_low_u16(x), vget_low_u16(y))),
+                                          vreinterpretq_u16_u32(vmull_high_u16(x, y))));
+}
+INFER_SIMD I i_mul16_high(I a, I b) { INFER_EACH(I, mul16_high(as_u16(a.v[h]), as_u16(b.v[h]))); }
+// 32 bytes, and 16 words of 16 bits, zero-extended; eight words of 32 bits, each twice.
+INFER_SIMD I i_load_u8(const uint8_t* p) { INFER_EACH(I, vreinterpretq_s32_u16(vmovl_u8(vld1_u8(p + 8 * h)))); }
+INFER_SIMD I i_load_u16(const uint8_t* p) {
+  INFER_EACH(I, vreinterpretq_s32_u32(vmovl_u16(vreinterpret_u16_u8(vld1_u8(p + 8 * h)))));
+}
+INFER_SIMD int32x4_t two_words_twice(const uint8_t* p) {
+  const int32x2_t words = vreinterpret_s32_u8(vld1_u8(p));
+  return vcombine_s32(vdup_lane_s32(words, 0), vdup_lane_s32(words, 1));
+}
+INFER_SIMD I i_load_words_twice(const uint8_t* p) { INFER_EACH(I, two_words_twice(p + 8 * h)); }
+// The same 16 bytes in all quarters.
+INFER_SIMD I i_repeat16(const uint8_t* p) {
+  const int32x4_t a = vreinterpretq_s32_u8(vld1q_u8(p));
+  return {{a, a, a, a}};
+}
+// In each quarter, the bytes of a at the indices `order`; 128 gives zero.
+INFER_SIMD I i_pick(I a, I order) { INFER_EACH(I, vreinterpretq_s32_u8(vqtbl1q_u8(as_u8(a.v[h]), as_u8(order.v[h])))); }
+// Means of unsigned bytes, rounded up.
+INFER_SIMD I i_mean8(I a, I b) { INFER_EACH(I, vreinterpretq_s32_u8(vrhaddq_u8(as_u8(a.v[h]), as_u8(b.v[h])))); }
+// Bytes to be negated: where a & bits is not zero, `bits` having one bit in each byte.
+struct Signs {
+  I v;  // -1 there
+};
+INFER_SIMD I where_set(I a, I bits) { INFER_EACH(I, vreinterpretq_s32_u8(vtstq_u8(as_u8(a.v[h]), as_u8(bits.v[h])))); }
+INFER_SIMD Signs i_signs(I a, I bits) { return {where_set(a, bits)}; }
+INFER_SIMD I i_negate(I x, Signs signs) { return i_sub8(i_xor(x, signs.v), signs.v); }
+// Entries of a table whose indices are fields of kBits: field J of each 64-bit lane, or of each 32-bit lane.
+struct Fields {
+  alignas(64) uint8_t bytes[64];
+  template <int kLane, int J, int kBits>
+  INFER_SIMD size_t field(int lane) const {
+    static_assert(kBits == 8 || kBits == 16);
+    const uint8_t* p = bytes + kLane * lane + J * kBits / 8;
+    uint16_t x;
+    __builtin_memcpy(&x, p, 2);
+    return kBits == 8 ? *p : x;
+  }
+};
+INFER_SIMD Fields i_fields(I a) {
+  Fields f;
+  i_store(f.bytes, a);
+  return f;
+}
+template <int J, int kBits>
+INFER_SIMD I i_entries8(const uint64_t* table, const Fields& fields) {
+  const auto entry = [&](int i) INFER_LAMBDA { return vcreate_u64(table[fields.field<8, J, kBits>(i)]); };
+  INFER_EACH(I, vreinterpretq_s32_u64(vcombine_u64(entry(2 * h), entry(2 * h + 1))));
+}
+template <int J, int kBits>
+INFER_SIMD I i_entries4(const uint32_t* table, const Fields& fields) {
+  const auto two = [&](int i) INFER_LAMBDA {
+    return vcreate_u64(table[fields.field<4, J, kBits>(i)] |
+                       static_cast<uint64_t>(table[fields.field<4, J, kBits>(i + 1)]) << 32);
+  };
+  INFER_EACH(I, vreinterpretq_s32_u64(vcombine_u64(two(4 * h), two(4 * h + 2))));
+}
+
 // Quarter i is the sum of the quarters of a[i].
 INFER_SIMD I i_sum_quarters(const I* a) {
   INFER_EACH(I, vaddq_s32(vaddq_s32(a[h].v[0], a[h].v[1]), vaddq_s32(a[h].v[2], a[h].v[3])));

@@ -45,14 +45,27 @@ constexpr MatmulKernels q8_0() {
       type, {{1, one}, {2, two}, rows.ranges[1], rows.ranges[2], rows.ranges[3]}, gemm_few<Q80, 1>, gemm_few<Q80, 4>};
 }
 
-// Formats of expand.h.
-template <typename W>
+// Formats of few_blocks.h and expand.h.
+template <typename Few, typename Expand>
 constexpr MatmulKernels expanded(DataType type) {
+  return {
+      type,
+      {{1, few_blocks<Few, 1>}, {2, few_blocks<Few, 2>}, {4, few_blocks<Few, 4>}, {kAny, many_expanded_of<Expand>}}};
+}
+template <typename W>
+constexpr MatmulKernels book(DataType type) {
+  return expanded<Book<W>, ExpandBook<W>>(type);
+}
+
+// Formats of few_small.h.
+template <typename Few, typename W>
+constexpr MatmulKernels small(DataType type) {
   return {type,
-          {{1, few_expanded_of<W, 1>},
-           {2, few_expanded_of<W, 2>},
-           {4, few_expanded_of<W, 4>},
-           {kAny, many_expanded_of<W>}}};
+          {{1, few_small<Few, 1>},
+           {2, few_small<Few, 2>},
+           {4, few_small<Few, 4>},
+           {kFewTokens, few_small<Few, kFewTokens>},
+           {kAny, gemm<W>}}};
 }
 
 constexpr MatmulKernels kMatmuls[] = {
@@ -72,16 +85,16 @@ constexpr MatmulKernels kMatmuls[] = {
     rows_in_lanes<IQ4NL>(DataType::kIQ4_NL),
     rows_in_lanes<IQ4XS>(DataType::kIQ4_XS),
     rows_in_lanes<MXFP4>(DataType::kMXFP4),
-    rows_in_lanes<NVFP4>(DataType::kNVFP4),
-    rows_in_lanes<Q10>(DataType::kQ1_0),
-    rows_in_lanes<Q20>(DataType::kQ2_0),
-    expanded<ExpandTQ1>(DataType::kTQ1_0),
-    expanded<ExpandTQ2>(DataType::kTQ2_0),
-    expanded<ExpandIQ1S>(DataType::kIQ1_S),
-    expanded<ExpandIQ1M>(DataType::kIQ1_M),
-    expanded<ExpandIQ2XXS>(DataType::kIQ2_XXS),
-    expanded<ExpandIQ2XS>(DataType::kIQ2_XS),
-    expanded<ExpandIQ2S>(DataType::kIQ2_S),
-    expanded<ExpandIQ3XXS>(DataType::kIQ3_XXS),
-    expanded<ExpandIQ3S>(DataType::kIQ3_S),
+    small<FewNVFP4, NVFP4>(DataType::kNVFP4),
+    small<FewQ10, Q10>(DataType::kQ1_0),
+    small<FewQ20, Q20>(DataType::kQ2_0),
+    expanded<FewTQ1, ExpandTQ1>(DataType::kTQ1_0),
+    expanded<FewTQ2, ExpandTQ2>(DataType::kTQ2_0),
+    book<BookIQ1S>(DataType::kIQ1_S),
+    book<BookIQ1M>(DataType::kIQ1_M),
+    book<BookIQ2XXS>(DataType::kIQ2_XXS),
+    book<BookIQ2XS>(DataType::kIQ2_XS),
+    book<BookIQ2S>(DataType::kIQ2_S),
+    book<BookIQ3XXS>(DataType::kIQ3_XXS),
+    book<BookIQ3S>(DataType::kIQ3_S),
 };
