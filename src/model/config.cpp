@@ -12,33 +12,6 @@
 namespace infer {
 namespace {
 
-// Keys that no architecture reads and that do not change the result.
-constexpr std::array<std::string_view, 3> kWithoutEffect = {
-    "vocab_size",              // implied by the embedding's shape
-    "rope.scaling.finetuned",  // whether the model was trained with the scaling
-    "tensor_data_layout",      // a note left by old converters
-};
-
-// Formats a value for an error message.
-std::string show(const GgufValue& value) {
-  if (const auto* i = std::get_if<int64_t>(&value.value)) return concat(*i);
-  if (const auto* u = std::get_if<uint64_t>(&value.value)) return concat(*u);
-  if (const auto* d = std::get_if<double>(&value.value)) return concat(*d);
-  if (const auto* b = std::get_if<bool>(&value.value)) return *b ? "true" : "false";
-  if (const auto* s = std::get_if<std::string>(&value.value)) return concat('"', printable(*s, 60), '"');
-  return concat("[", value.array_length(), " values]");
-}
-
-template <typename Expected, typename Found>
-[[noreturn]] void invalid(const std::string& key, const Expected& expected, const Found& found) {
-  throw Error(ErrorCode::kInvalidFile, expected_found("model", concat("key ", key), expected, found));
-}
-
-int checked(const std::string& key, int64_t value, int64_t low, int64_t high) {
-  if (value < low || value > high) invalid(key, concat(low, " to ", high), value);
-  return static_cast<int>(value);
-}
-
 // The values of expert_gating_func.
 constexpr std::array kGatings = {
     std::pair{1, Gating::kSoftmax},
@@ -62,11 +35,12 @@ void read_groups(ConfigReader& reader, ModelConfig& config) {
   const int used = reader.count("expert_group_used_count", 0, std::max(groups, 1), 0);
   if (groups <= 1) return;
   const std::string key = reader.architecture() + ".expert_group_count";
-  if (config.n_expert % groups != 0) invalid(key, concat("a divisor of the ", config.n_expert, " experts"), groups);
+  if (config.n_expert % groups != 0)
+    reject_value(key, concat("a divisor of the ", config.n_expert, " experts"), groups);
   const int in_groups = config.n_expert / groups * used;
   if (in_groups < config.routing.n_used) {
-    invalid(reader.architecture() + ".expert_group_used_count",
-            concat("groups with at least ", config.routing.n_used, " experts"), used);
+    reject_value(reader.architecture() + ".expert_group_used_count",
+                 concat("groups with at least ", config.routing.n_used, " experts"), used);
   }
   config.routing.n_groups = groups;
   config.routing.groups_used = used;
@@ -90,146 +64,12 @@ void read_windows_except(ConfigReader& reader, ModelConfig& config, int fallback
 
 }  // namespace
 
-ConfigReader::ConfigReader(const GgufFile& file, ModelPart part) : file_(file), part_(part) {
-  const std::optional<std::string> name = file.get_string("general.architecture");
-  if (!name) invalid("general.architecture", "the name of an architecture", "none");
-  architecture_ = *name;
-  for (const std::string_view key : kWithoutEffect) ignore(key);
-}
-
-std::string ConfigReader::mark(std::string_view key) {
-  std::string full = architecture_ + "." + std::string(key);
-  asked_.insert(full);
-  return full;
-}
-
-int ConfigReader::count(std::string_view key, int64_t low, int64_t high, std::optional<int> fallback) {
-  const std::string full = mark(key);
-  const std::optional<int64_t> value = file_.get_int(full);
-  if (value) return checked(full, *value, low, high);
-  if (!fallback) invalid(full, "a number", "none");
-  return checked(full, *fallback, low, high);
-}
-
-std::vector<int> ConfigReader::counts(std::string_view key, int n, int64_t low, int64_t high,
-                                      const std::vector<int>* fallback) {
-  const std::string full = mark(key);
-  const GgufValue* value = file_.find(full);
-  if (!value && fallback) return *fallback;
-  if (!value || value->type != GgufType::kArray) return std::vector<int>(n, count(key, low, high));
-  const std::vector<int64_t> array = *file_.get_int_array(full);
-  if (array.size() != static_cast<size_t>(n)) {
-    invalid(full, concat("one number, or one for each of ", n, " layers"), array.size());
-  }
-  std::vector<int> numbers;
-  for (const int64_t v : array) numbers.push_back(checked(full, v, low, high));
-  return numbers;
-}
-
-std::vector<int> ConfigReader::counts_of_first(std::string_view key, int n, int64_t low, int64_t high) {
-  const std::string full = mark(key);
-  const std::optional<std::vector<int64_t>> array = file_.get_int_array(full);
-  if (!array || array->size() < static_cast<size_t>(n)) {
-    invalid(full, concat("numbers for ", n, " layers"), array ? array->size() : 0);
-  }
-  std::vector<int> numbers;
-  for (int i = 0; i < n; ++i) numbers.push_back(checked(full, (*array)[i], low, high));
-  return numbers;
-}
-
-bool ConfigReader::has_tensor(std::string_view name) const { return file_.find_tensor(name) != nullptr; }
-
-std::optional<std::vector<bool>> ConfigReader::flags(std::string_view key, int n) {
-  const std::string full = mark(key);
-  const GgufValue* value = file_.find(full);
-  const auto* array = value ? std::get_if<GgufValue::Array>(&value->value) : nullptr;
-  if (!array) return std::nullopt;
-  if (value->array_length() != static_cast<size_t>(n)) {
-    invalid(full, concat("one flag for each of ", n, " layers"), value->array_length());
-  }
-  if (const auto* flags = std::get_if<std::vector<bool>>(array)) return *flags;
-  const std::vector<int64_t> numbers = *file_.get_int_array(full);
-  return std::vector<bool>(numbers.begin(), numbers.end());
-}
-
-std::vector<float> ConfigReader::numbers(std::string_view key, int n, double low, double high,
-                                         const std::vector<float>& fallback) {
-  return find_numbers(mark(key), n, low, high).value_or(fallback.empty() ? std::vector<float>(n, 0) : fallback);
-}
-
-std::vector<float> ConfigReader::numbers_without_prefix(std::string_view key, int n, double low, double high) {
-  const std::string full(key);
-  const std::optional<std::vector<float>> found = find_numbers(full, n, low, high);
-  if (!found) invalid(full, "a number", "none");
-  return *found;
-}
-
-std::optional<std::vector<float>> ConfigReader::find_numbers(const std::string& full, int n, double low,
-                                                             double high) const {
-  const GgufValue* value = file_.find(full);
-  if (!value || value->type != GgufType::kArray) {
-    const std::optional<double> one = find_number(full, low, high);
-    if (!one) return std::nullopt;
-    return std::vector<float>(n, static_cast<float>(*one));
-  }
-  const std::vector<double> array = *file_.get_float_array(full);
-  if (array.size() != static_cast<size_t>(n)) {
-    invalid(full, concat("one number, or one for each of ", n, " layers"), array.size());
-  }
-  for (const double v : array) {
-    if (!(v >= low && v <= high)) invalid(full, concat(low, " to ", high), v);
-  }
-  return std::vector<float>(array.begin(), array.end());
-}
-
-double ConfigReader::number(std::string_view key, double low, double high, std::optional<double> fallback) {
-  const std::string full = mark(key);
-  const std::optional<double> value = find_number(full, low, high);
-  if (!value && !fallback) invalid(full, "a number", "none");
-  return value.value_or(fallback.value_or(0));
-}
-
-std::optional<double> ConfigReader::find_number(const std::string& full, double low, double high) const {
-  const GgufValue* found = file_.find(full);
-  const bool flag = found && found->type == GgufType::kBool;
-  const std::optional<double> value = flag ? *file_.get_bool(full) : file_.get_float(full);
-  if (value && !(*value >= low && *value <= high)) invalid(full, concat(low, " to ", high), *value);
-  return value;
-}
-
-std::string ConfigReader::text(std::string_view key, std::string_view fallback) {
-  return file_.get_string(mark(key)).value_or(std::string(fallback));
-}
-
-std::vector<std::string> ConfigReader::texts(std::string_view key) {
-  return file_.get_string_array(mark(key)).value_or(std::vector<std::string>{});
-}
-
-void ConfigReader::only(std::string_view key, std::initializer_list<double> values) {
-  const std::string full = mark(key);
-  const GgufValue* value = file_.find(full);
-  if (!value) return;
-  const double found = value->type == GgufType::kBool ? *file_.get_bool(full) : *file_.get_float(full);
-  if (std::find(values.begin(), values.end(), found) != values.end()) return;
-  throw Error(ErrorCode::kUnsupported,
-              concat("[model] key ", full, " = ", show(*value), " is not supported and changes the result"));
-}
-
-void ConfigReader::finish() const {
-  const std::string prefix = architecture_ + ".";
-  for (const auto& [key, value] : file_.metadata()) {
-    if (!key.starts_with(prefix) || asked_.contains(key)) continue;
-    throw Error(ErrorCode::kUnsupported, concat("[model] key ", printable(key, 100), " = ", show(value),
-                                                " is not supported and may change the result"));
-  }
-}
-
 // Linear scaling divides positions by the factor; YaRN interpolates by frequency (op.h).
 RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config, float beta_fast) {
   RopeTableParams rope;
   rope.n_dims = reader.count("rope.dimension_count", 2, config.key_dim, config.key_dim);
   if (rope.n_dims % 2 != 0) {
-    invalid(reader.architecture() + ".rope.dimension_count", "an even number", rope.n_dims);
+    reject_value(reader.architecture() + ".rope.dimension_count", "an even number", rope.n_dims);
   }
   rope.freq_base = static_cast<float>(reader.number("rope.freq_base", 1.001, 1e15, 10000));
 
@@ -243,7 +83,7 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config, float
   const double old_factor = reader.number("rope.scale_linear", 0, 1e6, 0);
   const double factor = reader.number("rope.scaling.factor", 0, 1e6, old_factor);
   if (factor != 0 && factor < 1e-3) {
-    invalid(reader.architecture() + ".rope.scaling.factor", "0 or 0.001 to 1e6", factor);
+    reject_value(reader.architecture() + ".rope.scaling.factor", "0 or 0.001 to 1e6", factor);
   }
   if (type != "none" && factor != 0) rope.freq_scale = static_cast<float>(1 / factor);
   rope.attn_factor = static_cast<float>(reader.number("rope.scaling.attn_factor", 1e-3, 1e3, 1));
@@ -288,19 +128,19 @@ void read_latent_attention(ConfigReader& reader, ModelConfig& config) {
     latent.key_dim = config.key_dim;
     latent.value_dim = config.value_dim;
   } else if (config.key_dim != latent.kv_rank + config.rope.n_dims) {
-    invalid(prefix + "key_length", concat(latent.kv_rank + config.rope.n_dims, " for the compressed vector"),
-            config.key_dim);
+    reject_value(prefix + "key_length", concat(latent.kv_rank + config.rope.n_dims, " for the compressed vector"),
+                 config.key_dim);
   } else {
     config.value_dim = latent.kv_rank;  // files need not say
   }
   if (latent.key_dim <= config.rope.n_dims) {
-    invalid(prefix + "key_length_mla", concat("more than the ", config.rope.n_dims, " rotated dimensions"),
-            latent.key_dim);
+    reject_value(prefix + "key_length_mla", concat("more than the ", config.rope.n_dims, " rotated dimensions"),
+                 latent.key_dim);
   }
   for (const LayerConfig& l : config.layers) {
     const int expected = latent.cached ? 1 : l.n_head;
     const bool recurrent = l.n_kv_head == 0;
-    if (l.n_kv_head != expected && !recurrent) invalid(prefix + "head_count_kv", concat(expected), l.n_kv_head);
+    if (l.n_kv_head != expected && !recurrent) reject_value(prefix + "head_count_kv", concat(expected), l.n_kv_head);
   }
 }
 
@@ -332,9 +172,9 @@ void read_shared_caches(ConfigReader& reader, ModelConfig& config, int fallback)
         reading.n_head % stored->n_kv_head == 0) {
       continue;
     }
-    invalid(reader.architecture() + ".attention.shared_kv_layers",
-            concat("a layer ", reading.cache_layer, " whose keys and values layer ", i, " can read"),
-            exists ? "one with another window or other heads" : "none");
+    reject_value(reader.architecture() + ".attention.shared_kv_layers",
+                 concat("a layer ", reading.cache_layer, " whose keys and values layer ", i, " can read"),
+                 exists ? "one with another window or other heads" : "none");
   }
 }
 
@@ -391,7 +231,7 @@ ModelConfig read_sizes(ConfigReader& reader, int fewest_heads) {
   for (int i = 0; i < config.n_layer; ++i) {
     config.layers[i] = {heads[i], kv_heads[i], widths[i]};
     if (kv_heads[i] > 0 && (heads[i] == 0 || heads[i] % kv_heads[i] != 0)) {
-      invalid(head_key, concat("a multiple of the ", kv_heads[i], " key and value heads"), heads[i]);
+      reject_value(head_key, concat("a multiple of the ", kv_heads[i], " key and value heads"), heads[i]);
     }
   }
 
@@ -401,7 +241,7 @@ ModelConfig read_sizes(ConfigReader& reader, int fewest_heads) {
   config.value_dim = reader.count("attention.value_length", 1, kMaxHeadDim, head_dim);
   for (const int n : heads) {
     const int64_t width = static_cast<int64_t>(n) * std::max(config.key_dim, config.value_dim);
-    if (width > kMaxWidth) invalid(head_key, concat("heads of at most ", kMaxWidth, " values"), width);
+    if (width > kMaxWidth) reject_value(head_key, concat("heads of at most ", kMaxWidth, " values"), width);
   }
   return config;
 }
@@ -443,7 +283,7 @@ void read_experts(ConfigReader& reader, ModelConfig& config) {
   if (config.n_expert == 0) {
     reader.only("expert_used_count", {0});
   } else if (config.routing.n_used < 1 || config.routing.n_used > config.n_expert) {
-    invalid(reader.architecture() + ".expert_used_count", concat("1 to ", config.n_expert), config.routing.n_used);
+    reject_value(reader.architecture() + ".expert_used_count", concat("1 to ", config.n_expert), config.routing.n_used);
   }
   config.n_ff_expert = reader.count("expert_feed_forward_length", 0, kMaxWidth, 0);
   read_groups(reader, config);
@@ -452,9 +292,9 @@ void read_experts(ConfigReader& reader, ModelConfig& config) {
 }
 
 void require_experts(ModelConfig& config) {
-  if (config.n_expert == 0) invalid(config.architecture + ".expert_count", "at least 1", "none");
+  if (config.n_expert == 0) reject_value(config.architecture + ".expert_count", "at least 1", "none");
   if (config.n_ff_expert == 0) config.n_ff_expert = config.layers[0].n_ff / config.routing.n_used;
-  if (config.n_ff_expert == 0) invalid(config.architecture + ".expert_feed_forward_length", "a width", "none");
+  if (config.n_ff_expert == 0) reject_value(config.architecture + ".expert_feed_forward_length", "a width", "none");
 }
 
 void require_wide_experts(ModelConfig& config) {
@@ -485,7 +325,7 @@ void read_shared_expert(ConfigReader& reader, ModelConfig& config) {
   const int count = reader.count("expert_shared_count", 0, kMaxExperts, 0);
   const int64_t width = int64_t{count} * config.n_ff_expert;
   if (width > kMaxWidth)
-    invalid(config.architecture + ".expert_shared_count", concat("a width up to ", kMaxWidth), width);
+    reject_value(config.architecture + ".expert_shared_count", concat("a width up to ", kMaxWidth), width);
   config.n_ff_shared_expert = reader.count("expert_shared_feed_forward_length", 0, kMaxWidth, static_cast<int>(width));
 }
 

@@ -242,7 +242,8 @@ std::unique_ptr<Architecture> create_architecture(std::string_view name) {
 
 std::vector<CacheGroup> Architecture::cache_groups(const ModelConfig& config) const {
   std::vector<CacheGroup> groups;
-  CacheGroup states{.kind = CacheKind::kState};
+  CacheGroup states;
+  states.kind = CacheKind::kState;
   for (int i = 0; i < config.n_layer; ++i) {
     const int window = config.causal ? config.layers[i].window : 0;  // an encoder's step has the whole text
     if (config.layers[i].state_values > 0) states.layers.push_back(i);

@@ -32,9 +32,8 @@ DeltaNetWeights declare_all_but_steps(WeightSet& weights, const ModelConfig& con
 void check_delta_net_sizes(const ModelConfig& config) {
   const SsmConfig& ssm = config.ssm;
   if (ssm.n_inner % ssm.n_head == 0 && ssm.n_head % ssm.n_group == 0) return;
-  throw Error(ErrorCode::kInvalidFile,
-              expected_found("model", concat("key ", config.architecture, ".ssm.time_step_rank"),
-                             concat("a divisor of ", ssm.n_inner, " and a multiple of ", ssm.n_group), ssm.n_head));
+  reject_value(concat(config.architecture, ".ssm.time_step_rank"),
+               concat("a divisor of ", ssm.n_inner, " and a multiple of ", ssm.n_group), ssm.n_head);
 }
 
 int64_t delta_net_state_values(const SsmConfig& ssm) {

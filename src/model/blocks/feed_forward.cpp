@@ -1,6 +1,5 @@
 #include "src/model/blocks/feed_forward.h"
 
-#include "ggml-like/error.h"
 #include "ggml-like/message.h"
 
 namespace infer {
@@ -9,9 +8,7 @@ namespace {
 int64_t width_of(const ModelConfig& config, int layer) {
   const int n_ff = config.layers[layer].n_ff;
   if (n_ff == 0) {
-    throw Error(
-        ErrorCode::kInvalidFile,
-        expected_found("model", concat("key ", config.architecture, ".feed_forward_length"), "a number", "none"));
+    reject_value(concat(config.architecture, ".feed_forward_length"), "a number", "none");
   }
   return n_ff;
 }

@@ -1,6 +1,5 @@
 #include "src/model/blocks/indexer.h"
 
-#include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "src/model/blocks/attention.h"
 
@@ -10,8 +9,7 @@ namespace {
 constexpr float kLayerNormEps = 1e-6f;  // files do not say
 
 [[noreturn]] void invalid(const ModelConfig& config, std::string_view key, const std::string& expected, int found) {
-  throw Error(ErrorCode::kInvalidFile,
-              expected_found("model", concat("key ", config.architecture, ".attention.", key), expected, found));
+  reject_value(concat(config.architecture, ".attention.", key), expected, found);
 }
 
 }  // namespace

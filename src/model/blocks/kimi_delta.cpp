@@ -57,8 +57,8 @@ void read_kimi_delta(ConfigReader& reader, ModelConfig& config) {
   }
   const int64_t inner = int64_t{ssm.n_head} * ssm.n_state;
   if (inner > kMaxWidth) {
-    throw Error(ErrorCode::kInvalidFile, expected_found("model", concat("key ", config.architecture, ".kda.head_dim"),
-                                                        concat("heads of at most ", kMaxWidth, " values"), inner));
+    reject_value(concat(config.architecture, ".kda.head_dim"), concat("heads of at most ", kMaxWidth, " values"),
+                 inner);
   }
   ssm.n_inner = static_cast<int>(inner);
   mark_recurrent_layers(config, 3 * conv_state_values(ssm.conv_width, inner) + inner * ssm.n_state);

@@ -1,6 +1,5 @@
 #include "src/model/blocks/mamba.h"
 
-#include "ggml-like/error.h"
 #include "ggml-like/message.h"
 
 namespace infer {
@@ -79,11 +78,9 @@ ValueId mamba(Graph& g, ValueId x, const MambaWeights& w, const ModelConfig& con
 void check_mamba2_sizes(const ModelConfig& config) {
   const SsmConfig& ssm = config.ssm;
   if (ssm.n_inner % ssm.n_head == 0 && ssm.n_inner % ssm.n_group == 0 && ssm.n_head % ssm.n_group == 0) return;
-  throw Error(ErrorCode::kInvalidFile,
-              expected_found("model", concat("key ", config.architecture, ".ssm.inner_size"),
-                             concat("a multiple of the ", ssm.n_head, " heads, which are a multiple of the ",
-                                    ssm.n_group, " groups"),
-                             ssm.n_inner));
+  reject_value(concat(config.architecture, ".ssm.inner_size"),
+               concat("a multiple of the ", ssm.n_head, " heads, which are a multiple of the ", ssm.n_group, " groups"),
+               ssm.n_inner);
 }
 
 int64_t mamba2_state_values(const SsmConfig& ssm) {

@@ -1,6 +1,5 @@
 #include "src/model/blocks/rwkv.h"
 
-#include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "src/model/blocks/attention.h"
 #include "src/model/blocks/mamba.h"
@@ -18,8 +17,7 @@ ModelConfig read_rwkv(ConfigReader& reader, int& head_dim) {
   reader.only("token_shift_count", {2});
   head_dim = reader.count("wkv.head_size", 1, kMaxHeadDim);
   if (config.n_embd % head_dim != 0) {
-    throw Error(ErrorCode::kInvalidFile, expected_found("model", concat("key ", config.architecture, ".wkv.head_size"),
-                                                        concat("a divisor of ", config.n_embd), head_dim));
+    reject_value(concat(config.architecture, ".wkv.head_size"), concat("a divisor of ", config.n_embd), head_dim);
   }
   mark_recurrent_layers(config, int64_t{config.n_embd} * (2 + head_dim));
   return config;
