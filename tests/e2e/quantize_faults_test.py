@@ -142,19 +142,20 @@ def killed_at_any_moment():
     with tempfile.TemporaryDirectory() as name:
         out = pathlib.Path(name)
         finished = killed = 0
-        for step in range(200):
+        delay = 0.0
+        while finished < 3 and delay < 120:
             (out / "m.gguf").write_text("old")
             command = [BINARY, "quantize", str(model()), str(out / "m.gguf"), "IQ4_NL", "-t", "2"]
             with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-                time.sleep(0.004 * step)
+                time.sleep(delay)
                 process.kill()
                 process.wait()
             content = (out / "m.gguf").read_bytes()
-            expect(content in (b"old", expected), f"{len(content)} bytes of neither, killed in step {step}")
+            expect(content in (b"old", expected), f"{len(content)} bytes of neither, killed after {delay} s")
             killed += content == b"old"
             finished += content == expected
-            if finished >= 3:
-                break
+            # However slowly the machine runs it, the program is killed at many moments and in the end comes first.
+            delay += max(0.004, delay / 30)
         expect(killed > 0 and finished > 0, f"killed early {killed} times, late {finished} times")
 
 
