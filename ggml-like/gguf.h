@@ -110,6 +110,7 @@ class GgufFile {
   std::optional<bool> get_bool(std::string_view key) const;
   std::optional<std::string> get_string(std::string_view key) const;
   std::optional<std::vector<int64_t>> get_int_array(std::string_view key) const;
+  std::optional<std::vector<uint64_t>> get_unsigned_array(std::string_view key) const;
   std::optional<std::vector<double>> get_float_array(std::string_view key) const;
   std::optional<std::vector<std::string>> get_string_array(std::string_view key) const;
 };

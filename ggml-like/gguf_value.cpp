@@ -227,6 +227,18 @@ std::optional<std::vector<int64_t>> GgufFile::get_int_array(std::string_view key
   wrong_type(key, "an array of integers", *found);
 }
 
+std::optional<std::vector<uint64_t>> GgufFile::get_unsigned_array(std::string_view key) const {
+  const GgufValue* found = find(key);
+  if (!found) return std::nullopt;
+  if (const auto* items = elements<uint64_t>(*found)) return *items;
+  if (const auto* items = elements<int64_t>(*found)) {
+    if (std::none_of(items->begin(), items->end(), [](int64_t i) { return i < 0; })) {
+      return std::vector<uint64_t>(items->begin(), items->end());
+    }
+  }
+  wrong_type(key, "an array of unsigned integers", *found);
+}
+
 std::optional<std::vector<double>> GgufFile::get_float_array(std::string_view key) const {
   const GgufValue* found = find(key);
   if (!found) return std::nullopt;

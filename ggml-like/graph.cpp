@@ -259,6 +259,14 @@ ValueId Graph::mix_streams(ValueId x, ValueId weights) {
                   {make_desc(DataType::kF32, {d.shape[0], dw.shape[1], d.shape[2]}, d.rows)})[0];
 }
 
+ValueId Graph::agreement(ValueId a, ValueId b) {
+  const TensorDesc da = values_[a].desc, db = values_[b].desc;
+  require(is_f32(da) && is_f32(db) && da.shape.rank == 3 && db.shape == da.shape && db.rows == da.rows, Op::kAgreement,
+          "a and b F32 [T, h, d]", {a, b});
+  return add_node(Op::kAgreement, NoParams{}, {a, b},
+                  {make_desc(DataType::kF32, {da.shape[0], da.shape[1], 1}, da.rows)})[0];
+}
+
 ValueId Graph::sinkhorn(ValueId x, const SinkhornParams& params) {
   const TensorDesc d = values_[x].desc;
   require(is_f32(d) && d.shape.rank == 3 && d.shape[1] == d.shape[2] && params.iterations >= 1, Op::kSinkhorn,
@@ -329,7 +337,7 @@ ValueId Graph::select_positions(ValueId q, ValueId weights, const CacheDesc& ind
             Op::kSelectPositions, "weights F32 [T, h] of the heads to sum", {q, weights});
   }
   CHECK_INTERNAL(index.use == CacheUse::kIndex && index.latent && index.n_kv_head == 1);
-  const Shape shape{d.shape[0], params.sum_heads ? 1 : d.shape[1], params.count};
+  const Shape shape{d.shape[0], params.sum_heads ? 1 : d.shape[1], params.count + (params.unfinished ? 1 : 0)};
   return add_node(Op::kSelectPositions, params, {q, weights}, {make_desc(DataType::kI32, shape, d.rows)}, index)[0];
 }
 

@@ -70,6 +70,8 @@ class Graph {
   ValueId weight(const Weight& weight);
 
   ValueId embed(const Weight& table, RowsBy rows = RowsBy::kToken);
+  // `state`: the layer's slot; used are the values from state.first_value on.
+  ValueId ngram_embed(const Weight& table, std::shared_ptr<const NgramTables> tables, const CacheDesc& state);
   // For steps of this capacity for hidden states (StepCapacity::hidden).
   ValueId step_hidden(int64_t d);
   ValueId select_rows(ValueId x);
@@ -91,6 +93,7 @@ class Graph {
   ValueId slice_columns(ValueId x, int64_t begin, int64_t count);
   ValueId concat_columns(ValueId a, ValueId b);
   ValueId mix_streams(ValueId x, ValueId weights);
+  ValueId agreement(ValueId a, ValueId b);
   ValueId sinkhorn(ValueId x, const SinkhornParams& params);
   // Uses the first n_dims / 2 of the frequency factors.
   ValueId rope_table(const RopeTableParams& params, const Weight* frequency_factors = nullptr);
@@ -110,7 +113,8 @@ class Graph {
                                     const SparseAttentionParams& params, const Weight* sinks = nullptr);
   // Operations on recurrent states (graph_recurrent.cpp). `state` is the layer's slot; the operation uses the values
   // from state.first_value on.
-  ValueId short_conv(ValueId x, const Weight& weight, const Weight* bias, bool silu, const CacheDesc& state);
+  ValueId short_conv(ValueId x, const Weight& weight, const Weight* bias, const ShortConvParams& params,
+                     const CacheDesc& state);
   ValueId gated_pool(ValueId x, ValueId gates, const Weight* offsets, int block, const CacheDesc& state);
   ValueId token_shift(ValueId x, const CacheDesc& state);
   struct ScanInputs {

@@ -1,4 +1,6 @@
 // Builder calls of operations on recurrent states.
+#include <utility>
+
 #include "ggml-like/error.h"
 #include "ggml-like/graph.h"
 
@@ -24,7 +26,25 @@ bool holds(const CacheDesc& state, int64_t values) {
 
 }  // namespace
 
-ValueId Graph::short_conv(ValueId x, const Weight& weight, const Weight* bias, bool silu, const CacheDesc& state) {
+ValueId Graph::ngram_embed(const Weight& table, std::shared_ptr<const NgramTables> tables, const CacheDesc& state) {
+  const ValueId w = weight(table);
+  require(table.desc.shape.rank == 2 && traits(table.desc.type).to_float, Op::kNgramEmbed, "a table [n, d]", {w});
+  const auto lookups = static_cast<size_t>(tables->lookups());
+  CHECK_INTERNAL(tables->multipliers.size() >= 2 && tables->sizes.size() == lookups &&
+                 tables->offsets.size() == lookups && holds(state, tables->state_values()));
+  for (size_t i = 0; i < lookups; ++i) {
+    require(tables->sizes[i] > 0 &&
+                uint64_t{tables->offsets[i]} + tables->sizes[i] <= static_cast<uint64_t>(table.desc.shape[0]),
+            Op::kNgramEmbed, concat("rows ", tables->offsets[i], " to ", tables->offsets[i] + tables->sizes[i] - 1),
+            {w});
+  }
+  const Shape shape{tokens_, tables->lookups() * table.desc.shape[1]};
+  return add_node(Op::kNgramEmbed, NgramParams{std::move(tables)}, {w},
+                  {make_desc(DataType::kF32, shape, RowKind::kTokens)}, state)[0];
+}
+
+ValueId Graph::short_conv(ValueId x, const Weight& weight, const Weight* bias, const ShortConvParams& params,
+                          const CacheDesc& state) {
   const ValueId w = this->weight(weight), b = optional_weight(bias);
   const TensorDesc d = values_[x].desc, &dw = weight.desc;
   const int64_t c = d.shape.last();
@@ -33,9 +53,8 @@ ValueId Graph::short_conv(ValueId x, const Weight& weight, const Weight* bias, b
           Op::kShortConv,
           concat("x F32 [T, c], weight F32 [c, width] with a width of 2 to ", kMaxConvWidth, " and bias F32 [c]"),
           {x, w, b});
-  CHECK_INTERNAL(holds(state, (dw.shape[1] - 1) * c));
-  return add_node(Op::kShortConv, ShortConvParams{silu}, {x, w, b},
-                  {make_desc(DataType::kF32, d.shape, RowKind::kTokens)}, state)[0];
+  CHECK_INTERNAL(params.dilation >= 1 && holds(state, (dw.shape[1] - 1) * params.dilation * c));
+  return add_node(Op::kShortConv, params, {x, w, b}, {make_desc(DataType::kF32, d.shape, RowKind::kTokens)}, state)[0];
 }
 
 ValueId Graph::gated_pool(ValueId x, ValueId gates, const Weight* offsets, int block, const CacheDesc& state) {

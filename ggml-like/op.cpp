@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::array kOps = {
     OpInfo{Op::kEmbed, "embed", 1, 1, 1, true, false},
+    OpInfo{Op::kNgramEmbed, "ngram_embed", 1, 1, 1, true, true, true},
     OpInfo{Op::kStepHidden, "step_hidden", 0, 0, 1, false, false},
     OpInfo{Op::kSelectRows, "select_rows", 1, 1, 1, false, false},
     OpInfo{Op::kMatMul, "matmul", 2, 3, 1, true, false},
@@ -26,6 +27,7 @@ constexpr std::array kOps = {
     OpInfo{Op::kSlice, "slice", 1, 1, 1, false, false},
     OpInfo{Op::kConcat, "concat", 2, 2, 1, false, false},
     OpInfo{Op::kMixStreams, "mix_streams", 2, 2, 1, false, false},
+    OpInfo{Op::kAgreement, "agreement", 2, 2, 1, false, false},
     OpInfo{Op::kSinkhorn, "sinkhorn", 1, 1, 1, false, false},
     OpInfo{Op::kRopeTable, "rope_table", 0, 1, 1, false, false},
     OpInfo{Op::kRope, "rope", 2, 2, 1, false, false},
@@ -58,6 +60,22 @@ static_assert(in_order());
 std::span<const OpInfo> all_ops() { return kOps; }
 
 const OpInfo& op_info(Op op) { return kOps[static_cast<size_t>(op)]; }
+
+int weight_input(Op op) { return op == Op::kEmbed || op == Op::kNgramEmbed ? 0 : 1; }
+
+void NgramTables::rows_of(int32_t id, const float* before, int32_t* rows) const {
+  uint64_t mixed = static_cast<uint64_t>(id) * multipliers[0];
+  bool ended = false;
+  for (size_t place = 1; place < multipliers.size(); ++place) {
+    const auto previous = static_cast<int32_t>(before[multipliers.size() - 1 - place]) - 1;
+    ended = ended || previous < 0 || previous == end_token;
+    mixed ^= static_cast<uint64_t>(ended ? end_token : previous) * multipliers[place];
+    for (int i = 0; i < per_length; ++i) {
+      const size_t lookup = (place - 1) * static_cast<size_t>(per_length) + static_cast<size_t>(i);
+      rows[lookup] = static_cast<int32_t>(mixed % sizes[lookup] + offsets[lookup]);
+    }
+  }
+}
 
 OperandMatch match_operands(const TensorDesc& a, const TensorDesc& b) {
   const int64_t row = a.shape.row_elements(), last = a.shape.last();

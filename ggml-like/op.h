@@ -8,19 +8,22 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "ggml-like/tensor.h"
 
 namespace infer {
 
 enum class Op : uint8_t {
-  kEmbed,            // weight [n, d] -> [T, d]: the rows of the step's token ids or positions, dequantized
-  kStepHidden,       // -> [T, d]: the hidden states that come with the step's tokens
-  kSelectRows,       // x [T, d] -> [O, d]: the rows that need logits
-  kMatMul,           // x [rows, k], weight [n, k], (bias [n]) -> [rows, n]
+  kEmbed,       // weight [n, d] -> [T, d]: the rows of the step's token ids or positions, dequantized
+  kNgramEmbed,  // weight [n, d] -> [T, lookups * d]: the rows that the step's token ids and those before them hash to
+  kStepHidden,  // -> [T, d]: the hidden states that come with the step's tokens
+  kSelectRows,  // x [T, d] -> [O, d]: the rows that need logits
+  kMatMul,      // x [rows, k], weight [n, k], (bias [n]) -> [rows, n]
   kMatMulExperts,    // x [T, k] or [T, u, k], weight [e, n, k], (ids [T, u]), (bias [e, n]) -> [T, u, n];
                      // without ids, x is [T, e, k] and its row i is for expert i
   kRmsNorm,          // x [.., d], (weight [d]) -> same: x / sqrt(mean(x^2) + eps) * weight
@@ -38,6 +41,7 @@ enum class Op : uint8_t {
   kSlice,            // x [.., d] -> [.., count]: some consecutive values of each row
   kConcat,           // a [T, h, m], b [T, h or 1, n] -> [T, h, m + n]
   kMixStreams,       // x [T, s, d], weights [T, o, s] -> [T, o, d]: sums over s, in order
+  kAgreement,        // a, b [T, h, d] -> [T, h, 1]: sigmoid(sign(s) sqrt(max(|s|, 1e-6))), s = a . b / sqrt(d)
   kSinkhorn,         // x [T, n, n] -> [T, n, n]: made doubly stochastic, and transposed
   kRopeTable,        // (frequency factors [n_dims / 2]) -> [T, n_dims / 2, 2]: cosine and sine of each position
   kRope,             // x [T, n_head, head_dim], table -> same, the first n_dims of each head rotated
@@ -80,6 +84,27 @@ struct EmbedParams {
   RowsBy rows = RowsBy::kToken;
 };
 
+// Hashed n-grams (https://arxiv.org/abs/2601.07372). Lookup i is that of the n-grams of n = 2 + i / per_length tokens:
+// the token and the n - 1 before it, where all up to the last `end_token` among these, and those before the text, count
+// as `end_token`. The exclusive or of id * multipliers[place], with 64 bits and place 0 for the token itself, modulo
+// sizes[i], plus offsets[i] is the row.
+// State: [most tokens of an n-gram - 1], the ids before the next token, oldest first, each plus 1; 0: none.
+struct NgramTables {
+  int per_length = 1;                  // lookups for n-grams of each length
+  int32_t end_token = 0;               //
+  std::vector<uint64_t> multipliers;   // [most tokens of an n-gram], at least 2
+  std::vector<uint32_t> sizes;         // [lookups], at least 1
+  std::vector<uint32_t> offsets = {};  // [lookups]
+
+  int64_t lookups() const { return static_cast<int64_t>(multipliers.size() - 1) * per_length; }
+  int64_t state_values() const { return static_cast<int64_t>(multipliers.size()) - 1; }
+  // The rows of an id whose previous ones, as in the state, are `before`. rows: [lookups()].
+  void rows_of(int32_t id, const float* before, int32_t* rows) const;
+};
+struct NgramParams {
+  std::shared_ptr<const NgramTables> tables;
+};
+
 struct NormParams {
   float eps = 1e-5f;
 };
@@ -90,6 +115,8 @@ struct SinkhornParams {
   int iterations = 1;
   float eps = 0;
 };
+
+inline constexpr double kLeastAgreement = 1e-6;  // see kAgreement
 
 struct ScaleParams {
   float factor = 1;
@@ -178,12 +205,14 @@ struct AttentionParams {
 // `sum_heads`, the sum over the heads of weight * max(dot product, 0) (https://arxiv.org/abs/2512.02556); without
 // weights, they are 1. The score of a block is the largest in it. Selected are the last `n_last` blocks and then those
 // with the best scores, `count` in all, the earlier one among equals. Their numbers are in ascending order, followed by
-// -1 where the token sees fewer blocks.
+// -1 where the token sees fewer blocks. With `unfinished`, the entry that is not complete at the token's position, if
+// there is one, is selected too: count + 1 in all.
 struct SelectParams {
   int count = 1;
   int block = 1;
   int n_last = 0;
   bool sum_heads = true;
+  bool unfinished = false;
 };
 
 // softmax over scale * q . k of the entries in the selected blocks, which are what select_positions returns; without
@@ -199,10 +228,11 @@ inline constexpr float kNothingSeen = -1e30f;
 
 inline constexpr int kMaxConvWidth = 32;
 
-// y_t = f(sum over i of weight[i] * x_(t - width + 1 + i) + bias); f is SiLU or the identity.
-// State: [width - 1, c], the rows of x before the next token, oldest first.
+// y_t = f(sum over i of weight[i] * x_(t - (width - 1 - i) * dilation) + bias); f is SiLU or the identity.
+// State: [(width - 1) * dilation, c], the rows of x before the next token, oldest first.
 struct ShortConvParams {
   bool silu = false;
+  int dilation = 1;
 };
 
 // The mean of the rows of each `block` consecutive positions, weighted by the softmax of their gates, for each channel
@@ -258,8 +288,8 @@ struct TopKParams {
 };
 
 using OpParams =
-    std::variant<NoParams, EmbedParams, NormParams, SparsifyParams, SinkhornParams, ScaleParams, ClampParams,
-                 UnaryParams, XieluParams, GatedActivationParams, SliceParams, RopeTableParams, RopeParams,
+    std::variant<NoParams, EmbedParams, NgramParams, NormParams, SparsifyParams, SinkhornParams, ScaleParams,
+                 ClampParams, UnaryParams, XieluParams, GatedActivationParams, SliceParams, RopeTableParams, RopeParams,
                  PositionFactorParams, AttentionParams, SelectParams, SparseAttentionParams, ShortConvParams,
                  GatedPoolParams, DeltaRuleParams, MoeRouteParams, TopKParams>;
 
@@ -267,7 +297,7 @@ struct OpInfo {
   Op op;
   std::string_view name;  // also the file name of its kernels in every backend
   int min_inputs, max_inputs, n_outputs;
-  bool has_weight;  // the second input (first of kEmbed) is a model weight that decides where the node runs
+  bool has_weight;  // an input, see weight_input(), is a model weight that decides where the node runs
   bool has_cache;   // works on the paged KV cache, or on a recurrent state:
   bool has_state = false;
 };
@@ -283,6 +313,8 @@ OperandMatch match_operands(const TensorDesc& a, const TensorDesc& b);
 // All operations, in the order of the enumeration.
 std::span<const OpInfo> all_ops();
 const OpInfo& op_info(Op op);
+// The input that has_weight is about.
+int weight_input(Op op);
 
 // "silu", "gelu_tanh", ...
 std::string_view unary_name(UnaryKind kind);

@@ -43,7 +43,7 @@ void Plan::assign_devices() {
     const OpDesc desc{node.op, &node.params, state->input_descs, state->output_descs,
                       info.has_cache ? &node.cache : nullptr};
 
-    const ValueId weight_id = !info.has_weight ? kNoValue : node.op == Op::kEmbed ? node.inputs[0] : node.inputs[1];
+    const ValueId weight_id = info.has_weight ? node.inputs[static_cast<size_t>(weight_input(node.op))] : kNoValue;
     int device = weight_id != kNoValue && options_.weight_device
                      ? options_.weight_device(*graph_.value(weight_id).weight)
                      : options_.layer_device(info.has_cache ? node.cache.layer : node.layer);

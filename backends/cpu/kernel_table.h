@@ -121,10 +121,10 @@ struct ShortConvArgs {
   const float* weight;  // [channels][width]
   const float* bias;    // [channels] or null
   float* y;             // [n_tokens][y_stride]
-  float* state;         // [width - 1][channels]
+  float* state;         // [(width - 1) * dilation][channels]
   int64_t x_stride, y_stride;
   int64_t channels, begin, end;  // computed are [begin, end)
-  int width, n_tokens;
+  int width, dilation, n_tokens;
   bool silu;
 };
 struct GatedPoolArgs {

@@ -1,5 +1,5 @@
-// short_conv, gated_pool, token_shift, selective_scan, delta_rule, wkv. A piece of work is one sequence and some of its
-// channels, heads or columns, whose states it reads and writes alone.
+// ngram_embed, short_conv, gated_pool, token_shift, selective_scan, delta_rule, wkv. A piece of work is one sequence
+// and some of its channels, heads or columns, whose states it reads and writes alone.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -38,6 +38,29 @@ float* out_row(const HostLaunch& launch, int output, int i) {
   return t.data<float>() + i * t.desc->row_stride;
 }
 
+bool supports_ngram_embed(const OpDesc& op, const Device&) { return traits(op.inputs[0]->type).to_float != nullptr; }
+
+void ngram_embed(const Prepared&, const HostLaunch& launch, Stream& stream) {
+  const TensorRef& table = launch.inputs[0];
+  const NgramTables& tables = *launch.param<NgramParams>().tables;
+  const int64_t d = table.desc->shape[1], n = tables.state_values();
+  const std::span<const int32_t> ids = launch.step->tokens();
+  for_each_piece(launch, stream, 1, [&](const StateRun& run, float* state, int64_t, int) {
+    if (run.empty) clear_columns(state, 1, 0, 0, n);
+    std::vector<int32_t> rows(static_cast<size_t>(tables.lookups()));
+    for (int t = run.first; t < run.first + run.count; ++t) {
+      tables.rows_of(ids[t], state, rows.data());
+      float* to = out_row(launch, 0, t);
+      for (const int32_t i : rows) {
+        traits(table.desc->type).to_float(table.data<std::byte>() + i * row_bytes(table.desc->type, d), to, d);
+        to += d;
+      }
+      std::copy(state + 1, state + n, state);
+      state[n - 1] = static_cast<float>(ids[t] + 1);
+    }
+  });
+}
+
 void short_conv(const Prepared&, const HostLaunch& launch, Stream& stream) {
   constexpr int64_t kChannels = 256;
   const TensorRef &x = launch.inputs[0], &weight = launch.inputs[1], &bias = launch.inputs[2];
@@ -57,7 +80,8 @@ void short_conv(const Prepared&, const HostLaunch& launch, Stream& stream) {
     a.width = static_cast<int>(weight.desc->shape[1]);
     a.n_tokens = run.count;
     a.silu = launch.param<ShortConvParams>().silu;
-    if (run.empty) clear_columns(state, a.width - 1, c, a.begin, a.end);
+    a.dilation = launch.param<ShortConvParams>().dilation;
+    if (run.empty) clear_columns(state, int64_t{a.width - 1} * a.dilation, c, a.begin, a.end);
     cpu(stream).kernels().short_conv(a);
   });
 }
@@ -215,6 +239,7 @@ void wkv(const Prepared&, const HostLaunch& launch, Stream& stream) {
 
 std::span<const OpRecord> recurrent_ops() {
   static constexpr OpRecord kRecords[] = {
+      {Op::kNgramEmbed, supports_ngram_embed, nothing_to_prepare, launch_on_host<ngram_embed>},
       {Op::kShortConv, supports_any, nothing_to_prepare, launch_on_host<short_conv>},
       {Op::kGatedPool, supports_any, nothing_to_prepare, launch_on_host<gated_pool>},
       {Op::kTokenShift, supports_any, nothing_to_prepare, launch_on_host<token_shift>},

@@ -75,8 +75,9 @@ void score_entries(const HostLaunch& launch, const KernelTable& kernels, const B
   }
 }
 
-// Writes the numbers of the blocks selected among n entries. `order` and `best` are work space.
-void select(const float* scores, int n, const SelectParams& params, std::vector<int32_t>& order,
+// Writes the numbers of the blocks selected among n entries. `unfinished`: whether there is a further entry. `order`
+// and `best` are work space.
+void select(const float* scores, int n, bool unfinished, const SelectParams& params, std::vector<int32_t>& order,
             std::vector<float>& best, int32_t* to) {
   const int blocks = blocks_of(n, params.block), count = std::min(blocks, params.count);
   order.resize(static_cast<size_t>(blocks));
@@ -89,7 +90,9 @@ void select(const float* scores, int n, const SelectParams& params, std::vector<
                      [&](int32_t a, int32_t b) { return best[a] != best[b] ? best[a] > best[b] : a < b; });
     std::sort(order.begin(), order.begin() + count);
   }
-  std::fill(std::copy_n(order.begin(), count, to), to + params.count, -1);
+  int32_t* end = std::copy_n(order.begin(), count, to);
+  if (params.unfinished && unfinished) *end++ = blocks;
+  std::fill(end, to + params.count + (params.unfinished ? 1 : 0), -1);
 }
 
 // Scores are computed for so many entries at a time, of one token or several.
@@ -134,8 +137,9 @@ void select_positions(const Prepared&, const HostLaunch& launch, Stream& stream)
       std::vector<float> best;
       for (int64_t i = begin * selections; i < stop * selections; ++i) {
         const TokenScores& t = tokens[static_cast<size_t>(i / selections)];
-        select(t.scores + i % selections * t.stride, t.n, params, order, best,
-               out.data<int32_t>() + (t.token * selections + i % selections) * params.count);
+        const bool unfinished = (step.positions()[t.token] + 1) % launch.cache.desc->stride != 0;
+        select(t.scores + i % selections * t.stride, t.n, unfinished, params, order, best,
+               out.data<int32_t>() + (t.token * selections + i % selections) * out.desc->shape[2]);
       }
     });
   }

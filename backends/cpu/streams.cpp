@@ -1,7 +1,10 @@
-// mix_streams and sinkhorn.
+// mix_streams, agreement and sinkhorn.
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "backends/cpu/cpu_ops.h"
+#include "ggml-like/float_math.h"
 
 namespace infer::cpu {
 namespace {
@@ -18,6 +21,23 @@ void mix_streams(const Prepared&, const HostLaunch& launch, Stream& stream) {
       float* sum = out.data<float>() + i * d;
       kernels.scale(from, w[0], sum, d);
       for (int64_t s = 1; s < streams; ++s) kernels.weighted_add(from + s * d, w[s], sum, d);
+    }
+  });
+}
+
+// One or a few sums per token and model: a plain loop in a fixed order.
+void agreement(const Prepared&, const HostLaunch& launch, Stream& stream) {
+  const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];
+  const int64_t n = a.desc->shape[1], d = a.desc->shape[2];
+  const double scale = 1 / std::sqrt(static_cast<double>(d));
+  parallel_ranges(cpu(stream), launch.rows(a) * n, 16384 / d, [&](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float* x = a.data<float>() + i / n * a.desc->row_stride + i % n * d;
+      const float* y = b.data<float>() + i / n * b.desc->row_stride + i % n * d;
+      double sum = 0;
+      for (int64_t j = 0; j < d; ++j) sum += static_cast<double>(x[j]) * y[j];
+      const double root = std::sqrt(std::max(std::abs(sum) * scale, kLeastAgreement));
+      out.data<float>()[i] = static_cast<float>(1 / (1 + portable_exp(sum == 0 ? 0 : std::copysign(root, -sum))));
     }
   });
 }
@@ -54,6 +74,7 @@ void sinkhorn(const Prepared&, const HostLaunch& launch, Stream& stream) {
 std::span<const OpRecord> streams_ops() {
   static constexpr OpRecord kRecords[] = {
       {Op::kMixStreams, supports_any, nothing_to_prepare, launch_on_host<mix_streams>},
+      {Op::kAgreement, supports_any, nothing_to_prepare, launch_on_host<agreement>},
       {Op::kSinkhorn, supports_any, nothing_to_prepare, launch_on_host<sinkhorn>},
   };
   return kRecords;

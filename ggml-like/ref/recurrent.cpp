@@ -1,4 +1,4 @@
-// short_conv, gated_pool, token_shift, selective_scan, delta_rule, wkv: operations on recurrent states.
+// ngram_embed, short_conv, gated_pool, token_shift, selective_scan, delta_rule, wkv: operations on recurrent states.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -25,19 +25,37 @@ void for_each_token(const HostLaunch& launch, int64_t values, F f) {
 
 float* row(const TensorRef& t, int i) { return t.data<float>() + i * t.desc->row_stride; }
 
+void ngram_embed(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef &table = launch.inputs[0], &out = launch.outputs[0];
+  const NgramTables& tables = *launch.param<NgramParams>().tables;
+  const int64_t d = table.desc->shape[1], n = tables.state_values();
+  std::vector<int32_t> rows(static_cast<size_t>(tables.lookups()));
+  for_each_token(launch, n, [&](int t, float* state) {
+    const int32_t id = launch.step->tokens()[t];
+    tables.rows_of(id, state, rows.data());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      traits(table.desc->type)
+          .to_float(table.data<std::byte>() + rows[i] * row_bytes(table.desc->type, d), row(out, t) + i * d, d);
+    }
+    std::copy(state + 1, state + n, state);
+    state[n - 1] = static_cast<float>(id + 1);
+  });
+}
+
 void short_conv(const Prepared&, const HostLaunch& launch, Stream&) {
   const TensorRef &x = launch.inputs[0], &weight = launch.inputs[1], &bias = launch.inputs[2];
-  const int64_t c = weight.desc->shape[0], width = weight.desc->shape[1];
-  for_each_token(launch, (width - 1) * c, [&](int t, float* state) {
+  const ShortConvParams& params = launch.param<ShortConvParams>();
+  const int64_t c = weight.desc->shape[0], width = weight.desc->shape[1], before = (width - 1) * params.dilation;
+  for_each_token(launch, before * c, [&](int t, float* state) {
     for (int64_t i = 0; i < c; ++i) {
       const float* w = weight.data<float>() + i * width;
       const float now = row(x, t)[i];
       double sum = static_cast<double>(w[width - 1]) * now + (bias ? bias.data<float>()[i] : 0.0f);
-      for (int64_t j = 0; j < width - 1; ++j) sum += static_cast<double>(w[j]) * state[j * c + i];
-      if (launch.param<ShortConvParams>().silu) sum = activate(UnaryKind::kSilu, sum);
+      for (int64_t j = 0; j < width - 1; ++j) sum += static_cast<double>(w[j]) * state[j * params.dilation * c + i];
+      if (params.silu) sum = activate(UnaryKind::kSilu, sum);
       row(launch.outputs[0], t)[i] = static_cast<float>(sum);
-      for (int64_t j = 0; j < width - 2; ++j) state[j * c + i] = state[(j + 1) * c + i];
-      state[(width - 2) * c + i] = now;
+      for (int64_t j = 0; j < before - 1; ++j) state[j * c + i] = state[(j + 1) * c + i];
+      state[(before - 1) * c + i] = now;
     }
   });
 }
@@ -158,9 +176,13 @@ void wkv(const Prepared&, const HostLaunch& launch, Stream&) {
 
 std::span<const OpRecord> recurrent_ops() {
   static constexpr OpRecord kRecords[] = {
-      reference<short_conv>(Op::kShortConv),   reference<gated_pool>(Op::kGatedPool),
-      reference<token_shift>(Op::kTokenShift), reference<selective_scan>(Op::kSelectiveScan),
-      reference<delta_rule>(Op::kDeltaRule),   reference<wkv>(Op::kWkv),
+      reference<ngram_embed>(Op::kNgramEmbed),
+      reference<short_conv>(Op::kShortConv),
+      reference<gated_pool>(Op::kGatedPool),
+      reference<token_shift>(Op::kTokenShift),
+      reference<selective_scan>(Op::kSelectiveScan),
+      reference<delta_rule>(Op::kDeltaRule),
+      reference<wkv>(Op::kWkv),
   };
   return kRecords;
 }

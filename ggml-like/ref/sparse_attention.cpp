@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
-// Writes the numbers of the selected blocks. `scores`: of entries.
-void select(const std::vector<double>& scores, const SelectParams& params, int32_t* to) {
+// Writes the numbers of the selected blocks. `scores`: of entries. `unfinished`: whether there is a further entry.
+void select(const std::vector<double>& scores, bool unfinished, const SelectParams& params, int32_t* to) {
   const int n = (static_cast<int>(scores.size()) + params.block - 1) / params.block;
   std::vector<double> best(static_cast<size_t>(n), kLowest);
   for (size_t p = 0; p < scores.size(); ++p) best[p / params.block] = std::max(best[p / params.block], scores[p]);
@@ -24,7 +24,8 @@ void select(const std::vector<double>& scores, const SelectParams& params, int32
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return best[a] > best[b]; });
   order.resize(static_cast<size_t>(std::min(n, params.count)));
   std::sort(order.begin(), order.end());
-  std::fill(std::copy(order.begin(), order.end(), to), to + params.count, -1);
+  if (params.unfinished && unfinished) order.push_back(n);
+  std::fill(std::copy(order.begin(), order.end(), to), to + params.count + (params.unfinished ? 1 : 0), -1);
 }
 
 void select_positions(const Prepared&, const HostLaunch& launch, Stream&) {
@@ -53,7 +54,8 @@ void select_positions(const Prepared&, const HostLaunch& launch, Stream&) {
       }
     }
     for (int64_t s = 0; s < selections; ++s) {
-      select(scores[s], params, out.data<int32_t>() + (t * selections + s) * params.count);
+      const bool unfinished = (step.positions()[t] + 1) % cache.stride != 0;
+      select(scores[s], unfinished, params, out.data<int32_t>() + (t * selections + s) * out.desc->shape[2]);
     }
   }
 }

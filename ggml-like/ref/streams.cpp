@@ -1,4 +1,4 @@
-// mix_streams and sinkhorn.
+// mix_streams, agreement and sinkhorn.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -19,6 +19,19 @@ void mix_streams(const Prepared&, const HostLaunch& launch, Stream&) {
       for (int64_t s = 0; s < streams; ++s) sum += static_cast<double>(w[s]) * from[s * d + i % d];
       out.data<float>()[r * mixed * d + i] = static_cast<float>(sum);
     }
+  }
+}
+
+void agreement(const Prepared&, const HostLaunch& launch, Stream&) {
+  const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];
+  const int64_t n = a.desc->shape[1], d = a.desc->shape[2];
+  for (int64_t i = 0; i < launch.rows(a) * n; ++i) {
+    const float* x = a.data<float>() + i / n * a.desc->row_stride + i % n * d;
+    const float* y = b.data<float>() + i / n * b.desc->row_stride + i % n * d;
+    double sum = 0;
+    for (int64_t j = 0; j < d; ++j) sum += static_cast<double>(x[j]) * y[j];
+    const double root = std::sqrt(std::max(std::abs(sum) / std::sqrt(static_cast<double>(d)), kLeastAgreement));
+    out.data<float>()[i] = static_cast<float>(activate(UnaryKind::kSigmoid, sum == 0 ? 0 : std::copysign(root, sum)));
   }
 }
 
@@ -56,6 +69,7 @@ void sinkhorn(const Prepared&, const HostLaunch& launch, Stream&) {
 std::span<const OpRecord> streams_ops() {
   static constexpr OpRecord kRecords[] = {
       reference<mix_streams>(Op::kMixStreams),
+      reference<agreement>(Op::kAgreement),
       reference<sinkhorn>(Op::kSinkhorn),
   };
   return kRecords;

@@ -8,6 +8,7 @@
 
 #include "ggml-like/error.h"
 #include "tests/conformance/recurrent_world.h"
+#include "tests/conformance/weights.h"
 
 namespace infer::test {
 namespace {
@@ -84,22 +85,55 @@ void add(std::vector<Entry>& list, Op op, const std::string& text, bool quick, M
                   }});
 }
 
+void add_ngrams(std::vector<Entry>& list, DataType type, int longest, int per_length, bool quick) {
+  const std::string text = concat(traits(type).name, " n=", longest, " per length=", per_length);
+  add(list, Op::kNgramEmbed, text, quick, [=](RecurrentCase& c, RecurrentData& d, Random& random) {
+    NgramTables tables;
+    tables.per_length = per_length;
+    tables.end_token = 3;
+    for (int i = 0; i < longest; ++i) tables.multipliers.push_back(random.next() | 1);
+    uint32_t row = 1;  // row 0 belongs to no lookup
+    for (int i = 0; i < (longest - 1) * per_length; ++i) {
+      tables.sizes.push_back(static_cast<uint32_t>(5 + 2 * i));
+      tables.offsets.push_back(row);
+      row += tables.sizes.back();
+    }
+    c.lengths = {9, 1, 17};
+    for (const int length : c.lengths) {
+      std::vector<int>& ids = c.ids.emplace_back();
+      for (int t = 0; t < length; ++t) ids.push_back(static_cast<int>(random.next() % 6));
+    }
+    c.state_values = tables.state_values();
+    c.weights = {make_weights(type, {row, 64}, WeightData::kFloats, random)};
+    const auto shared = std::make_shared<const NgramTables>(tables);
+    c.build = [=](Graph& g, const std::vector<ValueId>&, std::span<const Weight> w, const CacheDesc& state) {
+      return std::vector{g.ngram_embed(w[0], shared, state)};
+    };
+    d = draw(c, random);
+    return bounds_of(c, 1, [&](size_t s, RecurrentBounds& bounds) {
+      bounds[0][s].assign(static_cast<size_t>(c.lengths[s] * shared->lookups() * 64), 0);
+    });
+  });
+}
+
 struct ConvShape {
-  int channels, width;
+  int channels, width, dilation = 1;
   bool bias = false, silu = false, view = false;
 };
 
 void add_conv(std::vector<Entry>& list, const ConvShape& s, bool quick) {
-  const std::string text =
-      concat("c=", s.channels, " width=", s.width, s.bias ? " bias" : "", s.silu ? " silu" : "", s.view ? " view" : "");
+  std::string text = concat("c=", s.channels, " width=", s.width);
+  if (s.dilation > 1) text += concat(" dilation=", s.dilation);
+  text += concat(s.bias ? " bias" : "", s.silu ? " silu" : "", s.view ? " view" : "");
   add(list, Op::kShortConv, text, quick, [=](RecurrentCase& c, RecurrentData& d, Random& random) {
     c.rows = {{s.channels}};
     c.lengths = {9, 1, 17};
     c.view = s.view;
-    c.state_values = int64_t{s.width - 1} * s.channels;
+    c.state_values = int64_t{s.width - 1} * s.dilation * s.channels;
     c.weights = {float_leaf({s.channels, s.width}, RowKind::kFixed, 0, random), vector_leaf(s.channels, random)};
     c.build = [=](Graph& g, const std::vector<ValueId>& in, std::span<const Weight> w, const CacheDesc& state) {
-      return std::vector{g.short_conv(in[0], w[0], s.bias ? &w[1] : nullptr, s.silu, state)};
+      return std::vector{
+          g.short_conv(in[0], w[0], s.bias ? &w[1] : nullptr, {.silu = s.silu, .dilation = s.dilation}, state)};
     };
     d = draw(c, random);
     return bounds_of(c, 1, [&](size_t sequence, RecurrentBounds& bounds) {
@@ -107,7 +141,7 @@ void add_conv(std::vector<Entry>& list, const ConvShape& s, bool quick) {
         for (int i = 0; i < s.channels; ++i) {
           double sum = s.bias ? std::abs(c.weights[1].as<float>()[i]) : 0;
           for (int j = 0; j < s.width; ++j) {
-            const int from = t - s.width + 1 + j;
+            const int from = t - (s.width - 1 - j) * s.dilation;
             if (from < 0) continue;
             sum += std::abs(double{c.weights[0].as<float>()[i * s.width + j]} * d.row(c, 0, sequence, from)[i]);
           }
@@ -347,6 +381,11 @@ void add_recurrent_cases(std::vector<Entry>& list) {
     add_conv(list, {.channels = 20, .width = width, .bias = width == 4, .silu = width != 3}, width <= 4);
     add_conv(list, {.channels = 530, .width = width, .silu = true, .view = true}, width == 4);
   }
+  add_conv(list, {.channels = 20, .width = 3, .dilation = 2}, true);
+  add_conv(list, {.channels = 300, .width = 4, .dilation = 3, .bias = true, .silu = true, .view = true}, true);
+  add_ngrams(list, DataType::kF32, 2, 1, true);
+  add_ngrams(list, DataType::kF16, 3, 8, true);
+  add_ngrams(list, DataType::kQ8_0, 4, 2, true);
   add_pool(list, {.parts = 1, .dim = 20, .block = 8}, true);
   add_pool(list, {.parts = 2, .dim = 37, .block = 4, .view = true}, true);
   add_pool(list, {.parts = 2, .dim = 130, .block = 3, .offsets = false}, true);
@@ -371,6 +410,7 @@ void add_recurrent_cases(std::vector<Entry>& list) {
   }
 }
 
+TEST_CASE("ngram_embed") { run_cases(Op::kNgramEmbed); }
 TEST_CASE("short_conv") { run_cases(Op::kShortConv); }
 TEST_CASE("gated_pool") { run_cases(Op::kGatedPool); }
 TEST_CASE("token_shift") { run_cases(Op::kTokenShift); }

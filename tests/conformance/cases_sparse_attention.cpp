@@ -26,7 +26,7 @@ struct SelectData {
   AttentionData d;
   std::vector<std::vector<float>> weights;  // [sequence][position * heads]
 
-  int out_row() const { return (c.params.sum_heads ? 1 : c.heads) * c.params.count; }
+  int out_row() const { return (c.params.sum_heads ? 1 : c.heads) * (c.params.count + (c.params.unfinished ? 1 : 0)); }
 };
 
 std::string describe(const SelectCase& c) {
@@ -34,6 +34,7 @@ std::string describe(const SelectCase& c) {
   if (c.params.block > 1) text += concat("x", c.params.block);
   if (c.params.n_last > 0) text += concat(" last=", c.params.n_last);
   if (c.stride > 1) text += concat(" stride=", c.stride);
+  if (c.params.unfinished) text += " unfinished";
   text += !c.params.sum_heads ? " per head" : c.weighted ? " weighted" : "";
   text += " seq=";
   for (const auto& [length, queries] : c.sequences) text += concat(length, ":", queries, " ");
@@ -169,6 +170,13 @@ void add_selections(std::vector<Entry>& list) {
   for (const int stride : {4, 32, 128}) {
     add_select(list,
                {.heads = 3, .key_dim = 32, .params = {.count = 3}, .stride = stride, .sequences = {{520, 9}, {40, 40}}},
+               true);
+    add_select(list,
+               {.heads = 3,
+                .key_dim = 32,
+                .params = {.count = 3, .unfinished = true},
+                .stride = stride,
+                .sequences = {{520, 9}, {40, 40}}},
                true);
   }
   add_select(list, {.heads = 1, .key_dim = 7, .params = {.count = 1}, .sequences = {{64, 64}}}, true);

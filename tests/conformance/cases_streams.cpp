@@ -1,4 +1,4 @@
-// Cases of mix_streams and sinkhorn.
+// Cases of mix_streams, agreement and sinkhorn.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -74,6 +74,29 @@ void add_mix(std::vector<Entry>& list, const MixShape& s, bool quick) {
   });
 }
 
+void add_agreement(std::vector<Entry>& list, int heads, int d, int t, bool zeros, bool quick) {
+  const std::string text = concat("h=", heads, " d=", d, " t=", t, zeros ? " zeros" : "");
+  add_case(list, Op::kAgreement, text, quick, [=](Case& c, Random& random) {
+    c.tokens = t;
+    c.token_bucket = t + 1;
+    const int of_a = heads * d;
+    // Both operands are columns of one tensor.
+    c.leaves = {float_leaf({c.token_bucket, 2 * of_a + 3}, RowKind::kTokens, t, random, zeros ? 0 : 1)};
+    c.build = [=](Graph& g, const std::vector<Weight>& w) {
+      const ValueId all = g.weight(w[0]);
+      const Shape shape{g.value(all).desc.shape[0], heads, d};
+      return std::vector{g.agreement(g.reshape(g.view_columns(all, 1, of_a), shape),
+                                     g.reshape(g.view_columns(all, of_a + 2, of_a), shape))};
+    };
+    // The sums are those of doubles, and so are the functions: what remains is the rounding of the result.
+    c.bounds = [=](const std::vector<Output>& ref) {
+      std::vector<double> bound;
+      for (int64_t i = 0; i < ref[0].elements(); ++i) bound.push_back(2 * kEps * ref[0].floats()[i]);
+      return Bounds{bound};
+    };
+  });
+}
+
 void add_sinkhorn(std::vector<Entry>& list, int n, int t, const SinkhornParams& params, bool quick) {
   const std::string text = concat("n=", n, " t=", t, " iterations=", params.iterations, " eps=", params.eps);
   add_case(list, Op::kSinkhorn, text, quick, [=](Case& c, Random& random) {
@@ -98,6 +121,9 @@ void add_stream_cases(std::vector<Entry>& list) {
   add_mix(list, {.streams = 4, .mixed = 4, .d = 37, .t = 5}, true);
   add_mix(list, {.streams = 1, .mixed = 4, .d = 19, .t = 3}, true);
   add_mix(list, {.streams = 7, .mixed = 1, .d = 16, .t = 2, .view = true}, true);
+  add_agreement(list, 3, 24, 5, false, true);
+  add_agreement(list, 4, 1030, 2, false, true);
+  add_agreement(list, 1, 16, 1, true, true);
   add_sinkhorn(list, 4, 5, {.iterations = 3, .eps = 0.01f}, true);
   add_sinkhorn(list, 3, 33, {.iterations = 1}, true);
   add_sinkhorn(list, 4, 9, {.iterations = 20, .eps = 1e-6f}, true);
@@ -110,6 +136,7 @@ void add_stream_cases(std::vector<Entry>& list) {
   }
 }
 
+TEST_CASE("agreement") { run_cases(Op::kAgreement); }
 TEST_CASE("sinkhorn") { run_cases(Op::kSinkhorn); }
 TEST_CASE("mix_streams") { run_cases(Op::kMixStreams); }
 

@@ -107,7 +107,10 @@ Outcome run(TestDevice& device, const RecurrentCase& c, const RecurrentData& d, 
       const std::vector<int32_t> table{slot_of(chunk.sequence)};
       const std::span<const int32_t> tables[] = {table};
       const int s = step.add_sequence(tables, chunk.first + chunk.count);
-      for (int t = 0; t < chunk.count; ++t) step.add_token(s, 0, chunk.first + t, false);
+      for (int t = chunk.first; t < chunk.first + chunk.count; ++t) {
+        step.add_token(s, c.ids.empty() ? 0 : c.ids[static_cast<size_t>(chunk.sequence)][static_cast<size_t>(t)], t,
+                       false);
+      }
     }
     std::vector<Leaf> leaves = input_leaves(c, d, chunks, bucket);
     const size_t n_inputs = leaves.size();

@@ -17,8 +17,9 @@ struct RecurrentCase {
   std::vector<Shape> rows;  // of each input with a row per token, without the first dimension
   std::vector<Leaf> weights;
   int64_t state_values = 0;
-  std::vector<int> lengths;  // of the sequences
-  bool view = false;         // the inputs are columns of one tensor
+  std::vector<int> lengths;                // of the sequences
+  std::vector<std::vector<int>> ids = {};  // [sequence][position], of the tokens; empty: 0
+  bool view = false;                       // the inputs are columns of one tensor
   std::function<std::vector<ValueId>(Graph&, const std::vector<ValueId>& in, std::span<const Weight> weights,
                                      const CacheDesc& state)>
       build;

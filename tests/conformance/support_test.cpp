@@ -52,6 +52,11 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.embed(n.weight({4, 256}));
             }},
+    Example{Op::kNgramEmbed,
+            [](OneNode& n) {
+              NgramTables tables{.per_length = 1, .end_token = 0, .multipliers = {1, 2}, .sizes = {4}, .offsets = {0}};
+              n.g.ngram_embed(n.weight({4, 256}), std::make_shared<const NgramTables>(tables), n.state());
+            }},
     Example{Op::kStepHidden, [](OneNode& n) { n.g.step_hidden(64); }},
     Example{Op::kSelectRows,
             [](OneNode& n) {
@@ -126,6 +131,10 @@ constexpr std::array kExamples = {
             [](OneNode& n) {
               n.g.mix_streams(n.x({2, 4, 64}), n.x({2, 3, 4}));
             }},
+    Example{Op::kAgreement,
+            [](OneNode& n) {
+              n.g.agreement(n.x({2, 4, 64}), n.x({2, 4, 64}));
+            }},
     Example{Op::kSinkhorn,
             [](OneNode& n) {
               n.g.sinkhorn(n.x({2, 4, 4}), {});
@@ -155,7 +164,7 @@ constexpr std::array kExamples = {
             }},
     Example{Op::kShortConv,
             [](OneNode& n) {
-              n.g.short_conv(n.x({2, 64}), n.leaf({64, 4}, RowKind::kFixed, DataType::kF32), nullptr, true, n.state());
+              n.g.short_conv(n.x({2, 64}), n.leaf({64, 4}, RowKind::kFixed, DataType::kF32), nullptr, {}, n.state());
             }},
     Example{Op::kGatedPool,
             [](OneNode& n) {

@@ -10,7 +10,7 @@ INFER_SIMD float first_lane(F x) {
 
 void short_conv(const ShortConvArgs& a) {
   constexpr int kBlock = 256;  // channels whose rows are read together
-  const int before = a.width - 1;
+  const int before = (a.width - 1) * a.dilation;
   // Row t of the step; those before it come from the state.
   const auto row_at = [&](int t)
                           INFER_LAMBDA { return t < 0 ? a.state + (t + before) * a.channels : a.x + t * a.x_stride; };
@@ -26,7 +26,7 @@ void short_conv(const ShortConvArgs& a) {
         const int64_t c = first + i;
         F sum = f_zero();
         for (int j = 0; j < a.width; ++j) {
-          sum = f_fma(take(row_at(t - before + j) + c, n), take(weight + kBlock * j + i, n), sum);
+          sum = f_fma(take(row_at(t - before + j * a.dilation) + c, n), take(weight + kBlock * j + i, n), sum);
         }
         if (a.bias) sum = f_add(sum, take(a.bias + c, n));
         if (a.silu) sum = activate_lanes<UnaryKind::kSilu>(sum);

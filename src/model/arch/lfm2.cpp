@@ -103,7 +103,7 @@ class Lfm2 final : public Architecture {
     const int64_t d = w.conv->desc.shape[0];
     const ValueId bcx = linear(g, x, w.conv_in);  // [n_tokens, 3 * n_embd]
     const ValueId in = g.mul(g.view_columns(bcx, 0, d), g.view_columns(bcx, 2 * d, d));
-    return g.mul(g.view_columns(bcx, d, d), g.short_conv(in, *w.conv, nullptr, /*silu=*/false, state));
+    return g.mul(g.view_columns(bcx, d, d), g.short_conv(in, *w.conv, nullptr, {}, state));
   }
 
   const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]

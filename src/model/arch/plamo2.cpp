@@ -124,7 +124,7 @@ class Plamo2 final : public Architecture {
     const ValueId joined = linear(g, x, w.in);                                // [n_tokens, 2 * n_inner]
     const ValueId gate = slice_groups(g, joined, 2 * head_dim, 0, head_dim);  // [n_tokens, n_inner]
     x = slice_groups(g, joined, 2 * head_dim, head_dim, head_dim);            // [n_tokens, n_inner]
-    x = g.short_conv(x, *w.conv, nullptr, /*silu=*/true, state);
+    x = g.short_conv(x, *w.conv, nullptr, {.silu = true}, state);
     const ValueId parts = linear(g, x, w.x);  // [n_tokens, 2 * n_state + rank]
     const ValueId b = g.rms_norm(g.view_columns(parts, 0, n), w.b_norm, config.norm_eps);
     const ValueId c = g.rms_norm(g.view_columns(parts, n, n), w.c_norm, config.norm_eps);

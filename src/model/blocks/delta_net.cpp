@@ -69,7 +69,7 @@ ValueId delta_net(Graph& g, ValueId x, const DeltaNetWeights& w, const ModelConf
     alpha = linear(g, x, w.alpha);
   }
   const ValueId gate = linear(g, x, w.gate);  // [n_tokens, n_inner]
-  const ValueId qkv = g.short_conv(linear(g, x, w.qkv), *w.conv, nullptr, /*silu=*/true, state);
+  const ValueId qkv = g.short_conv(linear(g, x, w.qkv), *w.conv, nullptr, {.silu = true}, state);
   const float scale = 1 / std::sqrt(static_cast<float>(n));
   const ValueId q = l2_norm(g, split_heads(g, g.view_columns(qkv, 0, keys), n), config.norm_eps, scale);
   const ValueId k = l2_norm(g, split_heads(g, g.view_columns(qkv, keys, keys), n), config.norm_eps);

@@ -99,7 +99,7 @@ ValueId kimi_delta(Graph& graph, ValueId x, const KimiDeltaWeights& w, const Mod
   const Projected in = project_all(graph, x, w, ssm.n_inner);
   CacheDesc part = state;  // the convolutions of queries, keys and values, then the delta rule
   const auto convolved = [&](ValueId projected, const Weight& conv) {
-    const ValueId y = graph.short_conv(projected, conv, nullptr, /*silu=*/true, part);
+    const ValueId y = graph.short_conv(projected, conv, nullptr, {.silu = true}, part);
     part = after(part, conv_values);
     return split_heads(graph, y, n);  // [n_tokens, n_head, head_dim]
   };

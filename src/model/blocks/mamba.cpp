@@ -58,7 +58,7 @@ ValueId mamba(Graph& g, ValueId x, const MambaWeights& w, const ModelConfig& con
   const int64_t inner = ssm.n_inner, n = ssm.n_state, rank = ssm.n_head;
   const ValueId joined = linear(g, x, w.in);                  // [n_tokens, 2 * n_inner]
   const ValueId gate = g.view_columns(joined, inner, inner);  // [n_tokens, n_inner]
-  x = g.short_conv(g.view_columns(joined, 0, inner), *w.conv, w.conv_bias, /*silu=*/true, state);
+  x = g.short_conv(g.view_columns(joined, 0, inner), *w.conv, w.conv_bias, {.silu = true}, state);
   const ValueId parts = linear(g, x, w.x);  // [n_tokens, rank + 2 * n_state]
   ValueId dt = g.view_columns(parts, 0, rank), b = g.view_columns(parts, rank, n);
   ValueId c = g.view_columns(parts, rank + n, n);
@@ -107,7 +107,8 @@ ValueId mamba2(Graph& g, ValueId x, const Mamba2Weights& w, const ModelConfig& c
   const int64_t inner = ssm.n_inner, channels = conv_channels(ssm), group = int64_t{ssm.n_group} * ssm.n_state;
   const ValueId joined = linear(g, x, w.in);              // [n_tokens, n_inner + channels + n_head]
   const ValueId gate = g.view_columns(joined, 0, inner);  // [n_tokens, n_inner]
-  const ValueId xbc = g.short_conv(g.view_columns(joined, inner, channels), *w.conv, w.conv_bias, /*silu=*/true, state);
+  const ValueId xbc =
+      g.short_conv(g.view_columns(joined, inner, channels), *w.conv, w.conv_bias, {.silu = true}, state);
   const ValueId dt = g.add(g.view_columns(joined, inner + channels, ssm.n_head), g.weight(*w.dt_bias));
   const ValueId heads = split(g, g.view_columns(xbc, 0, inner), ssm.n_head);           // [n_tokens, n_head, head_dim]
   const ValueId b = split(g, g.view_columns(xbc, inner, group), ssm.n_group);          // [n_tokens, n_group, n_state]

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <set>
 #include <string>
 
@@ -64,4 +65,27 @@ TEST_CASE("tensors: shapes and descriptors") {
   const TensorDesc d = make_desc(DataType::kQ4_K, {3, 512});
   CHECK(d.bytes() == 3 * 2 * 144);
   CHECK(d.contiguous());
+}
+
+// The rows were computed by a few lines of Python, whose integers have no limit.
+TEST_CASE("operations: n-grams hash with 64 bits, and end at the end token and at the beginning") {
+  NgramTables tables;
+  tables.per_length = 2;
+  tables.end_token = 41;
+  tables.multipliers = {0x9e3779b97f4a7c15, 11, 0xffffffffffffffff};
+  tables.sizes = {23, 29, 31, 37};
+  tables.offsets = {0, 23, 52, 83};
+  REQUIRE(tables.lookups() == 4);
+  REQUIRE(tables.state_values() == 2);
+  constexpr int kIds[] = {5, 9, 41, 3, 8, 2};
+  constexpr std::array<int32_t, 4> kRows[] = {{9, 50, 57, 84},  {20, 44, 67, 86},  {21, 25, 80, 99},
+                                              {5, 44, 66, 101}, {22, 28, 67, 118}, {22, 46, 65, 93}};
+  float before[2] = {0, 0};
+  for (size_t i = 0; i < std::size(kIds); ++i) {
+    std::array<int32_t, 4> rows{};
+    tables.rows_of(kIds[i], before, rows.data());
+    CHECK(rows == kRows[i]);
+    before[0] = before[1];
+    before[1] = static_cast<float>(kIds[i] + 1);
+  }
 }
