@@ -13,6 +13,8 @@
 #include "src/model/blocks/delta_net.h"             // IWYU pragma: export
 #include "src/model/blocks/experts.h"               // IWYU pragma: export
 #include "src/model/blocks/feed_forward.h"          // IWYU pragma: export
+#include "src/model/blocks/gated_attention.h"       // IWYU pragma: export
+#include "src/model/blocks/gated_streams.h"         // IWYU pragma: export
 #include "src/model/blocks/gemma_layers.h"          // IWYU pragma: export
 #include "src/model/blocks/hyper_connection.h"      // IWYU pragma: export
 #include "src/model/blocks/in_and_out.h"            // IWYU pragma: export
@@ -21,7 +23,9 @@
 #include "src/model/blocks/latent_attention.h"      // IWYU pragma: export
 #include "src/model/blocks/linear.h"                // IWYU pragma: export
 #include "src/model/blocks/mamba.h"                 // IWYU pragma: export
+#include "src/model/blocks/mixture.h"               // IWYU pragma: export
 #include "src/model/blocks/narrow_experts.h"        // IWYU pragma: export
+#include "src/model/blocks/ngram_embedding.h"       // IWYU pragma: export
 #include "src/model/blocks/normalized_attention.h"  // IWYU pragma: export
 #include "src/model/blocks/parallel_experts.h"      // IWYU pragma: export
 #include "src/model/blocks/per_layer_embedding.h"   // IWYU pragma: export

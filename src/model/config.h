@@ -25,6 +25,7 @@ struct LayerConfig {
   bool sparse = false;       // attention sees only some positions, or compressed entries besides
   bool indexed = false;      // the layer has an indexer, and caches its keys
   int compress = 0;          // positions of a compressed entry; 0: the layer has none
+  int index_stride = 1;      // positions of an index key
 };
 
 // Sparse attention: index queries and keys choose the positions that a token sees.

@@ -148,6 +148,10 @@ std::vector<std::string> ConfigReader::texts(std::string_view key) {
   return file_.get_string_array(mark(key)).value_or(std::vector<std::string>{});
 }
 
+std::vector<uint64_t> ConfigReader::unsigned_numbers(std::string_view key) {
+  return file_.get_unsigned_array(mark(key)).value_or(std::vector<uint64_t>{});
+}
+
 void ConfigReader::only(std::string_view key, std::initializer_list<double> values) {
   const std::string full = mark(key);
   const GgufValue* value = file_.find(full);

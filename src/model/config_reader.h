@@ -65,7 +65,8 @@ class ConfigReader {
   // A finite number in [low, high]; booleans are 0 and 1.
   double number(std::string_view key, double low, double high, std::optional<double> fallback = std::nullopt);
   std::string text(std::string_view key, std::string_view fallback);
-  std::vector<std::string> texts(std::string_view key);  // empty if the key is absent
+  std::vector<std::string> texts(std::string_view key);          // empty if the key is absent
+  std::vector<uint64_t> unsigned_numbers(std::string_view key);  // the same
   // A key for which only `values` are implemented (booleans are 0 and 1); it may be absent.
   void only(std::string_view key, std::initializer_list<double> values);
   bool has_tensor(std::string_view name) const;

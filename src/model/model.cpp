@@ -135,7 +135,7 @@ CacheDesc Model::index_desc(int layer, CacheTypes types) const {
   desc.key_type = types.key;
   desc.latent = true;
   desc.use = CacheUse::kIndex;
-  desc.stride = std::max(1, config_.layers[layer].compress);
+  desc.stride = config_.layers[layer].index_stride;
   return desc;
 }
 

@@ -29,10 +29,7 @@ class Qwen2Moe final : public Architecture {
       w.attn_norm = declare_norm(weights, i, "attn_norm", config.n_embd);
       w.attn = declare_attention(weights, config, i);
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
-      w.router = declare_router(weights, config, i);
-      w.experts = declare_experts(weights, config, i);
-      w.shared_expert = declare_shared_expert(weights, config, i);
-      w.shared_expert_gate = declare_shared_expert_gate(weights, config, i);
+      w.mixture = declare_mixture(weights, config, i);
     }
     output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
     head_ = declare_head(weights, config, *embedding_);
@@ -63,13 +60,9 @@ class Qwen2Moe final : public Architecture {
       h = named(g, i, "attn_out", linear(g, h, w.attn.out));  // [n_rows, n_embd]
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
-      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));                            // [n_rows, n_embd]
-      const Graph::Route used = route(g, h, w.router, config);                                // [n_rows, n_used]
-      const ValueId routed = gated_experts(g, h, w.experts, used, UnaryKind::kSilu);          // [n_rows, n_embd]
-      const ValueId shared = gated_feed_forward(g, h, w.shared_expert, UnaryKind::kSilu);     // [n_rows, n_embd]
-      const ValueId gate = g.unary(g.matmul(h, *w.shared_expert_gate), UnaryKind::kSigmoid);  // [n_rows, 1]
-      h = g.add(routed, g.mul(shared, gate));                                                 // [n_rows, n_embd]
-      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));                            // [n_rows, n_embd]
+      h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
+      h = mixture(g, h, w.mixture, config);                         // [n_rows, n_embd]
+      x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
     const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
@@ -82,10 +75,7 @@ class Qwen2Moe final : public Architecture {
     const Weight* attn_norm = nullptr;  // [n_embd]
     AttentionWeights attn;
     const Weight* ffn_norm = nullptr;  // [n_embd]
-    RouterWeights router;
-    ExpertWeights experts;
-    GatedFeedForwardWeights shared_expert;
-    const Weight* shared_expert_gate = nullptr;  // [1, n_embd]
+    MixtureWeights mixture;
   };
 
   const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]

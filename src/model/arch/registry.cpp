@@ -97,6 +97,7 @@ std::unique_ptr<Architecture> create_qwen3();
 std::unique_ptr<Architecture> create_qwen35();
 std::unique_ptr<Architecture> create_qwen3moe();
 std::unique_ptr<Architecture> create_qwen3next();
+std::unique_ptr<Architecture> create_qwen4exp();
 std::unique_ptr<Architecture> create_qwen3vl();
 std::unique_ptr<Architecture> create_refact();
 std::unique_ptr<Architecture> create_rwkv6();
@@ -210,6 +211,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"qwen3next", "Qwen 3 Next", create_qwen3next},
     ArchitectureEntry{"qwen3vl", "Qwen 3 VL, text only", create_qwen3vl},
     ArchitectureEntry{"qwen3vlmoe", "Qwen 3 VL (mixture of experts), text only", create_qwen3moe},
+    ArchitectureEntry{"qwen4exp", "Qwen 4 (experimental)", create_qwen4exp},
     ArchitectureEntry{"refact", "Refact 1.6B", create_refact},
     ArchitectureEntry{"rwkv6", "RWKV 6", create_rwkv6},
     ArchitectureEntry{"rwkv7", "RWKV 7", create_rwkv7},

@@ -102,6 +102,7 @@ void read_compressed_attention(ConfigReader& reader, ModelConfig& config) {
     l.compress = strides[i];
     l.sparse = l.compress > 0;
     l.indexed = l.compress == kShort;
+    if (l.indexed) l.index_stride = kShort;
     l.state_values = state_values(config, l.compress);
   }
 }

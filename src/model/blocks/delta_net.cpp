@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "ggml-like/error.h"
 #include "ggml-like/message.h"
+#include "src/model/blocks/attention.h"
 
 namespace infer {
 namespace {
@@ -40,6 +40,16 @@ int64_t delta_net_state_values(const SsmConfig& ssm) {
   return conv_state_values(ssm.conv_width, conv_channels(ssm)) + int64_t{ssm.n_inner} * ssm.n_state;
 }
 
+void read_delta_net_layers(ConfigReader& reader, ModelConfig& config) {
+  const int predicting = reader.count("nextn_predict_layers", 0, config.n_layer - 1, 0);
+  const auto listed = reader.flags("attention.recurrent_layers", config.n_layer);
+  const int interval = reader.count("full_attention_interval", 1, kMaxLayers, 4);
+  for (int i = 0; i < config.n_layer - predicting; ++i) {
+    if (listed ? (*listed)[i] : (i + 1) % interval != 0) config.layers[i].n_kv_head = 0;
+  }
+  mark_recurrent_layers(config, delta_net_state_values(config.ssm));
+}
+
 DeltaNetWeights declare_delta_net(WeightSet& weights, const ModelConfig& config, int layer) {
   DeltaNetWeights w = declare_all_but_steps(weights, config, layer);
   w.beta = declare_linear(weights, layer, kRole, "ssm_beta", config.ssm.n_head, config.n_embd);
@@ -54,7 +64,7 @@ DeltaNetWeights declare_delta_net_joined(WeightSet& weights, const ModelConfig& 
 }
 
 ValueId delta_net(Graph& g, ValueId x, const DeltaNetWeights& w, const ModelConfig& config,
-                  const DeltaRuleParams& params, const CacheDesc& state) {
+                  const DeltaRuleParams& params, const CacheDesc& state, UnaryKind gate_kind) {
   const SsmConfig& ssm = config.ssm;
   const int64_t keys = key_channels(ssm), n = ssm.n_state, head_dim = ssm.n_inner / ssm.n_head;
   ValueId beta, alpha;  // [n_tokens, n_head]
@@ -78,59 +88,12 @@ ValueId delta_net(Graph& g, ValueId x, const DeltaNetWeights& w, const ModelConf
   ValueId y = g.delta_rule({q, k, v, g.add(alpha, g.weight(*w.dt_bias)), g.unary(beta, UnaryKind::kSigmoid)}, *w.a,
                            params, rest);  // [n_tokens, n_inner]
   y = g.rms_norm(split_heads(g, y, head_dim), w.norm, config.norm_eps);
-  return g.gated_activation(gate, g.reshape(y, {g.token_bucket(), ssm.n_inner}), UnaryKind::kSilu);
+  return g.gated_activation(gate, g.reshape(y, {g.token_bucket(), ssm.n_inner}), gate_kind);
 }
 
 ValueId l2_norm(Graph& g, ValueId x, float eps, float factor) {
   const auto n = static_cast<float>(g.value(x).desc.shape.last());
   return g.scale(g.rms_norm(x, nullptr, eps / n), factor / std::sqrt(n));
-}
-
-GatedAttentionWeights declare_gated_attention(WeightSet& weights, const ModelConfig& config, int layer) {
-  const WeightRole role = WeightRole::kAttention;
-  const LayerConfig& l = config.layers[layer];
-  const int64_t d = config.n_embd, key_dim = config.key_dim;
-  if (config.value_dim != config.key_dim) {
-    throw Error(ErrorCode::kUnsupported,
-                expected_found("model", concat("key ", config.architecture, ".attention.value_length"),
-                               concat(config.key_dim, ", that of keys"), config.value_dim));
-  }
-  GatedAttentionWeights w;
-  const int64_t n_q = 2 * l.n_head * key_dim, n_kv = l.n_kv_head * key_dim;
-  if (weights.has(layer, "attn_qkv.weight")) {
-    w.qkv = declare_linear(weights, layer, role, "attn_qkv", n_q + 2 * n_kv, d);
-  } else {
-    w.q = declare_linear(weights, layer, role, "attn_q", n_q, d);
-    w.k = declare_linear(weights, layer, role, "attn_k", n_kv, d);
-    w.v = declare_linear(weights, layer, role, "attn_v", n_kv, d);
-  }
-  w.out = declare_linear(weights, layer, role, "attn_output", d, l.n_head * key_dim);
-  w.q_norm = declare_norm(weights, layer, "attn_q_norm", key_dim);
-  w.k_norm = declare_norm(weights, layer, "attn_k_norm", key_dim);
-  return w;
-}
-
-ValueId gated_attention(Graph& g, ValueId x, const GatedAttentionWeights& w, const ModelConfig& config,
-                        ValueId rope_table, const CacheDesc& cache, float scale) {
-  const int64_t d = config.key_dim;
-  ValueId both, k, v;  // [n_tokens, 2 * n_head * key_dim], twice [n_tokens, n_kv_head * key_dim]
-  if (w.qkv.weight) {
-    const int64_t n_kv = int64_t{cache.n_kv_head} * d, n_q = w.qkv.weight->desc.shape[0] - 2 * n_kv;
-    const ValueId qkv = linear(g, x, w.qkv);
-    both = g.view_columns(qkv, 0, n_q);
-    k = g.view_columns(qkv, n_q, n_kv);
-    v = g.view_columns(qkv, n_q + n_kv, n_kv);
-  } else {
-    both = linear(g, x, w.q);
-    k = linear(g, x, w.k);
-    v = linear(g, x, w.v);
-  }
-  const ValueId gate = slice_groups(g, both, 2 * d, d, d);  // [n_tokens, n_head * key_dim]
-  Heads heads = {split_heads(g, slice_groups(g, both, 2 * d, 0, d), d), split_heads(g, k, d), split_heads(g, v, d)};
-  rms_norm_heads(g, heads, w.q_norm, w.k_norm, config.norm_eps);
-  rope_neox(g, heads, rope_table);
-  const ValueId y = attention(g, heads, cache, {.scale = scale});  // [n_tokens, n_head * key_dim]
-  return g.gated_activation(gate, y, UnaryKind::kSigmoid);
 }
 
 }  // namespace infer

@@ -1,7 +1,6 @@
-// Gated delta-net layers (https://arxiv.org/abs/2412.06464) and the gated attention that models mix them with.
+// Gated delta-net layers (https://arxiv.org/abs/2412.06464).
 #pragma once
 
-#include "src/model/blocks/attention.h"
 #include "src/model/blocks/mamba.h"
 
 namespace infer {
@@ -21,32 +20,18 @@ struct DeltaNetWeights {
 // Throws Error(kInvalidFile) for heads that do not divide the channels, or are no multiple of the groups.
 void check_delta_net_sizes(const ModelConfig& config);
 int64_t delta_net_state_values(const SsmConfig& ssm);
+// Which layers are delta nets: the file lists them, or says that one layer of so many has attention. REQUIRES:
+// `config` has its ssm.
+void read_delta_net_layers(ConfigReader& reader, ModelConfig& config);
 // For files that have beta and alpha apart, and for those that join them.
 DeltaNetWeights declare_delta_net(WeightSet& weights, const ModelConfig& config, int layer);
 DeltaNetWeights declare_delta_net_joined(WeightSet& weights, const ModelConfig& config, int layer);
 // x [n_tokens, n_embd] -> [n_tokens, n_inner], before `out`. Keys and queries have n_group heads of n_state dimensions,
-// values n_head heads; `params` says which belong together.
+// values n_head heads; `params` says which belong together, `gate` what is applied to the output's gate.
 ValueId delta_net(Graph& graph, ValueId x, const DeltaNetWeights& w, const ModelConfig& config,
-                  const DeltaRuleParams& params, const CacheDesc& state);
+                  const DeltaRuleParams& params, const CacheDesc& state, UnaryKind gate = UnaryKind::kSilu);
 
 // x / sqrt(sum(x^2) + eps) over the last dimension, times `factor`.
 ValueId l2_norm(Graph& graph, ValueId x, float eps, float factor = 1);
-
-// Attention whose result is multiplied by a sigmoid gate, which comes from the rows of q: for each head those of the
-// query, then those of the gate.
-struct GatedAttentionWeights {
-  Linear qkv;  // the rows of q, then those of k and v; only where the file joins the three, which are then empty
-  Linear q;    // [2 * n_head * key_dim, n_embd]
-  Linear k;    // [n_kv_head * key_dim, n_embd]
-  Linear v;    // [n_kv_head * value_dim, n_embd]
-  Linear out;  // [n_embd, n_head * value_dim]
-  const Weight* q_norm = nullptr;  // [key_dim]
-  const Weight* k_norm = nullptr;  // [key_dim]
-};
-
-GatedAttentionWeights declare_gated_attention(WeightSet& weights, const ModelConfig& config, int layer);
-// x [n_tokens, n_embd] -> [n_tokens, n_head * key_dim], before `out`. Keys and values have the same size.
-ValueId gated_attention(Graph& graph, ValueId x, const GatedAttentionWeights& w, const ModelConfig& config,
-                        ValueId rope_table, const CacheDesc& cache, float scale);
 
 }  // namespace infer

@@ -1,5 +1,7 @@
 #include "src/model/blocks/indexer.h"
 
+#include <algorithm>
+
 #include "ggml-like/message.h"
 #include "src/model/blocks/attention.h"
 
@@ -10,6 +12,12 @@ constexpr float kLayerNormEps = 1e-6f;  // files do not say
 
 [[noreturn]] void invalid(const ModelConfig& config, std::string_view key, const std::string& expected, int found) {
   reject_value(concat(config.architecture, ".attention.", key), expected, found);
+}
+
+// x [n_tokens, heads * key_dim] -> [n_tokens, heads, key_dim], through the norm and rotated.
+ValueId normalized_heads(Graph& graph, ValueId x, const Weight* norm, const ModelConfig& config, ValueId rope_table) {
+  const ValueId heads = split_heads(graph, x, config.indexer.key_dim);
+  return rope_neox(graph, graph.rms_norm(heads, norm, config.norm_eps), rope_table);
 }
 
 }  // namespace
@@ -76,12 +84,45 @@ NormalizedIndexerWeights declare_normalized_indexer(WeightSet& weights, const Mo
 
 ValueId select_positions(Graph& graph, ValueId x, const NormalizedIndexerWeights& w, const ModelConfig& config,
                          ValueId rope_table, const CacheDesc& index) {
-  const auto rotated = [&](const Linear& projection, const Weight* norm) {
-    const ValueId heads = split_heads(graph, linear(graph, x, projection), config.indexer.key_dim);
-    return rope_neox(graph, graph.rms_norm(heads, norm, config.norm_eps), rope_table);
-  };
-  graph.kv_store(rotated(w.k, w.k_norm), kNoValue, index);
-  return graph.select_positions(rotated(w.q, w.q_norm), kNoValue, index, config.indexer.select);
+  const ValueId k = normalized_heads(graph, linear(graph, x, w.k), w.k_norm, config, rope_table);
+  const ValueId q = normalized_heads(graph, linear(graph, x, w.q), w.q_norm, config, rope_table);
+  graph.kv_store(k, kNoValue, index);
+  return graph.select_positions(q, kNoValue, index, config.indexer.select);
+}
+
+ValueId select_blocks_by_mean(Graph& graph, ValueId x, const NormalizedIndexerWeights& w, const ModelConfig& config,
+                              ValueId rope_table, ValueId key_table, const CacheDesc& index, const CacheDesc& state) {
+  const ValueId keys = split_heads(graph, linear(graph, x, w.k), config.indexer.key_dim);  // [n_tokens, 1, key_dim]
+  // Equal gates: each key has the same weight.
+  const ValueId mean = graph.gated_pool(keys, graph.scale(keys, 0), nullptr, index.stride, state);
+  const ValueId q = normalized_heads(graph, linear(graph, x, w.q), w.q_norm, config, rope_table);
+  graph.kv_store(normalized_heads(graph, mean, w.k_norm, config, key_table), kNoValue, index);
+  SelectParams select = config.indexer.select;
+  select.count = std::max(1, select.count / index.stride);
+  select.unfinished = true;
+  return graph.select_positions(q, kNoValue, index, select);
+}
+
+void read_index_strides(ConfigReader& reader, ModelConfig& config) {
+  const std::vector<int> none(static_cast<size_t>(config.n_layer), 0);
+  const std::vector<int> strides = reader.counts("attention.compress_ratios", config.n_layer, 0, kBlockTokens, &none);
+  for (int i = 0; i < config.n_layer; ++i) {
+    LayerConfig& l = config.layers[i];
+    if (l.n_kv_head == 0 || strides[i] == 0) continue;
+    if (kBlockTokens % strides[i] != 0) {
+      invalid(config, "compress_ratios", concat("0 or a divisor of ", kBlockTokens), strides[i]);
+    }
+    l.sparse = l.indexed = true;
+    l.index_stride = strides[i];
+    if (strides[i] > 1) l.state_values = 3 * int64_t{config.indexer.key_dim};
+  }
+}
+
+void ignore_normalized_indexer(WeightSet& weights, int layer) {
+  for (const std::string_view name :
+       {"indexer.q_proj.weight", "indexer.k_proj.weight", "indexer.q_norm.weight", "indexer.k_norm.weight"}) {
+    weights.ignore(layer, name);
+  }
 }
 
 }  // namespace infer

@@ -45,4 +45,14 @@ NormalizedIndexerWeights declare_normalized_indexer(WeightSet& weights, const Mo
 ValueId select_positions(Graph& graph, ValueId x, const NormalizedIndexerWeights& w, const ModelConfig& config,
                          ValueId rope_table, const CacheDesc& index);
 
+// Qwen4-Exp: an index key is the mean of those of index.stride positions, before its norm, and as many positions are
+// selected at a time, select.count in all, besides those behind the last mean. `key_table`: the angles of the first
+// position of each mean. -> blocks of index.stride positions [n_tokens, 1, select.count / index.stride + 1].
+ValueId select_blocks_by_mean(Graph& graph, ValueId x, const NormalizedIndexerWeights& w, const ModelConfig& config,
+                              ValueId rope_table, ValueId key_table, const CacheDesc& index, const CacheDesc& state);
+// Reads the stride of each layer; layers without one have no indexer. Sets the size of the states that means need.
+void read_index_strides(ConfigReader& reader, ModelConfig& config);
+// Skips the tensors in a layer that does not use them.
+void ignore_normalized_indexer(WeightSet& weights, int layer);
+
 }  // namespace infer
