@@ -46,6 +46,13 @@ void read_groups(ConfigReader& reader, ModelConfig& config) {
   config.routing.groups_used = used;
 }
 
+// Of all shared experts, if one has the width `each`.
+int width_of_shared_experts(ConfigReader& reader, const ModelConfig& config, int each) {
+  const int64_t width = int64_t{reader.count("expert_shared_count", 0, kMaxExperts, 0)} * each;
+  if (width <= kMaxWidth) return static_cast<int>(width);
+  reject_value(config.architecture + ".expert_shared_count", concat("a width up to ", kMaxWidth), width);
+}
+
 // `has_none` says of a layer's place in a period whether it has no window.
 template <typename F>
 void read_windows_except(ConfigReader& reader, ModelConfig& config, int fallback, int period, const F& has_none) {
@@ -322,11 +329,13 @@ void read_routing(ConfigReader& reader, ModelConfig& config, Gating gating) {
 }
 
 void read_shared_expert(ConfigReader& reader, ModelConfig& config) {
-  const int count = reader.count("expert_shared_count", 0, kMaxExperts, 0);
-  const int64_t width = int64_t{count} * config.n_ff_expert;
-  if (width > kMaxWidth)
-    reject_value(config.architecture + ".expert_shared_count", concat("a width up to ", kMaxWidth), width);
-  config.n_ff_shared_expert = reader.count("expert_shared_feed_forward_length", 0, kMaxWidth, static_cast<int>(width));
+  const int width = width_of_shared_experts(reader, config, config.n_ff_expert);
+  config.n_ff_shared_expert = reader.count("expert_shared_feed_forward_length", 0, kMaxWidth, width);
+}
+
+void read_each_shared_expert(ConfigReader& reader, ModelConfig& config) {
+  const int each = reader.count("expert_shared_feed_forward_length", 0, kMaxWidth, 0);
+  config.n_ff_shared_expert = width_of_shared_experts(reader, config, each > 0 ? each : config.n_ff_expert);
 }
 
 void read_no_shared_expert(ConfigReader& reader) {

@@ -183,6 +183,8 @@ void read_routing(ConfigReader& reader, ModelConfig& config, Gating gating);
 // Reads the width of the shared expert. If the file has none, it is that of as many routed experts as the file counts
 // shared ones. REQUIRES: `config` has its experts.
 void read_shared_expert(ConfigReader& reader, ModelConfig& config);
+// The same where the file says the width of one of them.
+void read_each_shared_expert(ConfigReader& reader, ModelConfig& config);
 void read_no_shared_expert(ConfigReader& reader);
 
 // Leaves in `config` the layers of the reader's part. REQUIRES: all parameters of layers have been read.

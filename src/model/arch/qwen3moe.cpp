@@ -65,6 +65,16 @@ class NormalizedHeadsMoe : public Architecture {
  protected:
   explicit NormalizedHeadsMoe(bool only_windows_rotate = false) : only_windows_rotate_(only_windows_rotate) {}
 
+  static ModelConfig read_sizes_and_experts(ConfigReader& reader) {
+    ModelConfig config = read_sizes(reader);
+    config.norm_eps = read_rms_norm_eps(reader);
+    config.rope = read_rope(reader, config);
+    reader.only("use_parallel_residual", {0});
+    read_experts(reader, config);
+    require_experts(config);
+    return config;
+  }
+
  private:
   struct Layer {
     const Weight* attn_norm = nullptr;  // [n_embd]
@@ -86,15 +96,10 @@ class NormalizedHeadsMoe : public Architecture {
 class Qwen3Moe final : public NormalizedHeadsMoe {
  public:
   ModelConfig read_config(ConfigReader& reader) override {
-    ModelConfig config = read_sizes(reader);
-    config.norm_eps = read_rms_norm_eps(reader);
-    config.rope = read_rope(reader, config);
+    ModelConfig config = read_sizes_and_experts(reader);
     require_full_causal_attention(reader, config);
-    reader.only("use_parallel_residual", {0});
     read_position_sections(reader, config);
     reader.ignore("n_deepstack_layers");  // of images
-    read_experts(reader, config);
-    require_experts(config);
     set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
     read_no_shared_expert(reader);
     return config;
@@ -103,20 +108,20 @@ class Qwen3Moe final : public NormalizedHeadsMoe {
 
 class Dots1 final : public NormalizedHeadsMoe {
  public:
+  explicit Dots1(decltype(read_shared_expert)& read_shared) : read_shared_(read_shared) {}
+
   ModelConfig read_config(ConfigReader& reader) override {
-    ModelConfig config = read_sizes(reader);
-    config.norm_eps = read_rms_norm_eps(reader);
-    config.rope = read_rope(reader, config);
+    ModelConfig config = read_sizes_and_experts(reader);
     require_full_causal_attention(reader, config);
-    reader.only("use_parallel_residual", {0});
-    read_experts(reader, config);
-    require_experts(config);
     read_routing(reader, config, Gating::kSigmoid);
-    read_shared_expert(reader, config);
+    read_shared_(reader, config);
     if (config.n_ff_shared_expert == 0) config.n_ff_shared_expert = config.n_ff_expert;
     drop_prediction_layers(reader, config);
     return config;
   }
+
+ private:
+  decltype(read_shared_expert)& read_shared_;
 };
 
 class ExaoneMoe final : public NormalizedHeadsMoe {
@@ -124,13 +129,8 @@ class ExaoneMoe final : public NormalizedHeadsMoe {
   ExaoneMoe() : NormalizedHeadsMoe(/*only_windows_rotate=*/true) {}
 
   ModelConfig read_config(ConfigReader& reader) override {
-    ModelConfig config = read_sizes(reader);
-    config.norm_eps = read_rms_norm_eps(reader);
-    config.rope = read_rope(reader, config);
+    ModelConfig config = read_sizes_and_experts(reader);
     read_windows(reader, config, 0, 4);
-    reader.only("use_parallel_residual", {0});
-    read_experts(reader, config);
-    require_experts(config);
     read_routing(reader, config, Gating::kSigmoid);
     read_shared_expert(reader, config);
     drop_prediction_layers(reader, config);
@@ -141,7 +141,8 @@ class ExaoneMoe final : public NormalizedHeadsMoe {
 }  // namespace
 
 std::unique_ptr<Architecture> create_qwen3moe() { return std::make_unique<Qwen3Moe>(); }
-std::unique_ptr<Architecture> create_dots1() { return std::make_unique<Dots1>(); }
+std::unique_ptr<Architecture> create_dots1() { return std::make_unique<Dots1>(read_shared_expert); }
+std::unique_ptr<Architecture> create_bailingmoe2() { return std::make_unique<Dots1>(read_each_shared_expert); }
 std::unique_ptr<Architecture> create_exaone_moe() { return std::make_unique<ExaoneMoe>(); }
 
 }  // namespace infer

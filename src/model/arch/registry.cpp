@@ -15,6 +15,7 @@ std::unique_ptr<Architecture> create_afmoe();
 std::unique_ptr<Architecture> create_apertus();
 std::unique_ptr<Architecture> create_arcee();
 std::unique_ptr<Architecture> create_baichuan();
+std::unique_ptr<Architecture> create_bailingmoe2();
 std::unique_ptr<Architecture> create_bailingmoe3();
 std::unique_ptr<Architecture> create_bert();
 std::unique_ptr<Architecture> create_bitnet();
@@ -115,7 +116,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"apertus", "Apertus", create_apertus},
     ArchitectureEntry{"arcee", "Arcee AFM", create_arcee},
     ArchitectureEntry{"baichuan", "Baichuan 1 and 2", create_baichuan},
-    ArchitectureEntry{"bailingmoe2", "Ling 2, Ring 2", create_dots1},
+    ArchitectureEntry{"bailingmoe2", "Ling 2, Ring 2", create_bailingmoe2},
     ArchitectureEntry{"bailingmoe3", "Ling 3", create_bailingmoe3},
     ArchitectureEntry{"bert", "BERT, BGE, E5, all-MiniLM, Arctic Embed", create_bert},
     ArchitectureEntry{"bitnet", "BitNet b1.58", create_bitnet},
