@@ -5,7 +5,7 @@ import {mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "nod
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {GGMLFileQuantizationType, GGMLQuantizationType, gguf} from "@huggingface/gguf";
-import {getLlama, LlamaLogLevel} from "node-llama-cpp";
+import {TOP, ourDistributions, theirDistributions} from "./distributions.mjs";
 import {expectEqual, main, root, test} from "./harness.mjs";
 
 const TYPES = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q2_K_S", "Q3_K_S", "Q3_K_M",
@@ -17,10 +17,8 @@ const TYPES = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2
 // BF16 and to F16 for F16.
 const LIMITS = {F32: 1e-3, F16: 0.02, BF16: 0.15};
 const QUANTIZED_LIMIT = 0.4;
-const TOP = 20;
 
 const folder = mkdtempSync(join(tmpdir(), "infer-peer-"));
-const llama = await getLlama({gpu: false, build: "never", maxThreads: 1, logLevel: LlamaLogLevel.error});
 const infer = (...parameters) => execFileSync(process.env.INFER_BINARY, parameters,
                                               {encoding: "utf8", input: "", maxBuffer: 1 << 28, stdio: "pipe"});
 const inSource = (path) => new URL(path, root).pathname;
@@ -53,33 +51,6 @@ const SOURCES = [
   {name: "qwen3moe", path: withAllExperts("qwen3moe", "qwen3moe.expert_used_count", 4),
    tokens: recordedTokens("qwen3moe")},
 ];
-
-// What llama.cpp says
-
-/** Of every position the likeliest next tokens, [token, log probability]; context and cache as exact as they come. */
-async function theirDistributions(path, tokens) {
-  const model = await llama.loadModel({modelPath: path});
-  try {
-    const context = await model.createContext({contextSize: 256, threads: 1, flashAttention: false,
-                                               experimentalKvCacheKeyType: "F32", experimentalKvCacheValueType: "F32"});
-    const wanted = {generateNext: {logits: true, options: {temperature: 0}}};
-    const steps = await context.getSequence().controlledEvaluate(tokens.map((token) => [token, wanted]));
-    return steps.map(({next: {logits}}) => {
-      const entries = Array.from(logits).sort((a, b) => b[1] - a[1]);
-      const largest = entries[0][1];
-      const logSum = largest + Math.log(entries.reduce((sum, [, logit]) => sum + Math.exp(logit - largest), 0));
-      return entries.slice(0, TOP).map(([token, logit]) => [token, logit - logSum]);
-    });
-  } finally {
-    await model.dispose();
-  }
-}
-
-function ourDistributions(path, tokens) {
-  const text = infer("logprobs", "-m", path, "--tokens", tokens.join(), "--top", "100000", "--json", "-t", "1",
-                     "-ctk", "f32", "-ctv", "f32");
-  return JSON.parse(text).positions.map((entries) => new Map(entries));
-}
 
 async function expectSameDistributions(path, tokens, limit) {
   const ours = ourDistributions(path, tokens);

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""Writes variants of reference models: other numbers of heads and experts, other widths, windows, bases and scales.
+
+    variants.py INFER FOLDER OUT SEED COUNT [NAME ...]
+
+For each model of FOLDER (or those named) writes OUT/NAME-K.gguf, K below COUNT, with some hyper-parameters changed at
+random, and prints one JSON line: {"name", "model", "path", "changes", "tokens", "limit", "flash_attention"}, and
+"refused", what the program says, if it does not compute the variant. The sizes of tensors follow from what INFER says
+it expects; their values are drawn from those of the reference model's tensor.
+"""
+
+import json
+import pathlib
+import random
+import re
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from models import exactness  # noqa: E402
+
+FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+STRING, ARRAY = 8, 9
+F32, I32 = 0, 26
+ALIGNMENT = 32
+MOST_FIXES = 2000
+
+
+class Reader:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, form):
+        found = struct.unpack_from(form, self.data, self.at)[0]
+        self.at += struct.calcsize(form)
+        return found
+
+    def string(self):
+        n = self.take("<Q")
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def value(self, kind):
+        if kind == STRING:
+            return self.string()
+        if kind == ARRAY:
+            element, n = self.take("<I"), self.take("<Q")
+            return element, [self.value(element) for _ in range(n)]
+        return self.take(FORMATS[kind])
+
+
+def read(path):
+    """(metadata {key: [type, value]}, tensors {name: [type, shape, values]}), shapes with the fastest dimension first;
+    a tensor that is neither F32 nor I32 ends it with None."""
+    r = Reader(path.read_bytes())
+    r.at = 8
+    n_tensors, n_keys = r.take("<Q"), r.take("<Q")
+    metadata = {}
+    for _ in range(n_keys):
+        key, kind = r.string().decode(), r.take("<I")
+        metadata[key] = [kind, r.value(kind)]
+    infos = []
+    for _ in range(n_tensors):
+        name = r.string().decode()
+        shape = [r.take("<Q") for _ in range(r.take("<I"))]
+        infos.append((name, shape, r.take("<I"), r.take("<Q")))
+    alignment = metadata.get("general.alignment", [4, ALIGNMENT])[1]
+    start = -(-r.at // alignment) * alignment
+    tensors = {}
+    for name, shape, kind, offset in infos:
+        if kind not in (F32, I32):
+            return None
+        n = elements(shape)
+        form = f"<{n}{'f' if kind == F32 else 'i'}"
+        tensors[name] = [kind, shape, list(struct.unpack_from(form, r.data, start + offset))]
+    return metadata, tensors
+
+
+def elements(shape):
+    n = 1
+    for size in shape:
+        n *= size
+    return n
+
+
+def string(data):
+    return struct.pack("<Q", len(data)) + data
+
+
+def packed(kind, content):
+    if kind == STRING:
+        return string(content)
+    if kind == ARRAY:
+        element, values = content
+        return struct.pack("<IQ", element, len(values)) + b"".join(packed(element, v) for v in values)
+    return struct.pack(FORMATS[kind], content)
+
+
+def write(path, metadata, tensors):
+    parts = [b"GGUF", struct.pack("<IQQ", 3, len(tensors), len(metadata))]
+    for key, (kind, content) in metadata.items():
+        parts += [string(key.encode()), struct.pack("<I", kind), packed(kind, content)]
+    offset, data = 0, []
+    for name, (kind, shape, values) in tensors.items():
+        parts += [string(name.encode()), struct.pack("<I", len(shape)), *(struct.pack("<Q", n) for n in shape)]
+        parts.append(struct.pack("<IQ", kind, offset))
+        data.append(struct.pack(f"<{len(values)}{'f' if kind == F32 else 'i'}", *values))
+        data.append(bytes(-len(data[-1]) % ALIGNMENT))
+        offset += len(data[-2]) + len(data[-1])
+    head = b"".join(parts)
+    path.write_bytes(head + bytes(-len(head) % ALIGNMENT) + b"".join(data))
+
+
+# ---- what to change ----
+
+
+def times(*factors):
+    return lambda value, rng, _: int(value * rng.choice(factors)) or value
+
+
+def halved(value, rng, get):
+    return value // 2 if value % 4 == 0 else value
+
+
+def one_of(*values):
+    return lambda value, rng, _: rng.choice([v for v in values if v != value] or [value])
+
+
+def scaled(low, high):
+    return lambda value, rng, _: value * rng.uniform(low, high)
+
+
+def heads(value, rng, get):
+    """A multiple of the key and value heads."""
+    return value * rng.choice([2, 3])
+
+
+def kv_heads(value, rng, get):
+    n = get("attention.head_count")
+    if not isinstance(n, int) or not value:
+        return value
+    return rng.choice([k for k in range(1, n + 1) if n % k == 0])
+
+
+def used_experts(value, rng, get):
+    return rng.randint(1, max(1, min(get("expert_count") or 1, value + 2)))
+
+
+# Key without the architecture: a function of the value, or of each value of an array that is not 0.
+CHANGES = {
+    "attention.head_count": heads,
+    "attention.head_count_kv": kv_heads,
+    "embedding_length": times(2, 1.5),
+    "feed_forward_length": times(2, 1.5, 0.5),
+    "attention.key_length": times(2, 1.5),
+    "rope.dimension_count": halved,
+    "rope.freq_base": scaled(0.3, 30),
+    "rope.freq_base_swa": scaled(0.3, 30),
+    "rope.scaling.factor": scaled(0.5, 3),
+    "attention.layer_norm_rms_epsilon": scaled(0.1, 3),
+    "attention.layer_norm_epsilon": scaled(0.1, 3),
+    "attention.sliding_window": times(0.5, 0.75, 2),
+    "attention.scale": scaled(0.5, 2),
+    "attn_logit_softcapping": scaled(0.5, 2),
+    "final_logit_softcapping": scaled(0.5, 2),
+    "logit_scale": scaled(0.5, 2),
+    "embedding_scale": scaled(0.5, 2),
+    "residual_scale": scaled(0.5, 2),
+    "attention.max_alibi_bias": scaled(0.5, 2),
+    "attention.clamp_kqv": scaled(0.5, 2),
+    "expert_count": times(2, 1.5),
+    "expert_used_count": used_experts,
+    "expert_feed_forward_length": times(2, 1.5),
+    "expert_shared_feed_forward_length": times(2, 1.5),
+    "expert_shared_count": one_of(1, 2),
+    "expert_weights_scale": scaled(0.5, 3),
+    "ssm.conv_kernel": one_of(2, 3, 4),
+    "ssm.state_size": times(2, 0.5),
+    "ssm.inner_size": times(2),
+    "ssm.time_step_rank": times(2, 0.5),
+    "ssm.group_count": times(2, 0.5),
+    "attention.q_lora_rank": times(2, 1.5),
+    "attention.kv_lora_rank": times(2, 1.5),
+    "attention.indexer.head_count": times(2, 0.5),
+    "attention.indexer.key_length": times(2),
+    "attention.indexer.top_k": times(0.5, 0.75, 1.5),
+    "hyper_connection.count": one_of(2, 3, 4),
+    "shortconv.l_cache": one_of(2, 3, 4),
+    "altup.num_inputs": one_of(2, 3, 4),
+    "embedding_length_per_layer_input": times(2),
+}
+
+
+# Relations between hyper-parameters: where one holds in the reference model, it holds in its variants too.
+def keep_relations(metadata, prefix, before):
+    def was(key):
+        return before.get(prefix + key, [0, None])[1]
+
+    def now(key):
+        return metadata.get(prefix + key, [0, None])[1]
+
+    def put(key, value):
+        metadata[prefix + key] = [metadata[prefix + key][0], value]
+
+    heads, width = was("attention.head_count"), was("embedding_length")
+    if was("attention.key_length") is None and isinstance(heads, int) and heads:  # a head's width follows from both
+        put("embedding_length", width // heads * now("attention.head_count"))
+        if was("rope.dimension_count") == width // heads:
+            put("rope.dimension_count", now("embedding_length") // now("attention.head_count"))
+    rank, rotated = was("attention.kv_lora_rank"), was("rope.dimension_count")
+    if rank and was("attention.key_length") == rank + rotated:
+        put("attention.key_length", now("attention.kv_lora_rank") + now("rope.dimension_count"))
+        if was("attention.value_length") == rank:
+            put("attention.value_length", now("attention.kv_lora_rank"))
+    elif was("attention.key_length") and was("attention.key_length") == was("attention.value_length"):
+        put("attention.value_length", now("attention.key_length"))
+    if was("attention.key_length") and was("rope.dimension_count") == was("attention.key_length"):
+        put("rope.dimension_count", now("attention.key_length"))
+    if isinstance(was("attention.head_count_kv"), int) and was("attention.head_count_kv") == 1 and rank:
+        put("attention.head_count_kv", 1)
+    if was("attention.head_count_kv") == heads and isinstance(heads, int):
+        put("attention.head_count_kv", now("attention.head_count"))
+    if was("ssm.time_step_rank") and was("ssm.group_count") and now("ssm.time_step_rank") % now("ssm.group_count"):
+        put("ssm.group_count", was("ssm.group_count"))
+        put("ssm.time_step_rank", was("ssm.time_step_rank"))
+    if was("ssm.inner_size") and was("ssm.inner_size") == was("ssm.state_size") * (was("ssm.time_step_rank") or 0):
+        put("ssm.inner_size", now("ssm.state_size") * now("ssm.time_step_rank"))
+
+
+def change(metadata, tensors, rng):
+    """Changes some of the keys at random; returns {key: new value}."""
+    prefix = metadata["general.architecture"][1].decode() + "."
+
+    def get(key):
+        return metadata.get(prefix + key, [0, None])[1]
+
+    before = {key: list(value) for key, value in metadata.items()}
+    applicable = [key for key in CHANGES if get(key) is not None]
+    changes = {}
+    for key in rng.sample(applicable, min(len(applicable), rng.randint(1, 4))):
+        kind, value = metadata[prefix + key]
+        if kind == ARRAY:
+            element, values = value
+            new = (element, [CHANGES[key](v, rng, get) if v and not isinstance(v, bool) else v for v in values])
+        else:
+            new = CHANGES[key](value, rng, get)
+        if new == value:
+            continue
+        metadata[prefix + key] = [kind, new]
+        changes[key] = new[1] if kind == ARRAY else new
+    keep_relations(metadata, prefix, before)
+    if rng.random() < 0.2 and "output.weight" in tensors:
+        del tensors["output.weight"]
+        changes["output"] = "tied"
+    return changes
+
+
+# ---- fitting tensors ----
+
+EXPECTED = re.compile(r"tensor (\S+): expected \[([0-9, ]+)\], found (.*)")
+
+
+def says(infer, path):
+    result = subprocess.run([infer, "logprobs", "-m", path, "--tokens", "1", "-ngl", "0"], capture_output=True,
+                            text=True, timeout=60)
+    return result.returncode, (result.stderr.strip().splitlines() or [""])[-1]
+
+
+def fit(infer, path, metadata, tensors, rng):
+    """Writes the file with the sizes that the program wants; returns what it says against it, or ""."""
+    previous = None
+    for _ in range(MOST_FIXES):
+        write(path, metadata, tensors)
+        code, text = says(infer, path)
+        if code == 0:
+            return ""
+        found = EXPECTED.search(text)
+        if not found or text == previous or found[1] not in tensors:
+            return text
+        previous = text
+        kind, old, values = tensors[found[1]]
+        wanted = [int(n) for n in reversed(found[2].split(","))]
+        sizes = iter(wanted)
+        # Dimensions of 1 stay where llama.cpp wants them.
+        shape = [1 if n == 1 else next(sizes) for n in old] if sum(n > 1 for n in old) == len(wanted) else wanted
+        tensors[found[1]] = [kind, shape, rng.choices(values, k=elements(shape))]
+    return "too many tensors"
+
+
+def limit_of(recorded):
+    """Twice that of the reference model, whose widths a variant may double; llama.cpp's flash attention rounds keys and
+    values to F16."""
+    return 0.02 if recorded.get("flash_attention") else 2 * exactness(recorded)
+
+
+def main():
+    infer, folder, out = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    seed, count = sys.argv[4], int(sys.argv[5])
+    names = sys.argv[6:] or sorted(path.stem for path in folder.glob("*.gguf"))
+    out.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        recorded = json.loads((folder / f"{name}.json").read_text())
+        if "positions" not in recorded:
+            continue
+        for k in range(count):
+            rng = random.Random(f"{seed} {name} {k}")
+            model = read(folder / f"{name}.gguf")
+            if not model:
+                break
+            metadata, tensors = model
+            if any(key.endswith(".nextn_predict_layers") and value[1] for key, value in metadata.items()):
+                break  # the program does not look at the tensors of these layers here
+            changes = change(metadata, tensors, rng)
+            path = out / f"{name}-{k}.gguf"
+            refused = fit(infer, path, metadata, tensors, rng)
+            line = {"name": path.stem, "model": name, "changes": changes, "tokens": recorded["tokens"],
+                    "limit": limit_of(recorded), "flash_attention": recorded.get("flash_attention", False)}
+            print(json.dumps(line | ({"refused": refused} if refused else {}) | {"path": str(path)}), flush=True)
+
+
+main()
