@@ -14,6 +14,8 @@ void minimax_m2_routing(ConfigReader& reader, ModelConfig& config) {
   reader.only("expert_weights_norm", {1});
   read_routing(reader, config, Gating::kSigmoid);
   config.routing.normalize = true;
+  // Experts are as wide as feed_forward_length says, even if expert_feed_forward_length says otherwise.
+  if (config.layers[0].n_ff > 0) config.n_ff_expert = config.layers[0].n_ff;
 }
 
 class Olmoe final : public Architecture {
