@@ -1,0 +1,56 @@
+"""Answers to many clients at once, with cached prefixes, forks and preempted sequences, equal those to one alone for a
+model of each kind of cache and each mix of kinds that models have."""
+
+import concurrent.futures
+import random
+import time
+
+from harness import expect, expect_equal, main, test_each
+from models import reference_model
+from serving import Server
+
+# gemma3: window and full; deepseek2-mla: latent; kimi-linear: latent and states; qwen3next and lfm2: full and states;
+# glm-dsa: latent with index keys; minimax-m3: full with index keys; qwen4exp: the same and states; deepseek4: window,
+# compressed entries with index keys, and states.
+CACHED = ["gemma3", "deepseek2-mla", "kimi-linear", "qwen3next", "lfm2", "glm-dsa", "minimax-m3", "qwen4exp", "deepseek4"]
+ONLY_STATES = ["mamba2", "rwkv7"]  # whose sequences need no blocks, so that none is preempted
+REQUESTS, CONCURRENCY = 40, 12
+# Little room: sequences are preempted and prompts are cut into chunks.
+SMALL = ("-t", 2, "-c", 256, "--parallel", 8, "--ubatch-size", 24, "--max-queue", 100, "--kv-tokens", 288)
+
+
+def cases(tokens, chance):
+    """Bodies of distinct requests, most of which share the beginnings of their prompts."""
+    for prefix in (tokens * 2, tokens, tokens[:34], tokens + tokens[:20]):
+        for fields in ({"temperature": 0}, {"temperature": 1.1, "top_k": 0}, {"temperature": 0.7, "n": 3}):
+            ending = [chance.choice(tokens) for _ in range(chance.randrange(1, 12))]
+            yield {"prompt": prefix + ending, "max_tokens": chance.randrange(20, 100), "ignore_eos": True, "logprobs": 3,
+                   "seed": chance.randrange(1 << 60), **fields}
+
+
+def choices(server, body, salt, delay=0):
+    time.sleep(delay)
+    return server.answer("/v1/completions", {**body, "cache_salt": salt})["choices"]
+
+
+@test_each(*CACHED, *ONLY_STATES)
+def at_once_as_alone(name):
+    model, recorded = reference_model(name)
+    chance = random.Random(name)
+    bodies = list(cases(recorded["tokens"], chance))
+    with Server(model, *SMALL) as server, concurrent.futures.ThreadPoolExecutor(CONCURRENCY) as pool:
+        alone = [choices(server, body, f"alone {i}") for i, body in enumerate(bodies)]
+        before = server.metrics()
+        asked = [(chance.randrange(len(bodies)), chance.random() * 0.02) for _ in range(REQUESTS)]
+        answers = pool.map(lambda ask: choices(server, bodies[ask[0]], "at once", ask[1]), asked)
+        for (which, _), found in zip(asked, answers):
+            expect_equal(found, alone[which], f"choices of {bodies[which]}")
+        after = server.metrics()
+        grown = {key: after[key] - before.get(key, 0) for key in after if "_bucket" not in key}
+        expect(grown["infer_prefix_hit_tokens_total"] > 0, "some prefix was found", grown)
+        expect(name in ONLY_STATES or grown["infer_preemptions_total"] > 0, "some sequence was preempted", grown)
+        expect_equal(after["infer_kv_blocks_used"], 0, "blocks in use when all is said")
+    expect_equal(server.code, 0, "exit code")
+
+
+main()
