@@ -13,103 +13,15 @@ import json
 import pathlib
 import random
 import re
-import struct
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "tests" / "e2e"), str(ROOT / "scripts")]
+from gguf_io import ARRAY, elements, read, write  # noqa: E402
 from models import exactness  # noqa: E402
 
-FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-STRING, ARRAY = 8, 9
-F32, I32 = 0, 26
-ALIGNMENT = 32
 MOST_FIXES = 2000
-
-
-class Reader:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def take(self, form):
-        found = struct.unpack_from(form, self.data, self.at)[0]
-        self.at += struct.calcsize(form)
-        return found
-
-    def string(self):
-        n = self.take("<Q")
-        self.at += n
-        return self.data[self.at - n:self.at]
-
-    def value(self, kind):
-        if kind == STRING:
-            return self.string()
-        if kind == ARRAY:
-            element, n = self.take("<I"), self.take("<Q")
-            return element, [self.value(element) for _ in range(n)]
-        return self.take(FORMATS[kind])
-
-
-def read(path):
-    """(metadata {key: [type, value]}, tensors {name: [type, shape, values]}), shapes with the fastest dimension first;
-    a tensor that is neither F32 nor I32 ends it with None."""
-    r = Reader(path.read_bytes())
-    r.at = 8
-    n_tensors, n_keys = r.take("<Q"), r.take("<Q")
-    metadata = {}
-    for _ in range(n_keys):
-        key, kind = r.string().decode(), r.take("<I")
-        metadata[key] = [kind, r.value(kind)]
-    infos = []
-    for _ in range(n_tensors):
-        name = r.string().decode()
-        shape = [r.take("<Q") for _ in range(r.take("<I"))]
-        infos.append((name, shape, r.take("<I"), r.take("<Q")))
-    alignment = metadata.get("general.alignment", [4, ALIGNMENT])[1]
-    start = -(-r.at // alignment) * alignment
-    tensors = {}
-    for name, shape, kind, offset in infos:
-        if kind not in (F32, I32):
-            return None
-        n = elements(shape)
-        form = f"<{n}{'f' if kind == F32 else 'i'}"
-        tensors[name] = [kind, shape, list(struct.unpack_from(form, r.data, start + offset))]
-    return metadata, tensors
-
-
-def elements(shape):
-    n = 1
-    for size in shape:
-        n *= size
-    return n
-
-
-def string(data):
-    return struct.pack("<Q", len(data)) + data
-
-
-def packed(kind, content):
-    if kind == STRING:
-        return string(content)
-    if kind == ARRAY:
-        element, values = content
-        return struct.pack("<IQ", element, len(values)) + b"".join(packed(element, v) for v in values)
-    return struct.pack(FORMATS[kind], content)
-
-
-def write(path, metadata, tensors):
-    parts = [b"GGUF", struct.pack("<IQQ", 3, len(tensors), len(metadata))]
-    for key, (kind, content) in metadata.items():
-        parts += [string(key.encode()), struct.pack("<I", kind), packed(kind, content)]
-    offset, data = 0, []
-    for name, (kind, shape, values) in tensors.items():
-        parts += [string(name.encode()), struct.pack("<I", len(shape)), *(struct.pack("<Q", n) for n in shape)]
-        parts.append(struct.pack("<IQ", kind, offset))
-        data.append(struct.pack(f"<{len(values)}{'f' if kind == F32 else 'i'}", *values))
-        data.append(bytes(-len(data[-1]) % ALIGNMENT))
-        offset += len(data[-2]) + len(data[-1])
-    head = b"".join(parts)
-    path.write_bytes(head + bytes(-len(head) % ALIGNMENT) + b"".join(data))
 
 
 # ---- what to change ----
