@@ -120,6 +120,9 @@ def keep_relations(metadata, prefix, before):
         put("embedding_length", width // heads * now("attention.head_count"))
         if was("rope.dimension_count") == width // heads:
             put("rope.dimension_count", now("embedding_length") // now("attention.head_count"))
+    if was("ple.layers"):  # the rows of all lookups are as wide as the model
+        lookups = width // was("embedding_length_per_layer_input")
+        put("embedding_length_per_layer_input", now("embedding_length") // lookups)
     rank, rotated = was("attention.kv_lora_rank"), was("rope.dimension_count")
     if rank and was("attention.key_length") == rank + rotated:
         put("attention.key_length", now("attention.kv_lora_rank") + now("rope.dimension_count"))

@@ -1,5 +1,5 @@
-// Variants of the reference models, with other hyper-parameters (variants.py): llama.cpp and our engine compute the same
-// distributions, or both refuse the file. INFER_VARIANTS says how many of each model; INFER_SEED draws others.
+// Variants of the reference models, with other hyper-parameters (variants.py): llama.cpp and our engine compute the
+// same distributions, or both refuse the file. INFER_VARIANTS says how many of each model; INFER_SEED draws others.
 import {execFileSync, spawnSync} from "node:child_process";
 import {existsSync, mkdtempSync, rmSync} from "node:fs";
 import {tmpdir} from "node:os";
@@ -21,15 +21,17 @@ const WRONG_SHAPE = /tensor '(\S+)' has wrong shape; expected ([0-9, ]+), got ([
 const SKIPPED_BY_US = /time_mix_v0/;  // so that variants.py does not learn its size
 const elements = (shape) => shape.split(",").reduce((product, n) => product * Number(n), 1);
 
-/** In a process of its own, since llama.cpp ends the process where it cannot compute a model; null if it refuses. Throws
- * if it wants a tensor of another size. */
-function theirDistributions({path, tokens, flash_attention: flash}) {
+/** In a process of its own, since llama.cpp ends the process where it cannot compute a model; null if it refuses.
+ * Throws if it wants a tensor of another size. */
+function theirDistributions({path, tokens, refused, flash_attention: flash}) {
   const script = new URL("reference_logprobs.mjs", import.meta.url).pathname;
   const parameters = [script, path, tokens.join(), ...(flash ? ["flash"] : [])];
   const result = spawnSync(process.execPath, parameters, {encoding: "utf8", maxBuffer: 1 << 28});
   if (result.status === 0) return JSON.parse(result.stdout);
   const wrong = (result.stdout + result.stderr).match(WRONG_SHAPE);
-  if (wrong && !SKIPPED_BY_US.test(wrong[1]) && elements(wrong[2]) !== elements(wrong[3])) throw new Error(`llama.cpp says: ${wrong[0]}`);
+  if (wrong && !refused && !SKIPPED_BY_US.test(wrong[1]) && elements(wrong[2]) !== elements(wrong[3])) {
+    throw new Error(`llama.cpp says: ${wrong[0]}`);
+  }
   return null;
 }
 
