@@ -60,7 +60,9 @@ void ModelRunner::run(const StepInputs& step, int64_t n_deciding) {
   const BucketPlan& made = entry.made;
   made.plan->run(step);
   plans_.count_run(entry);
-  hidden_ = rows_of<float>(*made.plan, made.outputs.hidden, step.n_outputs());
+  const ModelOutputs& outputs = made.outputs;
+  hidden_ = rows_of<float>(*made.plan, outputs.hidden, step.n_outputs());
+  states_ = outputs.state == kNoValue ? hidden_ : rows_of<float>(*made.plan, outputs.state, step.n_outputs());
   n_selected_ = bucket.selected;
   if (has_all()) {
     logits_ = {};  // an encoder has none
@@ -84,5 +86,7 @@ BestLogits ModelRunner::best(int output) const {
 }
 
 std::span<const float> ModelRunner::hidden(int output) const { return row_of(hidden_, output, model().n_embd()); }
+
+std::span<const float> ModelRunner::state(int output) const { return row_of(states_, output, model().n_embd()); }
 
 }  // namespace infer

@@ -34,6 +34,7 @@ class ModelRunner {
   std::span<const float> logits(int output) const;  // [n_vocab]
   BestLogits best(int output) const;                // at least n_deciding
   std::span<const float> hidden(int output) const;  // [n_embd], after the final norm
+  std::span<const float> state(int output) const;   // [n_embd], what a prediction layer of the model takes
   // See ModelMemory::copy_block().
   void copy_block(int group, int32_t from, int32_t to) { memory_.copy_block(group, from, to); }
 
@@ -55,7 +56,7 @@ class ModelRunner {
   PlanCache plans_;             // destroyed before the streams its segments were compiled for
   std::vector<DeviceUse> use_;  // one per device
   // Of the last step, in the plan's memory.
-  std::span<const float> logits_, hidden_, best_values_, log_sums_;
+  std::span<const float> logits_, hidden_, states_, best_values_, log_sums_;
   std::span<const int32_t> best_ids_;
   int n_selected_ = 0;  // of each row of logits; 0: all
 };

@@ -54,6 +54,7 @@ BucketPlan make_plan(const PlacedModel& placed, const Bucket& bucket, TensorMemo
   BucketPlan made;
   made.outputs = placed.model().build(graph, placed.cache_types());
   graph.mark_output(made.outputs.hidden);
+  if (made.outputs.state != kNoValue) graph.mark_output(made.outputs.state);
   if (bucket.selected > 0) {
     made.best = graph.top_k(made.outputs.logits, bucket.selected);
     for (const ValueId part : {made.best.ids, made.best.values, made.best.log_sum_exp}) graph.mark_output(part);

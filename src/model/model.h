@@ -34,6 +34,7 @@ struct CacheTypes {
 struct ModelOutputs {
   ValueId logits = kNoValue;  // [O, n_vocab], named "logits"; kNoValue for an encoder
   ValueId hidden = kNoValue;  // [O, n_embd], the final hidden state after its norm, named "result_norm"
+  ValueId state = kNoValue;   // [O, n_embd], what a prediction layer takes; kNoValue: `hidden`
 };
 
 class Model {

@@ -192,7 +192,7 @@ void DraftModel::run(const StepPlan& plan) {
   for (const ScheduledSequence& s : plan.sequences) {
     row += static_cast<size_t>(s.n_tokens);
     if (outputs[row - 1] < 0) continue;
-    const std::span<const float> state = runner_->hidden(outputs[row - 1]);
+    const std::span<const float> state = runner_->state(outputs[row - 1]);
     predicted_.at(s.sequence->id()).own.assign(state.begin(), state.end());
   }
 }
@@ -202,7 +202,7 @@ void DraftModel::see(const StepPlan& plan, const ModelRunner& target, std::span<
   for (const ScheduledSequence& s : plan.sequences) {
     for (int32_t i = 0; i < s.n_tokens; ++i, ++row) {
       const int64_t position = s.first_position + i;
-      if (position < s.sequence->computed()) hidden_.add(s.sequence->id(), position, target.hidden(outputs[row]));
+      if (position < s.sequence->computed()) hidden_.add(s.sequence->id(), position, target.state(outputs[row]));
     }
   }
 }

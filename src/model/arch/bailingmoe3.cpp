@@ -26,12 +26,12 @@ class BailingMoe3 final : public Architecture {
     lowest_decay_ = static_cast<float>(reader.number("kda.gate_lower_bound", -1e6, -1e-6));
     routed_limits_ = reader.numbers("swiglu_clamp_exp", config.n_layer, 0, 1e6);
     shared_limits_ = reader.numbers("swiglu_clamp_shexp", config.n_layer, 0, 1e6);
-    drop_prediction_layers(reader, config);
+    choose_layers(reader, config);
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    embedding_ = declare_embedding(weights, config);
+    input_ = declare_input(weights, config);
     ignore_prediction_layers(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
@@ -47,14 +47,14 @@ class BailingMoe3 final : public Architecture {
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
       w.ffn = declare_layer_feed_forward(weights, config, i);
     }
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
-    head_ = declare_head(weights, config, *embedding_);
+    output_norm_ = declare_output_norm(weights, config);
+    head_ = declare_head(weights, config, input_);
   }
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);  // [n_tokens, n_embd]
+    ValueId x = embed(g, input_, eps);  // [n_tokens, n_embd]
     const LatentPositions positions = {.table = g.rope_table(config.rope), .interleaved = true};
     const AttentionParams params = {.scale = latent_attention_scale(config)};
     for (int i = 0; i < config.n_layer; ++i) {
@@ -78,7 +78,9 @@ class BailingMoe3 final : public Architecture {
       x = g.add(x, h);                                   // [n_rows, n_embd]
 
       h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
-      h = layer_feed_forward(g, h, w.ffn, config, limited_swiglu(routed_limits_[i]), limited_swiglu(shared_limits_[i]));
+      const int in_file = config.first_layer + i;
+      h = layer_feed_forward(g, h, w.ffn, config, limited_swiglu(routed_limits_[in_file]),
+                             limited_swiglu(shared_limits_[in_file]));
       x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
@@ -98,7 +100,7 @@ class BailingMoe3 final : public Architecture {
     LayerFeedForwardWeights ffn;
   };
 
-  const Weight* embedding_ = nullptr;                 // [n_vocab, n_embd]
+  ModelInput input_;
   std::vector<Layer> layers_;                         // [n_layer]
   const Weight* output_norm_ = nullptr;               // [n_embd]
   Linear head_;                                       // [n_vocab, n_embd]

@@ -1,6 +1,6 @@
 // cohere2moe: attention and feed-forward work in parallel on the same norm; the leading dense layers and those with a
-// window have interleaved rope, the others no positions; the mean of routed experts and a shared one. A factor on
-// logits.
+// window have interleaved rope, as prediction layers do, the others no positions; the mean of routed experts and a
+// shared one. A factor on logits.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -24,12 +24,12 @@ class Cohere2Moe final : public Architecture {
     read_shared_expert(reader, config);
     n_leading_dense_ = reader.count("leading_dense_block_count", 0, config.n_layer);
     logits_scale_ = static_cast<float>(reader.number("logit_scale", 1e-6, 1e6));
-    drop_prediction_layers(reader, config);
+    choose_layers(reader, config);
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    embedding_ = declare_embedding(weights, config);
+    input_ = declare_input(weights, config);
     rope_factors_ = declare_rope_factors(weights, config);
     ignore_prediction_layers(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
@@ -38,14 +38,14 @@ class Cohere2Moe final : public Architecture {
       w.attn = declare_joined_attention(weights, config, i);
       w.ffn = declare_layer_feed_forward(weights, config, i);
     }
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
-    head_ = declare_head(weights, config, *embedding_);
+    output_norm_ = declare_output_norm(weights, config);
+    head_ = declare_head(weights, config, input_);
   }
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);                               // [n_tokens, n_embd]
+    ValueId x = embed(g, input_, [&](ValueId h, const Weight* w) { return norm(g, h, w, eps); });  // [n_tokens, n_embd]
     const ValueId table = g.rope_table(config.rope, rope_factors_);  // [n_tokens, rope.n_dims / 2, 2]
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
@@ -55,7 +55,7 @@ class Cohere2Moe final : public Architecture {
       ValueId h = named(g, i, "attn_norm", norm(g, x, w.attn_norm, eps));  // [n_tokens, n_embd]
       ValueId ffn_in = h;                                                  // [n_tokens, n_embd]
       Heads heads = project_heads(g, h, w.attn, config, i);
-      if (window > 0 || i < n_leading_dense_) rope_interleaved(g, heads, table);
+      if (window > 0 || i < n_leading_dense_ || predicts(config)) rope_interleaved(g, heads, table);
       h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
       // From here on, the last layer needs only the output rows.
       if (i + 1 == config.n_layer) {
@@ -88,7 +88,7 @@ class Cohere2Moe final : public Architecture {
     return has_rms_norm_ ? g.rms_norm(x, weight, eps) : g.layer_norm(x, weight, nullptr, eps);
   }
 
-  const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
+  ModelInput input_;
   const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]

@@ -1,5 +1,6 @@
 // deepseek32 and glm-dsa: latent attention to the positions that an indexer selects; leading dense layers, then routed
 // experts beside shared ones. In glm-dsa, a layer without an indexer attends to the same positions as the layer before.
+// A prediction layer attends to all positions.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -19,6 +20,7 @@ void read_deepseek32(ConfigReader&, ModelConfig&) {}
 void read_glm_dsa(ConfigReader& reader, ModelConfig& config) {
   constexpr int kContext52 = 1 << 20;
   reader.only("rope.scaling.yarn_log_multiplier", {0});
+  if (predicts(config)) return reader.ignore("attention.indexer.types");
   std::vector<int> usual(config.n_layer, 1);
   for (int i = 2; i < config.n_layer && config.context_length >= kContext52; ++i) usual[i] = i % 4 == 2;
   const std::vector<int> types = reader.counts("attention.indexer.types", config.n_layer, 0, 1, &usual);
@@ -44,14 +46,16 @@ class DeepSeek32 final : public Architecture {
     require_experts(config);
     read_routing(reader, config, Gating::kSigmoid);
     read_shared_expert(reader, config);
-    drop_prediction_layers(reader, config);
+    choose_layers(reader, config);
     read_latent_indexer(reader, config);
     variant_.read(reader, config);
+    // Its indexer would change only what follows `select.count` positions, and drafts need not be exact.
+    if (predicts(config)) config.layers[0].sparse = config.layers[0].indexed = false;
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    embedding_ = declare_embedding(weights, config);
+    input_ = declare_input(weights, config);
     ignore_prediction_layers(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
@@ -62,28 +66,32 @@ class DeepSeek32 final : public Architecture {
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
       w.ffn = declare_layer_feed_forward(weights, config, i);
     }
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
-    head_ = declare_head(weights, config, *embedding_);
+    output_norm_ = declare_output_norm(weights, config);
+    head_ = declare_head(weights, config, input_);
   }
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);  // [n_tokens, n_embd]
+    ValueId x = embed(g, input_, eps);  // [n_tokens, n_embd]
     const LatentPositions positions = {.table = g.rope_table(config.rope), .interleaved = true};
     ValueId selected = kNoValue;  // [n_tokens, 1, select.count]
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
       const Layer& w = layers_[i];
       ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
-      const ValueId queries = compressed_queries(g, h, w.attn, config);       // [n_tokens, q_rank]
-      if (config.layers[i].indexed) {
-        selected = select_positions(g, h, queries, w.indexer, config, positions.table, variant_.interleaved_index,
-                                    model.index_desc(i, cache));
+      const CacheDesc desc = model.cache_desc(i, cache);
+      if (config.layers[i].sparse) {
+        const ValueId queries = compressed_queries(g, h, w.attn, config);  // [n_tokens, q_rank]
+        if (config.layers[i].indexed) {
+          selected = select_positions(g, h, queries, w.indexer, config, positions.table, variant_.interleaved_index,
+                                      model.index_desc(i, cache));
+        }
+        // [n_tokens, n_head * value_dim]
+        h = sparse_latent_attention(g, h, queries, w.attn, config, positions, desc, selected, attention_scale_);
+      } else {
+        h = latent_attention(g, h, w.attn, config, positions, desc, {.scale = attention_scale_});
       }
-      // [n_tokens, n_head * value_dim]
-      h = sparse_latent_attention(g, h, queries, w.attn, config, positions, model.cache_desc(i, cache), selected,
-                                  attention_scale_);
       // From here on, the last layer needs only the output rows.
       if (i + 1 == config.n_layer) {
         h = g.select_rows(h);  // [n_outputs, n_head * value_dim]
@@ -114,7 +122,7 @@ class DeepSeek32 final : public Architecture {
 
   const Variant variant_;
   float attention_scale_ = 1;
-  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
+  ModelInput input_;
   std::vector<Layer> layers_;            // [n_layer]
   const Weight* output_norm_ = nullptr;  // [n_embd]
   Linear head_;                          // [n_vocab, n_embd]

@@ -22,12 +22,12 @@ class Mimo2 final : public Architecture {
     read_no_shared_expert(reader);
     attention_factor_ = static_cast<float>(reader.number("attention.value_scale", 0, 1e6, 1));
     if (attention_factor_ == 0) attention_factor_ = 1;
-    drop_prediction_layers(reader, config);
+    choose_layers(reader, config);
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    embedding_ = declare_embedding(weights, config);
+    input_ = declare_input(weights, config);
     ignore_prediction_layers(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
       Layer& w = layers_.emplace_back();
@@ -37,14 +37,14 @@ class Mimo2 final : public Architecture {
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
       w.ffn = declare_layer_feed_forward(weights, config, i);
     }
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
-    head_ = declare_head(weights, config, *embedding_);
+    output_norm_ = declare_output_norm(weights, config);
+    head_ = declare_head(weights, config, input_);
   }
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);                // [n_tokens, n_embd]
+    ValueId x = embed(g, input_, eps);                // [n_tokens, n_embd]
     const ValueId table = g.rope_table(config.rope);  // [n_tokens, rope.n_dims / 2, 2]
     const ValueId window_table = g.rope_table(config.rope_window);
     for (int i = 0; i < config.n_layer; ++i) {
@@ -74,7 +74,7 @@ class Mimo2 final : public Architecture {
     g.set_layer(kOutputLayer);
     const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
     const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
-    return model_outputs(g, hidden, logits);
+    return model_outputs(g, hidden, logits, config, x);
   }
 
  private:
@@ -86,7 +86,7 @@ class Mimo2 final : public Architecture {
     LayerFeedForwardWeights ffn;
   };
 
-  const Weight* embedding_ = nullptr;    // [n_vocab, n_embd]
+  ModelInput input_;
   std::vector<Layer> layers_;            // [n_layer]
   const Weight* output_norm_ = nullptr;  // [n_embd]
   Linear head_;                          // [n_vocab, n_embd]

@@ -12,7 +12,7 @@ namespace {
 class NormalizedHeadsMoe : public Architecture {
  public:
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    embedding_ = declare_embedding(weights, config);
+    input_ = declare_input(weights, config);
     rope_factors_ = declare_rope_factors(weights, config);
     ignore_prediction_layers(weights, config);
     for (int i = 0; i < config.n_layer; ++i) {
@@ -24,14 +24,14 @@ class NormalizedHeadsMoe : public Architecture {
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
       w.ffn = declare_layer_feed_forward(weights, config, i);
     }
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
-    head_ = declare_head(weights, config, *embedding_);
+    output_norm_ = declare_output_norm(weights, config);
+    head_ = declare_head(weights, config, input_);
   }
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);                               // [n_tokens, n_embd]
+    ValueId x = embed(g, input_, eps);                               // [n_tokens, n_embd]
     const ValueId table = g.rope_table(config.rope, rope_factors_);  // [n_tokens, rope.n_dims / 2, 2]
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
@@ -85,7 +85,7 @@ class NormalizedHeadsMoe : public Architecture {
     LayerFeedForwardWeights ffn;
   };
 
-  const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
+  ModelInput input_;
   const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
@@ -108,7 +108,9 @@ class Qwen3Moe final : public NormalizedHeadsMoe {
 
 class Dots1 final : public NormalizedHeadsMoe {
  public:
-  explicit Dots1(decltype(read_shared_expert)& read_shared) : read_shared_(read_shared) {}
+  using Read = void(ConfigReader&, ModelConfig&);
+  explicit Dots1(Read& read_shared, Read& read_prediction = drop_prediction_layers)
+      : read_shared_(read_shared), read_prediction_(read_prediction) {}
 
   ModelConfig read_config(ConfigReader& reader) override {
     ModelConfig config = read_sizes_and_experts(reader);
@@ -116,12 +118,12 @@ class Dots1 final : public NormalizedHeadsMoe {
     read_routing(reader, config, Gating::kSigmoid);
     read_shared_(reader, config);
     if (config.n_ff_shared_expert == 0) config.n_ff_shared_expert = config.n_ff_expert;
-    drop_prediction_layers(reader, config);
+    read_prediction_(reader, config);
     return config;
   }
 
  private:
-  decltype(read_shared_expert)& read_shared_;
+  Read &read_shared_, &read_prediction_;
 };
 
 class ExaoneMoe final : public NormalizedHeadsMoe {
@@ -143,6 +145,7 @@ class ExaoneMoe final : public NormalizedHeadsMoe {
 std::unique_ptr<Architecture> create_qwen3moe() { return std::make_unique<Qwen3Moe>(); }
 std::unique_ptr<Architecture> create_dots1() { return std::make_unique<Dots1>(read_shared_expert); }
 std::unique_ptr<Architecture> create_bailingmoe2() { return std::make_unique<Dots1>(read_each_shared_expert); }
+std::unique_ptr<Architecture> create_hy_v3() { return std::make_unique<Dots1>(read_shared_expert, choose_layers); }
 std::unique_ptr<Architecture> create_exaone_moe() { return std::make_unique<ExaoneMoe>(); }
 
 }  // namespace infer

@@ -32,6 +32,7 @@ std::unique_ptr<Architecture> create_deepseek2();
 std::unique_ptr<Architecture> create_deepseek32();
 std::unique_ptr<Architecture> create_deepseek4();
 std::unique_ptr<Architecture> create_dots1();
+std::unique_ptr<Architecture> create_hy_v3();
 std::unique_ptr<Architecture> create_eurobert();
 std::unique_ptr<Architecture> create_exaone4();
 std::unique_ptr<Architecture> create_exaone_moe();
@@ -160,7 +161,7 @@ constexpr std::array kArchitectures = {
     ArchitectureEntry{"grok", "Grok 1 and 2", create_grok},
     ArchitectureEntry{"hunyuan-dense", "Hunyuan (dense)", create_hunyuan},
     ArchitectureEntry{"hunyuan-moe", "Hunyuan A13B", create_hunyuan},
-    ArchitectureEntry{"hy_v3", "Hunyuan 3", create_dots1},
+    ArchitectureEntry{"hy_v3", "Hunyuan 3", create_hy_v3},
     ArchitectureEntry{"internlm2", "InternLM 2, 2.5 and 3", create_llama},
     ArchitectureEntry{"jamba", "Jamba", create_jamba},
     ArchitectureEntry{"jina-bert-v2", "Jina Embeddings 2", create_jina_bert_v2},

@@ -24,12 +24,12 @@ class Step35 final : public Architecture {
     read_shared_expert(reader, config);
     routed_limits_ = reader.numbers("swiglu_clamp_exp", config.n_layer, 0, 1e6);
     shared_limits_ = reader.numbers("swiglu_clamp_shexp", config.n_layer, 0, 1e6);
-    drop_prediction_layers(reader, config);
+    choose_layers(reader, config);
     return config;
   }
 
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
-    embedding_ = declare_embedding(weights, config);
+    input_ = declare_input(weights, config);
     // Layers without a window use the first half.
     rope_factors_ = weights.optional(kInputLayer, WeightRole::kRope, "rope_freqs.weight", {config.rope.n_dims});
     ignore_prediction_layers(weights, config);
@@ -43,14 +43,14 @@ class Step35 final : public Architecture {
       w.ffn_norm = declare_norm(weights, i, "ffn_norm", config.n_embd);
       w.ffn = declare_layer_feed_forward(weights, config, i);
     }
-    output_norm_ = declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
-    head_ = declare_head(weights, config, *embedding_);
+    output_norm_ = declare_output_norm(weights, config);
+    head_ = declare_head(weights, config, input_);
   }
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     const ModelConfig& config = model.config();
     const float eps = config.norm_eps;
-    ValueId x = embed(g, *embedding_);                               // [n_tokens, n_embd]
+    ValueId x = embed(g, input_, eps);                               // [n_tokens, n_embd]
     const ValueId table = g.rope_table(config.rope, rope_factors_);  // [n_tokens, rope.n_dims / 2, 2]
     const ValueId window_table = g.rope_table(config.rope_window);
     for (int i = 0; i < config.n_layer; ++i) {
@@ -75,13 +75,15 @@ class Step35 final : public Architecture {
       x = g.add(x, h);                                        // [n_rows, n_embd]
 
       h = named(g, i, "ffn_norm", g.rms_norm(x, w.ffn_norm, eps));  // [n_rows, n_embd]
-      h = layer_feed_forward(g, h, w.ffn, config, limited_swiglu(routed_limits_[i]), limited_swiglu(shared_limits_[i]));
+      const int in_file = config.first_layer + i;
+      h = layer_feed_forward(g, h, w.ffn, config, limited_swiglu(routed_limits_[in_file]),
+                             limited_swiglu(shared_limits_[in_file]));
       x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
     }
     g.set_layer(kOutputLayer);
     const ValueId hidden = g.rms_norm(x, output_norm_, eps);  // [n_outputs, n_embd]
     const ValueId logits = head_logits(g, hidden, head_);     // [n_logits, n_vocab]
-    return model_outputs(g, hidden, logits);
+    return model_outputs(g, hidden, logits, config, x);
   }
 
  private:
@@ -95,7 +97,7 @@ class Step35 final : public Architecture {
     LayerFeedForwardWeights ffn;
   };
 
-  const Weight* embedding_ = nullptr;                 // [n_vocab, n_embd]
+  ModelInput input_;
   const Weight* rope_factors_ = nullptr;              // [rope.n_dims / 2], null where the file has none
   std::vector<Layer> layers_;                         // [n_layer]
   const Weight* output_norm_ = nullptr;               // [n_embd]

@@ -70,6 +70,12 @@ ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits) {
   return {.logits = graph.name(logits, "logits"), .hidden = graph.name(hidden, "result_norm")};
 }
 
+ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits, const ModelConfig& config, ValueId state) {
+  ModelOutputs outputs = model_outputs(graph, hidden, logits);
+  if (config.n_prediction_layers > 0) outputs.state = state;
+  return outputs;
+}
+
 ModelOutputs encoder_outputs(Graph& graph, ValueId hidden) { return {.hidden = graph.name(hidden, "result_norm")}; }
 
 }  // namespace infer

@@ -33,6 +33,8 @@ ValueId head_logits(Graph& graph, ValueId hidden, const Linear& head);
 ValueId soft_cap(Graph& graph, ValueId x, float cap);
 // Names both values.
 ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits);
+// The same for architectures whose prediction layers take `state`, [n_outputs, n_embd], which need not be `hidden`.
+ModelOutputs model_outputs(Graph& graph, ValueId hidden, ValueId logits, const ModelConfig& config, ValueId state);
 ModelOutputs encoder_outputs(Graph& graph, ValueId hidden);
 
 }  // namespace infer

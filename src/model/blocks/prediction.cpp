@@ -3,11 +3,8 @@
 #include "src/model/blocks/in_and_out.h"
 
 namespace infer {
-namespace {
 
 bool predicts(const ModelConfig& config) { return config.part == ModelPart::kPrediction; }
-
-}  // namespace
 
 ModelInput declare_input(WeightSet& weights, const ModelConfig& config) {
   const int64_t d = config.n_embd;
@@ -23,9 +20,12 @@ ModelInput declare_input(WeightSet& weights, const ModelConfig& config) {
 }
 
 const Weight* declare_output_norm(WeightSet& weights, const ModelConfig& config) {
-  const Weight* own = nullptr;
-  if (predicts(config)) own = weights.optional(0, WeightRole::kNorm, "nextn.shared_head_norm.weight", {config.n_embd});
-  return own ? own : declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
+  if (predicts(config)) {
+    for (const std::string_view name : {"nextn.shared_head_norm.weight", "layer_output_norm.weight"}) {
+      if (const Weight* own = weights.optional(0, WeightRole::kNorm, name, {config.n_embd})) return own;
+    }
+  }
+  return declare_norm(weights, kOutputLayer, "output_norm", config.n_embd);
 }
 
 Linear declare_head(WeightSet& weights, const ModelConfig& config, const ModelInput& input) {
@@ -38,11 +38,15 @@ Linear declare_head(WeightSet& weights, const ModelConfig& config, const ModelIn
 }
 
 ValueId embed(Graph& g, const ModelInput& input, float eps) {
+  return embed(g, input, [&](ValueId x, const Weight* weight) { return g.rms_norm(x, weight, eps); });
+}
+
+ValueId embed(Graph& g, const ModelInput& input, const NormFunction& norm) {
   ValueId x = embed(g, *input.embedding);  // [n_tokens, n_embd]
   if (!input.joined.weight) return x;
   const int64_t t = g.value(x).desc.shape[0], d = g.value(x).desc.shape[1];
-  x = g.rms_norm(x, input.embedding_norm, eps);                                 // [n_tokens, n_embd]
-  const ValueId hidden = g.rms_norm(g.step_hidden(d), input.hidden_norm, eps);  // [n_tokens, n_embd]
+  x = norm(x, input.embedding_norm);                                            // [n_tokens, n_embd]
+  const ValueId hidden = norm(g.step_hidden(d), input.hidden_norm);             // [n_tokens, n_embd]
   x = g.concat_columns(g.reshape(x, {t, 1, d}), g.reshape(hidden, {t, 1, d}));  // [n_tokens, 1, 2 * n_embd]
   return linear(g, g.reshape(x, {t, 2 * d}), input.joined);
 }

@@ -1,10 +1,14 @@
 // The two ends of a model that may be a prediction layer (ModelPart, https://arxiv.org/abs/2412.19437, section 2.2).
 #pragma once
 
+#include <functional>
+
 #include "src/model/blocks/linear.h"
 #include "src/model/config.h"
 
 namespace infer {
+
+bool predicts(const ModelConfig& config);
 
 struct ModelInput {
   const Weight* embedding = nullptr;       // [n_vocab, n_embd]
@@ -22,5 +26,8 @@ Linear declare_head(WeightSet& weights, const ModelConfig& config, const ModelIn
 // -> [n_tokens, n_embd]: the embedding, in a prediction layer joined with the hidden state of the token before. Later
 // nodes belong to kInputLayer.
 ValueId embed(Graph& graph, const ModelInput& input, float eps);
+// The same for models whose norm is not the RMS norm. x [n_tokens, n_embd], weight [n_embd] -> the same shape as x.
+using NormFunction = std::function<ValueId(ValueId x, const Weight* weight)>;
+ValueId embed(Graph& graph, const ModelInput& input, const NormFunction& norm);
 
 }  // namespace infer

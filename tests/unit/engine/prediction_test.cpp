@@ -7,10 +7,11 @@ namespace {
 
 using namespace infer::test;
 
-constexpr const char* kModels[] = {"glm4moe-nextn", "qwen35-nextn", "deepseek2-nextn"};
+constexpr const char* kModels[] = {"arch/glm4moe-nextn", "arch/qwen35-nextn", "arch/deepseek2-nextn",
+                                   "prediction/step35-nextn"};
 
-std::shared_ptr<Model> open_arch(const std::string& name) {
-  return load_model(GgufFile::open(INFER_SOURCE_DIR "/tests/data/arch/" + name + ".gguf"));
+std::shared_ptr<Model> open_model(const std::string& name) {
+  return load_model(GgufFile::open(INFER_SOURCE_DIR "/tests/data/" + name + ".gguf"));
 }
 
 EngineOptions prediction_options(int depth, int max_sequences) {
@@ -28,20 +29,20 @@ std::vector<Request> requests_for(const Model& model, int n_prompts) {
 }
 
 Results plain(const std::string& name, const std::vector<Request>& requests) {
-  Engine engine(open_arch(name), options_with(Drafts::kNone, 0, 4));
+  Engine engine(open_model(name), options_with(Drafts::kNone, 0, 4));
   return results_of(engine, requests);
 }
 
 TEST_CASE("a prediction layer changes no text, at any depth and number of sequences") {
   for (const std::string name : kModels) {
-    const std::vector<Request> requests = requests_for(*open_arch(name), full() ? 12 : 3);
+    const std::vector<Request> requests = requests_for(*open_model(name), full() ? 12 : 3);
     const Results expected = plain(name, requests);
     for (const int depth : {0, 1, 3, 8}) {
       for (const int n : {1, 4, 9}) {
         CAPTURE(name);
         CAPTURE(depth);
         CAPTURE(n);
-        Engine engine(open_arch(name), prediction_options(depth, n));
+        Engine engine(open_model(name), prediction_options(depth, n));
         REQUIRE(engine.speculator()->draft() != nullptr);
         check_same_results(results_of(engine, requests), expected);
         if (depth > 0) CHECK(engine.scheduler().stats().drafts.proposed > 0);
@@ -54,7 +55,7 @@ TEST_CASE("a prediction layer changes no text, at any depth and number of sequen
 TEST_CASE("a prediction layer changes no text when blocks run out, and with cached prefixes and choices") {
   for (const std::string name : kModels) {
     CAPTURE(name);
-    std::vector<Request> requests = requests_for(*open_arch(name), 3);
+    std::vector<Request> requests = requests_for(*open_model(name), 3);
     requests.front().choices = {1000, 1001};
     const Results expected = plain(name, requests);
     int64_t preemptions = 0;
@@ -62,13 +63,13 @@ TEST_CASE("a prediction layer changes no text when blocks run out, and with cach
       CAPTURE(tokens);
       EngineOptions options = prediction_options(4, 6);
       options.cache_tokens = tokens;
-      Engine engine(open_arch(name), options);
+      Engine engine(open_model(name), options);
       check_same_results(results_of(engine, requests), expected);
       preemptions += engine.scheduler().stats().preemptions;
       check_blocks_returned(engine);
     }
     CHECK(preemptions > 0);
-    Engine engine(open_arch(name), prediction_options(4, 6));
+    Engine engine(open_model(name), prediction_options(4, 6));
     check_same_results(results_of(engine, requests), expected);
     for (Request& r : requests) r.id += 5000;
     for (RequestId& choice : requests.front().choices) choice += 5000;
@@ -103,7 +104,7 @@ class ByHand {
     return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
   }
   // The state of the last token, which is the first output.
-  std::span<const float> last_state() const { return runner_.hidden(0); }
+  std::span<const float> last_state() const { return runner_.state(0); }
   const ModelRunner& runner() const { return runner_; }
 
  private:
@@ -116,7 +117,7 @@ class ByHand {
 TEST_CASE("drafts are the layer's likeliest guesses, first from the target's states and then from its own") {
   for (const std::string name : kModels) {
     CAPTURE(name);
-    const std::shared_ptr<Model> model = open_arch(name);
+    const std::shared_ptr<Model> model = open_model(name);
     EngineOptions options = prediction_options(0, 1);
     options.opened = open_devices(options);
     Engine engine(model, options_with(Drafts::kNone, 0, 1));
@@ -138,7 +139,7 @@ TEST_CASE("drafts are the layer's likeliest guesses, first from the target's sta
     std::vector<int> outputs(n - 1);
     for (size_t i = 0; i + 1 < n; ++i) outputs[i] = i + 2 == n ? 0 : static_cast<int>(i) + 1;
     for (const int output : outputs) {
-      const auto state = target.runner().hidden(output);
+      const auto state = target.runner().state(output);
       states.insert(states.end(), state.begin(), state.end());
     }
     std::vector<TokenId> expected;
@@ -164,12 +165,12 @@ TEST_CASE("drafts are the layer's likeliest guesses, first from the target's sta
 TEST_CASE("where a model has no prediction layer, none is an error only if it must have one") {
   EngineOptions options = small_options();
   options.speculation.prediction = Prediction::kAuto;
-  Engine engine(open_arch("qwen3moe"), options);
+  Engine engine(open_model("arch/qwen3moe"), options);
   CHECK(engine.speculator() == nullptr);
   options.speculation.prediction = Prediction::kOn;
-  CHECK_THROWS_WITH_AS(Engine(open_arch("qwen3moe"), options), doctest::Contains("prediction layer"), Error);
-  options.speculation.draft = open_arch("qwen3moe");
-  CHECK_THROWS_WITH_AS(Engine(open_arch("glm4moe-nextn"), options), doctest::Contains("Choose one"), Error);
+  CHECK_THROWS_WITH_AS(Engine(open_model("arch/qwen3moe"), options), doctest::Contains("prediction layer"), Error);
+  options.speculation.draft = open_model("arch/qwen3moe");
+  CHECK_THROWS_WITH_AS(Engine(open_model("arch/glm4moe-nextn"), options), doctest::Contains("Choose one"), Error);
 }
 
 TEST_CASE("hidden states are kept up to a bound, and forgotten behind a rejected token") {

@@ -18,7 +18,8 @@ namespace {
 const std::filesystem::path kData = std::filesystem::path(INFER_SOURCE_DIR) / "tests" / "data";
 
 std::shared_ptr<const GgufFile> open_own(const std::string& name) {
-  return GgufFile::open(kData / "arch" / (name + ".gguf"));
+  const std::filesystem::path of_reference = kData / "arch" / (name + ".gguf");
+  return GgufFile::open(exists(of_reference) ? of_reference : kData / "prediction" / (name + ".gguf"));
 }
 
 // Largest |log p - log p of the reference| over the listed tokens.
@@ -37,7 +38,9 @@ double largest_difference(std::span<const float> logits, const nlohmann::json& e
 
 TEST_CASE("prediction layers guess what llama.cpp guesses with them") {
   const auto device = create_ref_device();
-  for (const std::string name : {"qwen35-nextn", "glm4moe-nextn", "deepseek2-nextn"}) {
+  for (const std::string name :
+       {"bailingmoe3-nextn", "cohere2moe-nextn", "deepseek2-nextn", "deepseek32-nextn", "glm-dsa-nextn",
+        "glm4moe-nextn", "hy_v3-nextn", "mimo2-nextn", "qwen35-nextn", "step35-nextn"}) {
     CAPTURE(name);
     const auto expected = nlohmann::json::parse(std::ifstream(kData / "prediction" / (name + ".json")));
     const auto file = open_own(name);
@@ -49,7 +52,7 @@ TEST_CASE("prediction layers guess what llama.cpp guesses with them") {
 
     auto tokens = expected["tokens"].get<std::vector<int32_t>>();
     const size_t n = tokens.size();
-    std::vector<float> hidden = run_model(*trunk, tokens, {.devices = {device.get()}}).hidden;
+    std::vector<float> hidden = run_model(*trunk, tokens, {.devices = {device.get()}}).states;
     // Each token but the first comes with the state of the one before.
     tokens.push_back(tokens.front());
     tokens.erase(tokens.begin());
@@ -63,7 +66,7 @@ TEST_CASE("prediction layers guess what llama.cpp guesses with them") {
     }
     CHECK(largest < 1e-3);
 
-    hidden.insert(hidden.end(), first.hidden.end() - static_cast<std::ptrdiff_t>(width), first.hidden.end());
+    hidden.insert(hidden.end(), first.states.end() - static_cast<std::ptrdiff_t>(width), first.states.end());
     for (const std::vector<int>& chunks :
          {std::vector<int>{static_cast<int>(n)}, std::vector<int>{5, static_cast<int>(n) - 5}}) {
       const RunResult all = run_model(*layer, tokens, {.devices = {device.get()}, .hidden = hidden}, chunks);

@@ -82,6 +82,7 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     const ModelOutputs outputs = model.build(graph, setup.cache);
     graph.mark_output(outputs.hidden);
     if (outputs.logits != kNoValue) graph.mark_output(outputs.logits);
+    if (outputs.state != kNoValue) graph.mark_output(outputs.state);
     PlanOptions options;
     options.devices = setup.devices;
     options.layer_device = setup.layer_device;
@@ -107,6 +108,7 @@ RunResult run_model(const Model& model, std::span<const int32_t> tokens, const R
     };
     if (outputs.logits != kNoValue) read(outputs.logits, result.logits);
     read(outputs.hidden, result.hidden);
+    read(outputs.state == kNoValue ? outputs.hidden : outputs.state, result.states);
   }
   return result;
 }

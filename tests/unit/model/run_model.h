@@ -26,6 +26,7 @@ struct RunSetup {
 struct RunResult {
   std::vector<float> logits;  // [n_outputs, n_vocab]
   std::vector<float> hidden;  // [n_outputs, n_embd]
+  std::vector<float> states;  // [n_outputs, n_embd], what a prediction layer takes
   int n_copies = 0;           // between devices, of the last chunk
 };
 
