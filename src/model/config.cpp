@@ -348,7 +348,9 @@ void choose_layers(ConfigReader& reader, ModelConfig& config) {
   config.n_prediction_layers = reader.count("nextn_predict_layers", 0, config.n_layer - 1, 0);
   const int n_trunk = config.n_layer - config.n_prediction_layers;
   if (config.part == ModelPart::kPrediction) {
-    if (config.n_prediction_layers == 0) {
+    // Files may count layers that they leave out.
+    const std::string joined = concat("blk.", n_trunk, ".nextn.eh_proj.weight");
+    if (config.n_prediction_layers == 0 || !reader.has_tensor(joined)) {
       throw Error(ErrorCode::kUnsupported, "The model has no prediction layer. Choose another way to make drafts.");
     }
     config.first_layer = n_trunk;

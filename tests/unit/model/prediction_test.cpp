@@ -1,6 +1,8 @@
 // Prediction layers on the ref device, against what llama.cpp computed for them.
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -74,6 +76,19 @@ TEST_CASE("prediction layers guess what llama.cpp guesses with them") {
       CHECK(largest_difference(row, expected["own"]) < 1e-3);
     }
   }
+}
+
+TEST_CASE("a file may count prediction layers that it leaves out") {
+  std::ifstream in(kData / "prediction" / "step35-nextn.gguf", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const std::string name = "nextn.eh_proj";
+  bytes.replace(bytes.find(name), name.size(), "nextn.missing");
+  const auto path = std::filesystem::temp_directory_path() / ("left_out_" + std::to_string(getpid()) + ".gguf");
+  std::ofstream(path, std::ios::binary) << bytes;
+  const auto file = GgufFile::open(path);
+  std::filesystem::remove(path);
+  CHECK(load_model(file)->n_layer() == 2);
+  CHECK_THROWS_WITH_AS(load_model(file, ModelPart::kPrediction), doctest::Contains("has no prediction layer"), Error);
 }
 
 TEST_CASE("models without a prediction layer have no such part") {
