@@ -109,21 +109,20 @@ class Qwen3Moe final : public NormalizedHeadsMoe {
 class Dots1 final : public NormalizedHeadsMoe {
  public:
   using Read = void(ConfigReader&, ModelConfig&);
-  explicit Dots1(Read& read_shared, Read& read_prediction = drop_prediction_layers)
-      : read_shared_(read_shared), read_prediction_(read_prediction) {}
+  explicit Dots1(Read& shared, Read& prediction = drop_prediction_layers) : shared_(shared), prediction_(prediction) {}
 
   ModelConfig read_config(ConfigReader& reader) override {
     ModelConfig config = read_sizes_and_experts(reader);
     require_full_causal_attention(reader, config);
     read_routing(reader, config, Gating::kSigmoid);
-    read_shared_(reader, config);
+    shared_(reader, config);
     if (config.n_ff_shared_expert == 0) config.n_ff_shared_expert = config.n_ff_expert;
-    read_prediction_(reader, config);
+    prediction_(reader, config);
     return config;
   }
 
  private:
-  Read &read_shared_, &read_prediction_;
+  Read &shared_, &prediction_;  // how it reads the shared experts and the prediction layers
 };
 
 class ExaoneMoe final : public NormalizedHeadsMoe {
