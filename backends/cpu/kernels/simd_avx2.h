@@ -259,7 +259,7 @@ template <int N>
 INFER_SIMD I i_shl64(I a) {
   INFER_EACH(I, _mm256_slli_epi64(a.v[h], N));
 }
-// The lower halves of products of 16-bit words, and the upper halves of unsigned ones.
+// Products of 16-bit lanes: their low 16 bits, and, of unsigned lanes, their high 16 bits.
 INFER_SIMD I i_mul16(I a, I b) { INFER_EACH(I, _mm256_mullo_epi16(a.v[h], b.v[h])); }
 INFER_SIMD I i_mul16_high(I a, I b) { INFER_EACH(I, _mm256_mulhi_epu16(a.v[h], b.v[h])); }
 // 32 bytes, and 16 words of 16 bits, zero-extended; eight words of 32 bits, each twice.

@@ -217,7 +217,7 @@ template <int N>
 INFER_SIMD I i_shl64(I a) {
   return {_mm512_slli_epi64(a.v, N)};
 }
-// The lower halves of products of 16-bit words, and the upper halves of unsigned ones.
+// Products of 16-bit lanes: their low 16 bits, and, of unsigned lanes, their high 16 bits.
 INFER_SIMD I i_mul16(I a, I b) { return {_mm512_mullo_epi16(a.v, b.v)}; }
 INFER_SIMD I i_mul16_high(I a, I b) { return {_mm512_mulhi_epu16(a.v, b.v)}; }
 // 32 bytes, and 16 words of 16 bits, zero-extended; eight words of 32 bits, each twice.

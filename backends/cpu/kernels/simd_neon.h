@@ -294,7 +294,7 @@ template <int N>
 INFER_SIMD I i_shl64(I a) {
   INFER_EACH(I, vreinterpretq_s32_u64(vshlq_n_u64(vreinterpretq_u64_s32(a.v[h]), N)));
 }
-// The lower halves of products of 16-bit words, and the upper halves of unsigned ones.
+// Products of 16-bit lanes: their low 16 bits, and, of unsigned lanes, their high 16 bits.
 INFER_SIMD I i_mul16(I a, I b) { INFER_EACH(I, vreinterpretq_s32_u16(vmulq_u16(as_u16(a.v[h]), as_u16(b.v[h])))); }
 INFER_SIMD int32x4_t mul16_high(uint16x8_t x, uint16x8_t y) {
   return vreinterpretq_s32_u16(vuzp2q_u16(vreinterpretq_u16_u32(vmull_u16(vget_low_u16(x), vget_low_u16(y))),

@@ -41,7 +41,8 @@ struct NormalizedIndexerWeights {
 };
 
 NormalizedIndexerWeights declare_normalized_indexer(WeightSet& weights, const ModelConfig& config, int layer);
-// The same, with the halves of the rotated dimensions as pairs. -> blocks [n_tokens, 1 or n_head, select.count].
+// The same with NeoX rope, which rotates the pairs (i, i + n_dims / 2).
+// -> blocks [n_tokens, 1 or n_head, select.count].
 ValueId select_positions(Graph& graph, ValueId x, const NormalizedIndexerWeights& w, const ModelConfig& config,
                          ValueId rope_table, const CacheDesc& index);
 
