@@ -5,12 +5,13 @@
 template <typename Many>
 INFER_SIMD void fill_rows(const RowGroup& g, int64_t block, int j, typename Many::Panel& panel, uint8_t* copy) {
   constexpr int kBytes = Many::kBytes;
-  if (g.count == 16) {
-    Many::fill(g.base + block * kBytes, g.stride, j, panel);
-  } else {
+  const uint8_t* p = g.base + block * kBytes;
+  size_t stride = g.stride;
+  if (g.count < 16) {
     copy_rows<kBytes>(g, block * kBytes, copy);
-    Many::fill(copy, kBytes, j, panel);
+    p = copy, stride = kBytes;
   }
+  Many::fill(p, stride, j, panel);
 }
 
 // A panel covers kPanel blocks of the walk; the last panel of a row may have fewer.
