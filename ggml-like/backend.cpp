@@ -1,11 +1,9 @@
 #include "ggml-like/backend.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 #include "ggml-like/error.h"
 
@@ -47,18 +45,6 @@ class WrappedBuffer final : public Buffer {
 };
 
 }  // namespace
-
-DeviceMemory host_memory() {
-  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  DeviceMemory memory = {static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * page,
-                         static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * page};
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  for (uint64_t kib = 0; file >> key >> kib; file.ignore(64, '\n')) {
-    if (key == "MemAvailable:") memory.free = kib * 1024;
-  }
-  return memory;
-}
 
 std::unique_ptr<Buffer> allocate_host(size_t bytes) { return std::make_unique<MappedBuffer>(bytes); }
 

@@ -273,7 +273,7 @@ class Device {
   bool supports(const OpDesc& op) const;
 };
 
-// Of the host; free is what the kernel believes it can give without swapping.
+// Of the host, as far as this process may use it; free is what the kernel believes it can give without swapping.
 DeviceMemory host_memory();
 // Memory of the host, 64-byte aligned.
 std::unique_ptr<Buffer> allocate_host(size_t bytes);

@@ -61,6 +61,11 @@ class Parser {
   [[noreturn]] void fail(const std::string& what, ErrorCode code = ErrorCode::kInvalidFile) const {
     throw Error(code, concat("[gguf] ", where_, ": ", what, " (", printable(name_), ")"));
   }
+  // Where more is announced than the file has: the usual cause is a download that was cut off.
+  [[noreturn]] void fail_incomplete(const std::string& what) const {
+    throw Error(ErrorCode::kInvalidFile, concat("[gguf] ", where_, ": ", what, " (", printable(name_),
+                                                "). The file is incomplete or damaged; download or copy it again."));
+  }
   [[noreturn]] void fail_file(const std::string& what, ErrorCode code = ErrorCode::kInvalidFile) const {
     throw Error(code, concat("[gguf] ", printable(name_), ": ", what));
   }
@@ -69,8 +74,8 @@ class Parser {
   void need(uint64_t n, const char* what) const {
     if (n > file_size_ - pos_) {
       const bool overflows = n > std::numeric_limits<uint64_t>::max() - pos_;
-      fail(overflows ? concat(what, " of ", n, " bytes begins at byte ", pos_, ", file has ", file_size_)
-                     : concat(what, " ends at byte ", pos_ + n, ", file has ", file_size_));
+      fail_incomplete(overflows ? concat(what, " of ", n, " bytes begins at byte ", pos_, ", file has ", file_size_)
+                                : concat(what, " ends at byte ", pos_ + n, ", file has ", file_size_));
     }
     if (n > start_.size() - pos_) throw NeedsMore{};
   }
@@ -120,7 +125,7 @@ class Parser {
 
   void check_count(uint64_t count, uint64_t min_bytes, const char* what) const {
     if (count > (file_size_ - pos_) / min_bytes) {
-      fail(concat("announces ", count, " ", what, ", only ", file_size_ - pos_, " bytes follow"));
+      fail_incomplete(concat("announces ", count, " ", what, ", only ", file_size_ - pos_, " bytes follow"));
     }
     if (count > kMaxEntries) fail(concat("announces ", count, " ", what, ", the limit is ", kMaxEntries));
   }
@@ -224,8 +229,8 @@ class Parser {
     const uint64_t remaining = file_size_ - pos_;
     const auto check_fits = [&](uint64_t min_element_bytes) {
       if (count > remaining / min_element_bytes) {
-        fail(concat("array of ", count, " ", gguf_type_name(element_type), " values, only ", remaining,
-                    " bytes follow"));
+        fail_incomplete(concat("array of ", count, " ", gguf_type_name(element_type), " values, only ", remaining,
+                               " bytes follow"));
       }
       if (count > elements_left_) {
         fail(concat("array of ", count, " values, the limit for all arrays is ", kMaxArrayElements),
@@ -357,8 +362,9 @@ class Parser {
                              __builtin_add_overflow(tensor.file_offset, uint64_t{tensor.n_bytes}, &end);
       if (!overflows && end <= file_size_) continue;
       where_ = concat("tensor ", printable(tensor.name));
-      if (overflows) fail(concat("data of ", tensor.n_bytes, " bytes ends beyond 64 bits, file has ", file_size_));
-      fail(concat("data ends at byte ", end, ", file has ", file_size_));
+      fail_incomplete(overflows
+                          ? concat("data of ", tensor.n_bytes, " bytes ends beyond 64 bits, file has ", file_size_)
+                          : concat("data ends at byte ", end, ", file has ", file_size_));
     }
     std::vector<const GgufTensor*> order;
     order.reserve(part_.tensors.size());

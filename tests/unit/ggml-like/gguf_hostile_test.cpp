@@ -11,6 +11,8 @@ using namespace infer::test;
 
 namespace {
 
+const std::string kIncomplete = ". The file is incomplete or damaged; download or copy it again.";
+
 // One tensor with the given shape (fastest dimension first), type and offset, and `n` bytes of data.
 std::string one_tensor(const std::vector<uint64_t>& sizes, uint32_t type, uint64_t offset, size_t n) {
   Raw raw;
@@ -43,7 +45,7 @@ TEST_CASE("gguf hostile: not a GGUF file") {
         "[gguf] test.gguf: expected a GGUF file, found one that starts with \"<!doctype html>\\n\"");
   CHECK(parse_error("GG") == "[gguf] test.gguf: expected a GGUF file, found one that starts with \"GG\"");
   CHECK(parse_error("\x1B[2J") == "[gguf] test.gguf: expected a GGUF file, found one that starts with \"\\x1B[2J\"");
-  CHECK(parse_error("GGUF") == "[gguf] header: version ends at byte 8, file has 4 (test.gguf)");
+  CHECK(parse_error("GGUF") == "[gguf] header: version ends at byte 8, file has 4 (test.gguf)" + kIncomplete);
 }
 
 TEST_CASE("gguf hostile: versions and byte order") {
@@ -58,9 +60,9 @@ TEST_CASE("gguf hostile: versions and byte order") {
 
 TEST_CASE("gguf hostile: counts beyond the file") {
   CHECK(parse_error(Raw().header(0, kHuge).bytes) ==
-        "[gguf] header: announces 1152921504606846976 metadata entries, only 0 bytes follow (test.gguf)");
+        "[gguf] header: announces 1152921504606846976 metadata entries, only 0 bytes follow (test.gguf)" + kIncomplete);
   CHECK(parse_error(Raw().header(kHuge, 0).data(100).bytes) ==
-        "[gguf] header: announces 1152921504606846976 tensors, only 100 bytes follow (test.gguf)");
+        "[gguf] header: announces 1152921504606846976 tensors, only 100 bytes follow (test.gguf)" + kIncomplete);
   CHECK(parse_error(Raw().header(0, (1 << 20) + 1).data(15 << 20).bytes) ==
         "[gguf] header: announces 1048577 metadata entries, the limit is 1048576 (test.gguf)");
 }
@@ -70,9 +72,9 @@ TEST_CASE("gguf hostile: keys") {
   CHECK(parse_error(Raw().header(0, 1).text(std::string(65536, 'k')).data(32).bytes) ==
         "[gguf] key 0: name has 65536 bytes, the limit is 65535 (test.gguf)");
   CHECK(parse_error(Raw().header(0, 1).u64(kHuge).data(32).bytes) ==
-        "[gguf] key 0: name ends at byte 1152921504606847008, file has 64 (test.gguf)");
+        "[gguf] key 0: name ends at byte 1152921504606847008, file has 64 (test.gguf)" + kIncomplete);
   CHECK(parse_error(Raw().header(0, 1).u64(~uint64_t{0}).data(32).bytes) ==
-        "[gguf] key 0: name of 18446744073709551615 bytes begins at byte 32, file has 64 (test.gguf)");
+        "[gguf] key 0: name of 18446744073709551615 bytes begins at byte 32, file has 64 (test.gguf)" + kIncomplete);
   Raw twice;
   twice.header(0, 2).key("k\x1B", GgufType::kBool).number(uint8_t{1}).key("k\x1B", GgufType::kBool).number(uint8_t{1});
   CHECK(parse_error(twice.bytes) == "[gguf] key k\\x1B: appears twice in the metadata (test.gguf)");
@@ -84,11 +86,11 @@ TEST_CASE("gguf hostile: values") {
   CHECK(parse_error(one_key("k", GgufType::kBool).number(uint8_t{2}).bytes) ==
         "[gguf] key k: bool has value 2, expected 0 or 1 (test.gguf)");
   CHECK(parse_error(one_key("k", GgufType::kUint64).u32(1).bytes) ==
-        "[gguf] key k: value ends at byte 45, file has 41 (test.gguf)");
+        "[gguf] key k: value ends at byte 45, file has 41 (test.gguf)" + kIncomplete);
   CHECK(parse_error(one_key("k", GgufType::kString).u64(5).bytes) ==
-        "[gguf] key k: value ends at byte 50, file has 45 (test.gguf)");
+        "[gguf] key k: value ends at byte 50, file has 45 (test.gguf)" + kIncomplete);
   CHECK(parse_error(one_key("k", GgufType::kString).u64(kHuge).bytes) ==
-        "[gguf] key k: value ends at byte 1152921504606847021, file has 45 (test.gguf)");
+        "[gguf] key k: value ends at byte 1152921504606847021, file has 45 (test.gguf)" + kIncomplete);
 }
 
 TEST_CASE("gguf hostile: arrays") {
@@ -97,15 +99,15 @@ TEST_CASE("gguf hostile: arrays") {
   CHECK(parse_error(one_key("k", GgufType::kArray).array(static_cast<GgufType>(99), 1).data(64).bytes) ==
         "[gguf] key k: value type 99 is unknown, the last one known is 12 (test.gguf)");
   CHECK(parse_error(one_key("k", GgufType::kArray).array(GgufType::kString, kHuge).data(64).bytes) ==
-        "[gguf] key k: array of 1152921504606846976 string values, only 64 bytes follow (test.gguf)");
+        "[gguf] key k: array of 1152921504606846976 string values, only 64 bytes follow (test.gguf)" + kIncomplete);
   CHECK(parse_error(one_key("k", GgufType::kArray).array(GgufType::kUint32, 17).data(64).bytes) ==
-        "[gguf] key k: array of 17 uint32 values, only 64 bytes follow (test.gguf)");
+        "[gguf] key k: array of 17 uint32 values, only 64 bytes follow (test.gguf)" + kIncomplete);
   CHECK(parse_error(one_key("k", GgufType::kArray).array(GgufType::kUint8, ~uint64_t{0}).data(64).bytes) ==
-        "[gguf] key k: array of 18446744073709551615 uint8 values, only 64 bytes follow (test.gguf)");
+        "[gguf] key k: array of 18446744073709551615 uint8 values, only 64 bytes follow (test.gguf)" + kIncomplete);
   CHECK(parse_error(one_key("k", GgufType::kArray).array(GgufType::kBool, 1).number(uint8_t{7}).bytes) ==
         "[gguf] key k: bool has value 7, expected 0 or 1 (test.gguf)");
   CHECK(parse_error(one_key("k", GgufType::kArray).array(GgufType::kString, 2).text("ab").u64(9).bytes) ==
-        "[gguf] key k: string of the array ends at byte 76, file has 67 (test.gguf)");
+        "[gguf] key k: string of the array ends at byte 76, file has 67 (test.gguf)" + kIncomplete);
 }
 
 TEST_CASE("gguf hostile: alignment") {
@@ -168,14 +170,16 @@ TEST_CASE("gguf hostile: types and rows") {
 
 TEST_CASE("gguf hostile: offsets of data") {
   CHECK(parse_error(one_tensor({8}, 0, 0, 32)) == "");
-  CHECK(parse_error(one_tensor({8}, 0, 0, 31)) == "[gguf] tensor t: data ends at byte 96, file has 95 (test.gguf)");
+  CHECK(parse_error(one_tensor({8}, 0, 0, 31)) ==
+        "[gguf] tensor t: data ends at byte 96, file has 95 (test.gguf)" + kIncomplete);
   CHECK(parse_error(one_tensor({uint64_t{1} << 50}, 0, 0, 32)) ==
-        "[gguf] tensor t: data ends at byte 4503599627370560, file has 96 (test.gguf)");
-  CHECK(parse_error(one_tensor({8}, 0, 64, 64)) == "[gguf] tensor t: data ends at byte 160, file has 128 (test.gguf)");
+        "[gguf] tensor t: data ends at byte 4503599627370560, file has 96 (test.gguf)" + kIncomplete);
+  CHECK(parse_error(one_tensor({8}, 0, 64, 64)) ==
+        "[gguf] tensor t: data ends at byte 160, file has 128 (test.gguf)" + kIncomplete);
   CHECK(parse_error(one_tensor({8}, 0, 33, 128)) ==
         "[gguf] tensor t: data offset 33 is not a multiple of the alignment 32 (test.gguf)");
   CHECK(parse_error(one_tensor({8}, 0, ~uint64_t{31}, 32)) ==
-        "[gguf] tensor t: data of 32 bytes ends beyond 64 bits, file has 96 (test.gguf)");
+        "[gguf] tensor t: data of 32 bytes ends beyond 64 bits, file has 96 (test.gguf)" + kIncomplete);
   Raw overlap;
   overlap.header(2, 0).tensor("a", {16}, 0, 0).tensor("b", {8}, 0, 32).pad(32).data(64);
   CHECK(parse_error(overlap.bytes) ==

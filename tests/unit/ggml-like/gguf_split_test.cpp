@@ -103,7 +103,7 @@ TEST_CASE("gguf split: a tensor in two parts") {
 TEST_CASE("gguf split: damage in a part names the part") {
   const SplitModel model;
   model.write("m-00003-of-00003.gguf", part_of(2, 3, {"c"}).substr(0, 150));
-  CHECK(model.open_error().ends_with(", file has 150 (m-00003-of-00003.gguf)"));
+  CHECK(model.open_error().find(", file has 150 (m-00003-of-00003.gguf). The file is incomplete") != std::string::npos);
 }
 
 TEST_CASE("gguf split: the error for a renamed part gives the right name") {
