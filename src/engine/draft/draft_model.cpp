@@ -13,8 +13,7 @@ namespace {
 // A rejected draft goes back this far at most; windows keep what its tokens see.
 constexpr int kMostDepth = 64;
 constexpr int kMostSteps = 64;  // of a call to draft()
-// That a sequence which is no more than a step behind lacks: the target's own token, and the last draft if it was
-// accepted.
+// What a sequence lacks that is at most one step behind: the target's own token, and the last draft if that was accepted.
 constexpr int kFewTokens = 2;
 
 // Of a token in the softmax of a row.
