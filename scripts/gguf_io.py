@@ -1,13 +1,13 @@
 """GGUF files in Python, for scripts and tests: reading small ones whole, and writing. Standard library only.
 
-Metadata is {key: [type, value]}, an array's value (element type, list); strings are bytes. Shapes have the fastest
+Metadata is {key: [type, value]}, an array's value (element type, list); strings are read as bytes. Shapes have the fastest
 dimension first, as in the file.
 """
 
 import struct
 
 FORMATS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
-UINT32, INT32, FLOAT32, STRING, ARRAY = 4, 5, 6, 8, 9
+UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 F32, F16, I32 = 0, 1, 26
 VALUES = {F32: "f", F16: "e", I32: "i"}  # formats of a tensor's values
 ALIGNMENT = 32
@@ -36,9 +36,9 @@ class Reader:
         return self.take(FORMATS[kind])
 
 
-def read(path):
-    """(metadata, {name: [type, shape, values]}), or None if a tensor is neither F32 nor I32."""
-    r = Reader(path.read_bytes())
+def read_head(data):
+    """(metadata, [(name, shape, type, offset of the data)])."""
+    r = Reader(data)
     r.at = 8
     n_tensors, n_keys = r.take("<Q"), r.take("<Q")
     metadata = {}
@@ -52,11 +52,18 @@ def read(path):
         infos.append((name, shape, r.take("<I"), r.take("<Q")))
     alignment = metadata.get("general.alignment", [UINT32, ALIGNMENT])[1]
     start = -(-r.at // alignment) * alignment
+    return metadata, [(name, shape, kind, start + offset) for name, shape, kind, offset in infos]
+
+
+def read(path):
+    """(metadata, {name: [type, shape, values]}), or None if a tensor is neither F32 nor I32."""
+    data = path.read_bytes()
+    metadata, infos = read_head(data)
     tensors = {}
     for name, shape, kind, offset in infos:
         if kind not in (F32, I32):
             return None
-        values = struct.unpack_from(f"<{elements(shape)}{VALUES[kind]}", r.data, start + offset)
+        values = struct.unpack_from(f"<{elements(shape)}{VALUES[kind]}", data, offset)
         tensors[name] = [kind, shape, list(values)]
     return metadata, tensors
 
@@ -68,7 +75,8 @@ def elements(shape):
     return n
 
 
-def string(data):
+def string(text):
+    data = text if isinstance(text, bytes) else text.encode()
     return struct.pack("<Q", len(data)) + data
 
 

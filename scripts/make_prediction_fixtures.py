@@ -12,12 +12,12 @@ likeliest. Run from the root of the repository:
 import json
 import pathlib
 import random
-import struct
 import subprocess
 import sys
 
-UINT32, STRING, ARRAY, F32, ALIGNMENT = 4, 8, 9, 0, 32
-FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+import gguf_io
+from gguf_io import ARRAY, F32, UINT32
+
 N_TOKENS, N_LIKELIEST = 24, 8
 OUT = pathlib.Path("tests/data/prediction")
 
@@ -35,77 +35,6 @@ MODELS = {
 OF_TRUNK = ("attention.indexer.types",)  # arrays without an entry for the new layer
 
 
-class Reader:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def number(self, form):
-        (value,) = struct.unpack_from("<" + form, self.data, self.at)
-        self.at += struct.calcsize("<" + form)
-        return value
-
-    def string(self):
-        length = self.number("Q")
-        self.at += length
-        return self.data[self.at - length : self.at]
-
-    def value(self, kind):
-        if kind == STRING:
-            return self.string()
-        if kind == ARRAY:
-            element, length = self.number("I"), self.number("Q")
-            return element, [self.value(element) for _ in range(length)]
-        return self.number(FORMATS[kind])
-
-
-def read(path):
-    """-> {key: (type, value)}, {name: (shape, values)}, the fastest dimension first."""
-    reader = Reader(path.read_bytes())
-    reader.at = 8
-    n_tensors, n_keys = reader.number("Q"), reader.number("Q")
-    metadata = {}
-    for _ in range(n_keys):
-        key, kind = reader.string().decode(), reader.number("I")
-        metadata[key] = (kind, reader.value(kind))
-    infos = []
-    for _ in range(n_tensors):
-        name = reader.string().decode()
-        shape = [reader.number("Q") for _ in range(reader.number("I"))]
-        assert reader.number("I") == F32, name
-        infos.append((name, shape, reader.number("Q")))
-    start = -(-reader.at // ALIGNMENT) * ALIGNMENT
-    return metadata, {n: (s, struct.unpack_from(f"<{size(s)}f", reader.data, start + o)) for n, s, o in infos}
-
-
-def size(shape):
-    n = 1
-    for length in shape:
-        n *= length
-    return n
-
-
-def packed(kind, value):
-    if kind == STRING:
-        return struct.pack("<Q", len(value)) + value
-    if kind == ARRAY:
-        return struct.pack("<IQ", value[0], len(value[1])) + b"".join(packed(value[0], v) for v in value[1])
-    return struct.pack("<" + FORMATS[kind], value)
-
-
-def write(path, metadata, tensors):
-    head = [b"GGUF", struct.pack("<IQQ", 3, len(tensors), len(metadata))]
-    for key, (kind, value) in metadata.items():
-        head += [packed(STRING, key.encode()), struct.pack("<I", kind), packed(kind, value)]
-    data, offset = [], 0
-    for name, (shape, values) in tensors.items():
-        head += [packed(STRING, name.encode()), struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, F32, offset)]
-        content = struct.pack(f"<{len(values)}f", *values)
-        data.append(content + bytes(-len(content) % ALIGNMENT))
-        offset += len(data[-1])
-    head = b"".join(head)
-    path.write_bytes(head + bytes(-len(head) % ALIGNMENT) + b"".join(data))
-
-
 def with_layer(name, metadata, tensors):
     source, different, extra = MODELS[name]
     rng = random.Random(name)
@@ -120,16 +49,17 @@ def with_layer(name, metadata, tensors):
     metadata[name + ".nextn_predict_layers"] = (UINT32, 1)
 
     result = dict(tensors)
-    for key, (shape, values) in tensors.items():
+    for key, (_, shape, values) in tensors.items():
         if key.startswith(prefix):
-            result[new + key.removeprefix(prefix)] = (shape, [0.9 * v + rng.gauss(0, 0.05) for v in values])
-    d, n_vocab = tensors["token_embd.weight"][0]
+            result[new + key.removeprefix(prefix)] = (F32, shape, [0.9 * v + rng.gauss(0, 0.05) for v in values])
+    d, n_vocab = tensors["token_embd.weight"][1]
     n_head = metadata[name + ".attention.head_count"][1]
     shapes = {"nextn.eh_proj": [2 * d, d], "nextn.embed_tokens": [d, n_vocab], "nextn.shared_head_head": [d, n_vocab]}
     for short in ("nextn.eh_proj", "nextn.enorm", "nextn.hnorm", *extra):
         shape = shapes.get(short, [n_head if short == "attn_sinks" else d])
         mean, deviation = (0, 0.3) if len(shape) > 1 else (1, 0.1)
-        result[f"{new}{short}.weight"] = (shape, [rng.gauss(mean, deviation) for _ in range(size(shape))])
+        values = [rng.gauss(mean, deviation) for _ in range(gguf_io.elements(shape))]
+        result[f"{new}{short}.weight"] = (F32, shape, values)
     return metadata, result
 
 
@@ -142,7 +72,7 @@ def main():
     source, oracle, *names = sys.argv[1:]
     for name in names or MODELS:
         path = OUT / f"{name}-nextn.gguf"
-        write(path, *with_layer(name, *read(pathlib.Path(source) / f"{name}.gguf")))
+        gguf_io.write(path, *with_layer(name, *gguf_io.read(pathlib.Path(source) / f"{name}.gguf")))
         tokens = json.loads((pathlib.Path(source) / f"{name}.json").read_text())["tokens"][:N_TOKENS]
         found = json.loads(subprocess.check_output([oracle, path, *map(str, tokens)]))
         rows = ",\n  ".join(json.dumps(likeliest(row)) for row in found["positions"])
