@@ -13,7 +13,8 @@ namespace {
 // A rejected draft goes back this far at most; windows keep what its tokens see.
 constexpr int kMostDepth = 64;
 constexpr int kMostSteps = 64;  // of a call to draft()
-// What a sequence lacks that is at most one step behind: the target's own token, and the last draft if that was accepted.
+// What a sequence lacks that is at most one step behind: the target's own token, and the last draft if that was
+// accepted.
 constexpr int kFewTokens = 2;
 
 // Of a token in the softmax of a row.

@@ -69,6 +69,9 @@ std::vector<Weighted> distribution(const SamplingParams& p, std::span<const floa
   for (size_t i = 0; i < logits.size(); ++i) {
     const auto token = static_cast<TokenId>(i);
     float x = logits[i];
+    for (const auto& [biased, bias] : p.logit_bias) {
+      if (biased == token) x += bias;
+    }
     if (const auto n = std::count(recent.begin(), recent.end(), token); n > 0) {
       x = x > 0 ? x / p.repeat_penalty : x * p.repeat_penalty;
       x -= static_cast<float>(n) * p.frequency_penalty + p.presence_penalty;
@@ -85,16 +88,16 @@ std::vector<Weighted> distribution(const SamplingParams& p, std::span<const floa
 }
 
 // Where a sampled token lies in its distribution, uniform in [0, 1): a random place in the token's interval of the
-// cumulated probabilities, most probable first. If the tokens have exactly these probabilities, whatever came before,
-// then the places in an answer are independent and uniform, for every chain and every history.
+// probabilities cumulated by token id. If the tokens have exactly these probabilities, whatever came before, then the
+// places in an answer are independent and uniform, for every chain and every history.
 double place(const std::vector<Weighted>& distribution, TokenId token, double random) {
-  double before = 0;
+  double before = 0, own = 0;
   for (const Weighted& w : distribution) {
-    if (w.token == token) return before + random * w.p;
-    before += w.p;
+    if (w.token < token) before += w.p;
+    if (w.token == token) own = w.p;
   }
-  FAIL("token " << token << " has the probability 0");
-  return 0;
+  if (own == 0) FAIL("token " << token << " has the probability 0");
+  return before + random * own;
 }
 
 using Places = std::vector<std::array<double, kTokens>>;  // [answers][tokens]
@@ -182,15 +185,25 @@ TEST_CASE("with drafts, tokens have the probabilities of the softmax at temperat
   check_distribution(plain_chain());
 }
 
-TEST_CASE("with drafts, tokens have the probabilities of top-k and top-p") {
+// Chains that choose from the same few tokens at every position, of nearly equal probability: noise that is not each
+// position's own then shows in neighbouring tokens.
+SamplingParams few_tokens_chain() {
   SamplingParams p = plain_chain();
-  p.top_k = 20, p.top_p = 0.8f;
+  for (TokenId token = 10; token < 18; ++token) p.logit_bias.emplace_back(token, 20.0f);
+  p.temperature = 4;
+  return p;
+}
+
+TEST_CASE("with drafts, tokens have the probabilities of top-k, top-p and temperature") {
+  SamplingParams p = few_tokens_chain();
+  p.top_k = 7, p.top_p = 0.98f;
   check_distribution(p);
 }
 
-TEST_CASE("with drafts, tokens have the probabilities of min-p and penalties") {
-  SamplingParams p = plain_chain();
-  p.min_p = 0.1f, p.repeat_penalty = 1.3f, p.presence_penalty = 0.2f, p.frequency_penalty = 0.1f, p.repeat_last_n = 48;
+TEST_CASE("with drafts, tokens have the probabilities of min-p, penalties and temperature") {
+  SamplingParams p = few_tokens_chain();
+  p.min_p = 0.01f, p.repeat_penalty = 1.02f, p.presence_penalty = 0.2f, p.frequency_penalty = 0.1f,
+  p.repeat_last_n = 48;
   check_distribution(p);
 }
 
