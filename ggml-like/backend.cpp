@@ -108,9 +108,12 @@ std::vector<OpRecord> all_records(std::initializer_list<std::span<const OpRecord
 }
 
 bool Device::keeps(const CacheDesc& cache) const {
+  if (cache.use == CacheUse::kTokenIds) return is_host();
   if (cache.slot_values > 0) {
     const std::span<const OpInfo> ops = all_ops();
-    return std::all_of(ops.begin(), ops.end(), [&](const OpInfo& info) { return !info.has_state || find(info.op); });
+    return std::all_of(ops.begin(), ops.end(), [&](const OpInfo& info) {
+      return !info.has_state || info.op == Op::kNgramEmbed || find(info.op);
+    });
   }
   if (cache.use != CacheUse::kAttention && !(find(Op::kSelectPositions) && find(Op::kSparseAttention))) return false;
   if (!cache.latent) return true;

@@ -260,7 +260,7 @@ class Device {
   virtual size_t cache_block_bytes(const CacheDesc& cache) const;
   // Whether a layer's cache is in its memory. False for recurrent states, compressed vectors and the caches of sparse
   // attention if it lacks kernels for them: then they are in the host's memory, and the host computes the operations on
-  // them.
+  // them. The token ids that ngram_embed remembers are always there, like its table.
   bool keeps(const CacheDesc& cache) const;
   // Type of keys and values unless the user asks for another.
   virtual DataType default_cache_type() const { return DataType::kF16; }

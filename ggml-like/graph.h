@@ -70,7 +70,7 @@ class Graph {
   ValueId weight(const Weight& weight);
 
   ValueId embed(const Weight& table, RowsBy rows = RowsBy::kToken);
-  // `state`: the layer's slot; used are the values from state.first_value on.
+  // `state`: the layer's slot for token ids (CacheUse::kTokenIds); used are the values from state.first_value on.
   ValueId ngram_embed(const Weight& table, std::shared_ptr<const NgramTables> tables, const CacheDesc& state);
   // For steps of this capacity for hidden states (StepCapacity::hidden).
   ValueId step_hidden(int64_t d);

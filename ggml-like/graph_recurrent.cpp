@@ -31,7 +31,8 @@ ValueId Graph::ngram_embed(const Weight& table, std::shared_ptr<const NgramTable
   require(table.desc.shape.rank == 2 && traits(table.desc.type).to_float, Op::kNgramEmbed, "a table [n, d]", {w});
   const auto lookups = static_cast<size_t>(tables->lookups());
   CHECK_INTERNAL(tables->multipliers.size() >= 2 && tables->sizes.size() == lookups &&
-                 tables->offsets.size() == lookups && holds(state, tables->state_values()));
+                 tables->offsets.size() == lookups && holds(state, tables->state_values()) &&
+                 state.use == CacheUse::kTokenIds);
   for (size_t i = 0; i < lookups; ++i) {
     require(tables->sizes[i] > 0 &&
                 uint64_t{tables->offsets[i]} + tables->sizes[i] <= static_cast<uint64_t>(table.desc.shape[0]),

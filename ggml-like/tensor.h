@@ -48,11 +48,12 @@ TensorDesc make_desc(DataType type, const Shape& shape, RowKind rows = RowKind::
 inline constexpr int kBlockTokens = 32;      // tokens per block of the paged KV cache, everywhere
 inline constexpr int kAttentionSplit = 256;  // positions after which attention closes a partial softmax
 
-// What reads a cache of keys.
+// What reads a cache.
 enum class CacheUse : uint8_t {
-  kAttention,        // paged_attention
+  kAttention,        // paged_attention; of states: all operations on them but ngram_embed
   kSparseAttention,  // sparse_attention
   kIndex,            // select_positions: its keys only serve to choose what sparse attention sees
+  kTokenIds,         // ngram_embed: a state beside that of the layer's other operations, in memory of the host
 };
 
 // What one layer caches in one cache group: keys and values in blocks, whose layout inside a block is up to the

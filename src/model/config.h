@@ -20,6 +20,7 @@ struct LayerConfig {
   int n_ff = 0;              // inner width of the dense feed-forward; 0 if the file does not say
   int window = 0;            // AttentionParams::window
   int64_t state_values = 0;  // F32 values of the recurrent state; 0: the layer has none
+  int64_t recent_ids = 0;    // token ids that it keeps beside that state, for n-grams
   int head_dim = 0;          // of queries, keys and values; 0: the model's key_dim and value_dim
   int cache_layer = -1;      // the earlier layer whose keys and values this one reads; -1: it stores its own
   bool sparse = false;       // attention sees only some positions, or compressed entries besides

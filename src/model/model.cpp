@@ -148,12 +148,21 @@ CacheDesc Model::state_desc(int layer) const {
   return desc;
 }
 
+CacheDesc Model::token_ids_desc(int layer) const {
+  CacheDesc desc = state_desc(layer);
+  desc.slot_values = config_.layers[layer].recent_ids;
+  desc.use = CacheUse::kTokenIds;
+  CHECK_INTERNAL(desc.slot_values > 0);
+  return desc;
+}
+
 std::vector<CacheDesc> Model::caches(int layer, CacheTypes types) const {
   std::vector<CacheDesc> all;
   if (find_group(layer, false) >= 0) all.push_back(cache_desc(layer, types));
   if (config_.layers[layer].compress > 0) all.push_back(compressed_desc(layer, types));
   if (config_.layers[layer].indexed) all.push_back(index_desc(layer, types));
   if (find_group(layer, true) >= 0) all.push_back(state_desc(layer));
+  if (config_.layers[layer].recent_ids > 0) all.push_back(token_ids_desc(layer));
   return all;
 }
 

@@ -64,11 +64,13 @@ class Model {
   // Throws Error(kInvalidArgument) if a head is not a multiple of the type's block, or a type cannot be stored to.
   void check_cache_types(CacheTypes types) const;
   // The keys and values that a layer reads, which may be those of an earlier layer; its compressed entries, its index
-  // keys and its recurrent state. REQUIRE: 0 <= layer < n_layer(), checked types, and that there are some.
+  // keys, its recurrent state and the token ids beside it. REQUIRE: 0 <= layer < n_layer(), checked types, and that
+  // there are some.
   CacheDesc cache_desc(int layer, CacheTypes types) const;
   CacheDesc compressed_desc(int layer, CacheTypes types) const;
   CacheDesc index_desc(int layer, CacheTypes types) const;
   CacheDesc state_desc(int layer) const;
+  CacheDesc token_ids_desc(int layer) const;
   // All that a layer stores.
   std::vector<CacheDesc> caches(int layer, CacheTypes types) const;
 

@@ -96,6 +96,7 @@ Outcome run(TestDevice& device, const RecurrentCase& c, const RecurrentData& d, 
   CacheDesc desc;
   desc.slot_values = kBefore + c.state_values + kBehind;
   desc.first_value = kBefore;
+  if (c.op == Op::kNgramEmbed) desc.use = CacheUse::kTokenIds;
   TestCache cache(device, desc, 2 * n_sequences + 1);
   Outcome outcome;
   for (const std::vector<Chunk>& chunks : steps) {

@@ -37,6 +37,7 @@ struct OneNode {
     return {.n_kv_head = 1, .key_dim = 256, .key_type = type, .latent = true, .use = CacheUse::kIndex};
   }
   CacheDesc state() const { return {.slot_values = 1 << 20}; }
+  CacheDesc token_ids() const { return {.use = CacheUse::kTokenIds, .slot_values = 8}; }
 
   DataType type;
   std::vector<Weight> weights;  // the graph keeps their addresses
@@ -55,7 +56,7 @@ constexpr std::array kExamples = {
     Example{Op::kNgramEmbed,
             [](OneNode& n) {
               NgramTables tables{.per_length = 1, .end_token = 0, .multipliers = {1, 2}, .sizes = {4}, .offsets = {0}};
-              n.g.ngram_embed(n.weight({4, 256}), std::make_shared<const NgramTables>(tables), n.state());
+              n.g.ngram_embed(n.weight({4, 256}), std::make_shared<const NgramTables>(tables), n.token_ids());
             }},
     Example{Op::kStepHidden, [](OneNode& n) { n.g.step_hidden(64); }},
     Example{Op::kSelectRows,

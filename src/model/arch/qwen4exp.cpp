@@ -28,8 +28,10 @@ class Qwen4Exp final : public Architecture {
     read_index_strides(reader, config);
     ngrams_ = read_ngram_embedding(reader, config);
     if (ngrams_.layer >= 0) {
-      ngram_state_ = config.layers[ngrams_.layer].state_values;
-      config.layers[ngrams_.layer].state_values += ngrams_.state_values(int64_t{n_stream_} * config.n_embd);
+      LayerConfig& layer = config.layers[ngrams_.layer];
+      layer.recent_ids = ngrams_.tables->state_values();
+      ngram_state_ = layer.state_values;
+      layer.state_values += ngrams_.conv_values(int64_t{n_stream_} * config.n_embd);
     }
     attention_scale_ = static_cast<float>(reader.number("attention.scale", 0, 1e6, 0));
     if (attention_scale_ == 0) attention_scale_ = attention_scale(config);
@@ -69,7 +71,7 @@ class Qwen4Exp final : public Architecture {
       const Layer& w = layers_[i];
       if (i == ngrams_.layer) {
         const CacheDesc state = after(model.state_desc(i), ngram_state_);
-        streams = add_ngram_embedding(g, streams, ngram_weights_, ngrams_, eps, state);
+        streams = add_ngram_embedding(g, streams, ngram_weights_, ngrams_, eps, model.token_ids_desc(i), state);
       }
       GatedStreamInput in = read_gated_streams(g, streams, w.attn_streams, eps);
       ValueId h = named(g, i, "attn_norm", in.x);  // [n_tokens, n_embd]
@@ -127,7 +129,7 @@ class Qwen4Exp final : public Architecture {
 
   int n_stream_ = 0, rank_ = 0;  // of the residual streams and their gates
   NgramConfig ngrams_;
-  int64_t ngram_state_ = 0;  // where its state begins in the slot of its layer
+  int64_t ngram_state_ = 0;  // where that of its convolution begins in the slot of its layer
   float attention_scale_ = 0;
   const Weight* embedding_ = nullptr;  // [n_vocab, n_embd]
   NgramWeights ngram_weights_;

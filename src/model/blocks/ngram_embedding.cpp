@@ -16,8 +16,8 @@ constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();
 
 }  // namespace
 
-int64_t NgramConfig::state_values(int64_t channels) const {
-  return tables->state_values() + (conv_width - 1) * std::ssize(tables->multipliers) * channels;
+int64_t NgramConfig::conv_values(int64_t channels) const {
+  return (conv_width - 1) * std::ssize(tables->multipliers) * channels;
 }
 
 int64_t NgramConfig::rows() const {
@@ -85,9 +85,9 @@ NgramWeights declare_ngram_embedding(WeightSet& weights, const ModelConfig& conf
 }
 
 ValueId add_ngram_embedding(Graph& graph, ValueId streams, const NgramWeights& w, const NgramConfig& ngrams, float eps,
-                            const CacheDesc& state) {
+                            const CacheDesc& ids, const CacheDesc& state) {
   const Shape shape = graph.value(streams).desc.shape;  // [n_tokens, n_stream, n_embd]
-  const ValueId x = graph.ngram_embed(*w.table, ngrams.tables, state);
+  const ValueId x = graph.ngram_embed(*w.table, ngrams.tables, ids);
   const ValueId keys = norm_streams(graph, graph.reshape(linear(graph, x, w.key), shape), w.key_norm, eps);
   const ValueId fit =
       graph.agreement(keys, norm_streams(graph, streams, w.query_norm, eps));  // [n_tokens, n_stream, 1]
@@ -96,8 +96,7 @@ ValueId add_ngram_embedding(Graph& graph, ValueId streams, const NgramWeights& w
   const ValueId normalized =
       graph.reshape(norm_streams(graph, gated, w.conv_norm, eps), {shape[0], shape.row_elements()});
   const ShortConvParams conv{.silu = true, .dilation = static_cast<int>(ngrams.tables->multipliers.size())};
-  const CacheDesc rest = after(state, ngrams.tables->state_values());
-  const ValueId convolved = graph.reshape(graph.short_conv(normalized, *w.conv, nullptr, conv, rest), shape);
+  const ValueId convolved = graph.reshape(graph.short_conv(normalized, *w.conv, nullptr, conv, state), shape);
   return graph.add(streams, graph.add(gated, convolved));
 }
 

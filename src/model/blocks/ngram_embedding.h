@@ -14,8 +14,8 @@ struct NgramConfig {
   int conv_width = 0;  // the convolution's dilation is the longest n-gram
   std::shared_ptr<const NgramTables> tables;
 
-  int64_t state_values(int64_t channels) const;
-  int64_t rows() const;  // of the table, at least
+  int64_t conv_values(int64_t channels) const;  // of the state of the convolution
+  int64_t rows() const;                         // of the table, at least
 };
 
 // Reads the `ple.` keys.
@@ -33,8 +33,8 @@ struct NgramWeights {
 
 NgramWeights declare_ngram_embedding(WeightSet& weights, const ModelConfig& config, const NgramConfig& ngrams,
                                      int64_t n_stream);
-// streams [n_tokens, n_stream, n_embd] -> the same with the embedding added.
+// streams [n_tokens, n_stream, n_embd] -> the same with the embedding added. `state` is that of the convolution.
 ValueId add_ngram_embedding(Graph& graph, ValueId streams, const NgramWeights& w, const NgramConfig& ngrams, float eps,
-                            const CacheDesc& state);
+                            const CacheDesc& ids, const CacheDesc& state);
 
 }  // namespace infer
