@@ -51,9 +51,9 @@ struct StepLayout {
 
 // Reads a step in host-addressable memory. Copies nothing; layout and memory must outlive it.
 //
-// The tokens of one sequence are consecutive rows with consecutive positions. A token at position p of sequence s has
-// its keys in slot p % kBlockTokens of block block_table(group, s)[p / kBlockTokens]. In a group of recurrent states,
-// the table has one entry, the slot that holds the sequence's state before and after the step.
+// Each sequence has tokens, which are consecutive rows with consecutive positions. A token at position p of sequence s
+// has its keys in slot p % kBlockTokens of block block_table(group, s)[p / kBlockTokens]. In a group of recurrent
+// states, the table has one entry, the slot that holds the sequence's state before and after the step.
 class StepView {
  public:
   StepView() = default;  // an empty view

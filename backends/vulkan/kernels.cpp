@@ -47,19 +47,27 @@ bool can_have_matrices(const PhysicalDevice& device, const VulkanOptions& option
           (device.subgroup_least == kMatrixSubgroup && device.subgroup_most == kMatrixSubgroup));
 }
 
+// Storage buffers of a shader.
+uint32_t most_bindings(const PhysicalDevice& device) {
+  const VkPhysicalDeviceLimits& limits = device.properties.limits;
+  return std::min(
+      {limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers, limits.maxPerStageResources});
+}
+
 }  // namespace
 
 void check_limits(const PhysicalDevice& device) {
-  constexpr uint32_t kLanes = 256, kBindings = 7;  // the most that a shader needs
+  constexpr uint32_t kLanes = 256, kBindings = 7;  // the most that a shader needs, but for those on recurrent states
   const VkPhysicalDeviceLimits& limits = device.properties.limits;
   const uint32_t lanes = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
-  const uint32_t bindings = std::min(
-      {limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers, limits.maxPerStageResources});
+  const uint32_t bindings = most_bindings(device);
   if (lanes >= kLanes && bindings >= kBindings) return;
   throw Error(ErrorCode::kUnsupported,
               concat("[", device.name, "] expected workgroups of ", kLanes, " lanes and ", kBindings,
                      " storage buffers for a shader, found ", lanes, " and ", bindings, " (", device.model, ")"));
 }
+
+bool can_bind_states(const PhysicalDevice& device) { return most_bindings(device) >= kStateBindings; }
 
 uint32_t most_shared(const PhysicalDevice& device, const VulkanOptions& options) {
   const uint32_t own = device.properties.limits.maxComputeSharedMemorySize;

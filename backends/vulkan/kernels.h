@@ -16,6 +16,9 @@ struct PhysicalDevice;
 
 // Throws Error(kUnsupported) if the device allows fewer lanes or bindings than the shaders need.
 void check_limits(const PhysicalDevice& device);
+// Whether shaders may have as many bindings as the operations on recurrent states need.
+inline constexpr uint32_t kStateBindings = 11;
+bool can_bind_states(const PhysicalDevice& device);
 // The most shared memory of a workgroup, in bytes.
 uint32_t most_shared(const PhysicalDevice& device, const VulkanOptions& options);
 

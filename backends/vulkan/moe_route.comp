@@ -29,8 +29,6 @@ shared float best_value[kLanes];
 shared uint best_index[kLanes];
 shared float chosen_weight[kMostExperts];
 
-float sigmoid_of(float x) { return divide(1.0, 1.0 + exp_of(-x)); }
-
 // The index of the largest score that is not taken, the first among equals; the same in all lanes.
 uint best_left() {
   const uint lane = gl_LocalInvocationID.x;
@@ -102,7 +100,7 @@ void main() {
     float p = x;
     if (kGating == 0u) p = exp_of(x - largest);
     if (kGating == 1u) p = sigmoid_of(x);
-    if (kGating == 4u) p = sqrt((x < 0.0 ? 0.0 : x) + log1p_of(exp_of(-abs(x))));
+    if (kGating == 4u) p = sqrt(softplus_of(x));
     probability[e] = p;
     taken[e] = false;
   }

@@ -13,11 +13,12 @@ namespace infer {
 namespace vulkan {
 namespace {
 
-const std::vector<OpRecord>& records() {
-  static const std::vector<OpRecord> kRecords =
+const std::vector<OpRecord>& records(bool with_states) {
+  static const std::vector<OpRecord> kStateless =
       all_records({attention_ops(), columns_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(), rope_ops(),
                    rows_ops(), streams_ops()});
-  return kRecords;
+  static const std::vector<OpRecord> kAll = all_records({kStateless, recurrent_ops()});
+  return with_states ? kAll : kStateless;
 }
 
 class DeviceImpl final : public VulkanDevice {
@@ -53,7 +54,7 @@ class DeviceImpl final : public VulkanDevice {
     return std::make_unique<VulkanBuffer>(memory_, bytes, true);
   }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<VulkanStream>(memory_, pipelines_); }
-  std::span<const OpRecord> operations() const override { return records(); }
+  std::span<const OpRecord> operations() const override { return records(can_bind_states(context_.physical)); }
   size_t cache_block_bytes(const CacheDesc& cache) const override {
     const size_t bytes = vulkan::cache_block_bytes(cache);
     return bytes > 0 ? bytes : Device::cache_block_bytes(cache);  // for a type that is refused later

@@ -90,6 +90,7 @@ std::span<const OpRecord> elementwise_ops();
 std::span<const OpRecord> matmul_ops();
 std::span<const OpRecord> moe_ops();
 std::span<const OpRecord> norm_ops();
+std::span<const OpRecord> recurrent_ops();
 std::span<const OpRecord> rope_ops();
 std::span<const OpRecord> rows_ops();
 std::span<const OpRecord> streams_ops();

@@ -257,6 +257,7 @@ struct DeltaShape {
   int groups, n, heads, dim;
   bool per_channel = false, tiled = false, view = false;
   float lowest_decay = 0;
+  int longest = 10;  // sequence
 };
 
 void bound_delta(const DeltaShape& s, const RecurrentCase& c, const RecurrentData& d, size_t sequence,
@@ -293,14 +294,15 @@ void bound_delta(const DeltaShape& s, const RecurrentCase& c, const RecurrentDat
 void add_delta(std::vector<Entry>& list, const DeltaShape& s, bool quick) {
   const std::string text = concat("g=", s.groups, " n=", s.n, " h=", s.heads, " d=", s.dim,
                                   s.per_channel ? " per channel" : "", s.tiled ? " tiled" : "", s.view ? " view" : "",
-                                  s.lowest_decay < 0 ? concat(" lowest=", s.lowest_decay) : "");
+                                  s.lowest_decay < 0 ? concat(" lowest=", s.lowest_decay) : "",
+                                  s.longest != 10 ? concat(" t=", s.longest) : "");
   add(list, Op::kDeltaRule, text, quick, [=](RecurrentCase& c, RecurrentData& d, Random& random) {
     c.rows = {{s.groups, s.n},
               {s.groups, s.n},
               {s.heads, s.dim},
               s.per_channel ? Shape{s.heads, s.n} : Shape{s.heads},
               {s.heads}};
-    c.lengths = {10, 1, 5};
+    c.lengths = {s.longest, 1, 5};
     c.view = s.view;
     c.state_values = int64_t{s.heads} * s.n * s.dim;
     c.weights = {rates_leaf({s.heads}, random)};
@@ -318,6 +320,7 @@ void add_delta(std::vector<Entry>& list, const DeltaShape& s, bool quick) {
 struct WkvShape {
   int heads, n;
   bool seven = false, view = false;
+  int longest = 10;  // sequence
 };
 
 // The bounds of one sequence: of the result, and of the bonus.
@@ -353,10 +356,11 @@ void bound_wkv(const WkvShape& s, const RecurrentCase& c, const RecurrentData& d
 }
 
 void add_wkv(std::vector<Entry>& list, const WkvShape& s, bool quick) {
-  const std::string text = concat("h=", s.heads, " n=", s.n, s.seven ? " rwkv7" : " rwkv6", s.view ? " view" : "");
+  const std::string text = concat("h=", s.heads, " n=", s.n, s.seven ? " rwkv7" : " rwkv6", s.view ? " view" : "",
+                                  s.longest != 10 ? concat(" t=", s.longest) : "");
   add(list, Op::kWkv, text, quick, [=](RecurrentCase& c, RecurrentData& d, Random& random) {
     c.rows.assign(s.seven ? 6 : 4, {s.heads, s.n});
-    c.lengths = {10, 1, 5};
+    c.lengths = {s.longest, 1, 5};
     c.view = s.view;
     c.state_values = int64_t{s.heads} * s.n * s.n;
     c.weights = {vector_leaf(int64_t{s.heads} * s.n, random)};
@@ -396,6 +400,7 @@ void add_recurrent_cases(std::vector<Entry>& list) {
   add_scan(list, {.heads = 4, .dim = 8, .groups = 2, .n = 24, .skip = false}, true);
   add_scan(list, {.heads = 6, .dim = 64, .groups = 3, .n = 128, .view = true}, true);
   add_scan(list, {.heads = 3, .dim = 3, .groups = 1, .n = 5, .per_value = true}, false);
+  add_scan(list, {.heads = 2, .dim = 5, .groups = 2, .n = 300}, true);
   add_delta(list, {.groups = 2, .n = 16, .heads = 4, .dim = 16}, true);
   add_delta(list, {.groups = 2, .n = 12, .heads = 6, .dim = 20, .tiled = true, .view = true}, true);
   add_delta(list, {.groups = 2, .n = 16, .heads = 2, .dim = 70, .per_channel = true}, true);
@@ -403,8 +408,12 @@ void add_recurrent_cases(std::vector<Entry>& list) {
   add_delta(list, {.groups = 3, .n = 33, .heads = 3, .dim = 1, .per_channel = true, .view = true}, false);
   add_delta(list, {.groups = 2, .n = 16, .heads = 2, .dim = 24, .per_channel = true, .lowest_decay = -2.5f}, true);
   add_delta(list, {.groups = 1, .n = 20, .heads = 3, .dim = 70, .view = true, .lowest_decay = -5}, true);
+  add_delta(list, {.groups = 1, .n = 24, .heads = 2, .dim = 40, .longest = 37}, true);
+  add_delta(list, {.groups = 2, .n = 24, .heads = 2, .dim = 40, .per_channel = true, .longest = 37}, true);
+  add_delta(list, {.groups = 1, .n = 256, .heads = 1, .dim = 33, .per_channel = true}, true);
   for (const bool seven : {false, true}) {
     add_wkv(list, {.heads = 2, .n = 64, .seven = seven}, true);
+    add_wkv(list, {.heads = 1, .n = 33, .seven = seven, .longest = 37}, true);
     add_wkv(list, {.heads = 3, .n = 20, .seven = seven, .view = true}, true);
     add_wkv(list, {.heads = 1, .n = 5, .seven = seven}, false);
   }

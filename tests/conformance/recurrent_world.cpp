@@ -208,7 +208,6 @@ Verdict check_recurrent(const RecurrentCase& c, const RecurrentData& d, const Re
       }
     }
     if (device->is_cpu()) fail(first_difference(first_cpu, all));
-    if (!device->is_cpu() && device->name != "ref") continue;
     for (const Steps& steps : {in_chunks(c, 1, false), in_chunks(c, 3, true), in_chunks(c, 7, false)}) {
       const Outcome other = run(*device, c, d, steps);
       fail(other.broken);

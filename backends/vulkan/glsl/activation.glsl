@@ -17,12 +17,12 @@ float activate(float x) {
     case 4:
       return x < 0.0 ? 0.0 : x * x;
     case 5:
-      return divide(1.0, 1.0 + exp_of(-x));
+      return sigmoid_of(x);
     case 6:
       return tanh_of(x);
     case 7:
       return divide(x, 1.0 + exp_of(-1.702 * x));
     default:
-      return (x < 0.0 ? 0.0 : x) + log1p_of(exp_of(-abs(x)));
+      return softplus_of(x);
   }
 }

@@ -55,6 +55,8 @@ float tanh_of(float x) {
   return uintBitsToFloat(floatBitsToUint(y) | sign);
 }
 
+float sigmoid_of(float x) { return divide(1.0, 1.0 + exp_of(-x)); }
+
 // log(1 + e), 0 <= e <= 1: 2 atanh(s), s = e / (2 + e), as s P(s^2).
 float log1p_of(float e) {
   const float s = divide(e, 2.0 + e), z = s * s;
@@ -64,6 +66,9 @@ float log1p_of(float e) {
   p = fma(p, z, 1.0);
   return (s + s) * p;
 }
+
+// log(1 + exp(x)).
+float softplus_of(float x) { return (x < 0.0 ? 0.0 : x) + log1p_of(exp_of(-abs(x))); }
 
 // exp(x) - 1 for x <= 0: above -0.5, where the difference would cancel, x + x^2 P(x).
 float expm1_of(float x) {
