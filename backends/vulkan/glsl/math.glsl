@@ -55,6 +55,14 @@ float tanh_of(float x) {
   return uintBitsToFloat(floatBitsToUint(y) | sign);
 }
 
+// sqrt(x), x >= 0, correctly rounded except in rare cases; Vulkan's own may be off by several units in the last place.
+float root_of(float x) {
+  const float y = sqrt(x);
+  const vec2 square = exact_product(y, y);
+  precise const float better = y + ((x - square.x) - square.y) / (y + y);
+  return isnan(better) || isinf(better) ? y : better;
+}
+
 float sigmoid_of(float x) { return divide(1.0, 1.0 + exp_of(-x)); }
 
 // log(1 + e), 0 <= e <= 1: 2 atanh(s), s = e / (2 + e), as s P(s^2).
