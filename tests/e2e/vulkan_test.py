@@ -22,7 +22,9 @@ def listed(name):
                 if isinstance(node, ast.Assign) and node.targets[0].id == name)
 
 
-FEW_F32 = ["llama-gqa", "qwen2-tied", "qwen3moe", "gemma2", "gemma3"]
+# With recurrent layers: every operation on states, alone and beside attention.
+RECURRENT = ["mamba", "mamba2", "qwen3next", "kimi-linear", "rwkv6", "rwkv7", "lfm2", "deepseek4", "qwen4exp"]
+FEW_F32 = ["llama-gqa", "qwen2-tied", "qwen3moe", "gemma2", "gemma3", *RECURRENT]
 FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
 
 
@@ -56,13 +58,20 @@ def agrees_with_expanded_weights(name):
         expect(worst <= limit, f"-ngl {n}: largest difference {worst:.6f}, at most {limit:.6f}")
 
 
-@test_each("llama-gqa", "quant-q4_k", "qwen3moe")
+@test_each("llama-gqa", "quant-q4_k", "qwen3moe", "mamba", "qwen3next", "rwkv7", "deepseek4")
 def chunks_do_not_matter_when_deterministic(name):
     model, recorded = reference_model(name)
     texts = {n: logprobs_text(model, recorded["tokens"], *on_device("all"), "--deterministic", "--ubatch-size", n)
              for n in (1, 5, 48)}
     for n, text in texts.items():
         expect(text == texts[48], f"the bits with --ubatch-size {n} differ from those with 48")
+
+
+@test_each("mamba", "mamba2", "qwen3next", "rwkv6", "rwkv7", "lfm2")
+def nothing_of_a_recurrent_model_is_left_to_the_cpu(name):
+    model, recorded = reference_model(name)
+    succeeded(run("logprobs", "-m", model, "--tokens", ",".join(map(str, recorded["tokens"])), "--json",
+                  *on_device("all"), "--strict-offload"))
 
 
 @test_each(*RECORDED)

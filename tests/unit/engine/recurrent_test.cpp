@@ -134,6 +134,50 @@ TEST_CASE("a turn of a conversation continues from its recurrent state, compress
   }
 }
 
+TEST_CASE("recurrent states in a device's own memory are copied there for prefix hits, forks and rejected drafts") {
+  int64_t hits = 0, rejected = 0;
+  for (const std::string name : kModels) {
+    CAPTURE(name);
+    Rng rng(11);
+    std::vector<std::pair<int, Request>> requests;
+    for (RequestId id = 10; id <= 60; id += 10) {
+      Request request = random_request(rng, id);
+      if (id % 20 == 0) request.choices = {id + 1, id + 2};
+      requests.emplace_back(static_cast<int>(id), request);
+    }
+    const auto expected = alone(name, requests);
+    for (const int n_gpu_layers : {2, kAllLayers}) {
+      CAPTURE(n_gpu_layers);
+      EngineOptions options = small_options();
+      options.opened = std::make_shared<DeviceSet>();
+      options.opened->devices.push_back(open_device("cpu", {.n_threads = 1}));
+      options.opened->devices.push_back(
+          make_island("island0", open_device("cpu", {.n_threads = 1}), std::make_shared<IslandState>()));
+      options.opened->of_layers = {1};
+      options.placement.n_gpu_layers = n_gpu_layers;
+      options.speculation.lookup = true;
+      options.speculation.fixed = 2;
+      Engine engine(open_recurrent(name), options);
+      const auto found = run_all(engine, requests);
+      REQUIRE(found.size() == expected.size());
+      for (const auto& [id, answer] : expected) {
+        CAPTURE(id);
+        check_same(answer, found.at(id));
+      }
+      const auto groups = engine.scheduler().cache().groups();
+      const bool has_states = std::any_of(groups.begin(), groups.end(),
+                                          [](const CacheGroup& group) { return group.kind == CacheKind::kState; });
+      const std::vector<DeviceUse>& use = engine.runner().memory_use();
+      if (n_gpu_layers == kAllLayers) CHECK((use[1].states > 0) == has_states);
+      if (n_gpu_layers == kAllLayers) CHECK(use[0].states == 0);
+      hits += engine.scheduler().stats().prefix_hits;
+      rejected += engine.scheduler().stats().drafts.proposed - engine.scheduler().stats().drafts.accepted;
+    }
+  }
+  CHECK(hits > 0);
+  CHECK(rejected > 0);
+}
+
 TEST_CASE("recurrent states stay on the host when the device of their layers has no operations for them") {
   const auto state = std::make_shared<IslandState>();
   state->lacks = {Op::kDeltaRule};
