@@ -30,12 +30,12 @@ ConvertedRows convert(VulkanStream& stream, const Launch& launch, const TensorRe
   if (!stream.has(derived)) {
     const auto [count_at, fixed] = row_count(desc);
     const ConvertPush push = {u32(k), count_at, fixed, u32(per_row), in.at, stride, to.at, to_stride};
-    const uint32_t rows = u32(desc.shape[0] * per_row);
+    const uint32_t tokens = u32(desc.shape[0]);
     if (form == ActivationForm::kHalves) {
-      stream.dispatch("to_half", {}, {stream.step(launch), in, to}, push, {rows});
+      stream.dispatch("to_half", {}, {stream.step(launch), in, to}, push, {u32(per_row), tokens});
     } else {
       const uint32_t block = form == ActivationForm::kInt8Per256 ? 256 : 32;
-      stream.dispatch("quantize", {block}, {stream.step(launch), in, to}, push, {groups(k, 256), rows});
+      stream.dispatch("quantize", {block}, {stream.step(launch), in, to}, push, {groups(k, 256), u32(per_row), tokens});
     }
     stream.keep(derived);
   }

@@ -24,7 +24,7 @@ struct MatMulPush {
   uint32_t flags;
 };
 struct GroupPush {
-  uint32_t experts, used, count_at, fixed_rows, ids_at, tiles_at, pairs_at;
+  uint32_t experts, used, count_at, fixed_rows, ids_at, has_ids, tiles_at, pairs_at;
 };
 
 std::string shader_of(const Context& context, ProductKernel kernel, DataType type) {
@@ -52,11 +52,15 @@ std::optional<ActivationForm> form_of(ProductKernel kernel, DataType type) {
 
 bool in_tiles(ProductKernel kernel) { return kernel == ProductKernel::kTiled || kernel == ProductKernel::kMatrix; }
 
+// Of kMatMulExperts: the experts of a token, and the pairs of token and expert. Without ids, each token uses all.
+int64_t used_experts(const OpDesc& op) { return op.inputs[2] ? op.inputs[2]->shape[1] : op.inputs[1]->shape[0]; }
+int64_t pairs_of(const OpDesc& op) { return op.inputs[0]->shape[0] * used_experts(op); }
+
 ProductKernel kernel_of(const OpDesc& op, const Context& context) {
-  const bool experts = op.op == Op::kMatMulExperts;
-  const int64_t rows = experts ? op.inputs[2]->shape.elements() : op.inputs[0]->shape[0];
+  const bool selected = op.op == Op::kMatMulExperts && op.inputs[2];
+  const int64_t rows = selected ? pairs_of(op) : op.inputs[0]->shape[0];
   return product_kernel(context.products, context.options.deterministic, op.inputs[1]->type, rows,
-                        experts ? kVectorPairs : kVectorTokens);
+                        selected ? kVectorPairs : kVectorTokens);
 }
 
 // The scratch memory for converted activations in bytes, a multiple of 64.
@@ -82,6 +86,7 @@ uint32_t flags_of(const TensorRef& bias, const Operand& x, int64_t stride, int64
   const bool aligned = x.at % 4 == 0 && stride % 4 == 0 && k % 16 == 0;
   return (bias ? 1 : 0) | (aligned ? 2 : 0);
 }
+constexpr uint32_t kHasIds = 4;
 
 // What both operations share: the shader, its operands, and a dispatch for every range of rows of the weight.
 struct Product {
@@ -170,7 +175,7 @@ void matmul(const Prepared& prepared, const Launch& launch, Stream& s) {
 }
 
 bool supports_matmul_experts(const OpDesc& op, const Device& device) {
-  return op.inputs[2] && has_shaders(op, device) && op.inputs[1]->shape[0] <= kMaxExperts;
+  return has_shaders(op, device) && op.inputs[1]->shape[0] <= kMaxExperts;
 }
 
 // The most tiles that `pairs` pairs can need.
@@ -178,7 +183,7 @@ int64_t most_tiles(int64_t pairs, int64_t experts) { return pairs / kTile + std:
 
 // The size of the output of moe_group.comp, which follows the activations.
 size_t list_bytes(const OpDesc& op) {
-  const int64_t pairs = op.inputs[2]->shape.elements();
+  const int64_t pairs = pairs_of(op);
   return sizeof(int32_t) * static_cast<size_t>(1 + 3 * most_tiles(pairs, op.inputs[1]->shape[0]) + pairs);
 }
 
@@ -194,10 +199,11 @@ void matmul_experts(const Prepared& prepared, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &x = launch.inputs[0], &w = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3];
   const TensorRef& out = launch.outputs[0];
-  const Operand step = stream.step(launch), in = stream.read(x), to = stream.write(out), chosen = stream.read(ids);
+  const Operand step = stream.step(launch), in = stream.read(x), to = stream.write(out);
+  const Operand chosen = ids ? stream.read(ids) : step;
   const Operand added = bias ? stream.read(bias) : step;
   const int64_t experts = w.desc->shape[0], n = w.desc->shape[1], k = w.desc->shape[2];
-  const int64_t used = ids.desc->shape[1], pairs = ids.desc->shape.elements();
+  const int64_t used = used_experts(launch.op), pairs = pairs_of(launch.op);
   const bool per_expert = x.desc->shape.rank == 3;
   const auto [count_at, fixed] = row_count(*x.desc);
   MatMulPush push = {};
@@ -212,21 +218,23 @@ void matmul_experts(const Prepared& prepared, const Launch& launch, Stream& s) {
   push.fixed_rows = fixed;
   push.used = u32(used);
   push.ids_at = chosen.at;
-  push.flags = flags_of(bias, in, k, k);
+  push.flags = flags_of(bias, in, k, k) | (ids ? kHasIds : 0);
   Product product{stream, launch, w, x, bias, push, step, in, added, chosen, to, prepared};
   const ProductKernel kernel = kernel_of(launch.op, stream.context());
-  const double most_tokens = static_cast<double>(pairs), tokens = most_tokens / static_cast<double>(experts);
+  const double tokens = static_cast<double>(pairs) / static_cast<double>(experts);
+  const double most_tokens = ids ? static_cast<double>(pairs) : tokens;
   if (!in_tiles(kernel)) {
     product.run(kernel, {reduction_lanes(stream.context(), 8), kRows, 1}, experts * n, tokens, most_tokens,
                 [&](int64_t) {
-                  return Grid{groups(n, kRows), u32(pairs)};
+                  return Grid{groups(n, kRows), u32(used), u32(pairs / used)};
                 });
     return;
   }
   const int64_t tiles = most_tiles(pairs, experts);
   const Operand list = stream.range(*launch.scratch.buffer, launch.scratch.offset + activation_bytes(launch.op, kernel),
                                     list_bytes(launch.op), true);
-  const GroupPush group = {u32(experts), u32(used), count_at, fixed, chosen.at, list.at, list.at + u32(1 + 3 * tiles)};
+  const GroupPush group = {u32(experts), u32(used),     count_at, fixed,
+                           chosen.at,    ids ? 1u : 0u, list.at,  list.at + u32(1 + 3 * tiles)};
   stream.dispatch("moe_group", {}, {step, chosen, list}, group, {});
   product.list = list;
   product.list.written = false;

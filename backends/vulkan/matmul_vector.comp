@@ -8,7 +8,7 @@
 #endif
 // GEMV and small-batch GEMM: a workgroup multiplies kRows rows of the weight by up to kTokens rows of x, each lane
 // taking every kLanes-th group of 16 values. The order of the additions does not depend on the number of tokens. With
-// experts there is one row of x per workgroup, whose expert is looked up in `ids`. -DINT8: x is quantized.
+// experts there is one row of x per workgroup, whose expert is looked up in `ids`, if there are any. -DINT8: x is quantized.
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint kLanes = 32;
@@ -43,14 +43,15 @@ struct Range {
 // False when there is nothing to compute.
 bool find_range() {
   const uint rows_of_x = row_count(push.count_at, push.fixed_rows);
-  range.first_x = gl_WorkGroupID.y * kTokens;
+  range.first_x = (gl_WorkGroupID.z * gl_NumWorkGroups.y + gl_WorkGroupID.y) * kTokens;
   range.n_x = has_experts() ? rows_of_x * push.used : rows_of_x;
   range.first_row = push.row_begin + gl_WorkGroupID.x * kRows;
   range.last_row = push.row_end;
   range.out_shift = 0u;
   bool any = range.first_x < range.n_x;
   if (any && has_experts()) {
-    range.out_shift = uint(ids[push.ids_at + range.first_x]) * push.n;
+    const uint expert = has_ids() ? uint(ids[push.ids_at + range.first_x]) : range.first_x % push.used;
+    range.out_shift = expert * push.n;
     range.first_row = range.out_shift + gl_WorkGroupID.x * kRows;
     range.last_row = min(range.out_shift + push.n, push.row_end);
     any = range.first_row + kRows > push.row_begin && range.first_row < range.last_row;

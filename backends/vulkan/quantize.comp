@@ -19,7 +19,7 @@ shared uint largest[64];  // as bits, which order as magnitudes do; infinity and
 shared int sums[64];
 
 void main() {
-  const uint lane = gl_LocalInvocationID.x, row = gl_WorkGroupID.y;
+  const uint lane = gl_LocalInvocationID.x, row = gl_WorkGroupID.z * push.per_row + gl_WorkGroupID.y;
   if (row >= row_count(push.count_at, push.fixed_rows) * push.per_row) return;
   const uint first = 256u * gl_WorkGroupID.x + 4u * lane;
   vec4 x = vec4(0.0);

@@ -15,7 +15,7 @@ layout(push_constant) uniform Push {
 shared uint largest[128];  // as bits
 
 void main() {
-  const uint lane = gl_LocalInvocationID.x, row = gl_WorkGroupID.x;
+  const uint lane = gl_LocalInvocationID.x, row = gl_WorkGroupID.y * push.per_row + gl_WorkGroupID.x;
   if (row >= row_count(push.count_at, push.fixed_rows) * push.per_row) return;
   const uint from = push.x_at + row * push.x_stride, to = push.out_at + row * push.out_stride;
   uint most = 0u;

@@ -10,3 +10,5 @@ bool has_experts() { return push.used != 0u; }
 bool has_bias() { return (push.flags & 1u) != 0u; }
 // Whether rows of x begin at multiples of 16 bytes and consist of whole groups.
 bool is_aligned() { return (push.flags & 2u) != 0u; }
+// False: row i of each token is for expert i.
+bool has_ids() { return (push.flags & 4u) != 0u; }
