@@ -15,7 +15,8 @@ layout(set = 0, binding = 3, std430) writeonly buffer Cache { uint cache_words[]
 layout(push_constant) uniform Push {
   uint heads, key_dim, value_dim, k_at, k_stride, v_at, v_stride, cache_at;
   uint positions_at, sequences_at, table_at, table_stride;
-  uint types;  // of keys; from bit 8, of values
+  uint types;   // of keys; from bit 8, of values
+  uint stride;  // of a latent cache, which has no values; else 0
 } push;
 uint key_type() { return kFixedKeyType == kAnyType ? push.types & 255u : kFixedKeyType; }
 uint value_type() { return kFixedValueType == kAnyType ? push.types >> 8 : kFixedValueType; }
@@ -73,18 +74,31 @@ void store(bool key, uint type, uint from, uint left, uint to, uint stride) {
   cache_words[to + stride * words] = floatBitsToUint(scale);
 }
 
+// A key is a row of the cache, stored by the last of the positions that share an entry.
+void store_latent(uint token, uint id, uint position, uint head, uint unit) {
+  const uint entries = max(kBlockTokens / push.stride, 1u), row = row_words(key_type(), push.key_dim);
+  if ((position + 1u) % push.stride != 0u) return;
+  const uint slot = position / push.stride % entries, first = unit * unit_values(key_type());
+  const uint to = push.cache_at + ((id * push.heads + head) * entries + slot) * row + unit * unit_words(key_type());
+  store(true, key_type(), push.k_at + token * push.k_stride + head * push.key_dim + first, push.key_dim - first, to, 1u);
+}
+
 void main() {
   const uint token = gl_WorkGroupID.y;
   if (token >= n_tokens()) return;
   const uint key_units = (push.key_dim + unit_values(key_type()) - 1u) / unit_values(key_type());
   const uint value_units = (push.value_dim + unit_values(value_type()) - 1u) / unit_values(value_type());
-  const uint head = gl_GlobalInvocationID.x / (key_units + value_units);
-  const uint unit = gl_GlobalInvocationID.x % (key_units + value_units);
+  const uint units = push.stride != 0u ? key_units : key_units + value_units;
+  const uint head = gl_GlobalInvocationID.x / units, unit = gl_GlobalInvocationID.x % units;
   if (head >= push.heads) return;
   const uint key_row = row_words(key_type(), push.key_dim), value_row = row_words(value_type(), push.value_dim);
   const uint position = uint(step_words[push.positions_at + token]);
   const uint sequence = uint(step_words[push.sequences_at + token]);
   const uint id = uint(step_words[push.table_at + sequence * push.table_stride + position / kBlockTokens]);
+  if (push.stride != 0u) {
+    store_latent(token, id, position, head, unit);
+    return;
+  }
   const uint block = push.cache_at + id * push.heads * kBlockTokens * (key_row + value_row);
   const uint slot = position % kBlockTokens;
   if (unit < key_units) {

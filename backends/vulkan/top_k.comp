@@ -25,12 +25,6 @@ void put(uint place, float value, uint index) {
   values[push.values_at + row * push.k + place] = value;
 }
 
-// log(x) for x >= 1: the hardware's logarithm, improved by one step of Newton's method on exp.
-float log_of(float x) {
-  const float y = log(x);
-  return y + (x * exp_of(-y) - 1.0);
-}
-
 void main() {
   const uint lane = gl_LocalInvocationID.x;
   row = gl_WorkGroupID.x;

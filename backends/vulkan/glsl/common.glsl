@@ -17,6 +17,7 @@ uint row_count(uint count_at, uint fixed_rows) {
 uint n_tokens() { return uint(step_words[0]); }
 
 float infinity() { return uintBitsToFloat(0x7f800000u); }
+const float kNothingSeen = -1e30;  // as in ggml-like/op.h
 
 // ---- fp16, in integer arithmetic where rounding or denormals matter, which Vulkan leaves to drivers ----
 

@@ -22,6 +22,12 @@ float exp_of(float x) {
   return p * uintBitsToFloat(uint(half_k + 127) << 23) * uintBitsToFloat(uint(k - half_k + 127) << 23);
 }
 
+// log(x) for x >= 1: the hardware's logarithm, improved by one step of Newton's method on exp.
+float log_of(float x) {
+  const float y = log(x);
+  return y + (x * exp_of(-y) - 1.0);
+}
+
 // a * b as the sum of two floats, without relying on a fused multiply-add, which Vulkan does not promise (Dekker).
 vec2 exact_product(float a, float b) {
   precise const float p = a * b;
