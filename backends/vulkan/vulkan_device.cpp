@@ -16,7 +16,7 @@ namespace {
 const std::vector<OpRecord>& records(bool with_states) {
   static const std::vector<OpRecord> kStateless =
       all_records({attention_ops(), columns_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(), rope_ops(),
-                   rows_ops(), streams_ops()});
+                   rows_ops(), sparse_attention_ops(), streams_ops()});
   static const std::vector<OpRecord> kAll = all_records({kStateless, recurrent_ops()});
   return with_states ? kAll : kStateless;
 }

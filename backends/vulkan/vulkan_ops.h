@@ -93,6 +93,7 @@ std::span<const OpRecord> norm_ops();
 std::span<const OpRecord> recurrent_ops();
 std::span<const OpRecord> rope_ops();
 std::span<const OpRecord> rows_ops();
+std::span<const OpRecord> sparse_attention_ops();
 std::span<const OpRecord> streams_ops();
 
 }  // namespace infer::vulkan
