@@ -15,25 +15,27 @@ uint32_t shared_bytes(uint32_t experts) { return 20 * experts + 512; }
 
 struct RoutePush {
   uint32_t experts, used, groups, groups_used, count_at, fixed_rows, logits_at, logits_stride, bias_at, ids_at,
-      weights_at;
+      weights_at, experts_at, tokens_at;
   float scale;
 };
 struct CombinePush {
   uint32_t d, used, count_at, fixed_rows, y_at, weights_at, out_at;
 };
 
+// The ids of tokens are known by row where rows are tokens.
 bool supports_moe_route(const OpDesc& op, const Device& device) {
-  return !op.inputs[2] && op.inputs[0]->shape[1] <= kMaxExperts &&
-         shared_bytes(room_for(*op.inputs[0])) <= context_of(device).max_shared();
+  const TensorDesc& logits = *op.inputs[0];
+  return (!op.inputs[2] || logits.rows == RowKind::kTokens) && logits.shape[1] <= kMaxExperts &&
+         shared_bytes(room_for(logits)) <= context_of(device).max_shared();
 }
 
 void moe_route(const Prepared&, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
   const MoeRouteParams& params = launch.param<MoeRouteParams>();
-  const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1];
+  const TensorRef &x = launch.inputs[0], &bias = launch.inputs[1], &experts = launch.inputs[2];
   const Operand step = stream.step(launch), in = stream.read(x), ids = stream.write(launch.outputs[0]),
                 weights = stream.write(launch.outputs[1]);
-  const Operand shift = bias ? stream.read(bias) : step;
+  const Operand shift = bias ? stream.read(bias) : step, table = experts ? stream.read(experts) : step;
   const auto [count_at, fixed] = row_count(*x.desc);
   const RoutePush push = {u32(x.desc->shape[1]),
                           u32(params.n_used),
@@ -46,10 +48,13 @@ void moe_route(const Prepared&, const Launch& launch, Stream& s) {
                           shift.at,
                           ids.at,
                           weights.at,
+                          table.at,
+                          u32(static_cast<int64_t>(launch.step_layout->tokens_at)),
                           params.scale};
   stream.dispatch("moe_route",
-                  {static_cast<uint32_t>(params.gating), bias ? 1u : 0u, params.normalize ? 1u : 0u, room_for(*x.desc)},
-                  {step, in, shift, ids, weights}, push, {rows_of(x)});
+                  {static_cast<uint32_t>(params.gating), bias ? 1u : 0u, params.normalize ? 1u : 0u, room_for(*x.desc),
+                   experts ? 1u : 0u},
+                  {step, in, shift, ids, weights, table}, push, {rows_of(x)});
 }
 
 void moe_combine(const Prepared&, const Launch& launch, Stream& s) {

@@ -1,21 +1,24 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // Selects the experts of a token and their weights; one workgroup per token. Among equal scores the lower expert comes
-// first; NaN counts as the smallest score.
+// first; NaN counts as the smallest score. Where the experts follow from the token's id, only weights are computed.
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kGating = 0;  // Gating of ggml-like/op.h, by number
 layout(constant_id = 1) const bool kHasBias = false;
 layout(constant_id = 2) const bool kNormalize = false;
 layout(constant_id = 3) const uint kMostExperts = 1024;  // the capacity
+layout(constant_id = 4) const bool kById = false;
 #include "glsl/common.glsl"
 #include "glsl/math.glsl"
 layout(set = 0, binding = 1, std430) readonly buffer Logits { float logits[]; };
 layout(set = 0, binding = 2, std430) readonly buffer Bias { float bias_values[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 4, std430) writeonly buffer Weights { float weights[]; };
+layout(set = 0, binding = 5, std430) readonly buffer Experts { int experts_of[]; };  // [token ids, used]
 layout(push_constant) uniform Push {
   uint experts, used, groups, groups_used, count_at, fixed_rows, logits_at, logits_stride, bias_at, ids_at, weights_at;
+  uint experts_at, tokens_at;  // with kById: rows are tokens
   float scale;
 } push;
 
@@ -60,7 +63,13 @@ uint best_left() {
   return best_index[0];
 }
 
-// The same for the scores of groups, of which there are few.
+// The expert at place u of a row.
+uint expert_at(uint row, uint u) {
+  if (!kById) return best_left();
+  return uint(experts_of[push.experts_at + uint(step_words[push.tokens_at + row]) * push.used + u]);
+}
+
+// Marks the experts outside the best groups as the last ones.
 void keep_best_groups() {
   const uint lane = gl_LocalInvocationID.x, size = push.experts / push.groups;
   for (uint g = lane; g < push.groups; g += kLanes) {
@@ -118,7 +127,7 @@ void main() {
   barrier();
   if (push.groups > 1u && push.groups_used < push.groups) keep_best_groups();
   for (uint u = 0u; u < push.used; ++u) {
-    const uint e = best_left();
+    const uint e = expert_at(row, u);
     if (lane == 0u) {
       taken[e] = true;
       chosen_weight[u] = probability[e];

@@ -17,7 +17,7 @@ struct PreparedTable final : Prepared {
 };
 
 struct TablePush {
-  uint32_t pairs, positions_at, steps_at, factors_at, out_at;
+  uint32_t pairs, positions_at, period, steps_at, factors_at, out_at;
   float magnitude;
 };
 struct FactorPush {
@@ -27,11 +27,6 @@ struct FactorPush {
 struct RopePush {
   uint32_t heads, dim, pairs, x_at, x_stride, table_at, out_at;
 };
-
-bool supports_rope_table(const OpDesc& op, const Device&) {
-  const RopeTableParams& params = op.param<RopeTableParams>();
-  return params.period == 1 && !params.inverse;
-}
 
 std::unique_ptr<Prepared> prepare_rope_table(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<PreparedTable>();
@@ -61,9 +56,13 @@ void rope_table(const Prepared& p, const Launch& launch, Stream& s) {
                 steps = stream.range(*prepared.steps, 0, prepared.steps->size(), false);
   const Operand divisors = factors ? stream.read(factors) : step;
   const int64_t pairs = out.desc->shape[1];
-  const TablePush push = {u32(pairs), u32(static_cast<int64_t>(launch.step_layout->positions_at)),
-                          steps.at,   divisors.at,
-                          to.at,      prepared.magnitude};
+  const TablePush push = {u32(pairs),
+                          u32(static_cast<int64_t>(launch.step_layout->positions_at)),
+                          u32(launch.param<RopeTableParams>().period),
+                          steps.at,
+                          divisors.at,
+                          to.at,
+                          prepared.magnitude};
   stream.dispatch("rope_table", {factors ? 1u : 0u}, {step, steps, divisors, to}, push,
                   {groups(pairs, kLanes), rows_of(out)});
 }
@@ -94,7 +93,7 @@ void position_factor(const Prepared&, const Launch& launch, Stream& s) {
 
 std::span<const OpRecord> rope_ops() {
   static constexpr OpRecord kRecords[] = {
-      {Op::kRopeTable, supports_rope_table, prepare_rope_table, rope_table},
+      {Op::kRopeTable, supports_any, prepare_rope_table, rope_table},
       {Op::kRope, supports_any, nothing_to_prepare, rope},
       {Op::kPositionFactor, supports_any, nothing_to_prepare, position_factor},
   };

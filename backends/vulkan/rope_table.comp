@@ -11,7 +11,7 @@ layout(constant_id = 0) const bool kHasFactors = false;
 layout(set = 0, binding = 1, std430) readonly buffer Steps { float steps[]; };  // [pairs, 2]
 layout(set = 0, binding = 2, std430) readonly buffer Factors { float factors[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer Out { float out_values[]; };
-layout(push_constant) uniform Push { uint pairs, positions_at, steps_at, factors_at, out_at; float magnitude; } push;
+layout(push_constant) uniform Push { uint pairs, positions_at, period, steps_at, factors_at, out_at; float magnitude; } push;
 
 // x as a 64-bit fraction (high, low) without whole turns. Rounded down if x has bits below 2^-64.
 uvec2 fraction64(float x) {
@@ -47,7 +47,7 @@ void main() {
   uint carry;
   const uint step_low = uaddCarry(a.y, b.y, carry);
   const uint step_high = a.x + b.x + carry;
-  const uint position = uint(step_words[push.positions_at + token]);
+  const uint position = uint(step_words[push.positions_at + token]) / push.period * push.period;
   uint product_high, product_low;
   umulExtended(step_low, position, product_high, product_low);
   const uint turn = step_high * position + product_high;  // in units of 2^-32 turns, rounded down
