@@ -22,8 +22,7 @@ hyper-parameter or tensor that is not implemented is refused by name, never run 
 - **Caches**: what a sequence keeps. *full*: keys and values of every position; *window*: those that a later token can
   still see; *latent*: one compressed vector per position; *state*: a recurrent state of fixed size. An encoder keeps
   nothing.
-- **On a GPU (Vulkan)**: the operations that the CPU computes for a layer on the GPU. With a latent cache, it also
-  computes attention, and the matrices between that vector and the heads. Otherwise, the GPU computes all.
+- **On a GPU (Vulkan)**: the operations that the CPU computes for a layer on the GPU. Without one, the GPU computes all.
 
 A mixture of experts can keep its experts on the CPU with `--cpu-moe`. [performance.md](performance.md) says how fast
 the shapes measured so far are.

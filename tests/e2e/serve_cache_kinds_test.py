@@ -17,7 +17,7 @@ CACHED = ["gemma3", "deepseek2-mla", "kimi-linear", "qwen3next", "lfm2", "glm-ds
 ONLY_STATES = ["mamba2", "rwkv7"]  # whose sequences need no blocks, so that none is preempted
 # The layers on a GPU: some, or all but for the operations that it lacks, such as the n-grams of qwen4exp, whose state
 # stays on the CPU beside that of the same layer.
-GPU_LAYERS = {"qwen3next": 3, "rwkv7": 3, "qwen4exp": "all"}
+GPU_LAYERS = {"deepseek2-mla": "all", "glm-dsa": "all", "qwen3next": 3, "rwkv7": 3, "qwen4exp": "all"}
 REQUESTS, GPU_REQUESTS, CONCURRENCY = 40, 20, 12
 # Little room: sequences are preempted and prompts are cut into chunks.
 SMALL = ("-t", 2, "-c", 256, "--parallel", 8, "--ubatch-size", 24, "--max-queue", 100, "--kv-tokens", 288)
@@ -62,8 +62,8 @@ def at_once_as_alone(name):
 
 
 @test_each(*GPU_LAYERS)
-def with_states_on_a_gpu(name):
-    """The device copies the states of its layers, for prefixes and choices."""
+def with_caches_on_a_gpu(name):
+    """The device copies blocks and states of its layers, for prefixes and choices."""
     check_at_once_as_alone(name, GPU_REQUESTS, *on_device(GPU_LAYERS[name]), "--deterministic")
 
 

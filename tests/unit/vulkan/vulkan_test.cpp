@@ -221,6 +221,38 @@ TEST_CASE("deterministic: a row alone has the same bits as among others") {
   for (const DataType type : {DataType::kQ4_K, DataType::kQ8_0, DataType::kF32}) check_rows_alone(*device, type);
 }
 
+// Conformance does not notice that a device lacks a kernel for some shape of a cache.
+TEST_CASE("latent caches and index keys are in the device's memory, of any size that the shaders take") {
+  const std::string name = device_name("latent caches");
+  if (name.empty()) return;
+  for (const uint32_t shared : {0u, 16u << 10}) {  // 16 KiB are what Vulkan promises
+    CAPTURE(shared);
+    const std::unique_ptr<Device> device = create_vulkan_device(name, {.max_shared = shared});
+    CacheDesc cache{.n_kv_head = 1, .key_dim = 576, .value_dim = 512, .latent = true};
+    for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0}) {
+      CAPTURE(traits(type).name);
+      cache.key_type = type;
+      for (const CacheUse use : {CacheUse::kAttention, CacheUse::kSparseAttention, CacheUse::kIndex}) {
+        cache.use = use;
+        CHECK(device->keeps(cache));
+      }
+    }
+    cache.key_type = DataType::kQ5_0;
+    CHECK_FALSE(device->keeps(cache));
+    cache.key_type = DataType::kQ8_0;
+    cache.key_dim = 40;
+    CHECK_FALSE(device->keeps(cache));
+    cache = {.n_kv_head = 1, .key_dim = 1024, .value_dim = 1024, .latent = true};
+    CHECK(device->keeps(cache));
+    cache.key_dim = cache.value_dim = 1025;
+    CHECK_FALSE(device->keeps(cache));
+    cache.latent = false;
+    cache.use = CacheUse::kSparseAttention;
+    cache.key_dim = cache.value_dim = 128;
+    CHECK(device->keeps(cache));
+  }
+}
+
 TEST_CASE("any failing allocation is an error, after which the device still works") {
   const std::string name = device_name("failing allocations");
   if (name.empty()) return;
