@@ -226,6 +226,13 @@ void add_sparse_cases(std::vector<Entry>& list) {
     add_sparse(list, a, true);
     a.count = 3, a.whole = false;
     add_sparse(list, a, true);
+    // Few tokens, which share a context among workgroups on a GPU. Those of the second sequence see at most 10 entries,
+    // or nothing.
+    a.sequences = {{600, 3}, {41, 2}};
+    a.sinks = true;
+    add_sparse(list, a, true);
+    a.count = 0, a.whole = true;
+    add_sparse(list, a, true);
   }
 }
 
