@@ -287,6 +287,9 @@ void add_matmul_cases(std::vector<Entry>& list) {
     add_experts(list, *t, {.experts = 6, .used = 2, .n = 50, .k = 512, .t = 33, .bias = true, .one_expert = true},
                 true);
     add_experts(list, *t, {.experts = 32, .used = 8, .n = 20, .k = 512, .t = 16, .per_expert = true}, false);
+    // More tokens than a tile has, and than those that are multiplied one by one.
+    add_experts(list, *t, {.experts = 3, .used = 3, .n = 50, .k = 512, .t = 70, .per_expert = true, .no_ids = true},
+                true);
     add_experts(list, *t, {.experts = 7, .used = 7, .n = 40, .k = 256, .t = 33, .bias = true}, false);
   }
 }
