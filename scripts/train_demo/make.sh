@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the models in models/ from scratch: text, vocabulary, target, draft, files. Takes about an hour on two cores.
+# Builds the models in models/ from scratch: text, vocabulary, target, draft, prediction layer, files. Takes about an hour
+# on two cores.
 # usage: make.sh [FOLDER]     FOLDER: for intermediate and final files, default build/train_demo
 # The same files result on one kind of machine with the same PyTorch, BLAS and TRAIN_THREADS (default 2).
 set -euo pipefail
@@ -36,6 +37,11 @@ for type in f16 q8_0; do
   step export "$folder/draft.pt" "$vocabulary" "$folder/infer-demo-draft-$type.gguf" "$type" --name infer-demo-draft \
     --description "$draft"
 done
+# The target again, with a layer that drafts for it, learned from the quantized target's states.
+step corpus "$vocabulary" "$folder/prediction.npz" --seed 7 --rows 8100 --length 256
+step corpus "$vocabulary" "$folder/prediction_long.npz" --seed 8 --rows 320 --length 1024 --long 0.5
+step predict "$folder/infer-demo-5m-q8_0.gguf" "$folder/prediction.npz" "$folder/prediction_long.npz" \
+  --out "$folder/infer-demo-5m-mtp-q8_0.gguf" --description "$target It drafts for itself." --threads "$threads"
 step evaluate "$vocabulary" "$folder/target.pt" --draft "$folder/draft.pt" | tee "$folder/evaluation.json"
 step plot "$folder/loss.svg" "target, cross-entropy=$folder/fast.jsonl+$folder/target.jsonl" \
   "draft, divergence=$folder/draft.jsonl"

@@ -60,6 +60,16 @@ def rotate(x, cos, sin):
     return torch.cat([one * cos - two * sin, two * cos + one * sin], dim=-1)
 
 
+def causal_mask(tokens, documents, dtype):
+    """[n_rows, 1, 1, length, length]: 0 where a token sees another, minus infinity elsewhere."""
+    n_rows, length = tokens.shape
+    seen = torch.ones(n_rows, length, length, dtype=torch.bool, device=tokens.device).tril()
+    if documents is not None:
+        seen = seen & (documents[:, :, None] == documents[:, None, :])
+    mask = torch.zeros(seen.shape, dtype=dtype, device=tokens.device)
+    return mask.masked_fill_(~seen, float("-inf"))[:, None, None]
+
+
 class Layer(nn.Module):
     def __init__(self, c):
         super().__init__()
@@ -71,27 +81,39 @@ class Layer(nn.Module):
         self.ffn_gate, self.ffn_up = Linear(c.width, c.n_ff), Linear(c.width, c.n_ff)
         self.ffn_down = Linear(c.n_ff, c.width)
 
-    def attention(self, x, mask, cos, sin):
-        """x: [n_rows, length, width]; mask: [n_rows, 1, 1, length, length], 0 or minus infinity."""
+    def heads(self, x, cos, sin):
+        """x: [n_rows, length, width]. Returns q, k, v: [n_rows, n_kv_head, group * length, head_dim], in which the
+        heads of a group follow each other, and twice [n_rows, n_kv_head, length, head_dim]."""
         c, (n_rows, length, _) = self.c, x.shape
         group = c.n_head // c.n_kv_head
         q = self.attn_q_norm(self.attn_q(x).view(n_rows, length, c.n_kv_head, group, c.head_dim))
         k = self.attn_k_norm(self.attn_k(x).view(n_rows, length, c.n_kv_head, c.head_dim))
         v = self.attn_v(x).view(n_rows, length, c.n_kv_head, c.head_dim).transpose(1, 2)
-        # [n_rows, n_kv_head, group, length, head_dim] and the same without groups
         q = rotate(q.permute(0, 2, 3, 1, 4), cos, sin) * c.head_dim ** -0.5
         k = rotate(k.transpose(1, 2), cos, sin)
-        q = q.to(x.dtype).reshape(n_rows, c.n_kv_head, group * length, c.head_dim)
-        scores = torch.matmul(q, k.to(x.dtype).transpose(2, 3)).view(n_rows, c.n_kv_head, group, length, length)
+        return q.to(x.dtype).reshape(n_rows, c.n_kv_head, group * length, c.head_dim), k.to(x.dtype), v
+
+    def joined(self, mixed):
+        """mixed: [n_rows, n_kv_head, group * length, head_dim]. Returns [n_rows, length, width]."""
+        c, n_rows = self.c, len(mixed)
+        mixed = mixed.reshape(n_rows, c.n_head, -1, c.head_dim).transpose(1, 2)
+        return self.attn_output(mixed.reshape(n_rows, -1, c.n_head * c.head_dim))
+
+    def attention(self, x, mask, cos, sin):
+        """x: [n_rows, length, width]; mask: [n_rows, 1, 1, length, length], 0 or minus infinity."""
+        c, (n_rows, length, _) = self.c, x.shape
+        q, k, v = self.heads(x, cos, sin)
+        scores = torch.matmul(q, k.transpose(2, 3)).view(n_rows, c.n_kv_head, -1, length, length)
         weights = scores.add_(mask).softmax(-1)
-        mixed = torch.matmul(weights.view(n_rows, c.n_kv_head, group * length, length), v)
-        mixed = mixed.view(n_rows, c.n_head, length, c.head_dim).transpose(1, 2)
-        return self.attn_output(mixed.reshape(n_rows, length, c.n_head * c.head_dim))
+        return self.joined(torch.matmul(weights.view(n_rows, c.n_kv_head, -1, length), v))
+
+    def feed_forward(self, x, dtype):
+        h = self.ffn_norm(x).to(dtype)
+        return self.ffn_down(functional.silu(self.ffn_gate(h)) * self.ffn_up(h))
 
     def forward(self, x, mask, cos, sin):
         x = x + self.attention(self.attn_norm(x).to(mask.dtype), mask, cos, sin)
-        h = self.ffn_norm(x).to(mask.dtype)
-        return x + self.ffn_down(functional.silu(self.ffn_gate(h)) * self.ffn_up(h))
+        return x + self.feed_forward(x, mask.dtype)
 
 
 class Model(nn.Module):
@@ -108,22 +130,22 @@ class Model(nn.Module):
             if name.endswith(("attn_output.weight", "ffn_down.weight")):
                 nn.init.zeros_(weight)  # every layer starts as the identity
 
-    def forward(self, tokens, documents=None, wanted=None):
-        """tokens, documents: [n_rows, length]. Returns F32 logits, [n_rows, length, n_vocab]; with `wanted`,
-        [n_rows, length] of booleans, only those of its positions, [n_wanted, n_vocab]."""
-        n_rows, length = tokens.shape
-        cos, sin = rotation(length, self.config.head_dim, tokens.device)
-        seen = torch.ones(n_rows, length, length, dtype=torch.bool, device=tokens.device).tril()
-        if documents is not None:
-            seen = seen & (documents[:, :, None] == documents[:, None, :])
-        mask = torch.zeros(seen.shape, dtype=self.dtype, device=tokens.device)
-        mask = mask.masked_fill_(~seen, float("-inf"))[:, None, None]
+    def hidden(self, tokens, documents=None):
+        """tokens, documents: [n_rows, length]. Returns the normalized state of each token, [n_rows, length, width]."""
+        cos, sin = rotation(tokens.shape[1], self.config.head_dim, tokens.device)
+        mask = causal_mask(tokens, documents, self.dtype)
         x = self.token_embd(tokens)
         for layer in self.blk:
             x = layer(x, mask, cos, sin)
+        return self.output_norm(x)
+
+    def forward(self, tokens, documents=None, wanted=None):
+        """tokens, documents: [n_rows, length]. Returns F32 logits, [n_rows, length, n_vocab]; with `wanted`,
+        [n_rows, length] of booleans, only those of its positions, [n_wanted, n_vocab]."""
+        x = self.hidden(tokens, documents)
         if wanted is not None:
             x = x[wanted]
-        return self.output_norm(x) @ self.token_embd.weight.T
+        return x @ self.token_embd.weight.T
 
 
 def save(path, model, **more):

@@ -6,7 +6,7 @@ import json
 import re
 
 from harness import SOURCE_DIR, expect, expect_equal, main, run, test, test_each
-from models import DEMO, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, logprobs, succeeded
+from models import DEMO, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_PREDICTING, DEMO_TARGET, logprobs, succeeded
 
 ANSWERS = {entry["name"]: entry for entry in json.loads((SOURCE_DIR / "tests/data/demo_answers.json").read_text())}
 MOST_BYTES = 16_000_000
@@ -51,7 +51,7 @@ def manifest_names_the_files():
 @test
 def widths_are_multiples_of_256():
     """Rows must fit every quantized type."""
-    for model in (DEMO_TARGET, DEMO_DRAFT, DEMO_DRAFT_F16):
+    for model in (DEMO_TARGET, DEMO_PREDICTING, DEMO_DRAFT, DEMO_DRAFT_F16):
         tensors = json.loads(succeeded(run("inspect", model, "--tensors", "--json")).out)["tensors"]
         matrices = [tensor for tensor in tensors if len(tensor["shape"]) > 1]
         expect(matrices, f"{model.name} has matrices")
@@ -70,6 +70,15 @@ def draft_and_target_have_one_vocabulary():
     tokens = tokens_of(DEMO_TARGET, text)
     for model in (DEMO_DRAFT, DEMO_DRAFT_F16):
         expect_equal(tokens_of(model, text), tokens, f"tokens of {model.name}")
+
+
+@test
+def the_target_and_the_one_that_drafts_for_itself_compute_the_same():
+    entry = ANSWERS["home"]
+    ids = ",".join(map(str, tokens_of(DEMO_TARGET, entry["prompt"] + entry["answer"])))
+    plain, predicting = (succeeded(run("logprobs", "-m", model, "--tokens", ids, "--json")).out
+                         for model in (DEMO_TARGET, DEMO_PREDICTING))
+    expect_equal(predicting, plain, "log-probabilities")
 
 
 @functools.cache

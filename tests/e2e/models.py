@@ -18,6 +18,7 @@ VOCAB_ONLY = DATA / "vocab_only.gguf"
 
 DEMO = SOURCE_DIR / "models"  # trained; all with one vocabulary
 DEMO_TARGET = DEMO / "infer-demo-5m-q8_0.gguf"
+DEMO_PREDICTING = DEMO / "infer-demo-5m-mtp-q8_0.gguf"  # the same with a prediction layer
 DEMO_DRAFT, DEMO_DRAFT_F16 = DEMO / "infer-demo-draft-q8_0.gguf", DEMO / "infer-demo-draft-f16.gguf"
 
 EXACT = 1e-3  # F32 activations and cache; a correct implementation is a hundred times closer
