@@ -11,21 +11,13 @@ import json
 import math
 
 from harness import expect, expect_equal, main, run, shared, shared_folder, skip, test, test_each
-from models import (DATA, EXACT, F32_CACHE, architectures, differences, encoders, exactness, f32_models, logprobs,
-                    reference_model, succeeded)
+from models import (DATA, EXACT, F32_CACHE, QUANTIZED_MODELS, architectures, differences, encoders, exactness,
+                    f32_models, logprobs, reference_model, succeeded)
 
 F32_MODELS = [*f32_models()]
-QUANTIZED_MODELS = {  # {model: the type it is stored in}
-    f"quant-{name}": name.rsplit("-", 1)[-1].upper() for name in (
-        "bf16", "f16", "iq1_m", "iq1_s", "iq2_s", "iq2_xs", "iq2_xxs", "iq3_s", "iq3_xxs", "iq4_nl", "iq4_xs", "nvfp4",
-        "1bit-q1_0", "2bit-q2_0", "q2_k", "q3_k", "q4_0", "q4_1", "q4_k", "q5_0", "q5_1", "q5_k", "q6_k", "q8_0",
-        "tq1_0", "tq2_0")
-}
 MIXED_MODELS = ["gpt-oss-mxfp4", "quant-mix-iq2_m", "quant-mix-q4_k_m"]  # of several types
-# Where rounding of keys to F16 changes more than in llama.cpp. In the layers of minimax-m3 that see all positions,
-# llama.cpp computes attention in half precision, whatever the type of the cache.
+# Where rounding of keys to F16 changes more than in llama.cpp.
 F16_LIMITS = {"pangu-embedded": 0.015, "minimax-m3": 0.02}
-F32_LIMITS = {"minimax-m3": 0.02}
 # Positions that show nothing with an F16 cache: rounding selects another expert for the first of them, and later tokens
 # see that as far as their window of 12 reaches; in hunyuan-moe none, because it is the last layer that does so.
 F16_OTHER_EXPERTS = {"granite_swa": range(33, 45), "hunyuan-moe": [32]}
@@ -43,8 +35,7 @@ def expect_within(found, expected, limit, what):
 def agrees_in_f32(name):
     model, recorded = reference_model(name)
     for flags in (("--device", "ref"), F32_CACHE):
-        limit = F32_LIMITS.get(name, exactness(recorded))
-        expect_within(logprobs(model, recorded["tokens"], *flags), recorded["positions"], limit, flags)
+        expect_within(logprobs(model, recorded["tokens"], *flags), recorded["positions"], exactness(recorded), flags)
 
 
 @test_each(*F32_MODELS)

@@ -4,23 +4,13 @@ By default a few models run; INFER_TEST_FULL=1 takes all. Without a device the t
 INFER_REQUIRE names vulkan.
 """
 
-import ast
 import json
-import pathlib
 
 from completions import RECORDED, expect_recorded_text, expect_recorded_tokens, recorded
 from harness import expect, expect_equal, main, run, test, test_each
-from models import (DEMO_TARGET, EXACT, F32_CACHE, differences, exactness, f32_models, logprobs, logprobs_text,
-                    reference_model, succeeded)
+from models import (DEMO_TARGET, EXACT, F32_CACHE, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs,
+                    logprobs_text, reference_model, succeeded)
 from vulkan_devices import FULL, device, on_device
-
-
-def listed(name):
-    """A list of golden_arch_test.py, which says what runs; importing it would run its tests."""
-    tree = ast.parse(pathlib.Path(__file__).with_name("golden_arch_test.py").read_text())
-    value = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == name)
-    return eval(ast.unparse(value))
-
 
 # With recurrent layers: every operation on states, alone and beside attention.
 RECURRENT = ["mamba", "mamba2", "qwen3next", "kimi-linear", "rwkv6", "rwkv7", "lfm2", "deepseek4", "qwen4exp"]
@@ -43,8 +33,7 @@ def agrees_in_f32(name):
     model, recorded = reference_model(name)
     for n in layers_of(model):
         worst = max(differences(logprobs(model, recorded["tokens"], *on_device(n), *F32_CACHE), recorded["positions"]))
-        limit = listed("F32_LIMITS").get(name, exactness(recorded))
-        expect(worst <= limit, f"-ngl {n}: largest difference {worst:.6f}")
+        expect(worst <= exactness(recorded), f"-ngl {n}: largest difference {worst:.6f}")
 
 
 @test_each(*KEPT)
@@ -58,7 +47,7 @@ def nothing_falls_back(name):
     expect(cached.pop(device()) > 0 and not any(cached.values()), "the cache is on the device alone", devices)
 
 
-@test_each(*(listed("QUANTIZED_MODELS") if FULL else FEW_QUANTIZED))
+@test_each(*(QUANTIZED_MODELS if FULL else FEW_QUANTIZED))
 def agrees_with_expanded_weights(name):
     """The plain kernels do not round activations, so the whole model on the device is as exact as floats are; what
     stays on the CPU rounds them, and may be as far away as llama.cpp times 1.5."""
