@@ -6,6 +6,9 @@
 #include "backends/blas/blas_device.h"
 #endif
 #include "backends/cpu/cpu_device.h"
+#ifdef INFER_CUDA
+#include "backends/cuda/cuda_device.h"
+#endif
 #include "ggml-like/error.h"
 #include "ggml-like/ref/ref_device.h"
 #ifdef INFER_VULKAN
@@ -39,6 +42,9 @@ std::unique_ptr<Device> with_blas(std::unique_ptr<Device>, const DeviceOptions&)
 
 std::vector<std::string> device_names() {
   std::vector<std::string> names = {"cpu", "ref"};
+#ifdef INFER_CUDA
+  for (std::string& name : cuda_device_names()) names.push_back(std::move(name));
+#endif
 #ifdef INFER_VULKAN
   for (std::string& name : vulkan_device_names()) names.push_back(std::move(name));
 #endif
@@ -60,6 +66,13 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   }
   if (name == "ref") return create_ref_device();
   const std::vector<std::string> names = device_names();
+#ifdef INFER_CUDA
+  if (name.starts_with("cuda") && std::find(names.begin(), names.end(), name) != names.end()) {
+    CudaOptions cuda;
+    cuda.deterministic = options.deterministic;
+    return create_cuda_device(name, cuda);
+  }
+#endif
 #ifdef INFER_VULKAN
   if (name.starts_with("vulkan") && std::find(names.begin(), names.end(), name) != names.end()) {
     VulkanOptions vulkan;

@@ -1,0 +1,25 @@
+// NVIDIA GPUs through CUDA. The runtime is linked in; the driver is found at run time, and without one no device is
+// listed. See docs/notes/cuda.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ggml-like/backend.h"
+
+namespace infer {
+
+struct CudaOptions {
+  bool deterministic = false;  // one kernel per operation for any batch
+  uint64_t budget = 0;         // for tests: bytes of memory; 0: the device's own; also INFER_CUDA_BUDGET_MB
+};
+
+// The names of the devices of this machine: "cuda0", "cuda1", ... Empty without a driver.
+std::vector<std::string> cuda_device_names();
+
+// REQUIRES one of those names. Throws Error if the driver fails.
+std::unique_ptr<Device> create_cuda_device(const std::string& name, const CudaOptions& options = {});
+
+}  // namespace infer

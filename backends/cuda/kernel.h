@@ -1,0 +1,57 @@
+// What kernels are written in: CUDA C++, and functions for what only PTX or a declaration that C++ does not have can
+// express. The tests compile the same kernels as C++, where these functions come from a stand-in
+// (tests/cuda_stand_in); nothing else may be used that only nvcc knows. For .cu and .cuh files.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#ifdef __CUDACC__
+#include "backends/cuda/machine.cuh"
+#else
+#include "cuda_stand_in_machine.h"
+#endif
+
+namespace infer::cuda {
+
+inline constexpr unsigned kWarp = 32;       // lanes
+inline constexpr unsigned kAllLanes = ~0u;  // of a warp
+
+// The sum of a value over a warp: the same tree for any kernel, with the result in all lanes.
+__device__ inline float warp_sum(float x) {
+  for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_xor_sync(kAllLanes, x, lanes);
+  return x;
+}
+__device__ inline float warp_max(float x) {
+  for (int lanes = 16; lanes > 0; lanes /= 2) x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, lanes));
+  return x;
+}
+
+// Room for reductions over a block of at most 32 warps.
+struct BlockReduction {
+  float parts[kWarp];
+};
+// The sum over a block whose number of threads is a multiple of 32, in all threads. Every thread calls it.
+__device__ inline float block_sum(float x) {
+  x = warp_sum(x);
+  if (blockDim.x <= kWarp) return x;
+  BlockReduction& room = shared_memory<BlockReduction>();
+  const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  __syncthreads();  // an earlier reduction has been read
+  if (lane == 0) room.parts[warp] = x;
+  __syncthreads();
+  return warp_sum(lane < blockDim.x / kWarp ? room.parts[lane] : 0.0f);
+}
+__device__ inline float block_max(float x) {
+  x = warp_max(x);
+  if (blockDim.x <= kWarp) return x;
+  BlockReduction& room = shared_memory<BlockReduction>();
+  const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  __syncthreads();
+  if (lane == 0) room.parts[warp] = x;
+  __syncthreads();
+  return warp_max(lane < blockDim.x / kWarp ? room.parts[lane] : -INFINITY);
+}
+
+}  // namespace infer::cuda

@@ -1,0 +1,58 @@
+// A stream of work on a CUDA device. Segments are captured once into a CUDA graph and launched in every step. Bytes
+// between the device and the host's memory travel through pinned staging memory, without waiting.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "backends/cuda/memory.h"
+#include "ggml-like/backend.h"
+
+namespace infer::cuda {
+
+class CudaStream final : public Stream {
+ public:
+  explicit CudaStream(Context& context);
+  ~CudaStream() override;
+
+  std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) override;
+  void run(Segment& segment) override;
+  void upload(Buffer& to, size_t offset, const void* from, size_t bytes) override;
+  void download(void* to, const Buffer& from, size_t offset, size_t bytes) override;
+  void copy(std::span<const CopyRange> ranges) override;
+  std::unique_ptr<Event> record() override;
+  void wait(const Event& event) override;
+  void synchronize() override;
+
+  Context& context() const { return context_; }
+  cudaStream_t handle() const { return stream_.get(); }
+
+ private:
+  // A piece of pinned memory that is filled from its beginning and used again when the copies of it are done.
+  struct Staging {
+    std::unique_ptr<CudaBuffer> memory;
+    OwnedEvent copied;
+    size_t used = 0;
+  };
+  // Bytes of a download to be copied when the device has written them.
+  struct Delivery {
+    void* to;
+    const std::byte* from;
+    size_t bytes;
+  };
+  enum class Direction { kUpload, kDownload };
+
+  Staging& staging_with_room(std::deque<Staging>& ring, Direction direction);
+  void deliver();
+
+  Context& context_;
+  OwnedStream stream_;
+  std::deque<Staging> uploads_, downloads_;  // the one in use comes first
+  std::vector<Delivery> deliveries_;
+};
+
+inline CudaStream& cuda_stream(Stream& stream) { return static_cast<CudaStream&>(stream); }
+
+}  // namespace infer::cuda

@@ -1,0 +1,16 @@
+// The functions of backends/cuda/kernel.h for the stand-in.
+#pragma once
+
+#include "cuda_stand_in_language.h"
+#include "ggml-like/half.h"
+
+namespace infer::cuda {
+
+using cuda_stand_in::shared_memory;
+
+inline void* dynamic_shared_memory() { return cuda_stand_in::dynamic_shared(); }
+inline uint16_t float_to_half(float x) { return f32_to_f16(x); }
+inline uint16_t float_to_bfloat(float x) { return f32_to_bf16(x); }
+inline float half_to_float(uint16_t bits) { return f16_to_f32(bits); }
+
+}  // namespace infer::cuda

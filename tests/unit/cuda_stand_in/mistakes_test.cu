@@ -1,0 +1,208 @@
+// Kernels with mistakes that a GPU would pass over, or punish with wrong results: the stand-in finds each of them, and
+// nothing in the same kernel without the mistake.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "backends/cuda/kernel.h"
+#include "tests/cuda_stand_in/failure.h"
+
+using infer::cuda::shared_memory;
+
+namespace {
+
+constexpr unsigned kThreads = 64;
+struct Values {
+  int at[kThreads];
+};
+
+// The stand-in's verdict on a kernel that gets an array of `n` integers; "" if nothing was found.
+template <typename Kernel>
+std::string verdict(Kernel kernel, unsigned blocks, int n, bool mistaken) {
+  void* data = nullptr;
+  cudaStream_t stream = nullptr;
+  REQUIRE(cudaMalloc(&data, static_cast<size_t>(n) * sizeof(int)) == cudaSuccess);
+  REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  REQUIRE(cudaMemsetAsync(data, 0, static_cast<size_t>(n) * sizeof(int), stream) == cudaSuccess);
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(kThreads);
+  config.stream = stream;
+  REQUIRE(cudaLaunchKernelEx(&config, kernel, static_cast<int*>(data), mistaken) == cudaSuccess);
+  const cudaError_t error = cudaStreamSynchronize(stream);
+  const std::string found = cuda_stand_in::take_failure();
+  CHECK((error == cudaSuccess) == found.empty());
+  cudaStreamDestroy(stream);
+  cudaFree(data);
+  return found;
+}
+
+// Runs the kernel in two launches, which run in different orders, without its mistake and with it.
+template <typename Kernel>
+void check_finds(const char* expected, Kernel kernel, unsigned blocks = 1, int n = kThreads) {
+  for (int run = 0; run < 2; ++run) {
+    CHECK(verdict(kernel, blocks, n, false) == "");
+    const std::string found = verdict(kernel, blocks, n, true);
+    CHECK_MESSAGE(found.find(expected) != std::string::npos,
+                  "expected \"" << expected << "\", found \"" << found << "\"");
+  }
+}
+
+__global__ void write_one_too_many(int* data, bool mistaken) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  data[mistaken ? i + 1 : i] = 1;
+}
+
+__global__ void read_before_the_array(int* data, bool mistaken) {
+  const int i = static_cast<int>(threadIdx.x);
+  const int read = data[mistaken ? i - 1 : i];
+  __syncthreads();
+  data[i] = read;
+}
+
+__global__ void skip_the_barrier(int* data, bool mistaken) {
+  Values& values = shared_memory<Values>();
+  values.at[threadIdx.x] = static_cast<int>(threadIdx.x);
+  if (!mistaken) __syncthreads();
+  data[threadIdx.x] = values.at[kThreads - 1 - threadIdx.x];
+}
+
+__global__ void write_what_is_still_read(int* data, bool mistaken) {
+  Values& values = shared_memory<Values>();
+  values.at[threadIdx.x] = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  const int read = values.at[(threadIdx.x + 1) % kThreads];
+  if (!mistaken) __syncthreads();
+  values.at[threadIdx.x] = read;
+  data[threadIdx.x] = read;
+}
+
+// A barrier of the warp does not order it with another warp.
+__global__ void order_one_warp_only(int* data, bool mistaken) {
+  Values& values = shared_memory<Values>();
+  values.at[threadIdx.x] = static_cast<int>(threadIdx.x);
+  __syncwarp();
+  data[threadIdx.x] = values.at[mistaken ? (threadIdx.x + 32) % kThreads : threadIdx.x ^ 1];
+}
+
+__global__ void forget_to_order_a_warp(int* data, bool mistaken) {
+  Values& values = shared_memory<Values>();
+  values.at[threadIdx.x] = static_cast<int>(threadIdx.x);
+  if (!mistaken) __syncwarp();
+  data[threadIdx.x] = values.at[threadIdx.x ^ 1];
+}
+
+__global__ void half_of_a_block_waits(int* data, bool mistaken) {
+  if (mistaken && threadIdx.x >= kThreads / 2) return;
+  __syncthreads();
+  data[threadIdx.x] = 1;
+}
+
+__global__ void wait_at_two_barriers(int* data, bool mistaken) {
+  if (mistaken && threadIdx.x % 2 == 1) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+  data[threadIdx.x] = 1;
+}
+
+__global__ void shuffle_without_itself(int* data, bool mistaken) {
+  const unsigned mask = mistaken ? 0x0000ffffu : 0xffffffffu;
+  data[threadIdx.x] = __shfl_xor_sync(mask, static_cast<int>(threadIdx.x), 1);
+}
+
+__global__ void shuffle_with_an_ended_lane(int* data, bool mistaken) {
+  if (mistaken && threadIdx.x % 32 == 7) return;
+  data[threadIdx.x] = __shfl_xor_sync(~0u, static_cast<int>(threadIdx.x), 1);
+}
+
+__global__ void two_blocks_write_one_place(int* data, bool mistaken) {
+  data[mistaken ? threadIdx.x : blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+
+__global__ void add_without_an_atomic(int* data, bool mistaken) {
+  if (mistaken) data[0] += 1;
+  else atomicAdd(data, 1);
+}
+
+__global__ void too_much_shared_memory(int* data, bool mistaken) {
+  struct Most {
+    char bytes[200 << 10];
+  };
+  struct More {
+    char bytes[100 << 10];
+  };
+  data[threadIdx.x] = 1;
+  if (threadIdx.x > 0) return;
+  shared_memory<Most>().bytes[0] = 1;
+  if (mistaken) shared_memory<More>().bytes[0] = 1;
+}
+
+int memory_of_the_host = 0;
+__global__ void use_memory_of_the_host(int* data, bool mistaken) {
+  if (threadIdx.x == 0) *(mistaken ? &memory_of_the_host : data) = 1;
+}
+
+// A value in shared memory that nobody has written is a NaN.
+__global__ void read_what_nobody_wrote(int* data, bool mistaken) {
+  struct Float {
+    float value;
+  };
+  Float& shared = shared_memory<Float>();
+  if (threadIdx.x == 0 && !mistaken) shared.value = 1;
+  __syncthreads();
+  data[threadIdx.x] = shared.value == 1;
+}
+
+}  // namespace
+
+TEST_CASE("accesses outside an allocation are found") {
+  check_finds("outside every allocation", write_one_too_many);
+  check_finds("outside every allocation", read_before_the_array);
+  check_finds("memory of the host", use_memory_of_the_host);
+}
+
+TEST_CASE("accesses without a barrier between them are found") {
+  check_finds("shared memory that thread", skip_the_barrier);
+  check_finds("shared memory that thread", write_what_is_still_read);
+  check_finds("shared memory that thread", order_one_warp_only);
+  check_finds("shared memory that thread", forget_to_order_a_warp);
+  check_finds("another block writes", two_blocks_write_one_place, 3, 3 * kThreads);
+  check_finds("device memory that thread", add_without_an_atomic);
+}
+
+TEST_CASE("barriers that not all threads reach are found") {
+  check_finds("have ended", half_of_a_block_waits);
+  check_finds("wait elsewhere", wait_at_two_barriers);
+}
+
+TEST_CASE("wrong masks of shuffles are found") {
+  check_finds("is not in the mask 0x0000ffff", shuffle_without_itself);
+  check_finds("have ended", shuffle_with_an_ended_lane);
+}
+
+TEST_CASE("too much shared memory is found") { check_finds("exceeds", too_much_shared_memory); }
+
+TEST_CASE("shared memory begins as NaN") {
+  for (const bool mistaken : {false, true}) {
+    cudaStream_t stream = nullptr;
+    void *data = nullptr, *host = nullptr;
+    const size_t bytes = kThreads * sizeof(int);
+    REQUIRE(cudaMalloc(&data, bytes) == cudaSuccess);
+    REQUIRE(cudaHostAlloc(&host, bytes, cudaHostAllocDefault) == cudaSuccess);
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(kThreads);
+    config.stream = stream;
+    cudaLaunchKernelEx(&config, read_what_nobody_wrote, static_cast<int*>(data), mistaken);
+    cudaMemcpyAsync(host, data, bytes, cudaMemcpyDeviceToHost, stream);
+    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+    CHECK(static_cast<int*>(host)[5] == (mistaken ? 0 : 1));
+    cudaStreamDestroy(stream);
+    cudaFreeHost(host);
+    cudaFree(data);
+  }
+}
