@@ -10,7 +10,7 @@
 #ifdef __CUDACC__
 #include "backends/cuda/machine.cuh"
 #else
-#include "cuda_stand_in_machine.h"
+#include <cuda_stand_in_machine.h>
 #endif
 
 namespace infer::cuda {

@@ -26,4 +26,27 @@ __device__ __forceinline__ void* dynamic_shared_memory() {
   return dynamic_bytes;
 }
 
+// Two floats as halves, `low` in the low half of the word.
+__device__ __forceinline__ uint32_t pack_halves(float low, float high) {
+  const __half2 both = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&both);
+}
+
+// c += a * b by a warp: a [16, 16] and b [16, 8] are halves, c [16, 8] floats. With lane = 4 * g + t, a lane holds of a
+// (g, 2t), (g + 8, 2t), (g, 2t + 8) and (g + 8, 2t + 8), each with its right neighbour; of b (2t, g) and (2t + 8, g),
+// each with the one below; of c (g, 2t), (g, 2t + 1), (g + 8, 2t) and (g + 8, 2t + 1). PTX ISA, mma.m16n8k16.
+__device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+  for (int i = 0; i < 2; ++i) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(b[i]));
+  }
+#endif
+}
+
 }  // namespace infer::cuda

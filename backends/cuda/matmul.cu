@@ -1,10 +1,12 @@
-// matmul and matmul_experts. Activations for quantized weights are quantized to int8 with a scale for each 32 values;
-// a warp computes the products of one row of the weights with up to kMostTile rows of activations.
+// matmul and matmul_experts, but for those of matmul_tiled.cu. Activations for quantized weights are quantized to int8
+// with a scale for each 32 values; a warp computes the products of one row of the weights with up to kMostTile rows of
+// activations.
 #include <algorithm>
 
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/formats.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/matmul_tiled.h"
 
 namespace infer::cuda {
 namespace {
@@ -185,16 +187,19 @@ bool supports_matmul(const OpDesc& op, const Device&) {
   return is_weight_type(weight.type) && weight.shape.last() % traits(weight.type).block_size == 0;
 }
 
-std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device&) {
+std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
   const TensorDesc& x = *op.inputs[0];
-  if (traits(op.inputs[1]->type).quantized) {
+  if (is_tiled(op, static_cast<CudaDevice&>(device).context())) {
+    prepared->scratch_bytes = tiled_scratch_bytes(x);
+  } else if (traits(op.inputs[1]->type).quantized) {
     prepared->scratch_bytes = codes_bytes(x) + static_cast<size_t>(x.shape.elements()) / kPerScale * sizeof(float);
   }
   return prepared;
 }
 
 void matmul(const Prepared&, const Launch& launch, Stream& stream) {
+  if (is_tiled(launch.op, cuda_stream(stream).context())) return multiply_tiled(launch, cuda_stream(stream));
   const TensorRef &x = launch.inputs[0], &weight = launch.inputs[1], &bias = launch.inputs[2], &out = launch.outputs[0];
   const int64_t k = weight.desc->shape[1];
   const ProductShape shape = {.n = weight.desc->shape[0],

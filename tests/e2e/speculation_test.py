@@ -5,9 +5,10 @@ INFER_TEST_FULL=1 takes all temperatures and numbers of layers on a Vulkan devic
 
 import re
 
+from accelerators import FULL
 from harness import expect, expect_equal, main, run, test, test_each
 from models import DATA, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, succeeded
-from vulkan_devices import FULL, on_device
+from vulkan_devices import on_device
 
 PROMPT = "Once upon a time there was a robot. Once upon a time"
 KINDS = {"draft": ["-md", DEMO_DRAFT_F16], "lookup": ["--spec", "lookup"],

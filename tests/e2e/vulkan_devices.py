@@ -1,27 +1,15 @@
 """Vulkan devices for tests: the first of this machine, and simulated failures and device kinds."""
 
-import functools
-import json
-import os
 import pathlib
 
-from harness import BINARY, Failure, run, skip
-from models import succeeded
+from accelerators import first_device
+from harness import BINARY, skip
 
-FULL = os.environ.get("INFER_TEST_FULL") == "1"
 LAYERS = pathlib.Path(BINARY).resolve().parent / "layers"  # has tests/support/vulkan_faults.cpp
 
 
-@functools.cache
 def device():
-    """The name of the first Vulkan device; without one the test is skipped, or fails if INFER_REQUIRE names it."""
-    names = [d["name"] for d in json.loads(succeeded(run("devices", "--json")).out)["devices"]]
-    found = [name for name in names if name.startswith("vulkan")]
-    if found:
-        return found[0]
-    if "vulkan" in os.environ.get("INFER_REQUIRE", "").split(","):
-        raise Failure("INFER_REQUIRE asks for vulkan, and no such device was found")
-    return skip("no Vulkan device")
+    return first_device("vulkan")
 
 
 def on_device(n):

@@ -9,10 +9,11 @@ import pathlib
 import re
 import tempfile
 
+from accelerators import FULL
 from harness import PATIENCE, expect, expect_equal, main, run, test, test_each
 from models import DEMO_TARGET, SPM, succeeded
 from serving import Server
-from vulkan_devices import FULL, device, driver
+from vulkan_devices import device, driver
 
 FAILED, WRONG_USAGE = 1, 2
 QUESTION = ("run", "-m", DEMO_TARGET, "--temp", 0, "-n", 12, "-p", "What is your name?", "-c", 512)

@@ -6,11 +6,12 @@ INFER_REQUIRE names vulkan.
 
 import json
 
+from accelerators import FULL, layers_of, none_half_and_all
 from completions import RECORDED, expect_recorded_text, expect_recorded_tokens, recorded
 from harness import expect, expect_equal, main, run, test, test_each
 from models import (DEMO_TARGET, EXACT, F32_CACHE, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs,
                     logprobs_text, reference_model, succeeded)
-from vulkan_devices import FULL, device, on_device
+from vulkan_devices import device, on_device
 
 # With recurrent layers: every operation on states, alone and beside attention.
 RECURRENT = ["mamba", "mamba2", "qwen3next", "kimi-linear", "rwkv6", "rwkv7", "lfm2", "deepseek4", "qwen4exp"]
@@ -19,13 +20,6 @@ KEPT = ["deepseek2-mla", "glm-dsa", "minimax-m3"]  # whose caches are all on the
 # deepseek4 and deepseek4-hca: compressed entries, selected or all.
 FEW_F32 = ["llama-gqa", "qwen2-tied", "qwen3moe", "gemma2", "gemma3", *RECURRENT, *KEPT, "deepseek4-hca"]
 FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
-
-
-def layers_of(model):
-    """Every number of layers that -ngl takes: none, the repeated ones and the head, and all with the embedding."""
-    metadata = json.loads(succeeded(run("inspect", model, "--json")).out)["metadata"]
-    n_layer = next(entry["value"] for entry in metadata if entry["key"].endswith(".block_count"))
-    return [*range(int(n_layer) + 2), "all"]
 
 
 @test_each(*(f32_models() if FULL else FEW_F32))
@@ -82,8 +76,7 @@ def nothing_of_a_recurrent_model_is_left_to_the_cpu(name):
 def continues_as_recorded(case):
     """With none, half and all of the layers on the device; with every number by INFER_TEST_FULL=1."""
     model, completion = recorded(case)
-    every = layers_of(model)
-    for n in every if FULL else (0, every[len(every) // 2], "all"):
+    for n in none_half_and_all(model):
         expect_recorded_tokens(model, completion, on_device(n))
         expect_recorded_text(model, completion, on_device(n))
 

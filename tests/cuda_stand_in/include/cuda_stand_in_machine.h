@@ -13,4 +13,13 @@ inline uint16_t float_to_half(float x) { return f32_to_f16(x); }
 inline uint16_t float_to_bfloat(float x) { return f32_to_bf16(x); }
 inline float half_to_float(uint16_t bits) { return f16_to_f32(bits); }
 
+inline uint32_t pack_halves(float low, float high) {
+  return f32_to_f16(low) | static_cast<uint32_t>(f32_to_f16(high)) << 16;
+}
+
+inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+                         cuda_stand_in::Place place = cuda_stand_in::Place::current()) {
+  cuda_stand_in::multiply_f16(c, a, b, place);
+}
+
 }  // namespace infer::cuda

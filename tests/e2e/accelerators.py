@@ -1,0 +1,34 @@
+"""The accelerators of this machine, for tests of one kind of device."""
+
+import functools
+import json
+import os
+
+from harness import Failure, run, skip
+from models import succeeded
+
+FULL = os.environ.get("INFER_TEST_FULL") == "1"
+
+
+@functools.cache
+def first_device(kind):
+    """The name of the first device of a kind; without one the test is skipped, or fails if INFER_REQUIRE names the kind."""
+    names = [d["name"] for d in json.loads(succeeded(run("devices", "--json")).out)["devices"]]
+    found = [name for name in names if name.startswith(kind)]
+    if found:
+        return found[0]
+    if kind in os.environ.get("INFER_REQUIRE", "").split(","):
+        raise Failure(f"INFER_REQUIRE asks for {kind}, and no such device was found")
+    return skip(f"no {kind} device")
+
+
+def layers_of(model):
+    """Every number of layers that -ngl takes: none, the repeated ones and the head, and all with the embedding."""
+    metadata = json.loads(succeeded(run("inspect", model, "--json")).out)["metadata"]
+    n_layer = next(entry["value"] for entry in metadata if entry["key"].endswith(".block_count"))
+    return [*range(int(n_layer) + 2), "all"]
+
+
+def none_half_and_all(model):
+    every = layers_of(model)
+    return every if FULL else [0, every[len(every) // 2], "all"]

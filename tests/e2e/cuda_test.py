@@ -1,0 +1,85 @@
+"""Models on a CUDA device give the same results as elsewhere, with any number of layers on it.
+
+By default a few models run, since the stand-in for a GPU is slow; INFER_TEST_FULL=1 takes all. Without a device the
+tests are skipped, or fail where INFER_REQUIRE names cuda.
+"""
+
+import json
+
+from accelerators import FULL, first_device, layers_of, none_half_and_all
+from completions import RECORDED, expect_recorded_tokens, recorded
+from harness import expect, expect_equal, main, run, test, test_each
+from models import (F32_CACHE, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs, logprobs_text,
+                    reference_model, succeeded)
+
+# Dense, experts, windows with softcap, sinks, a latent cache.
+FEW_F32 = ["llama-gqa", "qwen3moe", "gemma2", "gpt-oss", "deepseek2-mla"]
+FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
+
+
+def device():
+    return first_device("cuda")
+
+
+def on_device(n):
+    return ("--device", device(), "-ngl", n)
+
+
+@test_each(*(f32_models() if FULL else FEW_F32))
+def agrees_in_f32(name):
+    model, reference = reference_model(name)
+    for n in none_half_and_all(model):
+        worst = max(differences(logprobs(model, reference["tokens"], *on_device(n), *F32_CACHE), reference["positions"]))
+        expect(worst <= exactness(reference), f"-ngl {n}: largest difference {worst:.6f}")
+
+
+@test_each(*FEW_F32)
+def nothing_falls_back(name):
+    model, reference = reference_model(name)
+    for flags in ((), F32_CACHE, ("-ctk", "bf16", "-ctv", "bf16")):
+        logprobs(model, reference["tokens"], *on_device("all"), "--strict-offload", *flags)
+
+
+@test_each(*(QUANTIZED_MODELS if FULL else FEW_QUANTIZED))
+def agrees_with_expanded_weights(name):
+    """Activations are rounded to eight bits, so results may be as far away as llama.cpp's times 1.5."""
+    model, reference = reference_model(name)
+    exact = [dict(entries) for entries in reference["positions_f32"]]
+    common = [[[t, p] for t, p in entries if t in known] for entries, known in zip(reference["positions"], exact)]
+    limit = 1.5 * max(differences(exact, common))
+    for n in none_half_and_all(model):
+        worst = max(differences(logprobs(model, reference["tokens"], *on_device(n), *F32_CACHE),
+                                reference["positions_f32"]))
+        expect(worst <= limit, f"-ngl {n}: largest difference {worst:.6f}, at most {limit:.6f}")
+
+
+@test_each("llama-gqa", "quant-q4_k", "qwen3moe", "deepseek2-mla")
+def chunks_do_not_matter_when_deterministic(name):
+    model, reference = reference_model(name)
+    texts = {n: logprobs_text(model, reference["tokens"], *on_device("all"), "--deterministic", "--ubatch-size", n)
+             for n in (1, 5, 48)}
+    for n, text in texts.items():
+        expect(text == texts[48], f"the bits with --ubatch-size {n} differ from those with 48")
+
+
+@test_each(*(RECORDED if FULL else RECORDED[:1]))
+def continues_as_recorded(case):
+    model, completion = recorded(case)
+    for n in none_half_and_all(model):
+        expect_recorded_tokens(model, completion, on_device(n))
+
+
+@test
+def a_small_budget_is_kept():
+    model, reference = reference_model("llama-gqa")
+    tokens = ",".join(map(str, reference["tokens"][:4]))
+    env = {"INFER_CUDA_BUDGET_MB": "1"}
+    memory = [d["memory_total"] for d in json.loads(succeeded(run("devices", "--json", env=env)).out)["devices"]
+              if d["name"] == device()]
+    expect_equal(memory, [1 << 20], "memory of the device")
+    result = run("logprobs", "-m", model, "--tokens", tokens, "--json", *on_device("all"), env=env)
+    expect(result.code in (0, 1), "fewer layers or a message", result)
+    expect(result.code == 0 or "has" in result.err or "found" in result.err, "what was missing", result)
+
+
+main()
