@@ -11,8 +11,8 @@ namespace {
 
 std::span<const OpRecord> records() {
   static const std::vector<OpRecord> kRecords =
-      all_records({attention_ops(), columns_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(), rope_ops(),
-                   rows_ops(), streams_ops(), top_k_ops()});
+      all_records({attention_ops(), columns_ops(), delta_rule_ops(), elementwise_ops(), matmul_ops(), moe_ops(),
+                   norm_ops(), recurrent_ops(), rope_ops(), rows_ops(), streams_ops(), top_k_ops()});
   return kRecords;
 }
 
