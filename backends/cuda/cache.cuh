@@ -77,6 +77,9 @@ struct CacheShape {
   __device__ uint8_t* block_of(int sequence, int position) const {
     return data + table[static_cast<int64_t>(sequence) * table_stride + position / kBlockTokens] * block_bytes;
   }
+  // As in CacheDesc.
+  __device__ int position_of(int entry) const { return (entry + 1) * stride - 1; }
+  __device__ int slot_of(int entry) const { return entry % entries; }
   __device__ uint8_t* key(uint8_t* block, int head, int slot) const {
     return block + (static_cast<int64_t>(head) * entries + slot) * key_row;
   }

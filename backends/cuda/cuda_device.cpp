@@ -10,9 +10,9 @@ namespace cuda {
 namespace {
 
 std::span<const OpRecord> records() {
-  static const std::vector<OpRecord> kRecords =
-      all_records({attention_ops(), columns_ops(), elementwise_ops(), matmul_ops(), moe_ops(), norm_ops(), rope_ops(),
-                   rows_ops(), streams_ops(), top_k_ops()});
+  static const std::vector<OpRecord> kRecords = all_records(
+      {attention_ops(), columns_ops(), delta_rule_ops(), elementwise_ops(), kv_store_ops(), matmul_ops(), moe_ops(),
+       norm_ops(), recurrent_ops(), rope_ops(), rows_ops(), sparse_attention_ops(), streams_ops(), top_k_ops()});
   return kRecords;
 }
 

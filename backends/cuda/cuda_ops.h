@@ -46,12 +46,16 @@ bool supports_any(const OpDesc& op, const Device& device);
 // The operations of each file, for cuda_device.cpp.
 std::span<const OpRecord> attention_ops();
 std::span<const OpRecord> columns_ops();
+std::span<const OpRecord> delta_rule_ops();
 std::span<const OpRecord> elementwise_ops();
+std::span<const OpRecord> kv_store_ops();
 std::span<const OpRecord> matmul_ops();
 std::span<const OpRecord> moe_ops();
 std::span<const OpRecord> norm_ops();
+std::span<const OpRecord> recurrent_ops();
 std::span<const OpRecord> rope_ops();
 std::span<const OpRecord> rows_ops();
+std::span<const OpRecord> sparse_attention_ops();
 std::span<const OpRecord> streams_ops();
 std::span<const OpRecord> top_k_ops();
 
