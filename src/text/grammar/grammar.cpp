@@ -21,7 +21,7 @@ std::optional<uint8_t> only_byte(const Automaton& automaton, const MatchState& s
 }  // namespace
 
 Grammar::Grammar(const Rules& rules, const Limits& limits)
-    : limits_(limits), automaton_(Automaton::compile(rules, limits)) {}
+    : limits_(limits), automaton_(Automaton::compile(rules, limits)), start_(MatchState::start(automaton_, limits_)) {}
 
 MatchState Grammar::after(MatchState state, std::string_view bytes) const {
   for (const char c : bytes) {

@@ -29,7 +29,7 @@ class Grammar {
   const Automaton& automaton() const { return automaton_; }
   const Limits& limits() const { return limits_; }
 
-  MatchState start() const { return MatchState::start(automaton_, limits_); }
+  const MatchState& start() const { return start_; }
   MatchState after(MatchState state, std::string_view bytes) const;
   Match match(std::string_view text) const;
   // The bytes that must follow, if there is only one way on; at most `limit`.
@@ -38,6 +38,7 @@ class Grammar {
  private:
   Limits limits_;
   Automaton automaton_;
+  MatchState start_;
 };
 
 }  // namespace infer::grammar

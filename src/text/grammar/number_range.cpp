@@ -197,9 +197,13 @@ ExprId number_between(Rules& rules, const NumberRange& range) {
     if (exclusive && (!to || from <= *to)) {
       DigitRange bound(rules, scaled.digits);
       bound.add(from, from);
-      // One digit that is not zero, after zeros.
-      const ExprId zeros = rules.repeat(rules.bytes("0"), 0, more - 1);
-      const ExprId above = rules.sequence({zeros, rules.code_point({{'1', '9'}})});
+      // Some digit after the bound's is not zero.
+      std::vector<ExprId> tails;
+      for (uint32_t zeros = 0; zeros < more; ++zeros) {
+        tails.push_back(rules.sequence({rules.bytes(std::string(zeros, '0')), rules.code_point({{'1', '9'}}),
+                                        rules.repeat(rules.code_point({{'0', '9'}}), 0, more - 1 - zeros)}));
+      }
+      const ExprId above = rules.choice(std::move(tails));
       choices.push_back(rules.sequence({minus, bound.expr(), dot, above}));
       ++from;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
@@ -84,7 +85,8 @@ ExprId SchemaCompiler::compile(const Task& task) {
   if (schema->is_boolean()) return schema->get<bool>() ? any_value() : rules_.never();
   if (SchemaDocument::has_only(*schema, "$ref")) {
     const bool before = std::exchange(in_merged_, false);
-    const ExprId expr = value_of(*document_.target(*schema, place), place + "/$ref");
+    const ExprId expr =
+        value_of(*document_.target(*schema, place), (*schema)["$ref"].get<std::string>().substr(0, 200));
     in_merged_ = before;
     return expr;
   }
@@ -108,7 +110,7 @@ ExprId SchemaCompiler::compile_branches(const Json& branches, const std::string&
 
 // REQUIRES: no applicators.
 ExprId SchemaCompiler::compile_plain(const Json& schema, const std::string& place) {
-  if (schema.contains("enum") || schema.contains("const")) return compile_values(schema, place);
+  if (schema.contains("enum") || schema.contains("const")) return compile_values(schema);
   const unsigned types = schema_types(schema);
   const bool array_keywords =
       has_any(schema, {"items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems"});
@@ -131,10 +133,11 @@ ExprId SchemaCompiler::compile_plain(const Json& schema, const std::string& plac
 }
 
 // The values that the rest of the schema allows.
-ExprId SchemaCompiler::compile_values(const Json& schema, const std::string& place) {
-  Json rest = schema;
-  rest.erase("enum");
-  rest.erase("const");
+ExprId SchemaCompiler::compile_values(const Json& schema) {
+  Json rest = Json::object();
+  for (const auto& [name, value] : schema.items()) {
+    if (name != "enum" && name != "const") rest[name] = value;
+  }
   std::vector<const Json*> values;
   if (schema.contains("const")) values.push_back(&schema["const"]);
   else
@@ -146,6 +149,11 @@ ExprId SchemaCompiler::compile_values(const Json& schema, const std::string& pla
   if (schema.contains("const") && schema.contains("enum")) {
     const Json& all = schema["enum"];
     keep([&](const Json& v) { return std::find(all.begin(), all.end(), v) != all.end(); });
+  }
+  if (rest.contains("type")) {
+    const unsigned types = schema_types(rest);
+    keep([&](const Json& v) { return (type_bits(v) & types) != 0; });
+    rest.erase("type");
   }
   bool limited = false;
   for (const auto& [name, value] : rest.items())
@@ -160,7 +168,6 @@ ExprId SchemaCompiler::compile_values(const Json& schema, const std::string& pla
   }
   std::vector<ExprId> choices;
   for (const Json* value : values) choices.push_back(constant(*value));
-  (void)place;
   return rules_.choice(std::move(choices));
 }
 
@@ -277,13 +284,15 @@ ExprId SchemaCompiler::compile_array(const Json& schema, const std::string& plac
 
 void SchemaCompiler::add_members(const Json& schema, const std::string& place, std::vector<ExprId>& items,
                                  std::string& flags, std::vector<std::string>& words) {
-  std::set<std::string> required;
+  std::set<std::string> required, declared;
   std::vector<std::string> undeclared;
+  if (schema.contains("properties")) {
+    for (const auto& [key, value] : schema["properties"].items()) declared.insert(key);
+  }
   if (schema.contains("required")) {
     for (const Json& name : schema["required"]) {
       const std::string& key = name.get_ref<const std::string&>();
-      if (!required.insert(key).second) continue;
-      if (!schema.contains("properties") || !schema["properties"].contains(key)) undeclared.push_back(key);
+      if (required.insert(key).second && declared.count(key) == 0) undeclared.push_back(key);
     }
   }
   const auto add = [&](const std::string& key, ExprId value, bool is_required) {

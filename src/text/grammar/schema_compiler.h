@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +37,7 @@ class SchemaCompiler {
   ExprId compile(const Task& task);
   ExprId compile_plain(const Json& schema, const std::string& place);
   ExprId compile_branches(const Json& branches, const std::string& place);
-  ExprId compile_values(const Json& schema, const std::string& place);
+  ExprId compile_values(const Json& schema);
   ExprId compile_string(const Json& schema, const std::string& place);
   ExprId compile_number(const Json& schema, const std::string& place, bool integer);
   ExprId compile_array(const Json& schema, const std::string& place);
@@ -68,7 +67,6 @@ class SchemaCompiler {
   std::deque<Task> tasks_;
   std::map<const Json*, RuleId> rule_of_;
   std::map<std::string, RuleId> rule_of_text_;  // of merged schemas, which have copies
-  std::set<std::pair<const Json*, const Json*>> merged_parts_;
   ExprId space_ = 0, digit_ = 0, character_ = 0;
   RuleId value_ = kNoId, string_ = kNoId, number_ = kNoId, integer_ = kNoId;
   bool in_merged_ = false;

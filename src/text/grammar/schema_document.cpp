@@ -1,6 +1,7 @@
 #include "src/text/grammar/schema_document.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ggml-like/error.h"
 
@@ -216,6 +217,15 @@ unsigned schema_types(const Json& schema) {
   unsigned types = 0;
   for (const Json& name : *type) types |= type_named(name.get<std::string>());
   return types;
+}
+
+unsigned type_bits(const Json& value) {
+  if (value.is_string()) return kString;
+  if (value.is_boolean()) return kBoolean;
+  if (value.is_null()) return kNull;
+  if (value.is_structured()) return value.is_array() ? kArray : kObject;
+  const bool whole = value.is_number_integer() || std::floor(value.get<double>()) == value.get<double>();
+  return whole ? kInteger | kNumber : unsigned{kNumber};
 }
 
 void SchemaDocument::check(const Json& schema, const std::string& place) const {

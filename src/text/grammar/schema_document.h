@@ -53,7 +53,7 @@ class SchemaDocument {
 
  private:
   std::vector<Json> flatten(const Json& schema, const std::string& place, int depth);
-  std::vector<Json> combine(const std::vector<Json>& a, const std::vector<Json>& b, const std::string& place) const;
+  std::vector<Json> combine(const std::vector<Json>& a, const std::vector<Json>& b, const std::string& place);
   Json merge(const Json& a, const Json& b, const std::string& place) const;
   Json merge_objects(const Json& a, const Json& b) const;
   bool disjoint(const Json& a, const Json& b, const std::string& place, int depth);
@@ -63,9 +63,13 @@ class SchemaDocument {
   std::function<void(const std::string&, const std::string&)> warn_;
   std::deque<Json> merged_;
   size_t work_ = 0;
+
+  void count_work(size_t steps, const std::string& place);
 };
 
-// What `type` and the values of `enum` and `const` allow.
+// What `type` allows.
 unsigned schema_types(const Json& schema);
+// The types that a value has: a whole number is an integer and a number.
+unsigned type_bits(const Json& value);
 
 }  // namespace infer::grammar

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxDepth = 50;
 constexpr size_t kMaxAlternatives = 300;
-constexpr size_t kMaxWork = 20'000;
+constexpr size_t kMaxWork = 3'000'000;
 
 bool is_applicator(std::string_view name) {
   return name == "$ref" || name == "allOf" || name == "anyOf" || name == "oneOf" || name == "$defs" ||
@@ -61,9 +61,14 @@ std::vector<const Json*> SchemaDocument::alternatives(const Json& schema, const 
   return out;
 }
 
+void SchemaDocument::count_work(size_t steps, const std::string& place) {
+  work_ += steps;
+  if (work_ > kMaxWork) refuse_schema(place, "a schema whose combinations can be listed", "too many");
+}
+
 std::vector<Json> SchemaDocument::flatten(const Json& schema, const std::string& place, int depth) {
   if (depth > kMaxDepth) refuse_schema(place, "references that lead somewhere", "a cycle, or more than 50 in a row");
-  if (++work_ > kMaxWork) refuse_schema(place, "a schema whose combinations can be listed", "too many");
+  count_work(50 + schema.size() + (schema.is_object() && schema.contains("enum") ? schema["enum"].size() : 0), place);
   check(schema, place);
   if (schema.is_boolean()) return schema.get<bool>() ? std::vector<Json>{Json::object()} : std::vector<Json>();
   Json base = Json::object();
@@ -71,7 +76,10 @@ std::vector<Json> SchemaDocument::flatten(const Json& schema, const std::string&
     if (!is_applicator(name)) base[name] = value;
   }
   std::vector<Json> out = {std::move(base)};
-  if (const Json* to = target(schema, place)) out = combine(out, flatten(*to, place + "/$ref", depth + 1), place);
+  if (const Json* to = target(schema, place)) {
+    const std::string there = schema["$ref"].get<std::string>().substr(0, 200);
+    out = combine(out, flatten(*to, there, depth + 1), place);
+  }
   if (schema.contains("allOf")) {
     for (const Json& part : schema["allOf"]) out = combine(out, flatten(part, place + "/allOf", depth + 1), place);
   }
@@ -88,12 +96,15 @@ std::vector<Json> SchemaDocument::flatten(const Json& schema, const std::string&
 }
 
 std::vector<Json> SchemaDocument::combine(const std::vector<Json>& a, const std::vector<Json>& b,
-                                          const std::string& place) const {
+                                          const std::string& place) {
   if (a.size() * b.size() > kMaxAlternatives)
     refuse_schema(place, "at most 300 combinations of anyOf, oneOf and allOf", "more");
   std::vector<Json> out;
   for (const Json& first : a) {
-    for (const Json& second : b) out.push_back(merge(first, second, place));
+    for (const Json& second : b) {
+      count_work(50 + values_of(first).size() * values_of(second).size(), place);
+      out.push_back(merge(first, second, place));
+    }
   }
   return out;
 }
@@ -188,17 +199,12 @@ void SchemaDocument::require_disjoint(const Json& branches, const std::string& p
 bool SchemaDocument::disjoint(const Json& a, const Json& b, const std::string& place, int depth) {
   constexpr int kMaxKeyDepth = 4;
   const Json va = values_of(a), vb = values_of(b);
+  count_work(1 + va.size() * vb.size(), place);
   if (va.is_array() && vb.is_array())
     return std::none_of(va.begin(), va.end(), [&](const Json& v) { return has_value(vb, v); });
   const auto types = [](const Json& schema, const Json& values) {
     unsigned found = values.is_array() ? 0 : with_integers(schema_types(schema));
-    for (const Json& value : values) {
-      if (value.is_string()) found |= kString;
-      else if (value.is_number()) found |= kInteger | kNumber;
-      else if (value.is_boolean()) found |= kBoolean;
-      else if (value.is_null()) found |= kNull;
-      else found |= value.is_array() ? kArray : kObject;
-    }
+    for (const Json& value : values) found |= type_bits(value);
     return found;
   };
   const unsigned common = types(a, va) & types(b, vb);
@@ -221,7 +227,12 @@ bool SchemaDocument::disjoint_key(const Json& a, const Json& b, const std::strin
     const bool in_b = b.contains("properties") && b["properties"].contains(key);
     if (!in_b && b.contains("additionalProperties") && b["additionalProperties"] == false) return true;
     if (!in_b || !a.contains("properties") || !a["properties"].contains(key)) continue;
-    const std::vector<Json> xs = flatten(a["properties"][key], place, 1), ys = flatten(b["properties"][key], place, 1);
+    const Json &xa = a["properties"][key], &xb = b["properties"][key];
+    if (has_only(xa, "const") && has_only(xb, "const")) {
+      if (xa["const"] != xb["const"]) return true;
+      continue;
+    }
+    const std::vector<Json> xs = flatten(xa, place, 1), ys = flatten(xb, place, 1);
     const bool all = std::all_of(xs.begin(), xs.end(), [&](const Json& x) {
       return std::all_of(ys.begin(), ys.end(), [&](const Json& y) { return disjoint(x, y, place, depth + 1); });
     });
