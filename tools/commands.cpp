@@ -4,6 +4,7 @@
 #include "tools/bench_serve/bench_serve.h"
 #include "tools/devices.h"
 #include "tools/embed/embed.h"
+#include "tools/grammar/grammar.h"
 #include "tools/imatrix/imatrix.h"
 #include "tools/inspect.h"
 #include "tools/logprobs.h"
@@ -25,6 +26,7 @@ const std::vector<Command>& commands() {
       {"logprobs", "Print the most probable next tokens after every token of a text", define_logprobs},
       {"embed", "Turn texts into vectors, or score them against a query", define_embed},
       {"template", "Render a conversation with a chat template", define_template},
+      {"grammar", "Check a grammar or a JSON schema, and texts against it", define_grammar},
       {"imatrix", "Measure which columns of the weights matter, for quantize --imatrix", define_imatrix},
       {"perplexity", "Measure how well a model predicts a text, or how far it is from another", define_perplexity},
       {"bench", "Measure speed, as a fraction of this machine's limits", define_bench},

@@ -1,0 +1,44 @@
+// A compiled grammar and the questions one asks of it. Immutable: one grammar serves any number of requests and
+// threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/text/grammar/automaton.h"
+#include "src/text/grammar/limits.h"
+#include "src/text/grammar/match_state.h"
+#include "src/text/vocabulary.h"
+
+namespace infer::grammar {
+
+// How a text relates to a grammar.
+enum class Match {
+  kAccept,  // it is a sentence; more text may be possible
+  kPrefix,  // it is none, but some continuation is
+  kReject,  // no continuation is one
+};
+
+class Grammar {
+ public:
+  // Throws Error(kInvalidArgument), see Automaton::compile.
+  explicit Grammar(const Rules& rules, const Limits& limits = {});
+
+  const Automaton& automaton() const { return automaton_; }
+  const Limits& limits() const { return limits_; }
+
+  const MatchState& start() const { return start_; }
+  MatchState after(MatchState state, std::string_view bytes) const;
+  Match match(std::string_view text) const;
+  // The bytes that must follow, if there is only one way on; at most `limit`.
+  std::string forced(MatchState state, size_t limit) const;
+
+ private:
+  Limits limits_;
+  Automaton automaton_;
+  MatchState start_;
+};
+
+}  // namespace infer::grammar

@@ -1,0 +1,36 @@
+// A grammar as the mask of a sequence's sampler. Copies share the grammar, its cache and what the sequences have in
+// common.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/text/grammar/mask_cache.h"
+#include "src/text/token_mask.h"
+
+namespace infer::grammar {
+
+class GrammarMask : public TokenMask {
+ public:
+  explicit GrammarMask(std::shared_ptr<MaskCache> cache);
+
+  AllowedTokens allowed() override;
+  void accept(TokenId token) override;
+  void rollback(int64_t n) override;
+  std::unique_ptr<TokenMask> clone() const override { return std::make_unique<GrammarMask>(*this); }
+
+  const MatchState& state() const { return states_.back(); }
+  // Whether the generation may end here.
+  bool can_end() const { return state().can_end(); }
+  // The bytes that must follow, at most `limit`. Tokens that spell them may also spell more.
+  std::string forced(size_t limit) const { return cache_->grammar().forced(state(), limit); }
+
+ private:
+  std::shared_ptr<MaskCache> cache_;
+  std::vector<MatchState> states_;  // after 0, 1, 2 ... tokens
+  std::vector<uint64_t> bits_;      // of the last state, if computed
+  bool has_bits_ = false;
+};
+
+}  // namespace infer::grammar

@@ -1,0 +1,70 @@
+// The states a grammar can be in a few bytes after a reading whose stack is known only near its top, numbered and with
+// their transitions in tables. Below what is known, a reading escapes: what follows depends on the rest of the stack.
+// Filled as it is used. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <unordered_map>
+#include <vector>
+
+#include "src/text/grammar/grammar.h"
+
+namespace infer::grammar {
+
+class Lookahead {
+ public:
+  using State = uint32_t;
+  static constexpr State kDead = 0;
+  // There are too many states to number. What was numbered stays valid.
+  struct Full {};
+
+  explicit Lookahead(const Grammar& grammar) : grammar_(grammar) { clear(); }
+
+  // Throws Full, as next() does.
+  State number(const MatchState& state);
+  State next(State state, uint8_t byte) {
+    const State to = next_[state][byte];
+    return to != kUnknown ? to : find_next(state, byte);
+  }
+  bool is_dead(State state) const { return state == kDead; }
+  // The reading can go on without what is below; it escapes.
+  bool is_live(State state) const { return flags_[state] & kLive; }
+  bool escapes(State state) const { return flags_[state] & kEscapes; }
+
+  bool is_full() const { return states_.size() >= kMaxStates / 2; }
+  void clear();
+
+ private:
+  static constexpr State kUnknown = UINT32_MAX;
+  static constexpr size_t kMaxStates = 16384;  // of about 1 KiB
+  static constexpr uint8_t kLive = 1, kEscapes = 2;
+
+  State find_next(State state, uint8_t byte);
+
+  const Grammar& grammar_;
+  std::vector<std::array<State, 256>> next_;  // [n_states]
+  std::vector<uint8_t> flags_;                // [n_states]
+  std::vector<MatchState> states_;            // [n_states]
+  std::unordered_multimap<uint64_t, State> by_hash_;
+};
+
+// The same without numbers: slower, and needs no memory. For grammars that are too large for the tables.
+class DirectLookahead {
+ public:
+  using State = MatchState;
+  explicit DirectLookahead(const Grammar& grammar) : grammar_(grammar) {}
+  State number(const MatchState& state) const { return state; }
+  State next(const State& state, uint8_t byte) const {
+    return state.after_byte(grammar_.automaton(), grammar_.limits(), byte);
+  }
+  bool is_dead(const State& state) const { return state.is_dead(); }
+  bool is_live(const State& state) const { return state.can_continue(); }
+  bool escapes(const State& state) const { return state.can_end(); }
+
+ private:
+  const Grammar& grammar_;
+};
+
+}  // namespace infer::grammar

@@ -1,0 +1,335 @@
+#include "src/text/grammar/nfa.h"
+
+#include <algorithm>
+
+#include "ggml-like/bytes_text.h"
+#include "ggml-like/error.h"
+#include "src/text/grammar/json_text.h"
+
+namespace infer::grammar {
+namespace {
+
+using Kind = Expr::Kind;
+
+// Repetitions up to this many copies, and copies times expressions, are written out; others are counted.
+constexpr uint32_t kMaxCopies = 16;
+constexpr size_t kMaxCopiedSize = 64;
+// How deep expressions and rules that are built into each other may nest.
+constexpr size_t kMaxDepth = 1000;
+
+}  // namespace
+
+Nfa::Nfa(const Rules& rules, const Limits& limits) : rules_(rules), limits_(limits) {
+  count_calls();
+  fragment_of_rule_.assign(rules.n_rules(), kNoId);
+  inlined_.assign(rules.n_rules(), false);
+  root_ = fragment_of(rules.root());
+  build_fragments();
+  // Rules that the root does not reach are built as well: they are checked for left recursion.
+  for (RuleId rule = 0; rule < rules.n_rules(); ++rule) {
+    if (calls_[rule] == 0) fragment_of(rule);
+  }
+  build_fragments();
+  for (RuleId rule = 0; rule < rules.n_rules(); ++rule) {
+    if (!inlined_[rule]) fragment_of(rule);
+    build_fragments();
+  }
+}
+
+void Nfa::build_fragments() {
+  for (; n_built_ < unbuilt_.size(); ++n_built_) {
+    building_ = static_cast<uint32_t>(n_built_);
+    const uint32_t start = add_state();
+    fragments_[n_built_].start = start;
+    fragments_[n_built_].end = build(unbuilt_[n_built_], start);
+  }
+}
+
+void Nfa::count_calls() {
+  calls_.assign(rules_.n_rules(), 0);
+  for (ExprId id = 0; id < rules_.n_exprs(); ++id) {
+    const Expr& e = rules_.expr(id);
+    if (e.kind == Kind::kRule) ++calls_[e.a];
+  }
+}
+
+uint32_t Nfa::add_state() {
+  first_edge_.push_back(kNoId);
+  return static_cast<uint32_t>(first_edge_.size() - 1);
+}
+
+void Nfa::add_edge(uint32_t from, NfaEdge edge) {
+  if (edges_.size() >= limits_.nfa_edges) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[grammar] rule ", fragments_[building_].name, ": expected at most ", grouped(limits_.nfa_edges),
+                       " transitions in the whole grammar, found more"));
+  }
+  edge.next = first_edge_[from];
+  first_edge_[from] = static_cast<uint32_t>(edges_.size());
+  edges_.push_back(edge);
+}
+
+uint32_t Nfa::fragment_of(RuleId rule) {
+  uint32_t& fragment = fragment_of_rule_[rule];
+  if (fragment == kNoId) {
+    fragment = static_cast<uint32_t>(fragments_.size());
+    fragments_.push_back({rules_.name(rule)});
+    unbuilt_.push_back(rules_.definition(rule));
+  }
+  return fragment;
+}
+
+uint32_t Nfa::build(ExprId id, uint32_t from) {
+  struct Depth {
+    explicit Depth(size_t& d) : depth(d) { ++depth; }
+    ~Depth() { --depth; }
+    size_t& depth;
+  } depth(depth_);
+  const Expr& e = rules_.expr(id);
+  switch (e.kind) {
+    case Kind::kBytes:
+      return build_bytes(e.bytes, from);
+    case Kind::kCodePoint:
+      return build_code_point(rules_.set(e), from);
+    case Kind::kSequence:
+      for (const ExprId child : e.children) from = build(child, from);
+      return from;
+    case Kind::kChoice:
+      return build_choice(e, from);
+    case Kind::kRepeat:
+      return build_repeat(e, from);
+    case Kind::kRule:
+      return build_call(e.a, from);
+    case Kind::kToken: {
+      const uint32_t to = add_state();
+      tokens_.push_back(rules_.literal(e));
+      const auto argument = static_cast<uint32_t>(tokens_.size() - 1);
+      add_edge(from, {.kind = NfaEdge::Kind::kToken, .argument = argument, .to = to});
+      return to;
+    }
+    case Kind::kPartial:
+      return build_partial(e, from);
+    case Kind::kListed:
+      return build_listed(e, from);
+    case Kind::kOtherKey:
+      return build_other_key(rules_.words(e), from);
+  }
+  return from;
+}
+
+uint32_t Nfa::build_bytes(std::string_view bytes, uint32_t from) {
+  for (const char c : bytes) {
+    const uint32_t to = add_state();
+    const auto byte = static_cast<uint8_t>(c);
+    add_edge(from, {.kind = NfaEdge::Kind::kByte, .first = byte, .last = byte, .to = to});
+    from = to;
+  }
+  return from;
+}
+
+uint32_t Nfa::build_code_point(const CodePoints& set, uint32_t from) {
+  const uint32_t end = add_state();
+  for_each_utf8_sequence(set, [&](const ByteSequence& sequence) {
+    uint32_t at = from;
+    for (int i = 0; i < sequence.length; ++i) {
+      const uint32_t to = i + 1 == sequence.length ? end : add_state();
+      const ByteSequence::Range range = sequence.bytes[static_cast<size_t>(i)];
+      add_edge(at, {.kind = NfaEdge::Kind::kByte, .first = range.first, .last = range.last, .to = to});
+      at = to;
+    }
+  });
+  return end;
+}
+
+uint32_t Nfa::build_choice(const Expr& e, uint32_t from) {
+  const uint32_t end = add_state();
+  std::vector<std::string_view> words;
+  for (const ExprId child : e.children) {
+    const Expr& c = rules_.expr(child);
+    if (c.kind == Kind::kBytes) words.push_back(c.bytes);
+    else link(build(child, from), end);
+  }
+  if (!words.empty()) link(build_words(words, from), end);
+  return end;
+}
+
+// A prefix tree, as lists of words can be long.
+uint32_t Nfa::build_words(const std::vector<std::string_view>& words, uint32_t from) {
+  const uint32_t end = add_state();
+  std::vector<std::string_view> sorted = words;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<uint32_t> path = {from};  // the states of the previous word's prefixes
+  std::string_view previous;
+  for (const std::string_view word : sorted) {
+    size_t common = 0;
+    while (common < std::min(word.size(), previous.size()) && word[common] == previous[common]) ++common;
+    path.resize(common + 1);
+    for (size_t i = common; i < word.size(); ++i) path.push_back(build_bytes(word.substr(i, 1), path.back()));
+    link(path.back(), end);
+    previous = word;
+  }
+  return end;
+}
+
+size_t Nfa::size_of(ExprId id, size_t limit) const {
+  std::vector<ExprId> rest = {id};
+  size_t size = 0;
+  while (!rest.empty() && size <= limit) {
+    const Expr& e = rules_.expr(rest.back());
+    rest.pop_back();
+    if (e.kind == Kind::kRepeat && e.max != kUnbounded && e.max > 1) return limit + 1;
+    size += std::max<size_t>(1, e.bytes.size());
+    if (e.kind == Kind::kRule && may_inline(e.a)) rest.push_back(rules_.definition(e.a));
+    if (e.kind == Kind::kCodePoint) size += rules_.set(e).ranges().back().last > 0x7F ? 16 : 0;
+    rest.insert(rest.end(), e.children.begin(), e.children.end());
+  }
+  return size;
+}
+
+uint32_t Nfa::build_repeat(const Expr& e, uint32_t from) {
+  const uint32_t copies = e.max == kUnbounded ? e.min : e.max;
+  if (copies > 1) {
+    const size_t size = copies > kMaxCopies ? kMaxCopiedSize : size_of(e.children[0], kMaxCopiedSize);
+    if (copies > kMaxCopies || size * copies > kMaxCopiedSize) return build_counted(e, from);
+  }
+  if (e.max == kUnbounded) return build_unbounded(e, from);
+  for (uint32_t i = 0; i < e.min; ++i) from = build(e.children[0], from);
+  const uint32_t end = add_state();
+  link(from, end);
+  for (uint32_t i = e.min; i < e.max; ++i) {
+    from = build(e.children[0], from);
+    link(from, end);
+  }
+  return end;
+}
+
+uint32_t Nfa::build_unbounded(const Expr& e, uint32_t from) {
+  for (uint32_t i = 1; i < e.min; ++i) from = build(e.children[0], from);
+  // States of their own, so that no other way into `from` or out of the end can take the loop.
+  const uint32_t loop = add_state(), end = add_state();
+  link(from, loop);
+  const uint32_t body_end = build(e.children[0], loop);
+  link(body_end, loop);
+  link(e.min == 0 ? loop : body_end, end);
+  return end;
+}
+
+uint32_t Nfa::build_counted(const Expr& e, uint32_t from) {
+  const auto [at, is_new] = body_of_.try_emplace(e.children[0], static_cast<uint32_t>(fragments_.size()));
+  if (is_new) {
+    fragments_.push_back({fragments_[building_].name});
+    unbuilt_.push_back(e.children[0]);
+  }
+  const uint32_t to = add_state();
+  loops_.push_back({at->second, e.min, e.max});
+  const auto loop = static_cast<uint32_t>(loops_.size() - 1);
+  add_edge(from, {.kind = NfaEdge::Kind::kLoop, .argument = loop, .to = to});
+  return to;
+}
+
+// A rule with one caller is built into it, the first time; an expression that is built again calls the rule.
+bool Nfa::may_inline(RuleId rule) const {
+  return calls_[rule] == 1 && !inlined_[rule] && fragment_of_rule_[rule] == kNoId && depth_ < kMaxDepth;
+}
+
+uint32_t Nfa::build_call(RuleId rule, uint32_t from) {
+  const ExprId definition = rules_.definition(rule);
+  if (may_inline(rule)) {
+    inlined_[rule] = true;
+    return build(definition, from);
+  }
+  const uint32_t to = add_state();
+  add_edge(from, {.kind = NfaEdge::Kind::kCall, .argument = fragment_of(rule), .to = to});
+  return to;
+}
+
+uint32_t Nfa::build_partial(const Expr& e, uint32_t from) {
+  const uint32_t end = add_state();
+  if (e.min == 0) link(from, end);
+  for (size_t i = 0; i < e.children.size(); ++i) {
+    from = build(e.children[i], from);
+    if (i + 1 >= e.min) link(from, end);
+  }
+  return end;
+}
+
+uint32_t Nfa::build_listed(const Expr& e, uint32_t from) {
+  uint32_t first = add_state(), more = add_state();  // before the next item, with none or some before it
+  link(from, first);
+  for (size_t i = 1; i < e.children.size(); ++i) {
+    const uint32_t item = add_state(), next_first = add_state(), next_more = add_state();
+    link(first, item);
+    link(build(e.children[0], more), item);
+    link(build(e.children[i], item), e.bytes[i - 1] == kRepeated ? more : next_more);
+    if (e.bytes[i - 1] != kRequired) {
+      link(first, next_first);
+      link(more, next_more);
+    }
+    first = next_first;
+    more = next_more;
+  }
+  const uint32_t end = add_state();
+  link(more, end);
+  if (e.min == 0) link(first, end);
+  return end;
+}
+
+uint32_t Nfa::build_other_key(const std::vector<std::string>& words, uint32_t from) {
+  const auto& characters = json_characters();
+  const uint32_t end = add_state();
+  std::vector<uint32_t> free;  // [n of character states]: the text is no beginning of a word any more
+  for (size_t i = 0; i < characters.size(); ++i) free.push_back(add_state());
+  link(free[0], end);
+  const auto add_range = [&](uint32_t at, int first, int last, uint32_t to) {
+    if (first > last) return;
+    add_edge(at, {.kind = NfaEdge::Kind::kByte,
+                  .first = static_cast<uint8_t>(first),
+                  .last = static_cast<uint8_t>(last),
+                  .to = to});
+  };
+  for (size_t i = 0; i < characters.size(); ++i) {
+    for (const CharacterEdge& edge : characters[i]) add_range(free[i], edge.first, edge.last, free[edge.to]);
+  }
+
+  std::vector<std::string_view> sorted(words.begin(), words.end());
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  // Words [begin, end) have the first `length` bytes in common; `at` and `character` are the states after these.
+  struct Node {
+    size_t begin, end, length;
+    uint32_t at;
+    uint32_t character;
+  };
+  std::vector<Node> nodes = {{0, sorted.size(), 0, from, 0}};
+  while (!nodes.empty()) {
+    Node node = nodes.back();
+    nodes.pop_back();
+    const bool is_word = node.begin < node.end && sorted[node.begin].size() == node.length;
+    if (is_word) ++node.begin;
+    else if (node.character == 0) link(node.at, end);
+    std::vector<Node> children;
+    for (size_t i = node.begin; i < node.end;) {
+      const char byte = sorted[i][node.length];
+      Node child = {i, i, node.length + 1, add_state(), 0};
+      while (child.end < node.end && sorted[child.end][node.length] == byte) ++child.end;
+      i = child.end;
+      children.push_back(child);
+    }
+    for (const CharacterEdge& edge : characters[node.character]) {
+      int first = edge.first;
+      for (Node& child : children) {
+        const int byte = static_cast<uint8_t>(sorted[child.begin][node.length]);
+        if (byte < edge.first || byte > edge.last) continue;
+        add_range(node.at, first, byte - 1, free[edge.to]);
+        add_range(node.at, byte, byte, child.at);
+        child.character = edge.to;
+        first = byte + 1;
+      }
+      add_range(node.at, first, edge.last, free[edge.to]);
+    }
+    nodes.insert(nodes.end(), children.begin(), children.end());
+  }
+  return end;
+}
+
+}  // namespace infer::grammar

@@ -1,0 +1,74 @@
+#include "src/text/grammar/rules.h"
+
+#include <utility>
+
+namespace infer::grammar {
+
+ExprId Rules::add(Expr expr) {
+  exprs_.push_back(std::move(expr));
+  return static_cast<ExprId>(exprs_.size() - 1);
+}
+
+ExprId Rules::bytes(std::string_view text) {
+  Expr e{.kind = Expr::Kind::kBytes};
+  e.bytes = text;
+  return add(std::move(e));
+}
+
+ExprId Rules::code_point(CodePoints set) {
+  sets_.push_back(std::move(set));
+  return add({.kind = Expr::Kind::kCodePoint, .a = static_cast<uint32_t>(sets_.size() - 1)});
+}
+
+ExprId Rules::sequence(std::vector<ExprId> children) {
+  if (children.size() == 1) return children[0];
+  Expr e{.kind = Expr::Kind::kSequence};
+  e.children = std::move(children);
+  return add(std::move(e));
+}
+
+ExprId Rules::choice(std::vector<ExprId> children) {
+  if (children.size() == 1) return children[0];
+  Expr e{.kind = Expr::Kind::kChoice};
+  e.children = std::move(children);
+  return add(std::move(e));
+}
+
+ExprId Rules::repeat(ExprId child, uint32_t min, uint32_t max) {
+  Expr e{.kind = Expr::Kind::kRepeat, .min = min, .max = max};
+  e.children = {child};
+  return add(std::move(e));
+}
+
+ExprId Rules::rule(RuleId id) { return add({.kind = Expr::Kind::kRule, .a = id}); }
+
+ExprId Rules::token(TokenLiteral literal) {
+  tokens_.push_back(literal);
+  return add({.kind = Expr::Kind::kToken, .a = static_cast<uint32_t>(tokens_.size() - 1)});
+}
+
+ExprId Rules::partial(std::vector<ExprId> children, uint32_t min) {
+  Expr e{.kind = Expr::Kind::kPartial, .min = min};
+  e.children = std::move(children);
+  return add(std::move(e));
+}
+
+ExprId Rules::listed(ExprId separator, const std::vector<ExprId>& items, std::string flags, uint32_t min) {
+  Expr e{.kind = Expr::Kind::kListed, .min = min};
+  e.bytes = std::move(flags);
+  e.children.push_back(separator);
+  e.children.insert(e.children.end(), items.begin(), items.end());
+  return add(std::move(e));
+}
+
+ExprId Rules::other_key(std::vector<std::string> words) {
+  words_.push_back(std::move(words));
+  return add({.kind = Expr::Kind::kOtherKey, .a = static_cast<uint32_t>(words_.size() - 1)});
+}
+
+RuleId Rules::declare(std::string name) {
+  rules_.push_back({std::move(name)});
+  return static_cast<RuleId>(rules_.size() - 1);
+}
+
+}  // namespace infer::grammar

@@ -1,0 +1,98 @@
+// A grammar as its front ends (GBNF, JSON Schema) write it: named rules, each an expression over bytes, code points,
+// tokens and other rules. The compiler (automaton.h) turns it into an automaton. Built by one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/text/grammar/code_points.h"
+#include "src/text/vocabulary.h"
+
+namespace infer::grammar {
+
+using ExprId = uint32_t;
+using RuleId = uint32_t;
+inline constexpr uint32_t kUnbounded = UINT32_MAX;
+inline constexpr uint32_t kNoId = UINT32_MAX;
+
+// One token, or with `negated` every token but this one that does not end generation.
+struct TokenLiteral {
+  TokenId token = kNoToken;
+  bool negated = false;
+  bool operator==(const TokenLiteral&) const = default;
+};
+
+struct Expr {
+  enum class Kind : uint8_t {
+    kBytes,      // bytes
+    kCodePoint,  // one code point of `sets[a]`, as UTF-8
+    kSequence,   // children in turn; none: the empty text
+    kChoice,     // one of the children; none: no text at all
+    kRepeat,     // the only child, `min` to `max` times
+    kRule,       // rule `a`
+    kToken,      // the token `tokens[a]`
+    kPartial,    // the first k children in turn, for any k >= `min`
+    kListed,     // children[0] is a separator. Of the others, in turn, those whose flag is kOptional may be left out
+                 // and those with kRepeated may come any number of times; separators stand between what is there.
+                 // At least `min`, 0 or 1, must be there
+    kOtherKey,   // the inside of a JSON string in its usual spelling that is none of `words_[a]`
+  };
+  Kind kind = Kind::kSequence;
+  uint32_t a = 0;
+  uint32_t min = 0, max = 0;
+  std::string bytes = {};  // kListed: the flags of children 1...
+  std::vector<ExprId> children = {};
+};
+
+inline constexpr char kRequired = 'r', kOptional = 'o', kRepeated = '*';
+
+class Rules {
+ public:
+  ExprId bytes(std::string_view text);
+  ExprId code_point(CodePoints set);
+  ExprId sequence(std::vector<ExprId> children);
+  ExprId choice(std::vector<ExprId> children);
+  ExprId repeat(ExprId child, uint32_t min, uint32_t max);
+  ExprId optional(ExprId child) { return repeat(child, 0, 1); }
+  ExprId rule(RuleId id);
+  ExprId token(TokenLiteral literal);
+  ExprId partial(std::vector<ExprId> children, uint32_t min);
+  ExprId listed(ExprId separator, const std::vector<ExprId>& items, std::string flags, uint32_t min);
+  // The words are in the spelling of json_text.h.
+  ExprId other_key(std::vector<std::string> words);
+  ExprId nothing() { return sequence({}); }
+  ExprId never() { return choice({}); }
+
+  // `name` is what messages call the rule. Its expression is set later, once.
+  RuleId declare(std::string name);
+  void define(RuleId rule, ExprId expr) { rules_[rule].expr = expr; }
+  void set_root(RuleId rule) { root_ = rule; }
+
+  size_t n_rules() const { return rules_.size(); }
+  const std::string& name(RuleId rule) const { return rules_[rule].name; }
+  ExprId definition(RuleId rule) const { return rules_[rule].expr; }  // kNoId: none
+  RuleId root() const { return root_; }
+  size_t n_exprs() const { return exprs_.size(); }
+  const Expr& expr(ExprId id) const { return exprs_[id]; }
+  const CodePoints& set(const Expr& e) const { return sets_[e.a]; }
+  const TokenLiteral& literal(const Expr& e) const { return tokens_[e.a]; }
+  const std::vector<std::string>& words(const Expr& e) const { return words_[e.a]; }
+
+ private:
+  ExprId add(Expr expr);
+
+  struct Rule {
+    std::string name;
+    ExprId expr = kNoId;
+  };
+  std::vector<Rule> rules_;
+  std::vector<Expr> exprs_;
+  std::vector<CodePoints> sets_;
+  std::vector<TokenLiteral> tokens_;
+  std::vector<std::vector<std::string>> words_;
+  RuleId root_ = kNoId;
+};
+
+}  // namespace infer::grammar

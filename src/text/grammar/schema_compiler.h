@@ -1,0 +1,76 @@
+// Writes the rules of a JSON schema. Every subschema is a rule, written from a queue, so that nesting costs no stack.
+// Used once, by one thread.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/text/grammar/json_schema.h"
+#include "src/text/grammar/number_range.h"
+#include "src/text/grammar/regex.h"
+#include "src/text/grammar/rules.h"
+#include "src/text/grammar/schema_document.h"
+
+namespace infer::grammar {
+
+class SchemaCompiler {
+ public:
+  SchemaCompiler(const Json& root, const SchemaOptions& options, std::vector<std::string>* warnings,
+                 const Limits& limits);
+  Rules run();
+
+ private:
+  struct Task {
+    RuleId rule;
+    const Json* schema;
+    std::string place;
+    bool merged;  // has neither applicators nor errors
+  };
+
+  void unenforced(const std::string& place, const std::string& keyword);
+  RuleId rule_of(const Json& schema, const std::string& place);
+  ExprId value_of(const Json& schema, const std::string& place) { return rules_.rule(rule_of(schema, place)); }
+
+  ExprId compile(const Task& task);
+  ExprId compile_plain(const Json& schema, const std::string& place);
+  ExprId compile_branches(const Json& branches, const std::string& place);
+  ExprId compile_values(const Json& schema);
+  ExprId compile_string(const Json& schema, const std::string& place);
+  ExprId compile_number(const Json& schema, const std::string& place, bool integer);
+  ExprId compile_array(const Json& schema, const std::string& place);
+  ExprId compile_object(const Json& schema, const std::string& place);
+  ExprId compile_map(const Json& schema, const std::string& place);
+  void add_members(const Json& schema, const std::string& place, std::vector<ExprId>& items, std::string& flags,
+                   std::vector<std::string>& words);
+
+  // Parts of JSON, made once.
+  ExprId token(std::string_view text) { return rules_.bytes(text); }
+  ExprId any_value();
+  ExprId any_string();
+  ExprId any_number();
+  ExprId any_integer();
+  ExprId quoted(ExprId inside);
+  ExprId separator();
+  ExprId member(ExprId key, ExprId value);
+  ExprId constant(const Json& value);
+  ExprId bracketed(const char* open, ExprId inside, const char* close);
+
+  const Json& root_;
+  const SchemaOptions& options_;
+  std::vector<std::string>* warnings_;
+  const Limits& limits_;
+  SchemaDocument document_;
+  Rules rules_;
+  std::deque<Task> tasks_;
+  std::map<const Json*, RuleId> rule_of_;
+  std::map<std::string, RuleId> rule_of_text_;  // of merged schemas, which have copies
+  ExprId space_ = 0, digit_ = 0, character_ = 0;
+  RuleId value_ = kNoId, string_ = kNoId, number_ = kNoId, integer_ = kNoId;
+  bool in_merged_ = false;
+  size_t compared_bytes_ = 0;
+};
+
+}  // namespace infer::grammar

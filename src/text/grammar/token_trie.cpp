@@ -1,0 +1,67 @@
+#include "src/text/grammar/token_trie.h"
+
+#include <algorithm>
+
+namespace infer::grammar {
+namespace {
+
+constexpr size_t kMaxShortBytes = 20;
+
+}  // namespace
+
+TokenTrie::TokenTrie(std::vector<Entry> entries) {
+  std::sort(entries.begin(), entries.end());
+  std::vector<uint32_t> open;  // the nodes of the previous text's prefixes
+  std::string_view previous;
+  const auto close_to = [&](size_t depth) {
+    for (; open.size() > depth; open.pop_back()) ends_[open.back()] = size();
+  };
+  for (const auto& [text, token] : entries) {
+    if (text.empty()) continue;
+    size_t common = 0;
+    while (common < std::min(text.size(), previous.size()) && text[common] == previous[common]) ++common;
+    close_to(common);
+    for (size_t i = common; i < text.size(); ++i) {
+      open.push_back(size());
+      first_token_.push_back(static_cast<uint32_t>(tokens_.size()));
+      bytes_.push_back(static_cast<uint8_t>(text[i]));
+      depths_.push_back(static_cast<uint32_t>(i + 1));
+      ends_.push_back(0);
+    }
+    tokens_.push_back(token);
+    max_depth_ = std::max(max_depth_, static_cast<uint32_t>(text.size()));
+    previous = text;
+  }
+  close_to(0);
+  first_token_.push_back(static_cast<uint32_t>(tokens_.size()));
+}
+
+GrammarVocabulary::GrammarVocabulary(std::vector<std::string> texts, std::vector<TokenId> end_tokens)
+    : texts_(std::move(texts)), end_tokens_(std::move(end_tokens)), short_(entries(false)), long_(entries(true)) {
+  std::sort(end_tokens_.begin(), end_tokens_.end());
+}
+
+std::vector<TokenTrie::Entry> GrammarVocabulary::entries(bool long_ones) const {
+  std::vector<TokenTrie::Entry> out;
+  for (size_t id = 0; id < texts_.size(); ++id) {
+    const auto token = static_cast<TokenId>(id);
+    const bool ends = std::find(end_tokens_.begin(), end_tokens_.end(), token) != end_tokens_.end();
+    if (!ends && (texts_[id].size() > kMaxShortBytes) == long_ones) out.emplace_back(texts_[id], token);
+  }
+  return out;
+}
+
+std::shared_ptr<const GrammarVocabulary> GrammarVocabulary::of(const Tokenizer& tokenizer) {
+  std::vector<std::string> texts;
+  for (TokenId token = 0; token < tokenizer.n_tokens(); ++token) {
+    const bool shown = !tokenizer.is_control(token) && !tokenizer.is_eog(token);
+    texts.emplace_back(shown ? tokenizer.piece(token, false) : "");
+  }
+  return std::make_shared<const GrammarVocabulary>(std::move(texts), tokenizer.eog());
+}
+
+bool GrammarVocabulary::is_end(TokenId token) const {
+  return std::binary_search(end_tokens_.begin(), end_tokens_.end(), token);
+}
+
+}  // namespace infer::grammar

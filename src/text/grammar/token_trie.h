@@ -1,0 +1,67 @@
+// The texts of a vocabulary's tokens as prefix trees, for finding all tokens that a grammar allows in one walk.
+// Immutable; one vocabulary serves all grammars and threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/text/tokenizer.h"
+#include "src/text/vocabulary.h"
+
+namespace infer::grammar {
+
+// Nodes are in depth-first order, so that a subtree is a range of nodes. There is no node for the root.
+class TokenTrie {
+ public:
+  using Entry = std::pair<std::string_view, TokenId>;
+  // Empty texts are left out. Several tokens may have the same text.
+  explicit TokenTrie(std::vector<Entry> entries);
+
+  uint32_t size() const { return static_cast<uint32_t>(bytes_.size()); }
+  uint8_t byte(uint32_t node) const { return bytes_[node]; }
+  uint32_t depth(uint32_t node) const { return depths_[node]; }  // the length of the node's text
+  uint32_t end(uint32_t node) const { return ends_[node]; }      // one past the last node of its subtree
+  std::span<const TokenId> tokens(uint32_t node) const {
+    return {tokens_.data() + first_token_[node], tokens_.data() + first_token_[node + 1]};
+  }
+  uint32_t max_depth() const { return max_depth_; }
+
+ private:
+  std::vector<uint8_t> bytes_;         // [n_nodes]
+  std::vector<uint32_t> depths_;       // [n_nodes]
+  std::vector<uint32_t> ends_;         // [n_nodes]
+  std::vector<uint32_t> first_token_;  // [n_nodes + 1]
+  std::vector<TokenId> tokens_;
+  uint32_t max_depth_ = 0;
+};
+
+class GrammarVocabulary {
+ public:
+  // `texts`: the bytes that each token adds to the text; "" for tokens that add none, which only a grammar that names
+  // them allows. `end_tokens` end the generation.
+  GrammarVocabulary(std::vector<std::string> texts, std::vector<TokenId> end_tokens);
+  static std::shared_ptr<const GrammarVocabulary> of(const Tokenizer& tokenizer);
+
+  size_t n_tokens() const { return texts_.size(); }
+  std::string_view text(TokenId token) const { return texts_[static_cast<size_t>(token)]; }
+  bool is_end(TokenId token) const;
+  const std::vector<TokenId>& end_tokens() const { return end_tokens_; }
+
+  // Most tokens, and the few long ones. Apart, because what a counted repetition allows depends on the count only as
+  // far as a token can reach.
+  const TokenTrie& short_tokens() const { return short_; }
+  const TokenTrie& long_tokens() const { return long_; }
+
+ private:
+  std::vector<TokenTrie::Entry> entries(bool long_ones) const;
+
+  std::vector<std::string> texts_;   // [n_tokens]
+  std::vector<TokenId> end_tokens_;  // ascending
+  TokenTrie short_, long_;
+};
+
+}  // namespace infer::grammar

@@ -1,0 +1,23 @@
+// Fuzz target of GBNF: any text as a grammar, and then texts against it.
+//
+// Input: the grammar; after a byte 0, if there is one, the text. Limits are small, so that an input takes milliseconds.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "ggml-like/error.h"
+#include "src/text/grammar/gbnf.h"
+#include "tests/fuzz/walk_grammar.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace infer;
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const size_t end = std::min(input.find('\0'), size);
+  const auto find_token = [](std::string_view text) { return static_cast<TokenId>(text.size() % 5); };
+  try {
+    const auto grammar = grammar::parse_gbnf(input.substr(0, end), find_token, fuzz::small_limits());
+    fuzz::walk_grammar(grammar, input.substr(end < size ? end + 1 : size));
+  } catch (const Error&) {
+  }
+  return 0;
+}
