@@ -12,7 +12,8 @@ namespace infer {
 struct ReasoningTags {
   std::string_view open, close;
 };
-// The supported pairs: <think>, <thinking>, <thought>, <reasoning>, <seed:think>, [THINK] and their closing tags.
+// The supported pairs: <think>, <thinking>, <thought>, <reasoning>, <seed:think>, [THINK] and their closing tags, and
+// those of Cohere's, Gemma's and Apertus' templates.
 std::span<const ReasoningTags> reasoning_tags();
 
 class ReasoningSplitter {
@@ -36,11 +37,14 @@ class ReasoningSplitter {
 
  private:
   enum class State { kStart, kReasoning, kAnswer };
+  bool start();
+  void emit_reasoning(std::string_view text, std::vector<Part>& parts);
 
   State state_ = State::kStart;
   const ReasoningTags* tags_ = nullptr;  // for kReasoning
-  std::string pending_;
-  bool skip_space_ = false;  // after a tag
+  std::string pending_;                  // may be the beginning of a tag
+  std::string space_;                    // before it
+  bool skip_space_ = false;              // after a tag
 };
 
 }  // namespace infer
