@@ -82,7 +82,7 @@ void CallObject::add_to_value(char c, std::string& out) {
 
 void CallObject::end_value(std::string& out) {
   in_value_ = false;
-  if (member_ == Member::kId) id_ = string_value(value_);
+  if (member_ == Member::kId && !is_call_) id_ = string_value(value_);
   if (member_ == Member::kArguments && !value_.empty()) (is_call_ ? out : early_) += string_value(value_);
   if (member_ != Member::kName || is_call_) return;
   name_ = string_value(value_);

@@ -52,10 +52,10 @@ ordered_json calls_message(const ProbeStyle& style, size_t n) {
 }
 
 // The prompt that ends with this message; "" if the template rejects it.
-std::string rendered(const ChatTemplate& chat_template, ordered_json message) {
+std::string rendered(const ChatTemplate& chat_template, const ProbeStyle& style, ordered_json message) {
   Conversation conversation;
   conversation.messages = {{{"role", "user"}, {"content", kUser}}, std::move(message)};
-  conversation.tools = tools();
+  if (!style.without_tools) conversation.tools = tools();
   conversation.add_generation_prompt = false;
   conversation.bos_token = kBos;
   conversation.eos_token = "<qxeosq>";
@@ -66,10 +66,13 @@ std::string rendered(const ChatTemplate& chat_template, ordered_json message) {
   }
 }
 
-void replace_ids(const ProbeStyle& style, std::string& text) {
+// Kimi's templates write functions.NAME:0 whatever the id is.
+void replace_ids(std::string& text) {
   for (size_t i = 0; i < std::size(kProbeNames); ++i) {
-    const std::string id = call_id(style, i);
-    for (size_t at = 0; (at = text.find(id, at)) != std::string::npos; ++at) text.replace(at, id.size(), 1, kIdPlace);
+    for (const bool with_name : {true, false}) {
+      const std::string id = call_id({.ids_with_names = with_name}, i);
+      for (size_t at = 0; (at = text.find(id, at)) != std::string::npos; ++at) text.replace(at, id.size(), 1, kIdPlace);
+    }
   }
 }
 
@@ -90,9 +93,9 @@ bool shows_arguments(std::string_view text) {
 }  // namespace
 
 std::optional<RenderedCalls> render_calls(const ChatTemplate& chat_template, const ProbeStyle& style) {
-  std::string one = rendered(chat_template, calls_message(style, 1));
-  std::string two = rendered(chat_template, calls_message(style, 2));
-  const std::string plain = rendered(chat_template, {{"role", "assistant"}, {"content", kContent}});
+  std::string one = rendered(chat_template, style, calls_message(style, 1));
+  std::string two = rendered(chat_template, style, calls_message(style, 2));
+  const std::string plain = rendered(chat_template, style, {{"role", "assistant"}, {"content", kContent}});
   if (one.empty()) return std::nullopt;
   const size_t header = plain.empty() ? 0 : common_start(one, plain);
   RenderedCalls calls;
@@ -110,8 +113,8 @@ std::optional<RenderedCalls> render_calls(const ChatTemplate& chat_template, con
     calls.after_content = content.substr(at + kContent.size());
     calls.after_content.resize(calls.after_content.size() - std::min(end, calls.after_content.size()));
   }
-  replace_ids(style, one);
-  replace_ids(style, two);
+  replace_ids(one);
+  replace_ids(two);
   for (std::string* text : {&one, &two, &calls.before_content}) drop_reasoning(*text);
   calls.one = std::move(one);
   calls.two = std::move(two);

@@ -19,6 +19,7 @@ struct ProbeStyle {
   bool ids_with_names = false;  // functions.NAME:0, which Kimi's templates print instead of the name
   bool text_arguments = false;  // arguments as JSON text
   bool null_content = false;
+  bool without_tools = false;  // no tools offered, for a template that fails to show any
 };
 
 // What a template writes. Ids are replaced by kIdPlace.

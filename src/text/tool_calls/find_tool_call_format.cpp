@@ -281,16 +281,17 @@ std::optional<ToolCallFormat> format_of(const RenderedCalls& calls) {
 }  // namespace
 
 ToolCallFormat find_tool_call_format(const ChatTemplate& chat_template) {
-  for (const bool ids_with_names : {false, true}) {
-    for (const bool text_arguments : {false, true}) {
-      for (const bool null_content : {false, true}) {
-        const auto calls = render_calls(chat_template, {ids_with_names, text_arguments, null_content});
-        auto format = calls ? format_of(*calls) : std::nullopt;
-        if (!format) continue;
-        format->short_ids = chat_template.traits().needs_short_ids;
-        return *std::move(format);
-      }
-    }
+  for (unsigned bits = 0; bits < 16; ++bits) {
+    const ProbeStyle style{.ids_with_names = (bits & 4) != 0,
+                           .text_arguments = (bits & 2) != 0,
+                           .null_content = (bits & 1) != 0,
+                           .without_tools = (bits & 8) != 0};
+    const auto calls = render_calls(chat_template, style);
+    auto format = calls ? format_of(*calls) : std::nullopt;
+    if (!format) continue;
+    format->tags.cdata = chat_template.source().find("<![CDATA[") != std::string::npos;
+    format->short_ids = chat_template.traits().needs_short_ids;
+    return *std::move(format);
   }
   return {};
 }

@@ -60,4 +60,14 @@ void MessageParser::add_parts(const std::vector<ReasoningSplitter::Part>& parts,
   }
 }
 
+std::string prompt_of_answer(const ChatTemplate& chat_template, Conversation conversation) {
+  try {
+    return chat_template.render(conversation);
+  } catch (const TemplateError& error) {
+    if (conversation.tools.is_null() || error.kind() != TemplateError::Kind::kRuntime) throw;
+    conversation.tools = nullptr;
+    return chat_template.render(conversation);
+  }
+}
+
 }  // namespace infer

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/text/chat_template.h"
 #include "src/text/reasoning.h"
 #include "src/text/tool_calls/harmony_parser.h"
 #include "src/text/tool_calls/message_delta.h"
@@ -38,5 +39,9 @@ class MessageParser {
   ToolCallParser calls_;
   HarmonyParser messages_;  // instead of both, if harmony_
 };
+
+// The prompt to which a text is an answer. A template that fails to show the tools is rendered without them. Throws as
+// ChatTemplate::render does.
+std::string prompt_of_answer(const ChatTemplate& chat_template, Conversation conversation);
 
 }  // namespace infer

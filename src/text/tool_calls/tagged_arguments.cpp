@@ -8,6 +8,7 @@ namespace infer {
 namespace {
 
 constexpr size_t kMaxKey = 256;
+constexpr std::string_view kCdata = "<![CDATA[";
 using Found = CallPattern::Found;
 
 }  // namespace
@@ -62,7 +63,7 @@ size_t TaggedArguments::key(std::string_view text, std::string& out) {
             : as_string.found == Found::kYes ? ParameterKind::kString
                                              : ParameterKind::kJson;
     if (kind_ == ParameterKind::kString) out += '"';
-    skip_line_break_ = tags_.line_break;
+    value_begins_ = true;
     state_ = State::kValue;
     return end + match.length;
   }
@@ -71,11 +72,24 @@ size_t TaggedArguments::key(std::string_view text, std::string& out) {
   return before + 1;
 }
 
+std::optional<size_t> TaggedArguments::begin_value(std::string_view text) {
+  value_end_ = tags_.end;
+  if (tags_.line_break) return text.starts_with('\n') ? 1 : 0;
+  if (!tags_.cdata) return 0;
+  if (text.starts_with(kCdata)) {
+    value_end_ = "]]>" + tags_.end;
+    return kCdata.size();
+  }
+  if (kCdata.starts_with(text)) return std::nullopt;
+  return 0;
+}
+
 size_t TaggedArguments::value(std::string_view text, std::string& out) {
   if (text.empty()) return 0;
-  if (skip_line_break_) {
-    skip_line_break_ = false;
-    if (text.front() == '\n') return 1;
+  if (value_begins_) {
+    const auto begin = begin_value(text);
+    if (begin) value_begins_ = false;
+    if (begin != 0) return begin.value_or(0);
   }
   const ValueEnd end = find_end(text);
   add_value(text.substr(0, end.value), out);
@@ -87,15 +101,15 @@ size_t TaggedArguments::value(std::string_view text, std::string& out) {
 // A closing tag ends the value only if another argument or the call's end follows: values may contain such tags.
 TaggedArguments::ValueEnd TaggedArguments::find_end(std::string_view text) const {
   for (size_t at = 0;; ++at) {
-    at = std::min(text.find(tags_.end.front(), at), text.size());
+    at = std::min(text.find(value_end_.front(), at), text.size());
     const std::string_view rest = text.substr(at);
-    const bool tag = rest.starts_with(tags_.end), begun = tags_.end.starts_with(rest);
+    const bool tag = rest.starts_with(value_end_), begun = value_end_.starts_with(rest);
     if (!tag && !begun) continue;
     const size_t value = at - (tags_.line_break && at > 0 && text[at - 1] == '\n');
     if (begun && !tag) return {value, value, false};
-    const std::string_view after = rest.substr(tags_.end.size());
+    const std::string_view after = rest.substr(value_end_.size());
     const Found found = match_any(after.substr(leading_space(after)), after_value_).found;
-    if (found == Found::kYes) return {value, at + tags_.end.size(), true};
+    if (found == Found::kYes) return {value, at + value_end_.size(), true};
     if (found == Found::kPartly) return {value, value, false};
   }
 }
@@ -114,7 +128,7 @@ void TaggedArguments::end_value(std::string& out) {
 
 void TaggedArguments::finish(std::string_view rest, std::string& out) {
   if (state_ == State::kValue) {
-    const size_t tag = rest.find(tags_.end);
+    const size_t tag = rest.find(value_end_);
     add_value(rest.substr(0, tag), out);
     end_value(out);
   }

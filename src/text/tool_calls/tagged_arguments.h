@@ -2,6 +2,7 @@
 // values when they are complete, as JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ class TaggedArguments : public ArgumentsReader {
   size_t between(std::string_view text, std::string& out);
   size_t key(std::string_view text, std::string& out);
   size_t value(std::string_view text, std::string& out);
+  // What stands before the value proper; nullopt: more text decides.
+  std::optional<size_t> begin_value(std::string_view text);
   // The end of a value: how much of `text` is certainly the value, and, if it ends there, the bytes up to the tag's
   // end.
   struct ValueEnd {
@@ -43,7 +46,8 @@ class TaggedArguments : public ArgumentsReader {
   const std::string tool_;
   State state_ = State::kStart;
   bool first_ = true;
-  bool skip_line_break_ = false;
+  bool value_begins_ = false;                    // nothing of the value has been read
+  std::string value_end_;                        // what ends it
   ParameterKind kind_ = ParameterKind::kString;  // of the value being read
   std::string value_;                            // unless it is a string
 };

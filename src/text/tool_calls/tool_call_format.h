@@ -19,6 +19,7 @@ struct ArgumentTags {
   bool typed = false;               // they differ
   std::string end;                  // </parameter>
   bool line_break = false;          // the value stands on lines of its own
+  bool cdata = false;               // it may stand in <![CDATA[ ]]>
 };
 
 struct ToolCallFormat {
