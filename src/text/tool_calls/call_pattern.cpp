@@ -95,8 +95,8 @@ CallPattern::Match CallPattern::match(std::string_view text) const {
     }
   }
   if (!then_.empty()) {
-    const std::string_view rest = text.substr(at);
-    match.found = match_any(rest.substr(leading_space(rest)), then_).found;
+    at += leading_space(text.substr(at));
+    match.found = match_any(text.substr(at), then_).found;
     if (match.found != Found::kYes) return match;
   }
   match.found = Found::kYes;

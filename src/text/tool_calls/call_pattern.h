@@ -26,7 +26,7 @@ class CallPattern {
 
   CallPattern() = default;
   // `text`: kIdPlace and kNamePlace stand for an id and a name; white space in it matches any, also none. `then`: one
-  // of these has to follow, after white space; it is no part of the match. Empty: anything may follow.
+  // of these has to follow; it is no part of the match, but white space before it is. Empty: anything may follow.
   CallPattern(std::string_view text, std::vector<std::string> then);
 
   Match match(std::string_view text) const;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "src/text/ordered_json.h"
+#include "src/text/reasoning.h"
 #include "src/text/tool_calls/call_families.h"
 #include "src/text/tool_calls/call_probe.h"
 #include "src/text/tool_calls/json_scanner.h"
@@ -106,12 +107,18 @@ Cut cut(const Around& around) {
 }
 
 // The patterns and ends of a format. `then`: what has to follow the text before the arguments.
-void set_patterns(const Around& around, const std::string& after_name, const std::vector<std::string>& then,
-                  ToolCallFormat& format) {
+void set_patterns(const RenderedCalls& calls, const Around& around, const std::string& after_name,
+                  const std::vector<std::string>& then, ToolCallFormat& format) {
   const Cut parts = cut(around);
   format.first = CallPattern(parts.series_begin + parts.call_begin + after_name, then);
-  if (around.several) format.next = CallPattern(parts.separator + parts.call_begin + after_name, then);
-  else format.next = format.first;
+  format.next = around.several ? CallPattern(parts.separator + parts.call_begin + after_name, then) : format.first;
+  const std::string separator(trimmed(parts.separator));
+  if (trimmed(around.before).empty() && !separator.empty() && calls.header.ends_with(separator)) {
+    // The prompt already has what begins a message, be it a call or content: >>>f and >>>all.
+    format.first = format.next;
+    format.primed = separator;
+    format.ignored.push_back(separator + std::string(trimmed(calls.before_content)));
+  }
   for (const std::string* text : {&parts.call_end, &parts.series_end}) {
     for (std::string& end : tags_and_words(*text)) format.ends.push_back(std::move(end));
   }
@@ -130,15 +137,9 @@ bool find_object_format(const RenderedCalls& calls, ToolCallFormat& format) {
     around.between = calls.two.substr(first->end, second->begin - first->end);
   }
   format.kind = Kind::kObject;
-  set_patterns(around, "", {"{"}, format);
+  set_patterns(calls, around, "", {"{"}, format);
   return true;
 }
-
-// A call with a name, or an id that contains it, outside of the arguments.
-struct NamedCall {
-  Place name;
-  size_t arguments = 0, end = 0;  // [arguments, end)
-};
 
 // Replaces the name by its place.
 std::string with_places(std::string text, std::string_view name) {
@@ -170,7 +171,7 @@ bool find_named_format(const RenderedCalls& calls, Kind kind, const std::vector<
     around.between = two.substr(first_arguments->end, second - first_arguments->end);
   }
   format.kind = kind;
-  set_patterns(around, one.substr(name, arguments->begin - name), then, format);
+  set_patterns(calls, around, one.substr(name, arguments->begin - name), then, format);
   return true;
 }
 
@@ -254,7 +255,11 @@ bool is_harmony(std::string_view call) {
   return has("<|channel|>") && has("<|message|>") && has("to=functions.");
 }
 
-// Whether one of the ends may follow a tagged call at once, so that a call without arguments is recognized.
+bool is_reasoning_tag(std::string_view text) {
+  return std::any_of(reasoning_tags().begin(), reasoning_tags().end(),
+                     [&](const ReasoningTags& tags) { return text == tags.open || text == tags.close; });
+}
+
 std::optional<ToolCallFormat> format_of(const RenderedCalls& calls) {
   ToolCallFormat format;
   if (is_harmony(calls.one)) format.kind = Kind::kHarmony;
@@ -263,9 +268,9 @@ std::optional<ToolCallFormat> format_of(const RenderedCalls& calls) {
     return std::nullopt;
   if (format.kind == Kind::kTagged && format.ends.empty()) return std::nullopt;
   for (const std::string* text : {&calls.before_content, &calls.after_content}) {
-    if (format.kind == Kind::kHarmony) break;
     for (std::string& tag : tags_and_words(*text)) {
-      if (contains_tag(tag)) format.ignored.push_back(std::move(tag));
+      const bool ignored = contains_tag(tag) && !is_reasoning_tag(tag) && format.kind != Kind::kHarmony;
+      if (ignored) format.ignored.push_back(std::move(tag));
     }
   }
   format.stops = format.ends;

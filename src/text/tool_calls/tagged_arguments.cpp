@@ -128,6 +128,7 @@ void TaggedArguments::end_value(std::string& out) {
 
 void TaggedArguments::finish(std::string_view rest, std::string& out) {
   if (state_ == State::kValue) {
+    if (value_begins_) value_end_ = tags_.end;
     const size_t tag = rest.find(value_end_);
     add_value(rest.substr(0, tag), out);
     end_value(out);

@@ -7,17 +7,22 @@
 namespace infer::test {
 namespace {
 
+// Without a CHECK for each of the many deltas.
+void require(bool condition, const char* what) {
+  if (!condition) FAIL_CHECK(what);
+}
+
 void add(const std::vector<MessageDelta>& deltas, ParsedMessage& message) {
   for (const MessageDelta& delta : deltas) {
     if (delta.kind != MessageDelta::Kind::kToolCall) {
-      CHECK(!delta.text.empty());
+      require(!delta.text.empty(), "an empty delta");
       (delta.kind == MessageDelta::Kind::kContent ? message.content : message.reasoning) += delta.text;
       continue;
     }
     const bool begins = !delta.id.empty();
-    CHECK(begins == !delta.name.empty());
-    CHECK((begins || !delta.text.empty()));
-    REQUIRE(delta.index + !begins == message.calls.size());
+    require(begins == !delta.name.empty(), "a call's id and name in different deltas");
+    require(begins || !delta.text.empty(), "an empty delta of a call");
+    if (delta.index + !begins != message.calls.size()) FAIL("a call out of order");
     if (begins) message.calls.push_back({delta.id, delta.name, ""});
     message.calls.back().arguments += delta.text;
   }
