@@ -146,6 +146,7 @@ void check_usage(const TemplateOptions& options) {
   if (options.jsonl != !options.parse.empty()) {
     wrong_usage(options.jsonl ? "--jsonl needs --parse CONVERSATION.json." : "--parse reads its answers with --jsonl.");
   }
+  if (options.parse == "-") wrong_usage("--parse needs a file: standard input has the answers.");
 }
 
 int run_template(const TemplateOptions& options) {

@@ -17,9 +17,9 @@ std::string_view trimmed_start(std::string_view text);
 
 class CallPattern {
  public:
-  enum class Found { kNo, kPartly, kYes };  // kPartly: more text decides
+  enum class Found { kNone, kPartly, kYes };  // kPartly: more text decides
   struct Match {
-    Found found = Found::kNo;
+    Found found = Found::kNone;
     size_t length = 0;
     std::string_view id, name;
   };

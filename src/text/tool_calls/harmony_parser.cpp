@@ -51,7 +51,7 @@ bool HarmonyParser::header(Deltas& deltas) {
     at_ += end + kMessage.size();
     return true;
   }
-  if (found != Found::kNo && text.size() < kMaxHeader) return false;
+  if (found != Found::kNone && text.size() < kMaxHeader) return false;
   kind_ = MessageDelta::Kind::kContent;
   state_ = State::kText;
   return true;
@@ -76,7 +76,7 @@ bool HarmonyParser::text(Deltas& deltas) {
   const std::string_view text = rest();
   for (size_t i = 0; i < text.size(); ++i) {
     const CallPattern::Match end = text[i] == '<' ? match_any(text.substr(i), ends()) : CallPattern::Match();
-    if (end.found == Found::kNo) continue;
+    if (end.found == Found::kNone) continue;
     append_text(kind_, text.substr(0, i), deltas);
     at_ += i;
     if (end.found == Found::kPartly) return false;

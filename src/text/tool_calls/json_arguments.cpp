@@ -11,7 +11,7 @@ size_t BrokenArguments::read(std::string_view text, std::string& out, bool& ende
   for (; at < text.size(); ++at) {
     const CallPattern::Found found = match_any(text.substr(at), ends_).found;
     ended = found == CallPattern::Found::kYes;
-    if (found != CallPattern::Found::kNo) break;
+    if (found != CallPattern::Found::kNone) break;
   }
   out += text.substr(0, at);
   return at;

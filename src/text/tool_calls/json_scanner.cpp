@@ -39,8 +39,10 @@ JsonScanner::Status JsonScanner::begin_value(char c) {
   if (c == '-') return next(State::kMinus);
   if (c == '0') return next(State::kZero);
   if (is_digit(c)) return next(State::kDigits);
-  word_ = c == 't' ? "rue" : c == 'f' ? "alse" : c == 'n' ? "ull" : "";
-  return word_.empty() ? Status::kBroken : next(State::kWord);
+  word_ = c == 't' ? "true" : c == 'f' ? "false" : c == 'n' ? "null" : "";
+  if (word_.empty()) return Status::kBroken;
+  word_.remove_prefix(1);
+  return next(State::kWord);
 }
 
 JsonScanner::Status JsonScanner::begin_key(char c) {

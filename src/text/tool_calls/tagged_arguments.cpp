@@ -36,7 +36,7 @@ size_t TaggedArguments::between(std::string_view text, std::string& out) {
   CallPattern::Match match;
   for (; at < text.size(); ++at) {
     match = match_any(text.substr(at), after_value_);
-    if (match.found != Found::kNo) break;
+    if (match.found != Found::kNone) break;
   }
   if (match.found != Found::kYes) return at;
   if (text.substr(at).starts_with(tags_.begin_word)) {
@@ -55,7 +55,7 @@ size_t TaggedArguments::key(std::string_view text, std::string& out) {
     const auto as_string = tags_.string_value.match(text.substr(end)), as_other = tags_.value.match(text.substr(end));
     if (as_string.found == Found::kPartly || as_other.found == Found::kPartly) return 0;
     const auto& match = as_string.found == Found::kYes ? as_string : as_other;
-    if (match.found == Found::kNo) continue;
+    if (match.found == Found::kNone) continue;
     const std::string_view name = trimmed(text.substr(before, end - before));
     out += (first_ ? "" : ", ") + json_string(name) + ": ";
     first_ = false;

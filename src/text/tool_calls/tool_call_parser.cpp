@@ -81,7 +81,7 @@ void ToolCallParser::emit_content(std::string_view text, Deltas& deltas) {
 CallPattern::Match ToolCallParser::match(const CallPattern& pattern, size_t from) const {
   CallPattern::Match match = pattern.match(rest().substr(from));
   const bool unknown = format_.known_names_only && !match.name.empty() && !tools_.contains(match.name);
-  if (match.found == Found::kYes && unknown) match.found = Found::kNo;
+  if (match.found == Found::kYes && unknown) match.found = Found::kNone;
   return match;
 }
 

@@ -231,7 +231,8 @@ TEST_CASE("deltas come as soon as they are decided") {
 }
 
 TEST_CASE("hostile answers take linear time") {
-  constexpr size_t kBytes = 1'000'000;
+  // Quadratic time would show: a test that takes minutes.
+  constexpr size_t kBytes = 1'000'000, kBytesAfter = 100'000;
   const ParserSetup setups[] = {object_setup(), tagged_setup(), setup_of(template_of("", kJsonCall, ""))};
   for (const std::string piece : {"<",
                                   "{",
@@ -259,13 +260,13 @@ TEST_CASE("hostile answers take linear time") {
     for (const std::string begin :
          {"", "<call>{\"name\": \"now\", \"arguments\": ", "<calls><f=weather><p=city>", "<think>"}) {
       std::string text = begin;
-      while (text.size() < kBytes) text += piece;
+      while (text.size() < (begin.empty() ? kBytes : kBytesAfter)) text += piece;
       for (const ParserSetup& setup : setups) {
         const ParsedMessage whole = test::parse_whole(setup, text);
         CHECK((whole.content.size() + whole.reasoning.size() > 0 || !whole.calls.empty() || piece == " " ||
                piece == "\n"));
       }
-      CHECK(test::parse_bytes(setups[piece[0] == '{'], text.substr(0, kBytes / 4), true).calls.size() < kBytes);
+      CHECK(test::parse_bytes(setups[piece[0] == '{'], text.substr(0, kBytesAfter), true).calls.size() < kBytes);
     }
   }
 }
