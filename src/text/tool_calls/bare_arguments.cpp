@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "src/text/ordered_json.h"
 #include "src/text/tool_calls/call_pattern.h"
-#include "src/text/tool_calls/json_scanner.h"
 #include "src/text/tool_calls/loose_json.h"
 
 namespace infer {
@@ -53,7 +53,8 @@ size_t BareArguments::string(std::string_view text, std::string& out) {
 void BareArguments::punctuation(char c, std::string& out) {
   if (c == ':' && !open_.empty() && open_.back() == '{') {
     const std::string_view key = trimmed(word_);
-    if (!key.empty()) out += key.starts_with('"') && is_json(key) ? std::string(key) : json_string(key);
+    if (!key.empty())
+      out += key.starts_with('"') && nlohmann::ordered_json::accept(key) ? std::string(key) : json_string(key);
     word_.clear();
     out += ": ";
     return;

@@ -36,6 +36,7 @@ constexpr Family kFamilies[] = {
     {Kind::kTagged, "<function name=", "<param name=", "MiniCPM XML"},
     {Kind::kTagged, "<｜DSML｜", "", "DeepSeek V3.2/V4 (DSML)"},
     {Kind::kBare, "<|tool_call>call:", "", "Gemma 4"},
+    {Kind::kPython, "<|tool_call_start|>", "", "LFM2 Python"},
     {Kind::kHarmony, "", "", "gpt-oss harmony"},
 };
 

@@ -204,6 +204,18 @@ bool find_bare_format(const RenderedCalls& calls, ToolCallFormat& format) {
   return find_named_format(calls, Kind::kBare, {"{"}, find, format);
 }
 
+bool find_python_format(const RenderedCalls& calls, ToolCallFormat& format) {
+  const auto find = [](const std::string& text, size_t from) -> std::optional<Place> {
+    const size_t begin = from + 1;
+    if (text.compare(from, begin - from, "(") != 0 || !std::string_view(text).substr(begin).starts_with(kProbeKeys[0]))
+      return std::nullopt;
+    const size_t last = after(text, kProbeValues[1], begin);
+    if (last == std::string::npos || last == text.size() || text[last] != ')') return std::nullopt;
+    return Place{begin, last + 1};
+  };
+  return find_named_format(calls, Kind::kPython, {}, find, format);
+}
+
 // The texts before, between and after the keys and values of two arguments.
 struct ArgumentTexts {
   std::string begin, string_value, between, value, end;
@@ -264,7 +276,7 @@ std::optional<ToolCallFormat> format_of(const RenderedCalls& calls) {
   ToolCallFormat format;
   if (is_harmony(calls.one)) format.kind = Kind::kHarmony;
   else if (!find_object_format(calls, format) && !find_json_format(calls, format) && !find_bare_format(calls, format) &&
-           !find_tagged_format(calls, format))
+           !find_python_format(calls, format) && !find_tagged_format(calls, format))
     return std::nullopt;
   if (format.kind == Kind::kTagged && format.ends.empty()) return std::nullopt;
   for (const std::string* text : {&calls.before_content, &calls.after_content}) {

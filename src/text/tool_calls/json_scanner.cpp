@@ -124,15 +124,4 @@ JsonScanner::Status JsonScanner::add(char c) {
   }
 }
 
-bool JsonScanner::complete() const { return open_.empty() && (state_ == State::kAfterValue || number_complete()); }
-
-bool is_json(std::string_view text) {
-  JsonScanner scanner;
-  for (const char c : text) {
-    if (scanner.complete() && is_space(c)) continue;
-    if (scanner.add(c) == JsonScanner::Status::kBroken) return false;
-  }
-  return scanner.complete();
-}
-
 }  // namespace infer

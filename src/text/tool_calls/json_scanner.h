@@ -16,8 +16,6 @@ class JsonScanner {
   // with the text (`complete`). REQUIRES: no other status so far.
   Status add(char c);
 
-  // The text so far is a complete value.
-  bool complete() const;
   size_t depth() const { return open_.size(); }
   bool in_key() const { return key_ && (state_ == State::kString || state_ == State::kEscape); }
   // Between a key's closing quote and the value.
@@ -61,7 +59,5 @@ class JsonScanner {
   std::string_view word_;   // what is left of true, false or null
   std::vector<char> open_;  // brackets
 };
-
-bool is_json(std::string_view text);
 
 }  // namespace infer

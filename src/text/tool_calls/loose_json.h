@@ -12,7 +12,11 @@ namespace infer {
 std::string json_escaped(std::string_view text);
 std::string json_string(std::string_view text);  // with quotes
 
-// The JSON value of untyped text. Python's literals (True, None, 'text') become JSON; what is neither is a string.
+// The JSON value of untyped text that need not be a string. Python's literals (True, None, 'text') become JSON; what is
+// neither is a string.
 std::string json_of_text(std::string_view text, ParameterKind kind);
+
+// The JSON value of an expression in Python. A string may have its own quotes inside, unescaped.
+std::string json_of_python(std::string_view text);
 
 }  // namespace infer

@@ -29,6 +29,7 @@ struct ToolCallFormat {
     kJson,     // a name between markers, then the arguments as a JSON object
     kTagged,   // a name between markers, then each argument between tags
     kBare,     // a name between markers, then an object with keys without quotes
+    kPython,   // a call in Python: f(city='Rome')
     kHarmony,  // messages to a recipient, see harmony_parser.h
   };
   Kind kind = Kind::kNone;

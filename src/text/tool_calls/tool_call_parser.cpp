@@ -6,6 +6,7 @@
 #include "src/text/tool_calls/bare_arguments.h"
 #include "src/text/tool_calls/call_ids.h"
 #include "src/text/tool_calls/json_arguments.h"
+#include "src/text/tool_calls/python_arguments.h"
 #include "src/text/tool_calls/tagged_arguments.h"
 
 namespace infer {
@@ -140,6 +141,7 @@ void ToolCallParser::begin_call(const CallPattern::Match& match, size_t from, De
 
 std::unique_ptr<ArgumentsReader> ToolCallParser::make_reader(const std::string& name) const {
   if (format_.kind == Kind::kBare) return std::make_unique<BareArguments>(format_.quote);
+  if (format_.kind == Kind::kPython) return std::make_unique<PythonArguments>();
   if (format_.kind == Kind::kTagged) {
     return std::make_unique<TaggedArguments>(format_.tags, format_.ends.front(), tools_, name);
   }

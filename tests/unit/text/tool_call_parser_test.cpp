@@ -36,6 +36,13 @@ const std::string kTaggedCall =
     "{{ '<f=' + f.name + '>\n' }}{%- for k, v in f.arguments.items() -%}"
     "{{ '<p=' + k + '>\n' + (v if v is string else v | tojson) + '\n</p>\n' }}{%- endfor -%}{{ '</f>' }}";
 
+std::string python_template() {
+  return template_of("<|call|>[",
+                     "{{ f.name }}({%- for k, v in f.arguments.items() -%}{{ k }}={%- if v is string -%}'{{ v }}'"
+                     "{%- else -%}{{ v }}{%- endif -%}{%- if not loop.last -%}{{ ', ' }}{%- endif -%}{%- endfor -%})",
+                     "]<|end_call|>", ", ");
+}
+
 ParserSetup setup_of(const std::string& source, const ordered_json& tools = offered_tools()) {
   const ChatTemplate chat_template = ChatTemplate::parse(source);
   Conversation conversation;
@@ -97,6 +104,7 @@ TEST_CASE("calls in every kind of format") {
                    "{%- endfor -%}{{ '}' }}<c|>",
                    ""),
        "Hi.<|c>call:weather{city:<|q|>Rome<|q|>}<c|><|c>call:now{}<c|>"},
+      {Kind::kPython, python_template(), "Hi.<|call|>[weather(city='Rome'), now()]<|end_call|>"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.text);
@@ -153,6 +161,8 @@ TEST_CASE("content that only looks like a call") {
   }
   CHECK(meaning(setup, "<call> is a tag.\n<call>{\"name\": \"now\", \"arguments\": {}}</call>\n Done.") ==
         "content [<call> is a tag.Done.] reasoning [] now({})");
+  CHECK(meaning(setup, "<call>{\"<call>{\"name\": \"now\", \"arguments\": {}}</call>") ==
+        "content [<call>{\"] reasoning [] now({})");
   CHECK(parsed(setup_of(template_of("", "<call>" + kJsonCall + "</call>", ""), nullptr),
                "<call>{\"name\": \"now\", \"arguments\": {}}</call>")
             .calls.empty());
@@ -194,6 +204,23 @@ TEST_CASE("untyped values take their types from the tool") {
   CHECK(value("other", "x") == "\"x\"");
 }
 
+TEST_CASE("arguments in Python") {
+  const ParserSetup setup = setup_of(python_template());
+  const auto arguments = [&](const std::string& text) {
+    const ParsedMessage message = parsed(setup, "<|call|>[weather(" + text + ")]<|end_call|>");
+    REQUIRE(message.calls.size() == 1);
+    CHECK(message.content == "");
+    return message.calls[0].arguments;
+  };
+  CHECK(arguments("city=\"Rome\", days = 5, any=None") == R"x({"city": "Rome", "days": 5, "any": null})x");
+  CHECK(arguments("list=[{'a': True, \"b\": \"x, y=1)\"}, (1)]") ==
+        R"x({"list": "[{'a': True, \"b\": \"x, y=1)\"}, (1)]"})x");
+  CHECK(arguments("list=[{'a': True}, []], city=''") == R"x({"list": [{"a": true}, []], "city": ""})x");
+  CHECK(arguments("city='it's 'so', no)', days=-1.5") == R"x({"city": "it's 'so', no)", "days": -1.5})x");
+  CHECK(arguments(R"x(city='a\'b\n\d\u0041')x") == R"x({"city": "a'b\n\\d\u0041"})x");
+  CHECK(arguments("city='a\n\"b\"'") == R"x({"city": "a\n\"b\""})x");
+}
+
 TEST_CASE("ids") {
   const ParserSetup setup = object_setup();
   const auto calls =
@@ -210,6 +237,10 @@ TEST_CASE("ids") {
   const auto own = parsed(written, "<call>{\"id\": \"x1\", \"name\": \"now\", \"arguments\": {}}</call>").calls;
   REQUIRE(own.size() == 1);
   CHECK(own[0].id == "x1");
+  // Deltas that are already out have no place for an id that comes later.
+  const auto late = parsed(written, "<call>{\"name\": \"now\", \"arguments\": {}, \"id\": \"x1\"}</call>").calls;
+  REQUIRE(late.size() == 1);
+  CHECK(late[0].id.starts_with("call_"));
 }
 
 TEST_CASE("deltas come as soon as they are decided") {
