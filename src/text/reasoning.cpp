@@ -36,11 +36,13 @@ size_t may_be_tag_from(std::string_view text, std::string_view tag) {
 
 std::span<const ReasoningTags> reasoning_tags() { return kTags; }
 
-ReasoningSplitter::ReasoningSplitter(std::string_view prompt) {
-  for (const ReasoningTags& tags : kTags) {
+ReasoningSplitter::ReasoningSplitter(std::string_view prompt, ReasoningTags more)
+    : known_(std::begin(kTags), std::end(kTags)) {
+  if (!more.open.empty()) known_.push_back(more);
+  for (const ReasoningTags& tags : known_) {
     if (!trim_end(prompt).ends_with(tags.open)) continue;
     state_ = State::kReasoning;
-    tags_ = &tags;
+    tags_ = tags;
     skip_space_ = true;
   }
 }
@@ -62,15 +64,15 @@ bool ReasoningSplitter::start() {
   pending_.erase(0, pending_.size() - start.size());
   const auto opens = [&](const ReasoningTags& tags) { return pending_.starts_with(tags.open); };
   const auto may_open = [&](const ReasoningTags& tags) { return tags.open.starts_with(pending_); };
-  if (const auto* tags = std::find_if(std::begin(kTags), std::end(kTags), opens); tags != std::end(kTags)) {
+  if (const auto tags = std::find_if(known_.begin(), known_.end(), opens); tags != known_.end()) {
     state_ = State::kReasoning;
-    tags_ = tags;
+    tags_ = *tags;
     skip_space_ = true;
     space_.clear();
     pending_.erase(0, tags->open.size());
     return true;
   }
-  if (std::any_of(std::begin(kTags), std::end(kTags), may_open)) return false;  // also for white space alone
+  if (std::any_of(known_.begin(), known_.end(), may_open)) return false;  // also for white space alone
   state_ = State::kAnswer;
   pending_.insert(0, std::exchange(space_, ""));
   return true;
@@ -81,13 +83,13 @@ std::vector<ReasoningSplitter::Part> ReasoningSplitter::add(std::string_view tex
   std::vector<Part> parts;
   if (state_ == State::kStart && !start()) return parts;
   if (state_ == State::kReasoning) {
-    const size_t close = pending_.find(tags_->close);
+    const size_t close = pending_.find(tags_.close);
     const bool closes = close != std::string::npos;
-    const size_t decided = closes ? close : may_be_tag_from(pending_, tags_->close);
+    const size_t decided = closes ? close : may_be_tag_from(pending_, tags_.close);
     emit_reasoning(std::string_view(pending_).substr(0, decided), parts);
     pending_.erase(0, decided);
     if (!closes) return parts;
-    pending_.erase(0, tags_->close.size());
+    pending_.erase(0, tags_.close.size());
     state_ = State::kAnswer;
     space_.clear();
     skip_space_ = true;

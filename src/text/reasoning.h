@@ -26,7 +26,8 @@ class ReasoningSplitter {
 
   // `prompt`: the rendered prompt before the answer. Many templates end it with an opening tag; the answer then begins
   // inside the reasoning.
-  explicit ReasoningSplitter(std::string_view prompt);
+  // `more`: tags that are no supported pair, or none; their text must outlive this.
+  explicit ReasoningSplitter(std::string_view prompt, ReasoningTags more = {});
 
   // Returns the parts that are decided so far, in order. Tags and the white space next to them belong to no part.
   std::vector<Part> add(std::string_view text);
@@ -41,10 +42,11 @@ class ReasoningSplitter {
   void emit_reasoning(std::string_view text, std::vector<Part>& parts);
 
   State state_ = State::kStart;
-  const ReasoningTags* tags_ = nullptr;  // for kReasoning
-  std::string pending_;                  // may be the beginning of a tag
-  std::string space_;                    // before it
-  bool skip_space_ = false;              // after a tag
+  std::vector<ReasoningTags> known_;
+  ReasoningTags tags_;       // for kReasoning
+  std::string pending_;      // may be the beginning of a tag
+  std::string space_;        // before it
+  bool skip_space_ = false;  // after a tag
 };
 
 }  // namespace infer

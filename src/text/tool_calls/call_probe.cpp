@@ -121,4 +121,17 @@ std::optional<RenderedCalls> render_calls(const ChatTemplate& chat_template, con
   return calls;
 }
 
+std::optional<RenderedReasoning> render_reasoning(const ChatTemplate& chat_template, const ProbeStyle& style,
+                                                  const std::string& header) {
+  constexpr std::string_view kReasoning = "Zqreasonq";
+  ordered_json message = {{"role", "assistant"}, {"content", kContent}};
+  for (const char* name : {"reasoning_content", "reasoning", "thinking"}) message[name] = kReasoning;
+  const std::string text = rendered(chat_template, style, std::move(message));
+  const size_t at = text.find(kReasoning), end = at + kReasoning.size();
+  const size_t content = at == std::string::npos ? at : text.find(kContent, end);
+  if (content == std::string::npos || at < header.size() || text.compare(0, header.size(), header) != 0)
+    return std::nullopt;
+  return RenderedReasoning{text.substr(header.size(), at - header.size()), text.substr(end, content - end)};
+}
+
 }  // namespace infer

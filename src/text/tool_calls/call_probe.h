@@ -33,4 +33,12 @@ struct RenderedCalls {
 // nullopt: the template rejects a message with one call, or does not show the call's name and arguments.
 std::optional<RenderedCalls> render_calls(const ChatTemplate& chat_template, const ProbeStyle& style);
 
+// What a template writes around the reasoning of a message with this header and content.
+struct RenderedReasoning {
+  std::string before, between;  // before the reasoning, and from there to the content
+};
+// nullopt: it shows none.
+std::optional<RenderedReasoning> render_reasoning(const ChatTemplate& chat_template, const ProbeStyle& style,
+                                                  const std::string& header);
+
 }  // namespace infer

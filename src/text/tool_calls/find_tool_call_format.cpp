@@ -295,6 +295,22 @@ std::optional<ToolCallFormat> format_of(const RenderedCalls& calls) {
   return format;
 }
 
+// Tags that only this template has. After its reasoning a message may begin anew, with the header of the prompt.
+void find_reasoning(const ChatTemplate& chat_template, const ProbeStyle& style, const RenderedCalls& calls,
+                    ToolCallFormat& format) {
+  const auto reasoning = render_reasoning(chat_template, style, calls.header);
+  if (!reasoning || format.kind == Kind::kHarmony) return;
+  const std::vector<std::string> open = tags_and_words(reasoning->before), close = tags_and_words(reasoning->between);
+  if (open.size() != 1 || close.empty() || !contains_tag(open[0]) || !contains_tag(close[0])) return;
+  if (is_reasoning_tag(open[0]) || is_reasoning_tag(close[0])) return;
+  format.reasoning_open = open[0];
+  format.reasoning_close = close[0];
+  std::string_view again =
+      trimmed_start(std::string_view(reasoning->between).substr(reasoning->between.find(close[0]) + close[0].size()));
+  again = trimmed(again.substr(0, again.rfind(trimmed(calls.before_content))));
+  if (contains_tag(again)) format.ignored.emplace_back(again);
+}
+
 }  // namespace
 
 ToolCallFormat find_tool_call_format(const ChatTemplate& chat_template) {
@@ -307,6 +323,7 @@ ToolCallFormat find_tool_call_format(const ChatTemplate& chat_template) {
     auto format = calls ? format_of(*calls) : std::nullopt;
     if (!format) continue;
     format->tags.cdata = chat_template.source().find("<![CDATA[") != std::string::npos;
+    find_reasoning(chat_template, style, *calls, *format);
     format->short_ids = chat_template.traits().needs_short_ids;
     return *std::move(format);
   }

@@ -23,7 +23,7 @@ size_t incomplete_end(std::string_view text) {
 MessageParser::MessageParser(const ToolCallFormat& format, const ToolSet& tools, std::string_view prompt,
                              std::string id_seed)
     : harmony_(format.kind == ToolCallFormat::Kind::kHarmony),
-      splitter_(prompt),
+      splitter_(prompt, {format.reasoning_open, format.reasoning_close}),
       calls_(format, tools, id_seed, prompt),
       messages_(tools, id_seed) {}
 

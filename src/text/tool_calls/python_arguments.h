@@ -22,10 +22,10 @@ class PythonArguments : public ArgumentsReader {
   void end_value(std::string& out);
 
   State state_ = State::kStart;
-  std::string word_;    // the key or the value so far
+  std::string word_;  // the key or the value so far
   bool first_ = true;
-  char quote_ = '\0';   // of the string being read
-  size_t depth_ = 0;    // open brackets within the value
+  char quote_ = '\0';  // of the string being read
+  size_t depth_ = 0;   // open brackets within the value
 };
 
 }  // namespace infer

@@ -45,7 +45,8 @@ struct ToolCallFormat {
   std::vector<std::string> ends;     // what may follow the arguments, in this order; the first ends a tagged call
   std::vector<std::string> stops;    // what ends arguments that are broken JSON
   std::vector<std::string> ignored;  // markers around content, which belong to no part of the message
-  bool short_ids = false;            // the template takes only ids of nine letters and digits
+  std::string reasoning_open, reasoning_close;  // tags of the template's own; "": none, or a supported pair
+  bool short_ids = false;                       // the template takes only ids of nine letters and digits
 
   bool writes_calls() const { return kind != Kind::kNone; }
 };

@@ -134,6 +134,22 @@ TEST_CASE("recipients that the prompt begins") {
   CHECK(meaning(setup, "all\nIf 3 >>> 2") == "content [If 3 >>> 2] reasoning []");
 }
 
+TEST_CASE("reasoning between tags that only the template has") {
+  const ParserSetup setup = setup_of(
+      "{%- for m in messages -%}<|begin|>{{ m.role }}{%- if m.reasoning_content -%}<|muse|>{{ m.reasoning_content "
+      "}}<|end|>"
+      "\n<|begin|>{{ m.role }}{%- endif -%}{%- if m.content -%}<|content|>{{ m.content }}<|end|>{%- endif -%}"
+      "{%- if m.tool_calls -%}<|calls|>{%- for c in m.tool_calls -%}<|id|>{{ c.id }}<|name|>{{ c.function.name "
+      "}}<|args|>"
+      "{{ c.function.arguments | tojson }}<|stop|>{%- endfor -%}<|end_calls|>{%- endif -%}\n{% endfor -%}"
+      "{%- if add_generation_prompt -%}<|begin|>assistant{%- endif -%}");
+  const std::string begin = "<|muse|>Hm.<|end|>\n<|begin|>assistant";
+  CHECK(meaning(setup, begin + "<|content|>Hi.<|end|>") == "content [Hi.] reasoning [Hm.]");
+  CHECK(meaning(setup, begin + "<|calls|><|id|>a<|name|>now<|args|>{}<|stop|><|end_calls|>") ==
+        "content [] reasoning [Hm.] now({})");
+  CHECK(meaning(setup, "<|content|>Hi.<|end|>") == "content [Hi.] reasoning []");
+}
+
 TEST_CASE("messages of gpt-oss") {
   const ParserSetup setup = setup_of(
       "{%- for m in messages -%}<|start|>{{ m.role }}{%- for c in m.tool_calls or [] %} to=functions.{{ "
