@@ -13,6 +13,7 @@
 #include "src/text/tokenizer.h"
 #include "tools/chat_template_flag.h"
 #include "tools/input.h"
+#include "tools/parse_answers.h"
 
 namespace infer {
 namespace {
@@ -25,6 +26,8 @@ struct TemplateOptions {
   std::string chat_template;  // --chat-template: a name or a file
   std::string input;          // --input: CONVERSATION.json, - for standard input
   std::string context;        // --context: VARS.json
+  std::string parse;          // --parse: CONVERSATION.json whose answers are read from standard input
+  bool jsonl = false;         // --jsonl: how they are given
   std::string variables;      // --jinja-vars: a JSON object
   std::string now;            // --now: 2026-01-15T10:30:00; "": the local time
   bool list = false;          // --list: the names of the built-in templates
@@ -107,18 +110,19 @@ ChatTemplate find_template(const TemplateOptions& options, const std::optional<M
 }
 
 // The members of a conversation; all others are variables.
-Conversation to_conversation(ordered_json input, const std::optional<ModelTexts>& model) {
+Conversation to_conversation(ordered_json input, const std::string& given_by, const std::optional<ModelTexts>& model) {
   Conversation conversation;
   conversation.variables = ordered_json::object();
   if (model) conversation.bos_token = model->bos, conversation.eos_token = model->eos;
-  if (!input.contains("messages")) wrong_usage("--input: expected an object with \"messages\", found one without");
+  if (!input.contains("messages"))
+    wrong_usage(concat(given_by, ": expected an object with \"messages\", found one without"));
   const auto flag = [&](const std::string& name, const ordered_json& value, bool& flag_value) {
     if (!value.is_boolean())
-      wrong_usage(concat("--input: ", name, ": expected true or false, found ", value.type_name()));
+      wrong_usage(concat(given_by, ": ", name, ": expected true or false, found ", value.type_name()));
     flag_value = value.get<bool>();
   };
   const auto text = [&](const std::string& name, const ordered_json& value, std::string& text_value) {
-    if (!value.is_string()) wrong_usage(concat("--input: ", name, ": expected a string, found ", value.type_name()));
+    if (!value.is_string()) wrong_usage(concat(given_by, ": ", name, ": expected a string, found ", value.type_name()));
     text_value = value.get<std::string>();
   };
   for (auto& [name, value] : input.items()) {
@@ -134,33 +138,45 @@ Conversation to_conversation(ordered_json input, const std::optional<ModelTexts>
   return conversation;
 }
 
+void write_prompt(const std::string& prompt) { std::fwrite(prompt.data(), 1, prompt.size(), stdout); }
+
+void check_usage(const TemplateOptions& options) {
+  const int inputs = !options.input.empty() + !options.context.empty() + !options.parse.empty();
+  if (inputs != 1) wrong_usage("Give one of --input, --context and --parse.");
+  if (options.jsonl != !options.parse.empty()) {
+    wrong_usage(options.jsonl ? "--jsonl needs --parse CONVERSATION.json." : "--parse reads its answers with --jsonl.");
+  }
+  if (options.parse == "-") wrong_usage("--parse needs a file: standard input has the answers.");
+}
+
 int run_template(const TemplateOptions& options) {
   if (options.list) {
     for (const std::string_view name : ChatTemplate::builtin_names()) std::cout << name << '\n';
     return 0;
   }
-  if (options.input.empty() == options.context.empty()) wrong_usage("Give either --input or --context.");
+  check_usage(options);
   std::optional<std::tm> now;
   if (!options.now.empty()) now = parse_time(options.now);
   ordered_json more = ordered_json::object();
   if (!options.variables.empty()) more = parse_object(options.variables, "--jinja-vars");
-  ordered_json input = read_object(options.input.empty() ? options.context : options.input);
+  ordered_json input = read_object(!options.input.empty()     ? options.input
+                                   : !options.context.empty() ? options.context
+                                                              : options.parse);
 
   std::optional<ModelTexts> model;
   if (!options.model.empty()) model = read_model(options.model);
   ChatTemplate chat_template = find_template(options, model);
   if (now) chat_template = chat_template.with_clock([time = *now] { return time; });
 
-  std::string prompt;
   if (!options.context.empty()) {
     for (auto& [name, value] : more.items()) input[name] = value;
-    prompt = chat_template.render_variables(input);
-  } else {
-    Conversation conversation = to_conversation(std::move(input), model);
-    for (auto& [name, value] : more.items()) conversation.variables[name] = value;
-    prompt = chat_template.render(conversation);
+    write_prompt(chat_template.render_variables(input));
+    return 0;
   }
-  std::fwrite(prompt.data(), 1, prompt.size(), stdout);
+  Conversation conversation = to_conversation(std::move(input), options.parse.empty() ? "--input" : "--parse", model);
+  for (auto& [name, value] : more.items()) conversation.variables[name] = value;
+  if (options.parse.empty()) write_prompt(chat_template.render(conversation));
+  else parse_answers(chat_template, conversation, read_stdin(), std::cout);
   return 0;
 }
 
@@ -183,6 +199,15 @@ std::function<int()> define_template(CLI::App& app) {
   app.add_option("--context", o->context, "JSON file with all variables, passed unchanged")
       ->type_name("FILE")
       ->excludes(input);
+  app.add_option("--parse", o->parse,
+                 "JSON file as for --input: read answers to this conversation from standard input and print their "
+                 "reasoning, content and tool calls")
+      ->type_name("FILE");
+  app.add_flag(
+      "--jsonl", o->jsonl,
+      "With --parse: one {\"text\", \"finish\": \"stop\"|\"length\", \"chunk\": N} per line in, one "
+      "{\"content\", \"reasoning_content\", \"tool_calls\"} per line out; with chunk, which feeds N bytes at a "
+      "time, one {\"deltas\"}");
   app.add_option("--now", o->now, "Time for strftime_now: 2026-01-15T10:30:00 (default: the local time)")
       ->type_name("TIME");
   app.add_option("--jinja-vars", o->variables, "JSON object with more variables: {\"enable_thinking\": false}")

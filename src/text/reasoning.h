@@ -12,7 +12,8 @@ namespace infer {
 struct ReasoningTags {
   std::string_view open, close;
 };
-// The supported pairs: <think>, <thinking>, <thought>, <reasoning>, <seed:think>, [THINK] and their closing tags.
+// The supported pairs: <think>, <thinking>, <thought>, <reasoning>, <seed:think>, [THINK] and their closing tags, and
+// those of Cohere's, Gemma's and Apertus' templates.
 std::span<const ReasoningTags> reasoning_tags();
 
 class ReasoningSplitter {
@@ -25,7 +26,8 @@ class ReasoningSplitter {
 
   // `prompt`: the rendered prompt before the answer. Many templates end it with an opening tag; the answer then begins
   // inside the reasoning.
-  explicit ReasoningSplitter(std::string_view prompt);
+  // `more`: tags that are no supported pair, or none; their text must outlive this.
+  explicit ReasoningSplitter(std::string_view prompt, ReasoningTags more = {});
 
   // Returns the parts that are decided so far, in order. Tags and the white space next to them belong to no part.
   std::vector<Part> add(std::string_view text);
@@ -36,10 +38,14 @@ class ReasoningSplitter {
 
  private:
   enum class State { kStart, kReasoning, kAnswer };
+  bool start();
+  void emit_reasoning(std::string_view text, std::vector<Part>& parts);
 
   State state_ = State::kStart;
-  const ReasoningTags* tags_ = nullptr;  // for kReasoning
-  std::string pending_;
+  std::vector<ReasoningTags> known_;
+  ReasoningTags tags_;       // for kReasoning
+  std::string pending_;      // may be the beginning of a tag
+  std::string space_;        // before it
   bool skip_space_ = false;  // after a tag
 };
 

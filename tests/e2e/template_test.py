@@ -191,4 +191,55 @@ def reference_prompts():
             expect_refusal(result, 1)
 
 
+CALLS = ("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}<call>{\"name\": "
+         "\"{{ c.function.name }}\", \"arguments\": {{ c.function.arguments | tojson }}}</call>{% endfor %}<end>"
+         "{% endfor %}{% if add_generation_prompt %}<gen><think>{% endif %}")
+OFFER = {"messages": TALK[:1], "tools": [{"type": "function", "function": {"name": "now", "parameters": {}}}]}
+
+
+def parse(conversation, lines, *flags):
+    with tempfile.TemporaryDirectory() as folder:
+        template, document = pathlib.Path(folder, "t.jinja"), pathlib.Path(folder, "c.json")
+        template.write_text(CALLS)
+        document.write_text(conversation if isinstance(conversation, str) else json.dumps(conversation))
+        return run("template", "--template-file", template, "--parse", document, *(flags or ("--jsonl",)),
+                   stdin="".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+
+
+@test
+def answers_are_parsed():
+    text = 'Hm.</think>Hi.<call>{"name": "now", "arguments": {"a": "é"}}</call>'
+    result = parse(OFFER, [{"text": text}, "", {"text": text, "chunk": 1, "finish": "stop"},
+                           {"text": "x</think>a <call>{", "finish": "length"}, {"text": "x</think>a <call>{"}])
+    expect_equal((result.code, result.err), (0, ""), "code and errors")
+    whole, pieces, cut, stopped = [json.loads(line) for line in result.out.splitlines()]
+    expect_equal((whole["content"], whole["reasoning_content"]), ("Hi.", "Hm."), "content and reasoning")
+    expect_equal([(c["name"], c["arguments"]) for c in whole["tool_calls"]], [("now", '{"a": "é"}')], "calls")
+    deltas = pieces["deltas"]
+    expect_equal("".join(d.get("content", "") for d in deltas), "Hi.", "content of the deltas")
+    expect_equal("".join(d.get("reasoning_content", "") for d in deltas), "Hm.", "reasoning of the deltas")
+    calls = [d["tool_calls"][0] for d in deltas if "tool_calls" in d]
+    expect_equal((calls[0]["index"], calls[0]["id"], calls[0]["type"], calls[0]["function"]["name"]),
+                 (0, whole["tool_calls"][0]["id"], "function", "now"), "the first delta of the call")
+    expect_equal("".join(c["function"]["arguments"] for c in calls), '{"a": "é"}', "arguments of the deltas")
+    expect(all(set(c) == {"index", "function"} for c in calls[1:]), "id and type come once", calls)
+    expect_equal((cut["content"], stopped["content"]), ("a", "a <call>{"), "content of an answer that is cut off")
+
+
+@test
+def wrong_use_of_parse_is_one_line():
+    for conversation, line, *needles in (
+            (OFFER, "{", "line 1", "JSON"), (OFFER, "[]", "line 1", "array"), (OFFER, {}, "line 1", "text"),
+            (OFFER, {"text": 1}, "text", "number"), (OFFER, {"text": "", "finish": "end"}, "finish", "end"),
+            (OFFER, {"text": "", "chunk": 0}, "chunk", "0"), (OFFER, {"text": "", "chunk": -1}, "chunk", "-1"),
+            ({}, {"text": ""}, "--parse", "messages"), ("[", {"text": ""}, "JSON")):
+        expect_refusal(parse(conversation, [line]), 2, *needles)
+    expect_refusal(parse(OFFER, [], "--quiet"), 2)
+    template = ("template", "--chat-template", "chatml")
+    expect_refusal(run(*template, "--parse", "-", "--jsonl", stdin="{}"), 2, "--parse")
+    expect_refusal(run(*template, "--parse", "x.json"), 2, "--jsonl")
+    expect_refusal(run(*template, "--input", "-", "--jsonl", stdin='{"messages": []}'), 2, "--jsonl", "--parse")
+    expect_refusal(run(*template, "--input", "-", "--parse", "x.json", "--jsonl", stdin="{}"), 2, "--parse")
+
+
 main()
