@@ -339,8 +339,12 @@ class GbnfParser {
 
 }  // namespace
 
+Rules parse_gbnf_rules(std::string_view text, const FindToken& find_token, const Limits& limits) {
+  return GbnfParser(text, find_token, limits).parse();
+}
+
 std::shared_ptr<const Grammar> parse_gbnf(std::string_view text, const FindToken& find_token, const Limits& limits) {
-  return std::make_shared<const Grammar>(GbnfParser(text, find_token, limits).parse(), limits);
+  return std::make_shared<const Grammar>(parse_gbnf_rules(text, find_token, limits), limits);
 }
 
 }  // namespace infer::grammar

@@ -28,6 +28,8 @@ void check_shape(std::string_view text) {
   }
 }
 
+}  // namespace
+
 Json parse_schema_text(std::string_view text, const Limits& limits) {
   if (text.size() > limits.source_bytes)
     refuse_schema("#", concat("at most ", grouped(limits.source_bytes), " bytes"), grouped(text.size()));
@@ -40,12 +42,10 @@ Json parse_schema_text(std::string_view text, const Limits& limits) {
   }
 }
 
-}  // namespace
-
 std::shared_ptr<const Grammar> parse_json_schema(std::string_view text, const SchemaOptions& options,
                                                  std::vector<std::string>* warnings, const Limits& limits) {
   const Json root = parse_schema_text(text, limits);
-  auto grammar = std::make_shared<const Grammar>(SchemaCompiler(root, options, warnings, limits).run(), limits);
+  auto grammar = std::make_shared<const Grammar>(schema_grammar(root, options, warnings, limits));
   if (grammar->automaton().start() == kNoId)
     refuse_schema("#", "a schema that some value satisfies", "one that none does");
   return grammar;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/text/grammar/grammar.h"
+#include "src/text/ordered_json.h"
 
 namespace infer::grammar {
 
@@ -15,6 +16,9 @@ struct SchemaOptions {
   bool compact = false;  // no spaces or line breaks between tokens
   bool lenient = false;  // keywords that cannot be enforced are passed over and named in `warnings`
 };
+
+// Reads the text of a schema. Throws Error(kInvalidArgument) if it is no JSON, or too large or deep.
+nlohmann::ordered_json parse_schema_text(std::string_view text, const Limits& limits = {});
 
 // Every text the grammar accepts is valid. Keys come in the order of `properties`, others after them. Throws
 // Error(kInvalidArgument), which names the keyword and the JSON pointer of its place.

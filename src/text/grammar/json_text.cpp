@@ -74,6 +74,13 @@ ExprId any_character(Rules& rules) {
   return rules.choice({rules.code_point(plain_characters()), rules.sequence({rules.bytes("\\"), escape})});
 }
 
+ExprId json_space(Rules& rules, bool compact) {
+  if (compact) return rules.nothing();
+  const ExprId indentation = rules.repeat(rules.code_point({{'\t', '\t'}, {' ', ' '}}), 0, 400);
+  return rules.sequence(
+      {rules.optional(rules.bytes(" ")), rules.optional(rules.sequence({rules.bytes("\n"), indentation}))});
+}
+
 const std::vector<std::vector<CharacterEdge>>& json_characters() {
   enum State : uint32_t {
     kBetween,

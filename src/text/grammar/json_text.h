@@ -20,6 +20,10 @@ ExprId spelled_character(Rules& rules, const CodePoints& set);
 // One character in any spelling that JSON allows; \u escapes of surrogates only in pairs, which are one character.
 ExprId any_character(Rules& rules);
 
+// What may stand between the tokens of JSON, as printers write it: nothing, a space, or a line break and an
+// indentation.
+ExprId json_space(Rules& rules, bool compact);
+
 // The usual spelling of characters as an automaton over bytes: for each state its edges, ascending by byte. State 0 is
 // between characters.
 struct CharacterEdge {

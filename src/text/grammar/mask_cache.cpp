@@ -5,7 +5,7 @@
 namespace infer::grammar {
 namespace {
 
-constexpr size_t kMaxCachedBytes = size_t{64} << 20;
+constexpr size_t kMaxCachedBytes = size_t{16} << 20;
 constexpr size_t kMaxLoopFrames = 4;   // known in any case
 constexpr size_t kMaxExtraFrames = 4;  // known when too much escapes
 constexpr size_t kManyEscapes = 400;

@@ -5,6 +5,7 @@
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "src/text/grammar/json_text.h"
+#include "src/text/grammar/word_search.h"
 
 namespace infer::grammar {
 namespace {
@@ -113,6 +114,9 @@ uint32_t Nfa::build(ExprId id, uint32_t from) {
       return build_listed(e, from);
     case Kind::kOtherKey:
       return build_other_key(rules_.words(e), from);
+    case Kind::kUpTo:
+    case Kind::kWithout:
+      return build_free_text(e, from);
   }
   return from;
 }
@@ -271,6 +275,29 @@ uint32_t Nfa::build_listed(const Expr& e, uint32_t from) {
   const uint32_t end = add_state();
   link(more, end);
   if (e.min == 0) link(first, end);
+  return end;
+}
+
+uint32_t Nfa::build_free_text(const Expr& e, uint32_t from) {
+  const bool up_to = e.kind == Kind::kUpTo;
+  const WordSearch search(rules_.words(e), !up_to && e.min == 1);
+  const uint32_t end = add_state();
+  std::vector<uint32_t> states;  // [of the search]
+  for (uint32_t s = 0; s < search.n_states(); ++s) states.push_back(search.found(s) ? end : add_state());
+  link(from, states[0]);
+  for (uint32_t s = 0; s < search.n_states(); ++s) {
+    if (search.found(s)) continue;
+    if (!up_to) link(states[s], end);
+    for (int first = 0, last = 0; first < 256; first = last + 1) {
+      const uint32_t to = search.next(s, static_cast<uint8_t>(first));
+      for (last = first; last < 255 && search.next(s, static_cast<uint8_t>(last + 1)) == to;) ++last;
+      if (search.found(to) && !up_to) continue;
+      add_edge(states[s], {.kind = NfaEdge::Kind::kByte,
+                           .first = static_cast<uint8_t>(first),
+                           .last = static_cast<uint8_t>(last),
+                           .to = states[to]});
+    }
+  }
   return end;
 }
 

@@ -47,8 +47,9 @@ uint32_t times(uint32_t a, uint32_t b) {
 
 class RegexParser {
  public:
-  RegexParser(Rules& rules, std::string_view text, const LengthRange& length, const std::string& place)
-      : rules_(rules), text_(text), length_(length), place_(place) {}
+  // `in_json`: the inside of a JSON string that the pattern matches somewhere; otherwise a whole text.
+  RegexParser(Rules& rules, std::string_view text, const LengthRange& length, const std::string& place, bool in_json)
+      : rules_(rules), text_(text), length_(length), place_(place), in_json_(in_json) {}
 
   ExprId parse() {
     std::vector<ExprId> alternatives;
@@ -81,7 +82,9 @@ class RegexParser {
   }
 
   Piece character(const CodePoints& set) {
-    const ExprId expr = spelled_character(rules_, set);
+    const ExprId expr = in_json_      ? spelled_character(rules_, set)
+                        : set.empty() ? rules_.never()
+                                      : rules_.code_point(set);
     return {expr, {1, 1}, expr};
   }
 
@@ -91,6 +94,7 @@ class RegexParser {
     Piece piece = alternative(0);
     const bool to_end = take('$');
     if (to_end && !at_end() && peek() != '|') fail("| or the end after $");
+    if (!in_json_) return piece.expr;
     if (from_start && to_end) return bounded(piece);
     if (length_.min > 0 || length_.max != kUnbounded)
       fail("^ and $ around a pattern that stands beside minLength or maxLength");
@@ -338,13 +342,19 @@ class RegexParser {
   std::string_view text_;
   const LengthRange& length_;
   const std::string& place_;
+  const bool in_json_;
   size_t at_ = 0;
 };
 
 }  // namespace
 
 ExprId parse_regex(Rules& rules, std::string_view pattern, const LengthRange& length, const std::string& place) {
-  return RegexParser(rules, pattern, length, place).parse();
+  return RegexParser(rules, pattern, length, place, true).parse();
+}
+
+ExprId parse_text_regex(Rules& rules, std::string_view pattern, const std::string& place) {
+  const LengthRange any;
+  return RegexParser(rules, pattern, any, place, false).parse();
 }
 
 }  // namespace infer::grammar

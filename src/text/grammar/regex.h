@@ -20,4 +20,7 @@ struct LengthRange {
 // Throws Error(kInvalidArgument); messages begin with `place`.
 ExprId parse_regex(Rules& rules, std::string_view pattern, const LengthRange& length, const std::string& place);
 
+// The texts that the whole pattern matches, as they are. Throws as parse_regex() does.
+ExprId parse_text_regex(Rules& rules, std::string_view pattern, const std::string& place);
+
 }  // namespace infer::grammar

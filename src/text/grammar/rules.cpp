@@ -61,9 +61,24 @@ ExprId Rules::listed(ExprId separator, const std::vector<ExprId>& items, std::st
   return add(std::move(e));
 }
 
-ExprId Rules::other_key(std::vector<std::string> words) {
+ExprId Rules::add_words(Expr expr, std::vector<std::string> words) {
   words_.push_back(std::move(words));
-  return add({.kind = Expr::Kind::kOtherKey, .a = static_cast<uint32_t>(words_.size() - 1)});
+  expr.a = static_cast<uint32_t>(words_.size() - 1);
+  return add(std::move(expr));
+}
+
+ExprId Rules::other_key(std::vector<std::string> words) {
+  return add_words({.kind = Expr::Kind::kOtherKey}, std::move(words));
+}
+
+ExprId Rules::up_to(std::vector<std::string> words) { return add_words({.kind = Expr::Kind::kUpTo}, std::move(words)); }
+
+ExprId Rules::without(std::vector<std::string> words) {
+  return add_words({.kind = Expr::Kind::kWithout}, std::move(words));
+}
+
+ExprId Rules::not_beginning(std::vector<std::string> words) {
+  return add_words({.kind = Expr::Kind::kWithout, .min = 1}, std::move(words));
 }
 
 RuleId Rules::declare(std::string name) {

@@ -38,6 +38,8 @@ struct Expr {
                  // and those with kRepeated may come any number of times; separators stand between what is there.
                  // At least `min`, 0 or 1, must be there
     kOtherKey,   // the inside of a JSON string in its usual spelling that is none of `words_[a]`
+    kUpTo,       // any bytes up to and with the first place where one of `words_[a]` ends
+    kWithout,    // any bytes in which none of `words_[a]` occurs; `min` 1: with which the text does not begin
   };
   Kind kind = Kind::kSequence;
   uint32_t a = 0;
@@ -62,6 +64,10 @@ class Rules {
   ExprId listed(ExprId separator, const std::vector<ExprId>& items, std::string flags, uint32_t min);
   // The words are in the spelling of json_text.h.
   ExprId other_key(std::vector<std::string> words);
+  // Free text, see kUpTo and kWithout. `words`: at least one for up_to(), none empty.
+  ExprId up_to(std::vector<std::string> words);
+  ExprId without(std::vector<std::string> words);
+  ExprId not_beginning(std::vector<std::string> words);
   ExprId nothing() { return sequence({}); }
   ExprId never() { return choice({}); }
 
@@ -82,6 +88,7 @@ class Rules {
 
  private:
   ExprId add(Expr expr);
+  ExprId add_words(Expr expr, std::vector<std::string> words);
 
   struct Rule {
     std::string name;

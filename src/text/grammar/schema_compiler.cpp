@@ -22,13 +22,17 @@ bool has_any(const Json& schema, std::initializer_list<const char*> names) {
 
 }  // namespace
 
-SchemaCompiler::SchemaCompiler(const Json& root, const SchemaOptions& options, std::vector<std::string>* warnings,
-                               const Limits& limits)
-    : root_(root),
-      options_(options),
+SchemaCompiler::SchemaCompiler(Rules& rules, const Json& root, const SchemaOptions& options,
+                               std::vector<std::string>* warnings, const Limits& limits)
+    : options_(options),
       warnings_(warnings),
       limits_(limits),
-      document_(root, [this](const std::string& place, const std::string& keyword) { unenforced(place, keyword); }) {}
+      document_(root, [this](const std::string& place, const std::string& keyword) { unenforced(place, keyword); }),
+      rules_(rules) {
+  digit_ = rules_.code_point({{'0', '9'}});
+  character_ = any_character(rules_);
+  space_ = json_space(rules_, options_.compact);
+}
 
 void SchemaCompiler::unenforced(const std::string& place, const std::string& keyword) {
   if (!options_.lenient) refuse_schema(place, "keywords that can be enforced", keyword.substr(0, 60));
@@ -37,17 +41,7 @@ void SchemaCompiler::unenforced(const std::string& place, const std::string& key
     warnings_->push_back(warning);
 }
 
-Rules SchemaCompiler::run() {
-  digit_ = rules_.code_point({{'0', '9'}});
-  character_ = any_character(rules_);
-  // As printers write it: nothing, a space, or a line break and an indentation.
-  space_ = options_.compact
-               ? rules_.nothing()
-               : rules_.sequence(
-                     {rules_.optional(token(" ")),
-                      rules_.optional(rules_.sequence(
-                          {token("\n"), rules_.repeat(rules_.code_point({{'\t', '\t'}, {' ', ' '}}), 0, 400)}))});
-  rules_.set_root(rule_of(root_, "#"));
+void SchemaCompiler::finish() {
   while (!tasks_.empty()) {
     const Task task = std::move(tasks_.front());
     tasks_.pop_front();
@@ -56,7 +50,27 @@ Rules SchemaCompiler::run() {
     if (rules_.n_exprs() > limits_.expressions)
       refuse_schema(task.place, concat("a schema of at most ", grouped(limits_.expressions), " parts"), "a larger one");
   }
-  return std::move(rules_);
+}
+
+Grammar schema_grammar(const Json& root, const SchemaOptions& options, std::vector<std::string>* warnings,
+                       const Limits& limits) {
+  Rules rules;
+  SchemaCompiler compiler(rules, root, options, warnings, limits);
+  rules.set_root(compiler.rule_of(root, "#"));
+  compiler.finish();
+  return Grammar(rules, limits);
+}
+
+const Json* SchemaCompiler::as_object(const Json& schema, const std::string& place) {
+  if (!schema.is_object()) return nullptr;
+  const Json* one = &schema;
+  if (has_any(schema, {"$ref", "allOf", "anyOf", "oneOf"})) {
+    const std::vector<const Json*> all = document_.alternatives(schema, place);
+    if (all.size() != 1) return nullptr;
+    one = all.front();
+  }
+  document_.check(*one, place);
+  return one->contains("properties") && (*one)["properties"].is_object() ? one : nullptr;
 }
 
 RuleId SchemaCompiler::rule_of(const Json& schema, const std::string& place) {
@@ -162,8 +176,7 @@ ExprId SchemaCompiler::compile_values(const Json& schema) {
     // The rest stands at a place of its own: its references, if any, lead into the same document.
     SchemaOptions options = options_;
     options.compact = true;
-    SchemaCompiler compiler(rest, options, nullptr, limits_);
-    const Grammar grammar(compiler.run(), limits_);
+    const Grammar grammar = schema_grammar(rest, options, nullptr, limits_);
     keep([&](const Json& v) { return grammar.match(v.dump()) == Match::kAccept; });
   }
   std::vector<ExprId> choices;

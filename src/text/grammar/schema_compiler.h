@@ -1,5 +1,5 @@
 // Writes the rules of a JSON schema. Every subschema is a rule, written from a queue, so that nesting costs no stack.
-// Used once, by one thread.
+// Used by one thread.
 #pragma once
 
 #include <deque>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/text/grammar/grammar.h"
 #include "src/text/grammar/json_schema.h"
 #include "src/text/grammar/number_range.h"
 #include "src/text/grammar/regex.h"
@@ -18,9 +19,19 @@ namespace infer::grammar {
 
 class SchemaCompiler {
  public:
-  SchemaCompiler(const Json& root, const SchemaOptions& options, std::vector<std::string>* warnings,
+  // Writes into `rules`. All arguments must outlive this. `warnings` may be null.
+  SchemaCompiler(Rules& rules, const Json& root, const SchemaOptions& options, std::vector<std::string>* warnings,
                  const Limits& limits);
-  Rules run();
+
+  // The rule of the root or of one of its subschemas; `place` is its JSON pointer. finish() writes its expression.
+  RuleId rule_of(const Json& schema, const std::string& place);
+  // Writes all rules that were asked for, and those they need. Throws as parse_json_schema() does.
+  void finish();
+
+  ExprId any_number();
+
+  // The schema without references and combinations, if it is an object with properties and no alternatives; else null.
+  const Json* as_object(const Json& schema, const std::string& place);
 
  private:
   struct Task {
@@ -31,7 +42,6 @@ class SchemaCompiler {
   };
 
   void unenforced(const std::string& place, const std::string& keyword);
-  RuleId rule_of(const Json& schema, const std::string& place);
   ExprId value_of(const Json& schema, const std::string& place) { return rules_.rule(rule_of(schema, place)); }
 
   ExprId compile(const Task& task);
@@ -50,7 +60,6 @@ class SchemaCompiler {
   ExprId token(std::string_view text) { return rules_.bytes(text); }
   ExprId any_value();
   ExprId any_string();
-  ExprId any_number();
   ExprId any_integer();
   ExprId quoted(ExprId inside);
   ExprId separator();
@@ -58,12 +67,11 @@ class SchemaCompiler {
   ExprId constant(const Json& value);
   ExprId bracketed(const char* open, ExprId inside, const char* close);
 
-  const Json& root_;
   const SchemaOptions& options_;
   std::vector<std::string>* warnings_;
   const Limits& limits_;
   SchemaDocument document_;
-  Rules rules_;
+  Rules& rules_;
   std::deque<Task> tasks_;
   std::map<const Json*, RuleId> rule_of_;
   std::map<std::string, RuleId> rule_of_text_;  // of merged schemas, which have copies
@@ -72,5 +80,9 @@ class SchemaCompiler {
   bool in_merged_ = false;
   size_t compared_bytes_ = 0;
 };
+
+// The grammar of a whole schema.
+Grammar schema_grammar(const Json& root, const SchemaOptions& options, std::vector<std::string>* warnings,
+                       const Limits& limits);
 
 }  // namespace infer::grammar

@@ -51,13 +51,17 @@ std::vector<TokenTrie::Entry> GrammarVocabulary::entries(bool long_ones) const {
   return out;
 }
 
-std::shared_ptr<const GrammarVocabulary> GrammarVocabulary::of(const Tokenizer& tokenizer) {
+std::shared_ptr<const GrammarVocabulary> GrammarVocabulary::of(const Tokenizer& tokenizer,
+                                                               const std::vector<TokenId>& more_ends, size_t n_tokens) {
   std::vector<std::string> texts;
   for (TokenId token = 0; token < tokenizer.n_tokens(); ++token) {
     const bool shown = !tokenizer.is_control(token) && !tokenizer.is_eog(token);
     texts.emplace_back(shown ? tokenizer.piece(token, false) : "");
   }
-  return std::make_shared<const GrammarVocabulary>(std::move(texts), tokenizer.eog());
+  texts.resize(std::max(texts.size(), n_tokens));
+  std::vector<TokenId> ends = tokenizer.eog();
+  ends.insert(ends.end(), more_ends.begin(), more_ends.end());
+  return std::make_shared<const GrammarVocabulary>(std::move(texts), std::move(ends));
 }
 
 bool GrammarVocabulary::is_end(TokenId token) const {

@@ -44,7 +44,10 @@ class GrammarVocabulary {
   // `texts`: the bytes that each token adds to the text; "" for tokens that add none, which only a grammar that names
   // them allows. `end_tokens` end the generation.
   GrammarVocabulary(std::vector<std::string> texts, std::vector<TokenId> end_tokens);
-  static std::shared_ptr<const GrammarVocabulary> of(const Tokenizer& tokenizer);
+  // The tokens of a model. `more_ends` end the generation besides its own end-of-generation tokens. `n_tokens`: at
+  // least so many, as some models have logits for more tokens than their vocabulary has.
+  static std::shared_ptr<const GrammarVocabulary> of(const Tokenizer& tokenizer,
+                                                     const std::vector<TokenId>& more_ends = {}, size_t n_tokens = 0);
 
   size_t n_tokens() const { return texts_.size(); }
   std::string_view text(TokenId token) const { return texts_[static_cast<size_t>(token)]; }

@@ -31,11 +31,12 @@ std::string_view trimmed_start(std::string_view text) {
   return text;
 }
 
-std::string_view trimmed(std::string_view text) {
-  text = trimmed_start(text);
+std::string_view trimmed_end(std::string_view text) {
   while (!text.empty() && is_call_space(text.back())) text.remove_suffix(1);
   return text;
 }
+
+std::string_view trimmed(std::string_view text) { return trimmed_end(trimmed_start(text)); }
 
 size_t leading_space(std::string_view text) {
   size_t n = 0;

@@ -14,6 +14,7 @@ inline constexpr char kIdPlace = '\x01', kNamePlace = '\x02';
 bool is_call_space(char c);
 std::string_view trimmed(std::string_view text);
 std::string_view trimmed_start(std::string_view text);
+std::string_view trimmed_end(std::string_view text);
 
 class CallPattern {
  public:

@@ -84,12 +84,10 @@ struct Around {
 };
 
 // Cut into what belongs to a series of calls and to each of them.
-struct Cut {
-  std::string series_begin, call_begin, call_end, separator, series_end;
-};
-
-Cut cut(const Around& around) {
-  Cut cut;
+CallSpelling cut(const Around& around, const std::string& after_name) {
+  CallSpelling cut;
+  cut.after_name = after_name;
+  cut.several = around.several;
   if (!around.several) {
     cut.call_begin = around.before;
     cut.call_end = around.after;
@@ -109,7 +107,8 @@ Cut cut(const Around& around) {
 // The patterns and ends of a format. `then`: what has to follow the text before the arguments.
 void set_patterns(const RenderedCalls& calls, const Around& around, const std::string& after_name,
                   const std::vector<std::string>& then, ToolCallFormat& format) {
-  const Cut parts = cut(around);
+  const CallSpelling parts = cut(around, after_name);
+  format.spelling = parts;
   format.first = CallPattern(parts.series_begin + parts.call_begin + after_name, then);
   format.next = around.several ? CallPattern(parts.separator + parts.call_begin + after_name, then) : format.first;
   const std::string separator(trimmed(parts.separator));
@@ -259,7 +258,12 @@ bool find_tagged_format(const RenderedCalls& calls, ToolCallFormat& format) {
     if (!found) return std::nullopt;
     return Place{from + in_name, text.size() - found->end.size() + end};
   };
-  return find_named_format(calls, Kind::kTagged, {tags.begin_word, ends.front()}, find, format);
+  if (!find_named_format(calls, Kind::kTagged, {tags.begin_word, ends.front()}, find, format)) return false;
+  format.spelling.argument_begin = tags.begin_word;
+  format.spelling.string_value = texts->string_value;
+  format.spelling.value = texts->value;
+  format.spelling.argument_end = argument_end.substr(0, argument_end.find_last_not_of(" \t\r\n") + 1);
+  return true;
 }
 
 bool is_harmony(std::string_view call) {
@@ -328,6 +332,17 @@ ToolCallFormat find_tool_call_format(const ChatTemplate& chat_template) {
     return *std::move(format);
   }
   return {};
+}
+
+std::vector<std::string> texts_of(const ToolCallFormat& format) {
+  const CallSpelling& spelling = format.spelling;
+  std::vector<std::string> texts = {spelling.series_begin,   spelling.call_begin,   spelling.after_name,
+                                    spelling.call_end,       spelling.separator,    spelling.series_end,
+                                    spelling.argument_begin, spelling.string_value, spelling.value,
+                                    spelling.argument_end,   format.quote,          format.primed,
+                                    format.reasoning_open,   format.reasoning_close};
+  texts.insert(texts.end(), format.ignored.begin(), format.ignored.end());
+  return texts;
 }
 
 }  // namespace infer

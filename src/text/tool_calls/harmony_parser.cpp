@@ -33,6 +33,12 @@ std::string_view word_after(std::string_view header, std::string_view mark) {
 
 }  // namespace
 
+const std::vector<std::string>& harmony_markers() {
+  static const std::vector<std::string> all = {"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>",
+                                               "<|end|>",   "<|call|>",    "<|return|>"};
+  return all;
+}
+
 void HarmonyParser::add(std::string_view text, std::vector<MessageDelta>& deltas) {
   buffer_ += text;
   for (bool more = true; more;) {

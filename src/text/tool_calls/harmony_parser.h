@@ -18,6 +18,9 @@
 
 namespace infer {
 
+// The format's control tokens.
+const std::vector<std::string>& harmony_markers();
+
 class HarmonyParser {
  public:
   // The tools must outlive this.

@@ -22,6 +22,16 @@ struct ArgumentTags {
   bool cdata = false;               // it may stand in <![CDATA[ ]]>
 };
 
+// The template's own texts, with their white space, for writing calls. kNamePlace and kIdPlace stand for a name and an
+// id.
+struct CallSpelling {
+  std::string series_begin, call_begin, after_name;  // before the first call, each call's arguments
+  std::string call_end, separator, series_end;       // after its arguments, before another call, after the last one
+  bool several = false;                              // the template writes several calls in an answer
+  // Of kTagged.
+  std::string argument_begin, string_value, value, argument_end;
+};
+
 struct ToolCallFormat {
   enum class Kind {
     kNone,     // the template writes no calls
@@ -39,6 +49,7 @@ struct ToolCallFormat {
   bool known_names_only = false;  // the format has no markers, so that an unknown name makes it no call
   std::string primed;             // the first call's text with which a prompt may end
 
+  CallSpelling spelling;
   CallKeys keys;                     // of kObject
   ArgumentTags tags;                 // of kTagged
   std::string quote;                 // of kBare: what stands around strings
@@ -50,6 +61,9 @@ struct ToolCallFormat {
 
   bool writes_calls() const { return kind != Kind::kNone; }
 };
+
+// All texts that an answer in this format may have beside names, arguments and content.
+std::vector<std::string> texts_of(const ToolCallFormat& format);
 
 // Finds the format by rendering small conversations; kNone if the template shows no calls or in no form that is known.
 // Never throws.

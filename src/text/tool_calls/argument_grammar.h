@@ -1,0 +1,70 @@
+// The arguments of a call to one tool as expressions of a grammar, in each form that templates write. JSON is held to
+// the whole schema of the parameters. Arguments between tags, without quotes or as in Python are held to the names, the
+// order and the presence of the parameters; their values to their schemas where they are JSON, and to the values of an
+// enum where they are text. Used by one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/text/grammar/schema_compiler.h"
+#include "src/text/ordered_json.h"
+#include "src/text/tool_calls/marker_text.h"
+#include "src/text/tool_calls/tool_call_format.h"
+#include "src/text/tool_calls/tool_set.h"
+
+namespace infer {
+
+class ArgumentGrammar {
+ public:
+  // A tool's name and the schema of its parameters. All arguments must outlive this.
+  struct Tool {
+    std::string name;
+    nlohmann::ordered_json parameters;
+    grammar::SchemaOptions options;
+    std::string place;  // of the schema, for messages
+  };
+  ArgumentGrammar(grammar::Rules& rules, const MarkerText& text, const ToolCallFormat& format, const ToolSet& tools,
+                  const Tool& tool, std::vector<std::string>* warnings, const grammar::Limits& limits);
+
+  // In the form of format.kind, which is neither kNone nor kHarmony; these have JSON as kJson has.
+  grammar::ExprId arguments();
+  // Writes the rules of the schemas. Throws Error(kInvalidArgument), which names the tool and the place.
+  void finish();
+
+ private:
+  using ExprId = grammar::ExprId;
+  using Json = nlohmann::ordered_json;
+
+  struct Parameter {
+    std::string name;
+    const Json* schema;
+    bool required;
+  };
+  std::vector<Parameter> parameters(const Json& object) const;
+  // The parameters in turn, as `write` writes each of them.
+  template <typename Write>
+  ExprId listed(const Json& object, ExprId separator, Write write);
+  // The strings that an enum or a constant allows; empty: any.
+  static std::vector<std::string> allowed_strings(const Json& schema);
+  ExprId json_value(const Parameter& parameter);
+
+  ExprId tagged();
+  ExprId tagged_value(const Parameter& parameter);
+  ExprId any_tagged();
+  ExprId bare();
+  ExprId bare_string(const std::vector<std::string>& allowed);
+  ExprId any_bare();
+  ExprId python();
+  ExprId python_string(const std::vector<std::string>& allowed);
+  ExprId any_python();
+
+  grammar::Rules& rules_;
+  const MarkerText& text_;
+  const ToolCallFormat& format_;
+  const ToolSet& tools_;
+  const Tool& tool_;
+  grammar::SchemaCompiler schemas_;
+};
+
+}  // namespace infer
