@@ -9,6 +9,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
+#include "src/server/responses.h"
 #include "src/text/tool_calls/message_parser.h"
 
 namespace infer {
@@ -52,13 +53,7 @@ Answer read_answer(const std::string& line, int number) {
 ordered_json delta_json(const MessageDelta& delta) {
   if (delta.kind == MessageDelta::Kind::kContent) return {{"content", delta.text}};
   if (delta.kind == MessageDelta::Kind::kReasoning) return {{"reasoning_content", delta.text}};
-  ordered_json call = {{"index", delta.index}};
-  if (!delta.id.empty()) call["id"] = delta.id, call["type"] = "function";
-  ordered_json function = ordered_json::object();
-  if (!delta.name.empty()) function["name"] = delta.name;
-  function["arguments"] = delta.text;
-  call["function"] = std::move(function);
-  return {{"tool_calls", ordered_json::array({std::move(call)})}};
+  return {{"tool_calls", call_deltas_json({delta})}};
 }
 
 ordered_json deltas_json(const std::vector<MessageDelta>& deltas) {

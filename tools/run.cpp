@@ -8,6 +8,7 @@
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/engine/roofline.h"
+#include "src/text/answer_grammar_cache.h"
 #include "src/text/answer_text.h"
 #include "src/text/chat_template.h"
 #include "src/text/ordered_json.h"
@@ -15,6 +16,7 @@
 #include "tools/arguments.h"
 #include "tools/chat/chat.h"
 #include "tools/chat_template_flag.h"
+#include "tools/constraint_flags.h"
 #include "tools/flags.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
@@ -29,6 +31,7 @@ struct RunOptions {
   ModelFlags model;
   ChatOptions chat;
   SpeculationFlags speculation;
+  ConstraintFlags constraint;
   std::string prompt_file;   // -f
   std::string system_file;   // --system-prompt-file
   bool raw = false;          // plain completion, even if the model has a chat template
@@ -59,6 +62,16 @@ void note_long_context(const Engine& engine) {
   }
 }
 
+// Null: the completion is free.
+std::shared_ptr<const TokenMask> completion_mask(const ContentConstraint& content, const Engine& engine) {
+  const AnswerConstraint constraint{content, {}, {}};
+  if (constraint.free()) return nullptr;
+  AnswerGrammarCache grammars(engine.tokenizer(), static_cast<size_t>(engine.model().n_vocab()), nullptr);
+  const AnswerGrammarCache::Entry entry = grammars.get(constraint, false);
+  print_warnings(entry.warnings);
+  return AnswerGrammarCache::mask(entry);
+}
+
 int run_completion(const RunOptions& options, Engine& engine) {
   const ChatSettings& settings = options.chat.settings;
   const Tokenizer& tokenizer = engine.tokenizer();
@@ -78,10 +91,11 @@ int run_completion(const RunOptions& options, Engine& engine) {
   request.sampling = settings.sampling;
   request.max_new_tokens = settings.answer.n_predict;
   request.ignore_eog = settings.answer.ignore_eos;
+  request.mask = completion_mask(settings.content, engine);
   if (!engine.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[run] the queue is full");
 
   const InterruptGuard guard;
-  AnswerText text(tokenizer, {settings.answer.stop, {}, std::nullopt});
+  AnswerText text(tokenizer, {settings.answer.stop, {}, nullptr});
   FinishReason finished = FinishReason::kNone;
   bool at_line_start = true;
   const auto write = [&](const AnswerDelta& delta) {
@@ -141,16 +155,25 @@ int run(RunOptions& options) {
   ChatOptions& chat = options.chat;
   chat.settings.sampling.validate();
   chat.prompt = full_prompt(options);
+  chat.settings.content = options.constraint.content();
+  chat.settings.tools = options.constraint.tools();
+  const bool constrained =
+      chat.settings.content.kind != ContentConstraint::Kind::kNone || !chat.settings.tools.is_null();
+  if (constrained && chat.settings.answer.ignore_eos) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "--ignore-eos does not go with a grammar, a schema or tools, which say where an answer ends. Leave one out.");
+  }
   if (!options.system_file.empty()) chat.system = read_text_file(options.system_file);
   std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
   std::optional<ChatTemplate> chat_template;
   if (!options.raw) chat_template = find_template(options, *model);
-  const bool wants_chat = !chat.system.empty() || !chat.settings.template_variables.is_null();
+  const bool wants_chat =
+      !chat.system.empty() || !chat.settings.template_variables.is_null() || !chat.settings.tools.is_null();
   if (!options.raw && !chat_template && wants_chat) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "The model has no chat template, so it cannot use --system-prompt and --jinja-vars. Name a template with "
-        "--chat-template, or leave them out.");
+    throw Error(ErrorCode::kInvalidArgument,
+                "The model has no chat template, so it cannot use --system-prompt, --jinja-vars and --tools. Name a "
+                "template with --chat-template, or leave them out.");
   }
   if (chat.prompt.empty() && chat_template && !stdin_is_terminal()) {
     throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
@@ -223,6 +246,8 @@ std::function<int()> define_run(CLI::App& app) {
   add_answer_flags(app, o->chat.settings.answer);
   add_sampling_flags(app, o->chat.settings.sampling);
   add_speculation_flags(app, o->speculation);
+  add_constraint_flags(app, o->constraint);
+  add_tools_flag(app, o->constraint)->excludes(raw);
   return [o] { return run(*o); };
 }
 

@@ -127,9 +127,24 @@ std::unique_ptr<Generation> make_generation(const Api& api, const ApiCall& call,
   generation->prompt = std::move(prompt);
   generation->params = params;
   generation->params.cache_salt = call.cache_scope + params.cache_salt;
-  generation->rules = {params.stop, params.stop_tokens, std::nullopt};
+  generation->rules = {params.stop, params.stop_tokens, nullptr};
   generation->arrived = call.arrived;
   return generation;
+}
+
+std::shared_ptr<const TokenMask> mask_for(const ServedModel& model, const AnswerConstraint& constraint, bool chat,
+                                          Answers& answers) {
+  if (constraint.free()) return nullptr;
+  try {
+    const AnswerGrammarCache::Entry entry = model.grammars->get(constraint, chat);
+    answers.warnings = entry.warnings;
+    return AnswerGrammarCache::mask(entry);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument) throw;
+    const bool of_tools = std::string_view(error.what()).find("tools[") != std::string_view::npos;
+    throw ApiError(400, "invalid_request_error", error.what(), "invalid_constraint",
+                   of_tools ? "tools" : constraint.content.source);
+  }
 }
 
 Answering::Answering(Api& api, std::unique_ptr<AnswerFormat> its_format, const GenerationParams& params)

@@ -20,6 +20,11 @@ void check_prompt_text(const ServedModel& model, std::string_view text, const ch
 std::unique_ptr<Generation> make_generation(const Api& api, const ApiCall& call, std::vector<TokenId> prompt,
                                             const GenerationParams& params, const char* param);
 
+// Holds the answers of `answering` to a constraint: returns the mask of their tokens, null if they are free. `chat`:
+// they are of a chat. Throws ApiError (400) for a constraint that cannot be enforced.
+std::shared_ptr<const TokenMask> mask_for(const ServedModel& model, const AnswerConstraint& constraint, bool chat,
+                                          Answers& answers);
+
 // The answers to one request: construct it, add the prompts, then call answer(). The constructor throws ApiError (400)
 // if the model is an encoder.
 struct Answering {

@@ -13,9 +13,15 @@ struct Usage {
   int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
 };
 
+// A tool call, with the arguments as JSON text.
+struct CallRecord {
+  std::string id, name, arguments;
+};
+
 // One choice.
 struct AnswerRecord {
   std::string content, reasoning;
+  std::vector<CallRecord> calls;
   std::vector<TokenScore> scores;
   std::vector<TokenScore> prompt_scores;  // of a prompt's first choice, if requested
   int64_t n_tokens = 0;
@@ -32,6 +38,7 @@ struct Answers {
   const Tokenizer* tokenizer = nullptr;
   std::vector<AnswerRecord> choices;  // params.n per prompt, prompt by prompt
   Usage usage;                        // totals
+  std::vector<std::string> warnings;  // what of the request could not be enforced
 
   void take(const AnswerEvent& event);
   // The first choice for the prompt that `choice` answers.

@@ -1,4 +1,6 @@
 // POST /v1/chat/completions: the answer to a conversation.
+#include <utility>
+
 #include "src/server/answering.h"
 #include "src/server/openai_formats.h"
 #include "src/text/prompt_tokens.h"
@@ -6,16 +8,38 @@
 namespace infer {
 namespace {
 
+// Adds what depends on the model and on the prompt.
+AnswerConstraint complete(const ServedModel& model, AnswerConstraint constraint, const std::string& prompt) {
+  using Mode = CallConstraint::Mode;
+  if (!model.chat_format->calls.writes_calls()) {
+    if (constraint.calls.mode == Mode::kRequired) {
+      throw ApiError(400, "invalid_request_error",
+                     "The model's chat template writes no tool calls, so none can be required. Use \"auto\", or a "
+                     "template that does with --chat-template.",
+                     "unsupported_template", "tool_choice");
+    }
+    constraint.calls.mode = Mode::kFree;
+  }
+  if (!constraint.free()) {
+    constraint.reasoning = reasoning_start(prompt, model.chat_template.source(), model.chat_format->calls);
+  }
+  return constraint;
+}
+
 void run(Api& api, const CallPtr& call) {
   const ServedModel& model = api.model();
-  const ChatRequest request = parse_chat_request(api.body_of(*call), api.request_context());
+  ChatRequest request = parse_chat_request(api.body_of(*call), api.request_context());
   const GenerationParams& params = request.generation;
   const RenderedText prompt = render_prompt(model, request.prompt);
   check_prompt_text(model, prompt.text, "messages");
   auto generation =
       make_generation(api, *call, encode_rendered_prompt(model.engine->tokenizer(), prompt), params, "messages");
-  generation->rules = chat_rules(params.stop, params.stop_tokens, model.answer_end, prompt.text);
   const auto answering = std::make_shared<Answering>(api, make_chat_completion_format(), params);
+  Answers& answers = answering->answers;
+  generation->rules =
+      chat_rules(params.stop, params.stop_tokens,
+                 {model.chat_format, prompt.text, ToolSet(request.prompt.conversation.tools), answers.id});
+  generation->mask = mask_for(model, complete(model, std::move(request.constraint), prompt.text), true, answers);
   answering->run.add(std::move(generation));
   answer(api, call, answering);
 }

@@ -22,7 +22,11 @@ void run(Api& api, const CallPtr& call) {
     generations.back()->prompt_scores = request.echo && params.top_logprobs.has_value();
   }
   const auto answering = std::make_shared<Answering>(api, make_completion_format(std::move(echoed)), params);
-  for (auto& generation : generations) answering->run.add(std::move(generation));
+  const std::shared_ptr<const TokenMask> mask = mask_for(model, request.constraint, false, answering->answers);
+  for (auto& generation : generations) {
+    generation->mask = mask;
+    answering->run.add(std::move(generation));
+  }
   answer(api, call, answering);
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ggml-like/error.h"
+#include "src/server/constraints.h"
 #include "src/server/json_object.h"
 
 namespace infer {
@@ -77,13 +78,6 @@ Json read_message(const Json& message, size_t index) {
   Json& list = result["tool_calls"] = Json::array();
   for (const Json& call : *calls) list.push_back(read_call(call, concat(path, ".tool_calls[", list.size(), "]")));
   return result;
-}
-
-// This server does not constrain answers to tool calls.
-void refuse_constraints(const JsonFields& fields) {
-  if (const Json* choice = fields.find("tool_choice")) {
-    if (*choice != "auto" && *choice != "none") fields.refuse("tool_choice", "\"auto\" or \"none\"");
-  }
 }
 
 void fit_content(Json& content, const ContentForms& forms) {
@@ -202,14 +196,7 @@ ChatPromptRequest parse_conversation(const Json& body, const RequestContext& con
   const Json* messages = fields.array("messages", context.limits.max_messages);
   if (!messages || messages->empty()) fields.refuse("messages", "an array of at least one message");
   for (size_t i = 0; i < messages->size(); ++i) conversation.messages.push_back(read_message((*messages)[i], i));
-  refuse_constraints(fields);
-  if (const Json* tools = fields.array("tools", 1024)) {
-    for (const Json& tool : *tools) {
-      if (!tool.is_object()) fields.refuse("tools", "an array of objects");
-    }
-    const Json* choice = fields.find("tool_choice");
-    if (!tools->empty() && !(choice && *choice == "none")) conversation.tools = *tools;
-  }
+  conversation.tools = read_tools(fields, context).tools;
   if (const Json* variables = fields.object("chat_template_kwargs")) conversation.variables = *variables;
   read_end(fields, request);
   return request;

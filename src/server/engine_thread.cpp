@@ -144,6 +144,7 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   request.prompt = generation->prompt;
   request.sampling = params.sampling;
   request.dry_breakers = generation->dry_breakers;
+  request.mask = generation->mask;
   request.max_new_tokens = params.max_tokens;
   request.ignore_eog = params.ignore_eog;
   request.stop_tokens = generation->rules.stop_tokens;
@@ -161,7 +162,10 @@ void EngineThread::start(const std::shared_ptr<Generation>& generation) {
   // Choices differ only in their sampled tokens; a request without any needs one choice.
   if (params.max_tokens != 0) request.choices.assign(ids.begin() + 1, ids.end());
   for (int32_t i = 0; i < params.n; ++i) {
-    Choice choice{generation, i, AnswerText(engine_->tokenizer(), generation->rules), {}, {}, 0, false, {}, {}, {}, {}};
+    Choice choice{generation, i,  AnswerText(engine_->tokenizer(), generation->rules, generation->first_choice + i),
+                  {},         {}, 0,
+                  false,      {}, {},
+                  {},         {}};
     choice.times.arrived = generation->arrived;
     choices_.emplace(ids[static_cast<size_t>(i)], std::move(choice));
   }
@@ -196,7 +200,7 @@ void EngineThread::stop(const std::shared_ptr<Generation>& generation, FinishRea
     AnswerEvent event;
     event.finished = reason;
     event.error = error;
-    choice.text.finish(event.delta);
+    choice.text.finish(event.delta, true);
     finish(id, choice, std::move(event));
   }
 }
@@ -321,7 +325,8 @@ void EngineThread::take_progress(const Progress& progress, Clock::time_point bef
     if (!event.delta.empty() || event.new_tokens > 0) events_.emplace_back(generation.answers, std::move(event));
     return;
   }
-  choice.text.finish(event.delta);
+  const bool cut_off = event.finished == FinishReason::kMaxTokens || event.finished == FinishReason::kContextFull;
+  choice.text.finish(event.delta, cut_off);
   if (params.max_tokens == 0) {
     const std::vector<RequestId> ids = ids_.at(&generation);
     for (const RequestId id : ids) {

@@ -33,6 +33,7 @@ struct RequestContext {
   RequestLimits limits;
   SamplingParams sampling;  // the defaults
   int32_t n_vocab = 0;
+  bool schema_lenient = false;  // keywords of schemas that cannot be enforced are passed over
   std::function<std::vector<TokenId>(std::string_view text)> tokenize;  // plain text, without special tokens
 };
 

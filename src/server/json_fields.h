@@ -30,6 +30,7 @@ class JsonFields {
   std::optional<double> number(const char* name, double least, double most) const;
   // A string of at most `max_bytes`.
   std::optional<std::string> text(const char* name, size_t max_bytes = SIZE_MAX) const;
+  const Json& object() const { return object_; }
   // nullptr if absent
   const Json* object(const char* name) const;
   const Json* array(const char* name, size_t max_size) const;

@@ -9,7 +9,12 @@
 namespace infer {
 namespace {
 
-Json finish_json(FinishReason reason) { return reason == FinishReason::kNone ? Json() : Json(finish_word(reason)); }
+// `calls`: the answer contains tool calls, which is why it ends.
+Json finish_json(FinishReason reason, bool calls = false) {
+  if (reason == FinishReason::kNone) return nullptr;
+  const std::string word = finish_word(reason);
+  return calls && word == "stop" ? "tool_calls" : word;
+}
 
 // Common to both formats: a response is an object with a list of choices, and a stream is a series of such objects with
 // one choice each. The finish reason has its own chunk, because some clients drop text that comes with it.
@@ -24,6 +29,7 @@ class OpenAiFormat : public AnswerFormat {
     Json response = envelope(answers, object_, std::move(choices));
     response["usage"] = usage_json(answers.usage);
     if (answers.params.timings) response["timings"] = timings(answers);
+    if (!answers.warnings.empty()) response["warnings"] = answers.warnings;
     return json_text(response);
   }
 
@@ -33,8 +39,9 @@ class OpenAiFormat : public AnswerFormat {
     const Json added = delta(answers, event);
     std::string events = added.is_null() ? "" : sse_event(chunk(answers, added));
     if (event.finished == FinishReason::kNone) return events;
-    Json ending = chunk(answers, end(event));
+    Json ending = chunk(answers, end(answers, event));
     if (answers.params.timings && event.choice == 0) ending["timings"] = timings(answers);
+    if (!answers.warnings.empty() && event.choice == 0) ending["warnings"] = answers.warnings;
     return events + sse_event(ending);
   }
 
@@ -56,7 +63,7 @@ class OpenAiFormat : public AnswerFormat {
   // The choice in the chunk for `event`; null if it has nothing to show.
   virtual Json delta(const Answers& answers, const AnswerEvent& event) = 0;
   // The choice in the chunk that carries the finish reason.
-  virtual Json end(const AnswerEvent& event) = 0;
+  virtual Json end(const Answers& answers, const AnswerEvent& event) = 0;
 
   Json chunk(const Answers& answers, Json choice) const {
     Json chunk = envelope(answers, chunk_object_, Json::array({std::move(choice)}));
@@ -101,17 +108,20 @@ class ChatCompletionFormat : public OpenAiFormat {
   Json choice(const Answers& answers, int32_t index) override {
     const AnswerRecord& answer = answers.choices[static_cast<size_t>(index)];
     Json message = json_object("role", "assistant", "content", answer.content), logprobs;
+    if (answer.content.empty() && !answer.calls.empty()) message["content"] = nullptr;
     if (!answer.reasoning.empty()) message["reasoning_content"] = answer.reasoning;
+    if (!answer.calls.empty()) message["tool_calls"] = calls_json(answer.calls);
     message["refusal"] = nullptr;
     if (answers.params.top_logprobs) logprobs = chat_logprobs(*answers.tokenizer, answer.scores);
     return json_object("index", index, "message", std::move(message), "logprobs", std::move(logprobs), "finish_reason",
-                       finish_json(answer.finished));
+                       finish_json(answer.finished, !answer.calls.empty()));
   }
 
   Json delta(const Answers& answers, const AnswerEvent& event) override {
     Json text = Json::object(), logprobs;
     if (!event.delta.reasoning.empty()) text["reasoning_content"] = event.delta.reasoning;
     if (!event.delta.content.empty()) text["content"] = event.delta.content;
+    if (!event.delta.calls.empty()) text["tool_calls"] = call_deltas_json(event.delta.calls);
     if (answers.params.top_logprobs && !event.delta.scores.empty()) {
       logprobs = chat_logprobs(*answers.tokenizer, event.delta.scores);
     }
@@ -119,14 +129,15 @@ class ChatCompletionFormat : public OpenAiFormat {
     return delta_choice(event.choice, std::move(text), std::move(logprobs), FinishReason::kNone);
   }
 
-  Json end(const AnswerEvent& event) override {
-    return delta_choice(event.choice, Json::object(), nullptr, event.finished);
+  Json end(const Answers& answers, const AnswerEvent& event) override {
+    const bool calls = !answers.choices[static_cast<size_t>(event.choice)].calls.empty();
+    return delta_choice(event.choice, Json::object(), nullptr, event.finished, calls);
   }
 
  private:
-  static Json delta_choice(int32_t index, Json delta, Json logprobs, FinishReason finished) {
+  static Json delta_choice(int32_t index, Json delta, Json logprobs, FinishReason finished, bool calls = false) {
     return json_object("index", index, "delta", std::move(delta), "logprobs", std::move(logprobs), "finish_reason",
-                       finish_json(finished));
+                       finish_json(finished, calls));
   }
 };
 
@@ -162,7 +173,9 @@ class CompletionFormat : public OpenAiFormat {
     return text_choice(event.choice, text, std::move(logprobs), FinishReason::kNone);
   }
 
-  Json end(const AnswerEvent& event) override { return text_choice(event.choice, "", nullptr, event.finished); }
+  Json end(const Answers&, const AnswerEvent& event) override {
+    return text_choice(event.choice, "", nullptr, event.finished);
+  }
 
  private:
   static Json text_choice(int32_t index, const std::string& text, Json logprobs, FinishReason finished) {

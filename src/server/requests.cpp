@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ggml-like/error.h"
+#include "src/server/constraints.h"
 #include "src/server/unsupported_parameters.h"
 
 namespace infer {
@@ -45,6 +46,15 @@ void refuse_unsupported_generation(const Json& body, ApiRoute route) {
   if (options != body.end() && options->is_object()) refuse_unsupported(*options, route, "stream_options.");
 }
 
+// A constrained answer ends where its constraint does. With ignore_eos, calls that may be made are not held to
+// anything.
+void check_end(AnswerConstraint& constraint, const GenerationParams& generation) {
+  if (!generation.ignore_eog) return;
+  if (constraint.calls.mode == CallConstraint::Mode::kAllowed) constraint.calls.mode = CallConstraint::Mode::kFree;
+  if (!constraint.free())
+    throw invalid_parameter("ignore_eos", "use it without required calls and without a constraint of the answer");
+}
+
 }  // namespace
 
 ChatRequest parse_chat_request(const Json& body, const RequestContext& context) {
@@ -53,6 +63,9 @@ ChatRequest parse_chat_request(const Json& body, const RequestContext& context) 
   ChatRequest request;
   request.prompt = parse_conversation(body, context);
   request.generation = read_generation(fields, context, 1);
+  request.constraint.content = read_content_constraint(fields, context);
+  request.constraint.calls = read_tools(fields, context).calls;
+  check_end(request.constraint, request.generation);
   const auto top = fields.integer("top_logprobs", 0, context.limits.max_top_logprobs);
   const bool wants = fields.boolean("logprobs", false);
   if (top.value_or(0) > 0 && !wants) throw invalid_parameter("top_logprobs", "use it only together with logprobs");
@@ -65,6 +78,8 @@ CompletionRequest parse_completion_request(const Json& body, const RequestContex
   const JsonFields fields(body);
   CompletionRequest request;
   request.generation = read_generation(fields, context, 0);
+  request.constraint.content = read_content_constraint(fields, context);
+  check_end(request.constraint, request.generation);
   GenerationParams& g = request.generation;
   request.prompts = read_prompts(fields, "prompt", context.n_vocab);
   if (request.prompts.size() * static_cast<size_t>(g.n) > static_cast<size_t>(context.limits.max_choices)) {

@@ -12,6 +12,7 @@
 
 #include "src/engine/request.h"
 #include "src/server/generation_params.h"
+#include "src/text/answer_grammar.h"
 #include "src/text/chat_template.h"
 
 namespace infer {
@@ -28,12 +29,14 @@ struct ChatPromptRequest {
 struct ChatRequest {
   GenerationParams generation;
   ChatPromptRequest prompt;
+  AnswerConstraint constraint;  // without the reasoning, which depends on the rendered prompt
 };
 
 struct CompletionRequest {
   GenerationParams generation;
   std::vector<Prompt> prompts;  // at least one
   bool echo = false;
+  AnswerConstraint constraint;
 };
 
 struct EmbeddingRequest {

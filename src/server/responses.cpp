@@ -92,6 +92,31 @@ Json timings_json(const AnswerTimes& times, const Usage& usage, const DraftCount
   return json;
 }
 
+Json calls_json(const std::vector<CallRecord>& calls) {
+  Json list = Json::array();
+  for (const CallRecord& call : calls) {
+    list.push_back(json_object("id", call.id, "type", "function", "function",
+                               json_object("name", call.name, "arguments", call.arguments)));
+  }
+  return list;
+}
+
+Json call_deltas_json(const std::vector<MessageDelta>& parts) {
+  Json list = Json::array();
+  for (const MessageDelta& part : parts) {
+    Json call = json_object("index", part.index), function = Json::object();
+    if (!part.id.empty()) {
+      call["id"] = part.id;
+      call["type"] = "function";
+    }
+    if (!part.name.empty()) function["name"] = part.name;
+    function["arguments"] = part.text;
+    call["function"] = std::move(function);
+    list.push_back(std::move(call));
+  }
+  return list;
+}
+
 Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores) {
   Json content = Json::array();
   for (const TokenScore& score : scores) {

@@ -17,6 +17,11 @@ Json usage_json(const Usage& usage);
 // "predicted_per_second"}, and {"draft_n", "draft_n_accepted"} if anything was drafted.
 Json timings_json(const AnswerTimes& times, const Usage& usage, const DraftCounts& drafts);
 
+// Tool calls of a whole message, and parts of them in a stream: {"index", "id", "type", "function": {"name",
+// "arguments"}}, with id, type and name only in the first part of a call.
+Json calls_json(const std::vector<CallRecord>& calls);
+Json call_deltas_json(const std::vector<MessageDelta>& parts);
+
 // {"content": [{"token", "logprob", "bytes", "top_logprobs"}, ...]}
 Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores);
 // A token's text as in OpenAI's text completions: unchanged if it consists of whole characters, otherwise its bytes, as

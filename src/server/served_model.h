@@ -6,6 +6,7 @@
 
 #include "src/server/engine_thread.h"
 #include "src/server/requests.h"
+#include "src/text/answer_grammar_cache.h"
 #include "src/text/chat_answer.h"
 #include "src/text/chat_template.h"
 
@@ -16,8 +17,9 @@ struct ServedModel {
   std::unique_ptr<EngineThread> engine;
   ChatTemplate chat_template = ChatTemplate::builtin("chatml");  // the default for models without a template
   TemplateTraits traits;                                         // of that template
+  std::unique_ptr<AnswerGrammarCache> grammars;
   bool special_in_content = false;  // control tokens spelled out in messages are tokens, not text
-  AnswerEnd answer_end;
+  std::shared_ptr<const ChatFormat> chat_format = std::make_shared<const ChatFormat>();  // of that template
   std::string fingerprint, quantization;
   int64_t created = 0;  // when it was loaded, seconds since 1970
 

@@ -12,8 +12,7 @@ namespace {
 constexpr uint8_t kText = kChatRoute | kCompletionRoute;
 constexpr uint8_t kAll = kText | kEmbeddingRoute;
 
-constexpr const char* kConstrained = "This server cannot constrain answers to a schema, grammar or pattern.";
-constexpr const char* kToolCalls = "Tool calls are left in the text.";
+constexpr const char* kTemplateFormat = "The format of calls is that of the model's chat template.";
 constexpr const char* kTemplate = "Pass variables of the chat template in chat_template_kwargs.";
 constexpr const char* kReasoning = "Reasoning is not limited, and arrives as reasoning_content.";
 constexpr const char* kTextOnly = "This server reads and writes text only.";
@@ -24,28 +23,16 @@ constexpr const char* kVectors = "Vectors are 32-bit floats of unit length.";
 
 constexpr UnsupportedParameter kTable[] = {
     // Structured output.
-    {"response_format", kText, R"([{"type": "text"}])", kConstrained},
-    {"grammar", kText, R"([""])", kConstrained},
-    {"grammar_lazy", kText, "[false]", kConstrained},
-    {"grammar_triggers", kText, "[[]]", kConstrained},
-    {"preserved_tokens", kText, "[[]]", kConstrained},
-    {"json_schema", kText, "[]", kConstrained},
-    {"structured_outputs", kText, "[{}]", kConstrained},
-    {"structural_tag", kText, "[]", kConstrained},
-    {"guided_json", kText, "[]", kConstrained},
-    {"guided_regex", kText, R"([""])", kConstrained},
-    {"guided_choice", kText, "[[]]", kConstrained},
-    {"guided_grammar", kText, R"([""])", kConstrained},
-    {"guided_decoding_backend", kText, "*",
-     "It chooses how guided_json and similar constraints work, which are refused."},
-    {"guided_whitespace_pattern", kText, "*", "It refines guided_json, which is refused."},
+    {"preserved_tokens", kText, "*", "Control tokens that a grammar names are always kept."},
+    {"structural_tag", kText, "[]", "Send a grammar instead."},
+    {"guided_decoding_backend", kText, "*", "There is one way of holding answers to a constraint."},
+    {"guided_whitespace_pattern", kText, "[]", "White space in JSON is free, or compact."},
     // Tools.
     {"functions", kChatRoute, "[[]]", "Pass functions as tools."},
     {"function_call", kChatRoute, R"(["auto", "none"])", "Pass functions as tools."},
-    {"parallel_tool_calls", kChatRoute, "[true]", "The number of tool calls in an answer is not limited."},
-    {"parse_tool_calls", kChatRoute, "[false]", kToolCalls},
-    {"chat_format", kChatRoute, "[]", kToolCalls},
-    {"chat_parser", kChatRoute, "[]", kToolCalls},
+    {"parse_tool_calls", kChatRoute, "[true]", "Calls of offered tools are always found in the answer."},
+    {"chat_format", kChatRoute, "[]", kTemplateFormat},
+    {"chat_parser", kChatRoute, "[]", kTemplateFormat},
     {"web_search_options", kChatRoute, "[]", "This server does not search the web."},
     // Reasoning and style.
     {"reasoning_effort", kChatRoute, R"(["medium"])", kTemplate},

@@ -1,10 +1,11 @@
 // The text of one answer while it is generated. `infer run`, the terminal chat and the server all read answers
 // through it, so the same tokens give the same text everywhere. Bytes of incomplete characters and text that may
-// begin a stop string are held back, and reasoning is separated from the answer itself. One object per answer; one
-// thread.
+// begin a stop string or a marker are held back, and reasoning and tool calls are separated from the answer itself. One
+// object per answer; one thread.
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,22 +14,29 @@
 #include "src/text/chat_answer.h"
 #include "src/text/detokenizer.h"
 #include "src/text/logprobs.h"
-#include "src/text/reasoning.h"
 #include "src/text/stop_strings.h"
 #include "src/text/tokenizer.h"
+#include "src/text/tool_calls/message_parser.h"
 
 namespace infer {
 
+// How the text of an answer in a chat is read.
+struct ChatRules {
+  std::shared_ptr<const ChatFormat> format;
+  std::string prompt;   // as rendered; it may open the reasoning or a call
+  ToolSet tools;        // without any, calls are content
+  std::string id_seed;  // see make_call_id
+};
+
 // Defines where an answer ends, and how its text is read.
 struct AnswerRules {
-  std::vector<std::string> stops;          // strings that end the answer; empty ones are ignored
-  std::vector<TokenId> stop_tokens;        // tokens that end it, besides the model's end-of-generation tokens
-  std::optional<std::string> chat_prompt;  // for a chat: the rendered prompt, which may open the reasoning
+  std::vector<std::string> stops;         // strings that end the answer; empty ones are ignored
+  std::vector<TokenId> stop_tokens;       // tokens that end it, besides the model's end-of-generation tokens
+  std::shared_ptr<const ChatRules> chat;  // null: no chat; the text is content
 };
-// The rules for a chat with these stops: the answer also ends at the chat template's own end marker (`end`), and it may
-// begin with reasoning.
-AnswerRules chat_rules(std::vector<std::string> stops, std::vector<TokenId> stop_tokens, const AnswerEnd& end,
-                       std::string prompt);
+// The rules for a chat with these stops: the answer also ends at the chat template's own end marker, and it may begin
+// with reasoning and contain calls.
+AnswerRules chat_rules(std::vector<std::string> stops, std::vector<TokenId> stop_tokens, ChatRules chat);
 
 // A token of an answer or of an echoed prompt, with the log-probabilities that were requested.
 struct TokenScore {
@@ -37,17 +45,18 @@ struct TokenScore {
   std::vector<TokenLogprob> top;  // best first
 };
 
-// What one step added to an answer. Reasoning comes before content.
+// What one step added to an answer. Reasoning comes before content, content before calls.
 struct AnswerDelta {
   std::string reasoning, content;
-  std::vector<TokenScore> scores;  // of the tokens whose text has been shown
-  bool empty() const { return content.empty() && reasoning.empty() && scores.empty(); }
+  std::vector<MessageDelta> calls;  // parts of tool calls
+  std::vector<TokenScore> scores;   // of the tokens whose text has been shown
+  bool empty() const { return content.empty() && reasoning.empty() && calls.empty() && scores.empty(); }
 };
 
 class AnswerText {
  public:
-  // The tokenizer must outlive this.
-  AnswerText(const Tokenizer& tokenizer, const AnswerRules& rules);
+  // The tokenizer must outlive this. `choice`: which of a request's answers it is; their calls have different ids.
+  AnswerText(const Tokenizer& tokenizer, const AnswerRules& rules, int32_t choice = 0);
 
   // Adds to `delta` the text that the tokens of one step complete. `last_ends`: the last token is an end-of-generation
   // or stop token, which is not part of the text. `scores` holds one entry per token, or is empty. Returns how many of
@@ -55,8 +64,9 @@ class AnswerText {
   // REQUIRES: !stopped().
   size_t add(std::span<const TokenId> tokens, bool last_ends, AnswerDelta& delta,
              std::span<std::optional<TokenScore>> scores = {});
-  // Adds the text held back; there are no more tokens.
-  void finish(AnswerDelta& delta);
+  // Adds the text held back; there are no more tokens. `cut_off`: the answer reached its limit of tokens, so that a
+  // call may be incomplete.
+  void finish(AnswerDelta& delta, bool cut_off = false);
   // A stop string was completed; it and what follows are in no delta.
   bool stopped() const { return stops_.stopped(); }
 
@@ -66,12 +76,14 @@ class AnswerText {
     TokenScore score;
   };
   void show(const std::string& text, AnswerDelta& delta);
+  static void take(std::vector<MessageDelta> parts, AnswerDelta& delta);
 
   const Tokenizer& tokenizer_;
+  std::shared_ptr<const ChatRules> chat_;
   Detokenizer detokenizer_;
   StopStrings stops_;
-  std::optional<ReasoningSplitter> splitter_;  // for a chat
-  size_t decoded_ = 0, shown_ = 0;             // bytes of text from the detokenizer, and bytes released by stops_
+  std::optional<MessageParser> parser_;  // for a chat
+  size_t decoded_ = 0, shown_ = 0;       // bytes of text from the detokenizer, and bytes released by stops_
   std::deque<Held> held_;
 };
 

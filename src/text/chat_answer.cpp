@@ -5,6 +5,8 @@
 
 #include "ggml-like/error.h"
 #include "src/text/reasoning.h"
+#include "src/text/tool_calls/harmony_parser.h"
+#include "src/text/tool_calls/template_tokens.h"
 
 namespace infer {
 namespace {
@@ -18,11 +20,36 @@ std::string text_of(const Tokenizer& tokenizer, TokenId token) {
 std::string bos_text(const Tokenizer& tokenizer) { return text_of(tokenizer, tokenizer.vocabulary().bos); }
 std::string eos_text(const Tokenizer& tokenizer) { return text_of(tokenizer, tokenizer.vocabulary().eos); }
 
-std::string_view shown_piece(const Tokenizer& tokenizer, TokenId token) {
-  const std::string_view full = tokenizer.piece(token, true);
-  const bool tag = std::any_of(reasoning_tags().begin(), reasoning_tags().end(),
-                               [&](const ReasoningTags& tags) { return full == tags.open || full == tags.close; });
-  return tag ? full : tokenizer.piece(token, false);
+std::string_view marked_piece(const Tokenizer& tokenizer, const ChatFormat& format, TokenId token) {
+  const bool marker = std::binary_search(format.markers.begin(), format.markers.end(), token);
+  return tokenizer.piece(token, marker);
+}
+
+ChatFormat find_chat_format(const ChatTemplate& chat_template, const Tokenizer& tokenizer) {
+  ChatFormat format;
+  format.calls = find_tool_call_format(chat_template);
+  const bool harmony = format.calls.kind == ToolCallFormat::Kind::kHarmony;
+  // Each message of an answer in that format ends with the same token.
+  if (!harmony) format.end = find_answer_end(chat_template, tokenizer);
+  std::vector<std::string> texts = texts_of(format.calls);
+  const std::string end = format.end.token == kNoToken ? format.end.text : text_of(tokenizer, format.end.token);
+  for (const std::string& text : texts) {
+    format.end_is_in_calls = format.end_is_in_calls || (!end.empty() && text.find(end) != std::string::npos);
+  }
+  if (harmony) texts.insert(texts.end(), harmony_markers().begin(), harmony_markers().end());
+  for (const ReasoningTags& tags : reasoning_tags()) {
+    texts.emplace_back(tags.open);
+    texts.emplace_back(tags.close);
+  }
+  for (const std::string& text : texts) {
+    for (const std::string_view tag : template_tokens(text)) {
+      const TokenId token = tokenizer.find(tag);
+      if (token != kNoToken && tokenizer.is_control(token)) format.markers.push_back(token);
+    }
+  }
+  std::sort(format.markers.begin(), format.markers.end());
+  format.markers.erase(std::unique(format.markers.begin(), format.markers.end()), format.markers.end());
+  return format;
 }
 
 AnswerEnd find_answer_end(const ChatTemplate& chat_template, const Tokenizer& tokenizer) {

@@ -1,12 +1,14 @@
-// Connects the tokens of a chat with its text: which tokens are shown, the texts of BOS and EOS in a template, and how
-// a template ends an answer. Thread-safe.
+// Connects the tokens of a chat with its text: the texts of BOS and EOS in a template, how the template writes answers,
+// and which control tokens are part of that. Thread-safe.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/text/chat_template.h"
 #include "src/text/tokenizer.h"
+#include "src/text/tool_calls/tool_call_format.h"
 
 namespace infer {
 
@@ -20,11 +22,20 @@ struct AnswerEnd {
 // neither if an end-of-generation token follows or the template rejects such a conversation.
 AnswerEnd find_answer_end(const ChatTemplate& chat_template, const Tokenizer& tokenizer);
 
+// How a model writes its answers.
+struct ChatFormat {
+  ToolCallFormat calls;
+  AnswerEnd end;
+  bool end_is_in_calls = false;  // the end also stands in calls, and so ends no answer that may have some
+  std::vector<TokenId> markers;  // control tokens that tell the parts of an answer apart, ascending
+};
+ChatFormat find_chat_format(const ChatTemplate& chat_template, const Tokenizer& tokenizer);
+
 // The texts of the vocabulary's BOS and EOS tokens, for `bos_token` and `eos_token` of a template; "" if there is none.
 std::string bos_text(const Tokenizer& tokenizer);
 std::string eos_text(const Tokenizer& tokenizer);
 
-// An answer's text for a token; control tokens show only if they mark reasoning. REQUIRES: 0 <= token < n_tokens().
-std::string_view shown_piece(const Tokenizer& tokenizer, TokenId token);
+// An answer's text for a token, with that of markers. REQUIRES: 0 <= token < n_tokens().
+std::string_view marked_piece(const Tokenizer& tokenizer, const ChatFormat& format, TokenId token);
 
 }  // namespace infer

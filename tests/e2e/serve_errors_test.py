@@ -101,9 +101,7 @@ def wrong_value_of(param):
 
 # What other servers of this protocol implement and this one does not: a value that requests it, and one that does not.
 UNSUPPORTED = {
-    "grammar": ('root ::= "a"', ""), "json_schema": ({"type": "object"}, None),
-    "response_format": ({"type": "json_object"}, {"type": "text"}), "guided_json": ({}, None),
-    "structured_outputs": ({"json": {}}, {}), "min_tokens": (3, 0), "include_stop_str_in_output": (True, False),
+    "structural_tag": ("x", None), "guided_whitespace_pattern": (" ", None), "min_tokens": (3, 0), "include_stop_str_in_output": (True, False),
     "skip_special_tokens": (False, True), "truncate_prompt_tokens": (5, None), "best_of": (2, 1),
     "length_penalty": (0.5, 1.0), "use_beam_search": (True, False), "n_probs": (3, 0), "id_slot": (0, -1),
     "lora": ([{"id": 0, "scale": 1}], []), "service_tier": ("flex", "auto"),

@@ -40,6 +40,7 @@ class Chat {
     LineEditor::Options editing{default_history_file(), {}};
     for (const SlashCommand& command : slash_commands()) editing.completions.emplace_back(command.name);
     LineEditor editor(editing);
+    editor_ = &editor;
     if (!options_.prompt.empty()) {
       write_note(kPrompt + options_.prompt, Style::kPrompt);
       guarded([&] { send(options_.prompt); });
@@ -128,7 +129,45 @@ class Chat {
     shell_.attached.clear();
   }
 
+  // Answers, and goes on with the results of the tools that the model calls.
   FinishReason answer() {
+    for (;;) {
+      const FinishReason finished = answer_message();
+      const nlohmann::ordered_json more = session_.log().messages.back().more;
+      if (finished == FinishReason::kCancelled || !more.contains("tool_calls")) return finished;
+      const nlohmann::ordered_json& calls = more["tool_calls"];
+      if (!options_.interactive) {
+        for (const auto& call : calls) print_call(call["function"]);
+        return finished;
+      }
+      for (const auto& call : calls) {
+        if (!ask_for_result(call)) return finished;
+      }
+    }
+  }
+
+  // A line of JSON for the program that reads the answer.
+  static void print_call(const nlohmann::ordered_json& function) {
+    write_text(function.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  }
+
+  // Shows a call and adds what the user types as its result; false to leave it.
+  bool ask_for_result(const nlohmann::ordered_json& call) {
+    const std::string name = call["function"]["name"], arguments = call["function"]["arguments"];
+    write_note(concat("The model calls ", printable(name), "(", printable(arguments, 2000), "). Type the result:"));
+    const LineEditor::Input input = editor_->read(concat(printable(name), "> "), "");
+    if (input.event != LineEditor::Event::kLine) {
+      std::fputs("\n", stderr);
+      write_note("(no result; the chat goes on with your next message)");
+      return false;
+    }
+    ChatMessage result{.role = "tool", .content = input.text, .reasoning = {}};
+    result.more = {{"tool_call_id", call["id"]}, {"name", name}};
+    session_.log().messages.push_back(std::move(result));
+    return true;
+  }
+
+  FinishReason answer_message() {
     const AnswerFlags& flags = session_.settings().answer;
     const bool show = flags.reasoning == "show" || (flags.reasoning == "auto" && stdout_is_terminal());
     AnswerPrinter printer(show);
@@ -144,7 +183,10 @@ class Chat {
       }
     }
     printer.end();
-    if (options_.interactive && session_.log().messages.back().content.empty()) write_note("(no answer)");
+    const ChatMessage& message = session_.log().messages.back();
+    if (options_.interactive && message.content.empty() && !message.more.contains("tool_calls")) {
+      write_note("(no answer)");
+    }
     if (turn.finished == FinishReason::kCancelled) {
       leaves_on_interrupt_ = true;
       if (options_.interactive) write_note("(stopped; Ctrl-C again leaves)");
@@ -184,6 +226,7 @@ class Chat {
   const ChatOptions& options_;
   ChatSession session_;
   Shell shell_;
+  LineEditor* editor_ = nullptr;      // of run()
   bool leaves_on_interrupt_ = false;  // the next Ctrl-C on an empty line leaves
 };
 

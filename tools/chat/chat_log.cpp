@@ -74,6 +74,7 @@ Json ChatLog::to_json(bool system_in_user) const {
       before.clear();
     }
     if (!message.reasoning.empty()) entry["reasoning_content"] = message.reasoning;
+    entry.update(message.more);
     list.push_back(std::move(entry));
   }
   return list;
@@ -109,6 +110,14 @@ ChatLog ChatLog::load(const std::string& path) {
     log.add(role, content);
     if (entry.contains("reasoning_content") && entry["reasoning_content"].is_string()) {
       log.messages.back().reasoning = entry["reasoning_content"];
+    }
+    for (const char* name : {"tool_calls", "tool_call_id", "name"}) {
+      const auto member = entry.find(name);
+      if (member == entry.end()) continue;
+      const bool is_list = std::string_view(name) == "tool_calls";
+      if (is_list ? !member->is_array() : !member->is_string())
+        bad_file(path, concat("expected ", is_list ? "a list" : "a string", " as ", name));
+      log.messages.back().more[name] = *member;
     }
   }
   return log;

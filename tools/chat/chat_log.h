@@ -2,10 +2,11 @@
 // --input` also reads.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/text/ordered_json.h"
 
 namespace infer {
 
@@ -13,6 +14,8 @@ struct ChatMessage {
   std::string role;       // "user", "assistant", or another role from a loaded file
   std::string content;    // without the reasoning
   std::string reasoning;  // for assistant messages; "": none
+  // Further members, as templates take them: tool_calls of an assistant's message, name and tool_call_id of a result.
+  nlohmann::ordered_json more = nlohmann::ordered_json::object();
   bool operator==(const ChatMessage&) const = default;
 };
 
@@ -22,7 +25,9 @@ class ChatLog {
   std::vector<ChatMessage> messages;  // without the system prompt
 
   bool ends_with(std::string_view role) const { return !messages.empty() && messages.back().role == role; }
-  void add(std::string role, std::string content) { messages.push_back({std::move(role), std::move(content), {}}); }
+  void add(std::string role, std::string content) {
+    messages.push_back({.role = std::move(role), .content = std::move(content), .reasoning = {}});
+  }
   // Removes the last user message and everything after it. Returns that message's text, "" if there was none.
   std::string undo();
   // Removes everything after the last user message; false if there is no such message.

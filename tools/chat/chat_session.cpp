@@ -6,6 +6,7 @@
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "src/server/conversation.h"
 #include "src/text/answer_text.h"
 #include "src/text/prompt_tokens.h"
 
@@ -22,14 +23,23 @@ struct ChatSession::Generation {
   int attempt = 0;
   AnswerRules rules;
   AnswerText text;
+  std::shared_ptr<const TokenMask> mask;
   std::vector<TokenId> tokens;  // generated so far
-  ChatMessage message{"assistant", {}, {}};
+  ChatMessage message{.role = "assistant", .content = {}, .reasoning = {}};
 
   void take(const AnswerDelta& delta, const Listener& listener) {
     message.reasoning += delta.reasoning;
     message.content += delta.content;
     if (!delta.reasoning.empty()) listener.text(true, delta.reasoning);
     if (!delta.content.empty()) listener.text(false, delta.content);
+    for (const MessageDelta& part : delta.calls) {
+      nlohmann::ordered_json& calls = message.more["tool_calls"];
+      if (!part.id.empty()) {
+        calls.push_back(
+            {{"id", part.id}, {"type", "function"}, {"function", {{"name", part.name}, {"arguments", ""}}}});
+      }
+      calls[part.index]["function"]["arguments"].get_ref<std::string&>() += part.text;
+    }
   }
 };
 
@@ -38,15 +48,18 @@ ChatSession::ChatSession(Engine& engine, ChatTemplate chat_template, ChatSetting
       template_(std::move(chat_template)),
       traits_(template_.traits()),
       settings_(std::move(settings)),
-      end_(find_answer_end(template_, engine.tokenizer())) {}
+      format_(std::make_shared<const ChatFormat>(find_chat_format(template_, engine.tokenizer()))),
+      grammars_(engine.tokenizer(), static_cast<size_t>(engine.model().config().n_vocab), format_) {}
 
 Conversation ChatSession::conversation_of(const ChatLog& log, bool add_generation_prompt) const {
   Conversation conversation;
   conversation.messages = log.to_json(!traits_.system_role);
+  fit_to_template(conversation, traits_);
   conversation.add_generation_prompt = add_generation_prompt;
   conversation.bos_token = bos_text(engine_.tokenizer());
   conversation.eos_token = eos_text(engine_.tokenizer());
   conversation.variables = settings_.template_variables;
+  if (!settings_.tools.empty()) conversation.tools = settings_.tools;
   set_default_variables(conversation, traits_);
   return conversation;
 }
@@ -116,8 +129,30 @@ void ChatSession::submit(const Generation& g, const RenderedText& prompt) {
   if (settings_.answer.n_predict >= 0) request.max_new_tokens -= static_cast<int32_t>(g.tokens.size());
   request.ignore_eog = settings_.answer.ignore_eos;
   request.stop_tokens = g.rules.stop_tokens;
+  if (g.mask) {
+    std::unique_ptr<TokenMask> mask = g.mask->clone();
+    for (const TokenId token : g.tokens) mask->accept(token);
+    request.mask = std::move(mask);
+  }
   request.conversation = kConversation;
   if (!engine_.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[chat] the queue is full");
+}
+
+std::shared_ptr<const TokenMask> ChatSession::mask_for(const RenderedText& prompt, const Listener& listener) {
+  AnswerConstraint constraint;
+  constraint.content = settings_.content;
+  if (!settings_.tools.empty() && format_->calls.writes_calls()) {
+    constraint.calls = {CallConstraint::Mode::kAllowed, settings_.tools, true};
+  }
+  if (constraint.free()) return nullptr;
+  constraint.reasoning = reasoning_start(prompt.text, template_.source(), format_->calls);
+  AnswerGrammarCache::Entry entry = grammars_.get(constraint, true);
+  // Once, not with every answer.
+  if (entry.warnings != warnings_) {
+    for (const std::string& warning : entry.warnings) listener.note("warning: " + warning);
+  }
+  warnings_ = std::move(entry.warnings);
+  return AnswerGrammarCache::mask(entry);
 }
 
 Turn ChatSession::answer(const Listener& listener, int attempt) {
@@ -127,8 +162,9 @@ Turn ChatSession::answer(const Listener& listener, int attempt) {
     std::string too_long;
     std::optional<RenderedText> prompt = fit(0, turn, listener, too_long);
     if (!prompt) throw ConversationTooLong(ErrorCode::kInvalidArgument, too_long);
-    const AnswerRules rules = chat_rules(settings_.answer.stop, {}, end_, prompt->text);
-    Generation g{turn, attempt, rules, AnswerText(engine_.tokenizer(), rules), {}};
+    const AnswerRules rules =
+        chat_rules(settings_.answer.stop, {}, {format_, prompt->text, ToolSet(settings_.tools), concat(next_id_)});
+    Generation g{turn, attempt, rules, AnswerText(engine_.tokenizer(), rules), mask_for(*prompt, listener), {}};
     while (prompt) {
       submit(g, *prompt);
       generate(g, listener);
@@ -138,7 +174,8 @@ Turn ChatSession::answer(const Listener& listener, int attempt) {
       prompt = fit(g.tokens.size(), g.turn, listener, too_long);
     }
     AnswerDelta rest;
-    g.text.finish(rest);
+    const bool cut_off = g.turn.finished == FinishReason::kMaxTokens || g.turn.finished == FinishReason::kContextFull;
+    g.text.finish(rest, cut_off);
     g.take(rest, listener);
     g.turn.generated_tokens = static_cast<int64_t>(g.tokens.size());
     log_.messages.push_back(std::move(g.message));

@@ -11,6 +11,7 @@
 
 #include "ggml-like/error.h"
 #include "src/engine/engine.h"
+#include "src/text/answer_grammar_cache.h"
 #include "src/text/chat_answer.h"
 #include "src/text/chat_template.h"
 #include "src/text/ordered_json.h"
@@ -31,6 +32,8 @@ struct ChatSettings {
   AnswerFlags answer;
   nlohmann::ordered_json template_variables;  // object or null
   bool special_in_content = false;            // control tokens written in messages are tokens, not text
+  ContentConstraint content;                  // what the answers must look like
+  nlohmann::ordered_json tools;               // array or null; the model may call them
 };
 
 struct Turn {
@@ -85,6 +88,8 @@ class ChatSession {
   // If not even one more token fits, returns nullopt and sets `too_long` to the message for the user.
   std::optional<RenderedText> fit(size_t n_generated, Turn& turn, const Listener& listener, std::string& too_long);
   void submit(const Generation& generation, const RenderedText& prompt);
+  // Of an answer to `prompt`; null if it is free. Throws Error(kInvalidArgument) if the constraint does not compile.
+  std::shared_ptr<const TokenMask> mask_for(const RenderedText& prompt, const Listener& listener);
   void generate(Generation& generation, const Listener& listener);
   int64_t room_for_answer() const;
   std::string too_long_message(int64_t n_prompt) const;
@@ -95,7 +100,9 @@ class ChatSession {
   ChatSettings settings_;
   ChatLog log_;
   std::vector<Turn> turns_;
-  AnswerEnd end_;
+  std::shared_ptr<const ChatFormat> format_;
+  AnswerGrammarCache grammars_;
+  std::vector<std::string> warnings_;  // of the last constraint
   RequestId next_id_ = 1;
 };
 

@@ -13,6 +13,7 @@
 #include "ggml-like/printable.h"
 #include "tools/arguments.h"
 #include "tools/chat/message_reader.h"
+#include "tools/constraint_flags.h"
 #include "tools/input.h"
 #include "tools/terminal.h"
 
@@ -289,6 +290,17 @@ void read_file(Shell& shell, const std::string& argument) {
   say(concat(text.size(), " bytes of ", printable(path), " will precede your next message."));
 }
 
+void json(Shell& shell, const std::string& argument) {
+  ContentConstraint& content = shell.session.settings().content;
+  if (argument.empty() || argument == "off") {
+    content = {};
+    say("answers are free");
+    return;
+  }
+  content = schema_constraint(argument, "/json");
+  say("answers are JSON that is valid for the schema; /json off ends that");
+}
+
 }  // namespace
 
 const std::vector<SlashCommand>& slash_commands() {
@@ -303,6 +315,7 @@ const std::vector<SlashCommand>& slash_commands() {
       {"/load", "FILE", "Continue a chat from a file", load},
       {"/system", "TEXT", "Set the system prompt; without TEXT: show it, \"\": remove it", system_prompt},
       {"/set", "PARAM VALUE", "Change a parameter, named like its flag; without one: list them", set},
+      {"/json", "SCHEMA", "Hold answers to a JSON schema ({}: any JSON); off: free answers again", json},
       {"/show", "[WHAT]", "Show the model, template, sampling or context", show},
       {"/stats", "", "Show tokens, speed, memory, cache hits, placement", stats},
       {"/read", "FILE", "Prepend a text file to the next message", read_file},

@@ -12,6 +12,7 @@
 #include "src/text/grammar/gbnf.h"
 #include "src/text/grammar/json_schema.h"
 #include "src/text/tokenizer.h"
+#include "tools/constraint_flags.h"
 #include "tools/input.h"
 
 namespace infer {
@@ -35,7 +36,7 @@ std::shared_ptr<const grammar::Grammar> read_schema(const GrammarOptions& option
   schema.lenient = options.lenient;
   std::vector<std::string> warnings;
   auto grammar = grammar::parse_json_schema(read_text_file(options.schema_file), schema, &warnings);
-  for (const std::string& warning : warnings) std::cerr << "warning: " << warning << '\n';
+  print_warnings(warnings);
   return grammar;
 }
 

@@ -97,7 +97,11 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
                                                     if (!failed.exchange(true)) kill(getpid(), SIGTERM);
                                                   });
   served->traits = served->chat_template.traits();
-  served->answer_end = find_answer_end(served->chat_template, served->engine->tokenizer());
+  served->chat_format =
+      std::make_shared<const ChatFormat>(find_chat_format(served->chat_template, served->engine->tokenizer()));
+  const EngineThread& thread = *served->engine;
+  served->grammars = std::make_unique<AnswerGrammarCache>(
+      thread.tokenizer(), static_cast<size_t>(thread.model().n_vocab()), served->chat_format);
   return served;
 }
 

@@ -62,6 +62,9 @@ void add_model_and_chat(const Flags& flags, ServeOptions& o) {
              "Chat template instead of the model's: a Jinja file, or a name (infer template --list)", "NAME|FILE");
   flags.app.add_flag("--special-in-content", o.special_in_content,
                      "Read control tokens such as <|im_end|> in messages as tokens (default: as text)");
+  flags.app.add_flag(
+      "--schema-lenient", o.api.schema_lenient,
+      "Pass over keywords of JSON schemas that cannot be enforced, and name them in the answer's warnings");
   flags.app
       .add_option_function<std::string>(
           "--pooling", [&o](const std::string& word) { o.api.pooling = pooling_of(word); },

@@ -86,7 +86,7 @@ class Recorder {
   void submit(const Request& request) {
     REQUIRE(engine_.submit(request));
     const auto add = [&](RequestId id) {
-      const AnswerRules rules{request.stop_strings, {}, std::nullopt};
+      const AnswerRules rules{request.stop_strings, {}, nullptr};
       REQUIRE(open_.emplace(id, Open{AnswerText(engine_.tokenizer(), rules), std::ssize(request.prompt)}).second);
     };
     add(request.id);

@@ -78,7 +78,7 @@ TEST_CASE("requests: every member of a chat") {
       "repetition_penalty": 1.5, "logit_bias": {"5": -100, "99": 2.5}, "logprobs": true, "top_logprobs": 4,
       "stream": true, "stream_options": {"include_usage": true}, "priority": -3, "cache_salt": "s", "timings": true,
       "ignore_eos": true, "repeat_last_n": -1, "chat_template_kwargs": {"enable_thinking": false},
-      "tools": [{"type": "function"}], "tool_choice": "auto", "response_format": {"type": "text"}, "unknown": {}})");
+      "tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "auto", "response_format": {"type": "text"}, "unknown": {}})");
   const GenerationParams& g = request.generation;
   const SamplingParams& s = g.sampling;
   CHECK(s.temperature == 1.5f);
@@ -116,7 +116,8 @@ TEST_CASE("requests: seeds") {
 }
 
 TEST_CASE("requests: tool_choice none offers no tools") {
-  const char* text = R"({"messages": [{"role": "user", "content": "x"}], "tools": [{}], "tool_choice": "none"})";
+  const char* text = R"({"messages": [{"role": "user", "content": "x"}], "tools": [{"function": {"name": "f"}}],
+      "tool_choice": "none"})";
   CHECK(chat(text).prompt.conversation.tools.is_null());
 }
 
@@ -153,7 +154,7 @@ TEST_CASE("requests: invalid members are named") {
   CHECK(with(R"("logit_bias": {"1": null})") == "logit_bias");
   CHECK(with(R"("top_logprobs": 2)") == "top_logprobs");
   CHECK(with(R"("stream_options": {})") == "stream_options");
-  CHECK(with(R"("response_format": {"type": "json_schema"})") == "response_format");
+  CHECK(with(R"("response_format": {"type": "json_schema"})") == "response_format.json_schema");
   CHECK(with(R"("tool_choice": "required")") == "tool_choice");
   CHECK(wrong_in_completion(R"({"prompt": [100]})") == "prompt");
   CHECK(wrong_in_completion(R"({"prompt": [[1], "a", []]})") == "prompt");

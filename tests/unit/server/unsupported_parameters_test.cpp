@@ -84,12 +84,8 @@ TEST_CASE("unsupported parameters: each name once per route") {
 
 TEST_CASE("unsupported parameters: what clients send most often") {
   for (const ApiRoute route : {kChatRoute, kCompletionRoute}) {
-    CHECK(refusal(route, "grammar", "root ::= \"a\"") == "400 unsupported_parameter grammar");
-    CHECK(refusal(route, "grammar", "") == "");
-    CHECK(refusal(route, "json_schema", Json::object()) == "400 unsupported_parameter json_schema");
-    CHECK(refusal(route, "response_format", {{"type", "json_object"}}) == "400 unsupported_parameter response_format");
-    CHECK(refusal(route, "response_format", {{"type", "text"}}) == "");
-    CHECK(refusal(route, "guided_json", "{}") == "400 unsupported_parameter guided_json");
+    CHECK(refusal(route, "structural_tag", "x") == "400 unsupported_parameter structural_tag");
+    CHECK(refusal(route, "guided_whitespace_pattern", " ") == "400 unsupported_parameter guided_whitespace_pattern");
     CHECK(refusal(route, "best_of", 1) == "");
     CHECK(refusal(route, "best_of", 1.0) == "");
     CHECK(refusal(route, "best_of", 3) == "400 unsupported_parameter best_of");
@@ -101,11 +97,10 @@ TEST_CASE("unsupported parameters: what clients send most often") {
 
 TEST_CASE("unsupported parameters: the message says what to do") {
   try {
-    parse(kChatRoute, request_with(kChatRoute, "grammar", "root ::= \"a\""));
+    parse(kChatRoute, request_with(kChatRoute, "n_probs", 3));
     FAIL("accepted");
   } catch (const ApiError& error) {
-    CHECK(std::string(error.what()) ==
-          "grammar: This server cannot constrain answers to a schema, grammar or pattern. Leave it out or send \"\".");
+    CHECK(std::string(error.what()) == "n_probs: For log-probabilities, use logprobs. Leave it out or send 0.");
   }
 }
 

@@ -28,6 +28,13 @@ std::vector<TokenId> bytes_of(const std::string& text) {
   return tokens;
 }
 
+// A chat whose template writes no calls.
+std::shared_ptr<const ChatRules> chat_with(std::string prompt, AnswerEnd end = {}) {
+  auto format = std::make_shared<ChatFormat>();
+  format->end = std::move(end);
+  return std::make_shared<const ChatRules>(ChatRules{std::move(format), std::move(prompt), {}, ""});
+}
+
 struct Told {
   AnswerDelta all;
   std::vector<std::string> pieces;
@@ -36,7 +43,7 @@ struct Told {
 
 Told tell(const std::string& text, const std::vector<std::string>& stops,
           const std::optional<std::string>& chat_prompt = std::nullopt) {
-  AnswerText answer(tokenizer(), {stops, {}, chat_prompt});
+  AnswerText answer(tokenizer(), {stops, {}, chat_prompt ? chat_with(*chat_prompt) : nullptr});
   Told told;
   const auto take = [&](const AnswerDelta& delta) {
     told.pieces.push_back(delta.content);
@@ -97,7 +104,7 @@ TEST_CASE("answer text: reasoning of a chat") {
 // A step of several tokens gives the same as a step per token: reasoning, then content.
 TEST_CASE("answer text: a step of many tokens") {
   const std::vector<TokenId> tokens = bytes_of("<think>hm</think>yes END no");
-  AnswerText answer(tokenizer(), {{"END"}, {}, "prompt"});
+  AnswerText answer(tokenizer(), {{"END"}, {}, chat_with("prompt")});
   AnswerDelta delta;
   CHECK(answer.add(tokens, false, delta) == tokens.size() - 3);
   answer.finish(delta);
@@ -117,11 +124,11 @@ TEST_CASE("answer text: the token that ends an answer is counted and has no text
 }
 
 TEST_CASE("answer text: a chat ends where its template ends an answer") {
-  const AnswerRules by_text = chat_rules({"END"}, {3}, {"<end>", kNoToken}, "prompt");
+  const AnswerRules by_text = chat_rules({"END"}, {3}, *chat_with("prompt", {"<end>", kNoToken}));
   CHECK(by_text.stops == std::vector<std::string>{"END", "<end>"});
   CHECK(by_text.stop_tokens == std::vector<TokenId>{3});
-  CHECK(by_text.chat_prompt == "prompt");
-  const AnswerRules by_token = chat_rules({}, {3}, {"", 7}, "");
+  CHECK(by_text.chat->prompt == "prompt");
+  const AnswerRules by_token = chat_rules({}, {3}, *chat_with("", {"", 7}));
   CHECK(by_token.stops.empty());
   CHECK(by_token.stop_tokens == std::vector<TokenId>{3, 7});
 }

@@ -9,8 +9,10 @@
 #include <random>
 #include <sstream>
 
+#include "src/text/answer_grammar.h"
 #include "src/text/chat_template.h"
 #include "tests/support/skip.h"
+#include "tests/unit/text/grammar_support.h"
 #include "tests/unit/text/jinja_support.h"
 #include "tests/unit/text/tool_call_support.h"
 
@@ -132,6 +134,46 @@ TEST_CASE("tool calls of published templates") {
                 counts.failed, counts.agreeing, counts.differing);
   }
   CHECK(families.size() > 10);
+}
+
+// What a template writes is an answer that the grammar of its calls allows; the tokens that end it are not there.
+TEST_CASE("tool calls of published templates follow the grammar of their calls") {
+  const auto shared = test::shared_dir("tool calls and their grammars");
+  if (!shared) return;
+  const fs::path folder = *shared / "goldens" / "tool_calls";
+  const Tokenizer tokenizer = test::tokenizer_with({"<｜end▁of▁sentence｜>", "<|eom_id|>"});
+  int n_calls = 0;
+  const ordered_json golden = test::read_ordered_json(folder / "cases.json");
+  for (const ordered_json& entry : golden["templates"]) {
+    const std::string file = entry["template_file"];
+    CAPTURE(file);
+    const ChatTemplate chat_template = ChatTemplate::parse(read_text(folder / file)).with_clock(test::recorded_time);
+    const ToolCallFormat format = find_tool_call_format(chat_template);
+    AnswerConstraint constraint;
+    constraint.calls = {CallConstraint::Mode::kAllowed, entry["conversation"]["tools"], true};
+    const std::string prompt = entry["generation_prompt"];
+    constraint.reasoning = reasoning_start(prompt, chat_template.source(), format);
+    const auto allowed = compile_answer_grammar(constraint, tokenizer, &format, nullptr);
+    constraint.calls.mode = CallConstraint::Mode::kRequired;
+    const auto required = compile_answer_grammar(constraint, tokenizer, &format, nullptr);
+    for (const ordered_json& c : entry["cases"]) {
+      if (c["level"] != "must") continue;
+      const std::string text = c["text"], turn = c["turn"];
+      CAPTURE(turn);
+      CAPTURE(text);
+      CHECK(test::result_of(*allowed, text) == "accept");
+      if (c["expected"]["tool_calls"].empty()) {
+        CHECK(test::result_of(*required, text) != "accept");
+      } else if (trimmed_text(c["expected"]["content"]).empty()) {
+        ++n_calls;
+        // Templates write white space between a header and the first call; models mostly do not.
+        const bool right = test::result_of(*required, text) == "accept" ||
+                           test::result_of(*required, std::string(trimmed(text))) == "accept";
+        CHECK(right);
+      }
+    }
+  }
+  CHECK(n_calls > 300);
 }
 
 TEST_CASE("answers that are no proper tool calls") {

@@ -1,5 +1,7 @@
 #include "tests/unit/text/tool_call_support.h"
 
+#include <cstdio>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -65,6 +67,27 @@ std::string printed(const ParsedMessage& message) {
   std::string text = "content [" + message.content + "] reasoning [" + message.reasoning + "]";
   for (const ParsedCall& call : message.calls) text += " " + call.name + "(" + call.arguments + ")";
   return text;
+}
+
+Tokenizer tokenizer_with(const std::vector<std::string>& ends, const std::vector<std::string>& controls) {
+  Vocabulary vocabulary;
+  vocabulary.model = TokenizerModel::kSentencePiece;
+  vocabulary.tokens.push_back({"<unk>", 0, TokenType::kUnknown});
+  vocabulary.unk = 0;
+  vocabulary.add_space_prefix = false;
+  vocabulary.tokens.push_back({"\u2581", 0, TokenType::kNormal});  // a space
+  for (int byte = 0; byte < 256; ++byte) {
+    char text[8];
+    std::snprintf(text, sizeof(text), "<0x%02X>", static_cast<unsigned>(byte));
+    vocabulary.tokens.push_back({text, 0, TokenType::kByte});
+  }
+  for (const auto* texts : {&ends, &controls}) {
+    for (const std::string& text : *texts) {
+      if (texts == &ends) vocabulary.eog_listed.push_back(static_cast<TokenId>(vocabulary.tokens.size()));
+      vocabulary.tokens.push_back({text, 0, TokenType::kControl});
+    }
+  }
+  return Tokenizer(std::move(vocabulary));
 }
 
 }  // namespace infer::test

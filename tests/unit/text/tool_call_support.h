@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/text/ordered_json.h"
+#include "src/text/tokenizer.h"
 #include "src/text/tool_calls/message_parser.h"
 
 namespace infer::test {
@@ -37,6 +38,9 @@ ParsedMessage parse_bytes(const ParserSetup& setup, std::string_view text, bool 
 
 // Whether `begun` is what an answer that was cut off gives: names are whole, the rest are beginnings.
 bool is_beginning(const ParsedMessage& begun, const ParsedMessage& whole);
+
+// A vocabulary of all bytes, with these tokens that end generation and these control tokens.
+Tokenizer tokenizer_with(const std::vector<std::string>& ends, const std::vector<std::string>& controls = {});
 
 // For messages of failed checks.
 std::string printed(const ParsedMessage& message);
