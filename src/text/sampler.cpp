@@ -19,6 +19,24 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
               expected_found("sampling", "a token that can follow", "every token forbidden"));
 }
 
+// Those that are not allowed become -infinity.
+void copy_allowed(std::span<const float> logits, AllowedTokens allowed, std::vector<float>& out) {
+  if (allowed.empty()) {
+    out.assign(logits.begin(), logits.end());
+    return;
+  }
+  out.resize(logits.size());
+  for (size_t begin = 0; begin < logits.size(); begin += 64) {
+    const size_t n = std::min<size_t>(64, logits.size() - begin);
+    const uint64_t word = allowed[begin / 64];
+    if (word == 0) {
+      std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(begin), n, -kInfinity);
+    } else {
+      for (size_t i = 0; i < n; ++i) out[begin + i] = word >> i & 1 ? logits[begin + i] : -kInfinity;
+    }
+  }
+}
+
 }  // namespace
 
 uint64_t random_seed() {
@@ -83,13 +101,8 @@ std::span<const float> Sampler::adjust(std::span<const float> logits, std::span<
                                        SamplerScratch& scratch, AllowedTokens allowed) const {
   const SamplingParams& p = *params_;
   if (allowed.empty() && p.logit_bias.empty() && !p.has_penalties() && !p.has_dry()) return logits;
-  scratch.logits.assign(logits.begin(), logits.end());
+  copy_allowed(logits, allowed, scratch.logits);
   const std::span<float> adjusted = scratch.logits;
-  if (!allowed.empty()) {
-    for (size_t i = 0; i < n_vocab_; ++i) {
-      if (!(allowed[i / 64] >> (i % 64) & 1)) adjusted[i] = -kInfinity;
-    }
-  }
   for (const auto& [token, bias] : p.logit_bias) {
     if (static_cast<size_t>(token) < n_vocab_) adjusted[token] += bias;
   }
@@ -127,6 +140,12 @@ TokenId Sampler::sample_mirostat(std::span<const float> logits, int64_t position
 
 TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch) {
   const SamplingParams& p = *params_;
+  surprise_ = 0;
+  if (own_.mask && p.greedy() && logits.size() == n_vocab_) {
+    // The best token of all is the best of those that are allowed, if it is one.
+    const TokenId best = find_best(adjust(logits, history, scratch, {}));
+    if (best != kNoToken && own_.mask->allows(best)) return sampled_ = best;
+  }
   const AllowedTokens allowed = own_.mask ? own_.mask->allowed() : AllowedTokens();
   if (logits.size() != n_vocab_ || (!allowed.empty() && allowed.size() < (n_vocab_ + 63) / 64)) {
     throw Error(ErrorCode::kInvalidArgument, expected_found("sampling", concat(n_vocab_, " logits and mask bits"),
@@ -136,7 +155,6 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
   const std::span<const float> adjusted = adjust(logits, history, scratch, allowed);
   const TokenId best = find_best(adjusted);
   if (best == kNoToken) fail_without_tokens();
-  surprise_ = 0;
   if (p.greedy()) return sampled_ = best;
   if (p.mirostat == 2 && p.temperature > 0) return sampled_ = sample_mirostat(adjusted, position, scratch.candidates);
   const float floor = p.top_n_sigma > 0 ? top_n_sigma_floor(adjusted, p.top_n_sigma) : -kInfinity;
@@ -175,9 +193,7 @@ size_t Sampler::count_allowed(std::span<const TokenId> tokens) {
   if (!own_.mask) return tokens.size();
   size_t n = 0;
   for (; n < tokens.size(); ++n) {
-    const AllowedTokens allowed = own_.mask->allowed();
-    const auto token = static_cast<size_t>(tokens[n]);
-    if (!allowed.empty() && !(allowed[token / 64] >> (token % 64) & 1)) break;
+    if (!own_.mask->allows(tokens[n])) break;
     own_.mask->accept(tokens[n]);
   }
   own_.mask->rollback(static_cast<int64_t>(n));

@@ -19,6 +19,12 @@ class TokenMask {
 
   // The tokens allowed next: [ceil(n_vocab / 64)], or empty. Valid until any other function is called.
   virtual AllowedTokens allowed() = 0;
+  // Whether allowed() has this token. For most masks faster than allowed(), as it concerns one token.
+  virtual bool allows(TokenId token) {
+    const AllowedTokens all = allowed();
+    const auto id = static_cast<size_t>(token);
+    return all.empty() || (id / 64 < all.size() && (all[id / 64] >> (id % 64) & 1) != 0);
+  }
   // The sequence continues with `token`, which is allowed.
   virtual void accept(TokenId token) = 0;
   // Takes back the last n accepted tokens.

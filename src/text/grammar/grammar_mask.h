@@ -16,6 +16,7 @@ class GrammarMask : public TokenMask {
   explicit GrammarMask(std::shared_ptr<MaskCache> cache);
 
   AllowedTokens allowed() override;
+  bool allows(TokenId token) override { return cache_->allows(states_.back(), token); }
   void accept(TokenId token) override;
   void rollback(int64_t n) override;
   std::unique_ptr<TokenMask> clone() const override { return std::make_unique<GrammarMask>(*this); }

@@ -57,6 +57,11 @@ void MaskCache::allowed(const MatchState& state, std::vector<uint64_t>& bits) {
   }
 }
 
+bool MaskCache::allows(const MatchState& state, TokenId token) const {
+  if (vocabulary_->is_end(token)) return state.can_end();
+  return !after(state, token).is_dead();
+}
+
 MatchState MaskCache::after(const MatchState& state, TokenId token) const {
   if (vocabulary_->is_end(token)) return MatchState::at(Reading());
   const Automaton& automaton = grammar_->automaton();

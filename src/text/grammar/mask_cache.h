@@ -26,6 +26,8 @@ class MaskCache {
   // Writes one bit per token, lowest first: [ceil(n_tokens / 64)]. Tokens that end the generation are allowed where the
   // grammar can end.
   void allowed(const MatchState& state, std::vector<uint64_t>& bits);
+  // Whether allowed() has this token.
+  bool allows(const MatchState& state, TokenId token) const;
   // The state after an allowed token.
   MatchState after(const MatchState& state, TokenId token) const;
 

@@ -80,7 +80,14 @@ void compare(const std::shared_ptr<const grammar::Grammar>& grammar,
     for (int i = 0; i < 60; ++i) {
       const std::vector<TokenId> allowed = tokens_of(mask.allowed(), vocabulary->n_tokens());
       REQUIRE(!allowed.empty());
-      if (i % every == text % every) REQUIRE(allowed == brute_force(*grammar, *vocabulary, mask.state()));
+      if (i % every == text % every) {
+        REQUIRE(allowed == brute_force(*grammar, *vocabulary, mask.state()));
+        std::vector<TokenId> one_by_one;
+        for (TokenId t = 0; t < static_cast<TokenId>(vocabulary->n_tokens()); ++t) {
+          if (mask.allows(t)) one_by_one.push_back(t);
+        }
+        REQUIRE(one_by_one == allowed);
+      }
       const TokenId token = allowed[random() % allowed.size()];
       if (vocabulary->is_end(token)) break;
       mask.accept(token);

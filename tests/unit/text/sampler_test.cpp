@@ -218,6 +218,30 @@ TEST_CASE("XTC removes the top choices with the requested probability") {
   CHECK(std::abs(counts[2] - 4000) < 150);
 }
 
+// Greedy sampling looks at the mask last; that makes no difference, also among equal logits.
+TEST_CASE("a token mask is the same as logits of minus infinity") {
+  std::mt19937 random(5);
+  SamplerScratch scratch;
+  for (int i = 0; i < 300; ++i) {
+    const size_t n = 1 + random() % 200;
+    std::vector<float> logits(n), masked(n, -kInf);
+    std::vector<TokenId> list;
+    for (size_t t = 0; t < n; ++t) {
+      logits[t] = static_cast<float>(random() % 8);
+      if (random() % (1 + static_cast<unsigned>(i) % 9) != 0) continue;
+      list.push_back(static_cast<TokenId>(t));
+      masked[t] = logits[t];
+    }
+    if (list.empty()) continue;
+    SamplingParams p = greedy();
+    p.presence_penalty = static_cast<float>(i % 3);
+    if (i % 2) p.temperature = 1, p.seed = static_cast<uint64_t>(i);
+    const std::vector<TokenId> history = {static_cast<TokenId>(random() % n)};
+    Sampler sampler(p, n, nullptr, std::make_unique<ListedTokens>(n, std::vector<std::vector<TokenId>>{list}));
+    CHECK(sampler.sample(logits, history, scratch) == Sampler(p, n).sample(masked, history, scratch));
+  }
+}
+
 TEST_CASE("token mask, logit bias and penalties come first") {
   SamplerScratch scratch;
   Sampler sampler(greedy(), 70, nullptr,
