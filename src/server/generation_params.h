@@ -25,7 +25,7 @@ struct RequestLimits {
   size_t max_logit_biases = 1024;
   size_t max_inputs = 2048;  // in an embedding request
   int max_top_logprobs = 20;
-  int max_depth = 64;  // of nested JSON
+  int max_depth = 256;  // of nested JSON
 };
 
 // What reading a request needs.

@@ -1,0 +1,86 @@
+// What is generated under a schema is valid by `ajv`: each schema of ../shared/goldens/schema that has to be supported,
+// at several temperatures. Answers that reached their limit are beginnings of valid ones by `infer grammar --check`.
+import {execFileSync} from "node:child_process";
+import {existsSync, mkdtempSync, readFileSync, writeFileSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import Ajv from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import {main, root, test} from "./harness.mjs";
+import {key, model, stop, url} from "./server.mjs";
+
+const file = new URL("../shared/goldens/schema/schemas.json", root).pathname;
+const ROUNDS = 4; // answers for each schema and temperature
+const AT_ONCE = 16;
+
+// The tiny model would rather go on with a string than end it.
+const ENDINGS = [["\"", 6], ["\"}", 6], ["}", 6], ["]", 6], [",", 2]];
+
+async function answers(schema, temperature, ends) {
+  const body = {model, prompt: "An example of the data: ", temperature, n: ROUNDS, seed: 11, max_tokens: 120, top_k: 0,
+                structured_outputs: {json: schema, disable_any_whitespace: ends}, logit_bias: ends ? ENDINGS : []};
+  const reply = await fetch(`${url}/v1/completions`, {method: "POST", body: JSON.stringify(body),
+                                                      headers: {Authorization: `Bearer ${key}`}});
+  const json = await reply.json();
+  if (reply.status !== 200) throw new Error(`${reply.status} ${json.error.message}`);
+  return json.choices;
+}
+
+/** "accept", "prefix" or "reject" for each text. */
+function relations(schema, texts) {
+  const path = join(mkdtempSync(join(tmpdir(), "schema-")), "schema.json");
+  writeFileSync(path, JSON.stringify(schema));
+  const input = texts.map((text) => JSON.stringify({text})).join("\n");
+  const out = execFileSync(process.env.INFER_BINARY, ["grammar", "--check", "--json-schema-file", path, "--jsonl"], {input});
+  return out.toString().trim().split("\n").map((line) => JSON.parse(line).result);
+}
+
+async function check({name, schema}) {
+  const ajv = new Ajv({strict: false, validateFormats: true, allErrors: false});
+  formats(ajv);
+  const valid = ajv.compile(schema);
+  let whole = 0;
+  for (const [temperature, ends] of [[0, false], [1, false], [3, false], [0, true], [1, true], [3, true]]) {
+    const choices = await answers(schema, temperature, ends);
+    const cut = choices.filter(({finish_reason}) => finish_reason === "length").map(({text}) => text);
+    for (const {text, finish_reason} of choices) {
+      if (finish_reason !== "stop") continue;
+      whole += 1;
+      if (!valid(JSON.parse(text))) throw new Error(`${name} at ${temperature}: ${text}: ${ajv.errorsText(valid.errors)}`);
+    }
+    // A cut within a character leaves U+FFFD, which no text goes on from.
+    const rest = cut.filter((text) => !text.includes("\ufffd"));
+    const wrong = rest.length > 0 ? relations(schema, rest).findIndex((result) => result === "reject") : -1;
+    if (wrong >= 0) throw new Error(`${name} at ${temperature}: no beginning: ${rest[wrong]}`);
+  }
+  return whole;
+}
+
+if (existsSync(file)) {
+  const schemas = JSON.parse(readFileSync(file, "utf8")).schemas.filter(({level}) => level === "must_support");
+  test(`${schemas.length} schemas`, async () => {
+    const failures = [];
+    let whole = 0, next = 0;
+    await Promise.all(Array.from({length: AT_ONCE}, async () => {
+      while (next < schemas.length) {
+        const schema = schemas[next];
+        next += 1;
+        try {
+          whole += await check(schema);
+        } catch (error) {
+          failures.push(error.message);
+        }
+      }
+    }));
+    console.log(`${schemas.length * 6 * ROUNDS} answers, ${whole} of them ended by themselves`);
+    if (failures.length > 0 || whole < 4 * schemas.length) throw new Error(failures.join("\n"));
+  });
+  try {
+    await main();
+  } finally {
+    await stop();
+  }
+} else {
+  await stop();
+  console.log("schemas_test: 0 passed, 0 failed, 1 skipped");
+}
