@@ -46,7 +46,7 @@ void check_finds(const char* expected, Kernel kernel, unsigned blocks = 1, int n
     CHECK(verdict(kernel, blocks, n, false) == "");
     const std::string found = verdict(kernel, blocks, n, true);
     CHECK_MESSAGE(found.find(expected) != std::string::npos,
-                  "expected \"" << expected << "\", found \"" << found << "\"");
+                  "expected \"" << std::string(expected) << "\", found \"" << found << "\"");
   }
 }
 
@@ -60,6 +60,17 @@ __global__ void read_before_the_array(int* data, bool mistaken) {
   const int read = data[mistaken ? i - 1 : i];
   __syncthreads();
   data[i] = read;
+}
+
+__global__ void write_across_two_words(int* data, bool mistaken) {
+  char* const place = reinterpret_cast<char*>(data) + (mistaken ? 2 : 0);
+  if (threadIdx.x == 0) *reinterpret_cast<int*>(place) = 1;
+}
+
+// Four words from an address that is good for one.
+__global__ void copy_a_vector_from_a_word(int* data, bool mistaken) {
+  if (threadIdx.x > 0) return;
+  *reinterpret_cast<int4*>(data + 8) = *reinterpret_cast<const int4*>(data + (mistaken ? 1 : 0));
 }
 
 __global__ void skip_the_barrier(int* data, bool mistaken) {
@@ -174,6 +185,12 @@ TEST_CASE("accesses outside an allocation are found") {
   check_finds("outside every allocation", write_one_too_many);
   check_finds("outside every allocation", read_before_the_array);
   check_finds("memory of the host", use_memory_of_the_host);
+}
+
+TEST_CASE("accesses that are not aligned are found") {
+  if (!accesses_are_checked()) return;
+  check_finds("not aligned", write_across_two_words);
+  check_finds("not aligned", copy_a_vector_from_a_word);
 }
 
 TEST_CASE("accesses without a barrier between them are found") {
