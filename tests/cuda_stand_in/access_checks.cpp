@@ -111,9 +111,11 @@ void check_shared(const void* address, size_t bytes, Access access, const void* 
 }
 
 void check_global(const void* address, size_t bytes, Access access, const void* caller) {
-  if (!is_allocated(address, bytes)) {
-    fail(running_thread_name() + verb(access) + std::to_string(bytes) +
-         " bytes of device memory outside every allocation" + place_in_code(caller));
+  const int device = owner(address, bytes);
+  if (device != running_thread().device) {
+    const std::string where = device < 0 ? "outside every allocation" : "of another device";
+    fail(running_thread_name() + verb(access) + std::to_string(bytes) + " bytes of device memory " + where +
+         place_in_code(caller));
   }
   uint64_t* const writes = global_writes();
   if (!writes) return;

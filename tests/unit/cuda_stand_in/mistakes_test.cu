@@ -2,6 +2,7 @@
 // nothing in the same kernel without the mistake.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,12 @@ __global__ void write_across_two_words(int* data, bool mistaken) {
 __global__ void copy_a_vector_from_a_word(int* data, bool mistaken) {
   if (threadIdx.x > 0) return;
   *reinterpret_cast<int4*>(data + 8) = *reinterpret_cast<const int4*>(data + (mistaken ? 1 : 0));
+}
+
+// REQUIRES memory of each of two devices behind `data`, whose first element is on device 0.
+__global__ void use_memory_of_another_device(int* data, bool mistaken) {
+  int* const others = *reinterpret_cast<int* const*>(data);
+  if (threadIdx.x == 0) data[4] = mistaken ? *others : 1;
 }
 
 __global__ void skip_the_barrier(int* data, bool mistaken) {
@@ -185,6 +192,35 @@ TEST_CASE("accesses outside an allocation are found") {
   check_finds("outside every allocation", write_one_too_many);
   check_finds("outside every allocation", read_before_the_array);
   check_finds("memory of the host", use_memory_of_the_host);
+}
+
+TEST_CASE("an access to memory of another device is found") {
+  if (!accesses_are_checked()) return;
+  for (const bool mistaken : {false, true}) {
+    cudaStream_t stream = nullptr;
+    void *mine = nullptr, *other = nullptr, *pinned = nullptr;
+    REQUIRE(cudaSetDevice(1) == cudaSuccess);
+    REQUIRE(cudaMalloc(&other, sizeof(int)) == cudaSuccess);
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);
+    REQUIRE(cudaMalloc(&mine, 64) == cudaSuccess);
+    REQUIRE(cudaHostAlloc(&pinned, sizeof other, cudaHostAllocDefault) == cudaSuccess);
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    std::memcpy(pinned, &other, sizeof other);
+    REQUIRE(cudaMemcpyAsync(mine, pinned, sizeof other, cudaMemcpyHostToDevice, stream) == cudaSuccess);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(kThreads);
+    config.stream = stream;
+    REQUIRE(cudaLaunchKernelEx(&config, use_memory_of_another_device, static_cast<int*>(mine), mistaken) ==
+            cudaSuccess);
+    cudaStreamSynchronize(stream);
+    const std::string found = cuda_stand_in::take_failure();
+    CHECK((found.find("of another device") != std::string::npos) == mistaken);
+    cudaStreamDestroy(stream);
+    cudaFreeHost(pinned);
+    cudaFree(mine);
+    cudaFree(other);
+  }
 }
 
 TEST_CASE("accesses that are not aligned are found") {
