@@ -51,11 +51,13 @@ CudaStream::CudaStream(Context& context) : context_(context) {
   cudaStream_t made = nullptr;
   context.check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
   stream_.reset(made);
+  context.add(made);
 }
 
 CudaStream::~CudaStream() {
   const UseDevice use(context_.number);
   cudaStreamSynchronize(stream_.get());
+  context_.remove(stream_.get());
 }
 
 std::unique_ptr<Segment> CudaStream::compile(std::span<const BoundNode> nodes) {
@@ -89,6 +91,7 @@ CudaStream::Staging& CudaStream::staging_with_room(std::deque<Staging>& ring, Di
   // The oldest piece of an upload may be free again; that of a download holds bytes until they are delivered.
   const bool upload = direction == Direction::kUpload;
   const bool reuse = !ring.empty() && upload && cudaEventQuery(ring.back().copied.get()) == cudaSuccess;
+  cudaGetLastError();  // that it is not ready is no error
   if (!reuse && ring.size() < kMostStaging) {
     Staging made;
     made.memory = std::make_unique<CudaBuffer>(context_, kStagingBytes, CudaBuffer::Kind::kPinned);
@@ -144,6 +147,13 @@ void CudaStream::copy(std::span<const CopyRange> ranges) {
   const UseDevice use(context_.number);
   for (const CopyRange& r : ranges) {
     const auto &to = static_cast<const CudaBuffer&>(*r.to), &from = static_cast<const CudaBuffer&>(*r.from);
+    if (!to.is_pinned() && !from.is_pinned() && &to.context() != &from.context()) {
+      context_.reach(from.context());
+      context_.check(cudaMemcpyPeerAsync(to.data() + r.to_offset, to.context().number, from.data() + r.from_offset,
+                                         from.context().number, r.bytes, stream_.get()),
+                     "cudaMemcpyPeerAsync");
+      continue;
+    }
     const cudaMemcpyKind kind = to.is_pinned()     ? cudaMemcpyDeviceToHost
                                 : from.is_pinned() ? cudaMemcpyHostToDevice
                                                    : cudaMemcpyDeviceToDevice;

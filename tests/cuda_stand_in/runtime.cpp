@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda_runtime.h"
+#include "tests/cuda_stand_in/counts.h"
 #include "tests/cuda_stand_in/device_memory.h"
 #include "tests/cuda_stand_in/grid.h"
 #include "tests/cuda_stand_in/settings.h"
@@ -36,6 +37,8 @@ struct CUmemPoolHandle_st {
 
 namespace cuda_stand_in {
 namespace {
+
+Counts counted;
 
 // These outlive every static object of the program.
 std::map<const void*, size_t>& pinned() {
@@ -89,6 +92,11 @@ void drain(cudaStream_t stream, uint64_t until) {
 }
 void drain_all() {
   for (const cudaStream_t stream : streams()) drain(stream);
+}
+
+Counts counts() {
+  const Guard guard(lock);
+  return counted;
 }
 
 cudaError_t queue(cudaStream_t stream, Work work) {
@@ -201,6 +209,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Guard guard(lock);
+  counted.waits += stream->done < stream->queued;
   drain(stream);
   return result(cudaSuccess);
 }
@@ -235,7 +244,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const Guard guard(lock);
-  if (event->stream && alive(event->stream)) drain(event->stream, event->place);
+  if (event->stream && alive(event->stream)) {
+    counted.waits += event->stream->done < event->place;
+    drain(event->stream, event->place);
+  }
   event->time = std::chrono::steady_clock::now();
   return result(cudaSuccess);
 }
@@ -265,6 +277,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
                                 cudaStream_t stream) {
   const Guard guard(lock);
   if (owner(to, bytes) != to_device || owner(from, bytes) != from_device) return result(cudaErrorInvalidValue);
+  ++counted.peer_copies;
   return queue(stream, [to, from, bytes] { std::memmove(to, from, bytes); });
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
@@ -287,8 +300,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return result(cudaSuccess);
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+  const Guard guard(lock);
   *made = new CUgraphExec_st{graph->work};
-  return cudaSuccess;
+  ++counted.graphs;
+  ++counted.live_graphs;
+  return result(cudaSuccess);
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
   const Guard guard(lock);
@@ -302,6 +318,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
   const Guard guard(lock);
+  --counted.live_graphs;
   delete graph;
   return cudaSuccess;
 }
