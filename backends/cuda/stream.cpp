@@ -10,6 +10,9 @@ namespace {
 
 constexpr size_t kStagingBytes = 4 << 20;
 constexpr size_t kMostStaging = 8;  // pieces for each direction
+// Uploads of so many bytes are copied to staging memory by several threads.
+constexpr size_t kManyBytes = 1 << 20;
+constexpr unsigned kMostCopyThreads = 8;
 
 class CudaEvent final : public Event {
  public:
@@ -108,6 +111,12 @@ CudaStream::Staging& CudaStream::staging_with_room(std::deque<Staging>& ring, Di
   return ring.front();
 }
 
+HostCopy& CudaStream::copier() {
+  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, kMostCopyThreads);
+  if (!copier_) copier_ = std::make_unique<HostCopy>(static_cast<int>(threads));
+  return *copier_;
+}
+
 void CudaStream::upload(Buffer& to, size_t offset, const void* from, size_t bytes) {
   const UseDevice use(context_.number);
   auto& buffer = static_cast<CudaBuffer&>(to);
@@ -117,7 +126,8 @@ void CudaStream::upload(Buffer& to, size_t offset, const void* from, size_t byte
     Staging& staging = staging_with_room(uploads_, Direction::kUpload);
     const size_t n = std::min(bytes - at, kStagingBytes - staging.used);
     std::byte* const piece = staging.memory->data() + staging.used;
-    std::memcpy(piece, source + at, n);
+    if (n < kManyBytes) std::memcpy(piece, source + at, n);
+    else copier().copy(piece, source + at, n);
     context_.check(cudaMemcpyAsync(buffer.data() + offset + at, piece, n, cudaMemcpyHostToDevice, stream_.get()),
                    "cudaMemcpyAsync");
     context_.check(cudaEventRecord(staging.copied.get(), stream_.get()), "cudaEventRecord");
@@ -174,6 +184,7 @@ void CudaStream::wait(const Event& event) {
 
 void CudaStream::synchronize() {
   const UseDevice use(context_.number);
+  copier_.reset();  // its threads would sleep during all steps
   context_.check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
   deliver();
 }

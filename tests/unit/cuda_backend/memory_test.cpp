@@ -7,6 +7,7 @@
 
 #include "backends/cuda/cuda_device.h"
 #include "backends/cuda/gpus.h"
+#include "backends/cuda/host_copy.h"
 #include "ggml-like/error.h"
 
 using namespace infer;
@@ -55,6 +56,19 @@ TEST_CASE("which compute capabilities code runs on") {
     CHECK(runs_on(package, 13, 0));
     CHECK(!runs_on(package, 7, 0));
     CHECK(!runs_on(package, 10, 0));
+  }
+}
+
+TEST_CASE("several threads copy every byte once") {
+  for (const int threads : {1, 2, 5}) {
+    cuda::HostCopy copier(threads);
+    for (const size_t n : {size_t{0}, size_t{1}, size_t{4095}, size_t{4096}, size_t{20481}, size_t{1} << 20}) {
+      const std::vector<std::byte> from = bytes_from(n, static_cast<unsigned>(threads));
+      std::vector<std::byte> to(n + 2, std::byte{0x5a});
+      copier.copy(to.data() + 1, from.data(), n);
+      CHECK(std::memcmp(to.data() + 1, from.data(), n) == 0);
+      CHECK((to.front() == std::byte{0x5a} && to.back() == std::byte{0x5a}));
+    }
   }
 }
 
