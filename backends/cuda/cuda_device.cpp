@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/gpus.h"
+#include "backends/cuda/probe.h"
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
@@ -46,6 +47,12 @@ class DeviceImpl final : public CudaDevice {
   bool can_copy_from(const Device& other) const override { return dynamic_cast<const CudaDevice*>(&other) != nullptr; }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<CudaStream>(context_); }
   std::span<const OpRecord> operations() const override { return records(); }
+  double read_bandwidth() override { return probe_read(context_); }
+  // Weights of all types are multiplied as fp16 matrices.
+  MachineLimits measure_limits() override {
+    const double matrices = probe_matrices(context_);
+    return {probe_read(context_), matrices, matrices};
+  }
   Context& context() const override { return context_; }
 
  private:

@@ -10,7 +10,7 @@ from accelerators import FULL, none_half_and_all
 from completions import RECORDED, expect_recorded_tokens, recorded
 from cuda_devices import device, devices, is_stand_in, on_device
 from harness import expect, expect_equal, main, run, skip, test, test_each
-from models import (DEMO_TARGET, F32_CACHE, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs, logprobs_text,
+from models import (DEMO_TARGET, F32_CACHE, SPM, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs, logprobs_text,
                     reference_model, succeeded)
 
 # Dense, experts, windows with softcap, sinks, a latent cache.
@@ -96,6 +96,15 @@ def experts_on_the_cpu_agree(name):
         expect(cpu["weights_of_other_layers"] > 0 and gpu["layers"] == 2, "experts apart from their layers", (cpu, gpu))
         worst = max(differences(logprobs(model, reference["tokens"], *flags), reference["positions"]))
         expect(worst <= exactness(reference), f"--cpu-moe {n}: largest difference {worst:.6f}")
+
+
+@test
+def bench_tells_fractions_of_the_device():
+    flags = ("-m", SPM, *on_device("all"), "-p", 8, "-n", 2, "-r", 1, "--json")
+    report = json.loads(succeeded(run("bench", *flags)).out)
+    for limit in ("read_bandwidth", "int8_operations_per_second", "float_operations_per_second"):
+        expect(report["machine"][limit] > 0, limit, report["machine"])
+    expect(all(result["fraction_of_limit"] > 0 for result in report["results"]), "fractions", report)
 
 
 @test

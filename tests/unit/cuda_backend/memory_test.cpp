@@ -116,3 +116,15 @@ TEST_CASE("memory that a device does not have is an error that says how much was
   }
   CHECK(world.device->allocate(1 << 20)->size() == 1 << 20);  // the device is as good as before
 }
+
+TEST_CASE("the device measures its limits") {
+  OneDevice world;
+  const MachineLimits limits = world.device->measure_limits();
+  CHECK(limits.read_bytes > 0);
+  CHECK(limits.int8_operations > 0);
+  CHECK(limits.float_operations == limits.int8_operations);
+  const uint64_t free = world.device->memory().free;
+  CHECK(world.device->allocate(free)->size() == free);  // nothing is kept
+  const auto most = world.device->allocate(free - (1 << 20));
+  CHECK(world.device->read_bandwidth() == 0);  // a model has left too little
+}
