@@ -52,10 +52,32 @@ std::vector<std::string> device_names() {
 }
 
 std::string default_accelerator() {
+#ifdef INFER_CUDA
+  if (const std::string gpu = first_cuda_gpu(); !gpu.empty()) return gpu;
+#endif
 #ifdef INFER_VULKAN
   return first_vulkan_gpu();
 #else
   return "";
+#endif
+}
+
+std::string device_card([[maybe_unused]] const std::string& name) {
+  std::string card;
+#ifdef INFER_CUDA
+  card = cuda_card(name);
+#endif
+#ifdef INFER_VULKAN
+  if (card.empty()) card = vulkan_card(name);
+#endif
+  return card;
+}
+
+std::vector<std::string> device_problems() {
+#ifdef INFER_CUDA
+  return cuda_problems();
+#else
+  return {};
 #endif
 }
 
@@ -71,6 +93,14 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
     CudaOptions cuda;
     cuda.deterministic = options.deterministic;
     return create_cuda_device(name, cuda);
+  }
+  if (name.starts_with("cuda")) {
+    if (const std::string problem = cuda_problem(name); !problem.empty()) throw Error(ErrorCode::kUnsupported, problem);
+  }
+#else
+  if (name.starts_with("cuda")) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("[", name, "] This program was built without CUDA. Use another device."));
   }
 #endif
 #ifdef INFER_VULKAN

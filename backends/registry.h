@@ -26,10 +26,18 @@ struct DeviceOptions {
 // The names that open_device() accepts on this machine: "cpu", "ref", and the accelerators found.
 std::vector<std::string> device_names();
 
-// The default accelerator: the first hardware GPU; software renderers are skipped. "" if there is none.
+// The default accelerator: the first GPU that CUDA can use, else the first hardware GPU of Vulkan; software renderers
+// are skipped. "" if there is none.
 std::string default_accelerator();
 
-// Throws Error(kInvalidArgument) for an unknown name, or what the backend throws when it cannot start.
+// Identifies the card of a device, which two backends may share; "" where it is not known.
+std::string device_card(const std::string& name);
+
+// Why GPUs of this machine that a backend is made for cannot be used, a line each; none on a machine without them.
+std::vector<std::string> device_problems();
+
+// Throws Error(kInvalidArgument) for an unknown name, Error(kUnsupported) for one that device_problems() explains, or
+// what the backend throws when it cannot start.
 std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions& options = {});
 
 // The version of OpenBLAS that DeviceOptions::blas uses; "" if there is none.

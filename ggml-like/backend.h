@@ -235,8 +235,8 @@ struct DeviceMemory {
 // What a device can do at best, per second; 0 where it is not known.
 struct MachineLimits {
   double read_bytes = 0;
-  double int8_operations = 0;   // multiplications and additions of int8 dot products into int32
-  double float_operations = 0;  // of F32
+  double int8_operations = 0;   // multiplications and additions in matmuls of quantized weights: int8 dot products
+  double float_operations = 0;  // in those of floats: F32. On matrix units both are of fp16 matrices.
 };
 
 class Device {

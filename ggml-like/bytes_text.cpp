@@ -20,4 +20,14 @@ std::string grouped(uint64_t n) {
   return digits;
 }
 
+std::string hex_text(const void* bytes, size_t n) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const auto* byte = static_cast<const unsigned char*>(bytes); n > 0; ++byte, --n) {
+    text += kDigits[*byte >> 4];
+    text += kDigits[*byte & 15];
+  }
+  return text;
+}
+
 }  // namespace infer

@@ -1,6 +1,7 @@
-// Formats sizes and counts for people. Pure; any thread.
+// Formats sizes, counts and identifiers. Pure; any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -8,6 +9,9 @@ namespace infer {
 
 // Uses the largest unit with a value of at least one: "0 B", "512 B", "5.62 MiB", "3.00 GiB".
 std::string bytes_text(uint64_t bytes);
+
+// Two digits for each byte: "00ff".
+std::string hex_text(const void* bytes, size_t n);
 
 // Groups digits in threes: "7", "28,935".
 std::string grouped(uint64_t n);

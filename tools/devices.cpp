@@ -34,6 +34,38 @@ std::vector<std::string> product_types(const Device& device) {
   return names;
 }
 
+void print_text(const ordered_json& list) {
+  std::cout << std::fixed << std::setprecision(1);
+  for (const ordered_json& d : list) {
+    const auto size = [&](const char* key) { return bytes_text(d[key].get<uint64_t>()); };
+    std::cout << std::left << std::setw(8) << d["name"].get<std::string>() << d["description"].get<std::string>()
+              << ", " << size("memory_free") << " of " << size("memory_total") << " free\n";
+    if (d.contains("levels")) {
+      std::cout << "        levels:";
+      for (const auto& level : d["levels"]) std::cout << ' ' << level.get<std::string>();
+      std::cout << " (choose one with INFER_CPU=NAME)\n";
+    }
+    if (d.contains("blas")) std::cout << "        --blas: " << d["blas"].get<std::string>() << '\n';
+    for (const ordered_json& other : list) {
+      if (&other == &d) break;
+      if (d.contains("card") && other.value("card", "") == d["card"]) {
+        std::cout << "        the same card as " << other["name"].get<std::string>() << '\n';
+      }
+    }
+    if (!d.contains("operations")) continue;
+    std::cout << "        operations:";
+    for (const auto& [op, supported] : d["operations"].items()) {
+      if (supported.get<bool>()) std::cout << ' ' << op;
+    }
+    std::cout << "\n        weight types for matmul:";
+    for (const auto& type : d["product_types"]) std::cout << ' ' << type.get<std::string>();
+    std::cout << '\n';
+    for (const auto& [op, supported] : d["operations"].items()) {
+      if (!supported.get<bool>()) std::cout << "        not implemented, runs on the CPU: " << op << '\n';
+    }
+  }
+}
+
 int run_devices(const DevicesOptions& options) {
   ordered_json list = ordered_json::array();
   for (const std::string& name : device_names()) {
@@ -43,6 +75,7 @@ int run_devices(const DevicesOptions& options) {
                           {"description", device->description()},
                           {"memory_total", memory.total},
                           {"memory_free", memory.free}};
+    if (const std::string card = device_card(name); !card.empty()) entry["card"] = card;
     if (name == "cpu") {
       entry["levels"] = cpu_level_names();
       if (const std::string blas = blas_description(); !blas.empty()) entry["blas"] = blas;
@@ -56,32 +89,13 @@ int run_devices(const DevicesOptions& options) {
     list.push_back(std::move(entry));
   }
   if (options.json) {
-    std::cout << ordered_json{{"devices", std::move(list)}}.dump(2) << '\n';
+    ordered_json document = {{"devices", std::move(list)}};
+    if (const std::vector<std::string> problems = device_problems(); !problems.empty()) document["problems"] = problems;
+    std::cout << document.dump(2) << '\n';
     return 0;
   }
-  std::cout << std::fixed << std::setprecision(1);
-  for (const ordered_json& d : list) {
-    const auto size = [&](const char* key) { return bytes_text(d[key].get<uint64_t>()); };
-    std::cout << std::left << std::setw(8) << d["name"].get<std::string>() << d["description"].get<std::string>()
-              << ", " << size("memory_free") << " of " << size("memory_total") << " free\n";
-    if (d.contains("levels")) {
-      std::cout << "        levels:";
-      for (const auto& level : d["levels"]) std::cout << ' ' << level.get<std::string>();
-      std::cout << " (choose one with INFER_CPU=NAME)\n";
-    }
-    if (d.contains("blas")) std::cout << "        --blas: " << d["blas"].get<std::string>() << '\n';
-    if (!d.contains("operations")) continue;
-    std::cout << "        operations:";
-    for (const auto& [op, supported] : d["operations"].items()) {
-      if (supported.get<bool>()) std::cout << ' ' << op;
-    }
-    std::cout << "\n        weight types for matmul:";
-    for (const auto& type : d["product_types"]) std::cout << ' ' << type.get<std::string>();
-    std::cout << '\n';
-    for (const auto& [op, supported] : d["operations"].items()) {
-      if (!supported.get<bool>()) std::cout << "        not implemented, runs on the CPU: " << op << '\n';
-    }
-  }
+  print_text(list);
+  for (const std::string& problem : device_problems()) std::cout << problem << '\n';
   return 0;
 }
 

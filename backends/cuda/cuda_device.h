@@ -16,10 +16,18 @@ struct CudaOptions {
   uint64_t budget = 0;         // for tests: bytes of memory; 0: the device's own; also INFER_CUDA_BUDGET_MB
 };
 
-// The names of the devices of this machine: "cuda0", "cuda1", ... Empty without a driver.
+// The names of the devices that can be used on this machine: "cuda0", "cuda1", ... Empty without a driver.
 std::vector<std::string> cuda_device_names();
+// The first of them, "" if there is none.
+std::string first_cuda_gpu();
+// See device_card().
+std::string cuda_card(const std::string& name);
+// Why a device with this name cannot be used, in one line; "" if it can be, or if the machine has no such device.
+std::string cuda_problem(const std::string& name);
+// The problems of a machine that has NVIDIA's driver and GPUs, a line each.
+std::vector<std::string> cuda_problems();
 
-// REQUIRES one of those names. Throws Error if the driver fails.
+// REQUIRES one of the names above. Throws Error if the driver fails.
 std::unique_ptr<Device> create_cuda_device(const std::string& name, const CudaOptions& options = {});
 
 }  // namespace infer

@@ -3,22 +3,49 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <set>
 
 #include "backends/cuda/runtime.h"
 #include "ggml-like/backend.h"
 
 namespace infer::cuda {
 
-// What is known about a device. Its memory and streams share it; it outlives them.
-struct Context {
-  int number;
-  std::string name;  // "cuda0"
-  cudaDeviceProp properties = {};
+// A device: what is known about it, and what its memory and streams share. It outlives them. Safe from any thread.
+class Context {
+ public:
+  // Throws Error if the device cannot be used.
+  Context(int number, const std::string& name, const cudaDeviceProp& properties);
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const int number;
+  const std::string name;  // "cuda0"
+  const cudaDeviceProp properties;
   bool deterministic = false;
   uint64_t budget = 0;  // bytes of memory that may be used, a limit for tests; 0: all
   std::atomic<uint64_t> used = 0;
 
   void check(cudaError_t error, const char* what) const { cuda::check(error, name.c_str(), what); }
+  // Device memory, of a pool whose memory is freed in the order of the streams' work. Drivers without such pools wait
+  // for all work instead. allocate() returns null if there is too little.
+  std::byte* allocate(size_t bytes);
+  void free(std::byte* data);
+  // Bytes that the pool has for further allocations, when all that has been freed is there.
+  uint64_t pooled() const;
+  // The streams whose work may use the memory.
+  void add(cudaStream_t stream);
+  void remove(cudaStream_t stream);
+  // Makes the memory of another device accessible for copies, where the two are connected.
+  void reach(Context& other);
+
+ private:
+  OwnedMemPool pool_;   // null: there are none
+  OwnedStream frees_;   // orders the pool's allocations
+  OwnedEvent arrived_;  // marks a place in a stream
+  std::mutex mutex_;    // of what follows
+  std::set<cudaStream_t> streams_;
+  std::set<int> reached_;
 };
 
 class CudaBuffer final : public Buffer {
@@ -34,6 +61,7 @@ class CudaBuffer final : public Buffer {
   std::byte* host() const override { return kind_ == Kind::kPinned ? data_ : nullptr; }
   // For kernels, or of the host's memory if it is pinned.
   std::byte* data() const { return data_; }
+  Context& context() const { return context_; }
   bool is_pinned() const { return kind_ == Kind::kPinned; }
 
  private:

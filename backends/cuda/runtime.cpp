@@ -4,20 +4,41 @@
 
 namespace infer::cuda {
 
+bool is_lost(cudaError_t error) {
+  switch (error) {
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void check(cudaError_t error, const char* device, const char* what) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // otherwise the next call would report it again
   if (error == cudaErrorMemoryAllocation) {
-    throw Error(ErrorCode::kOutOfMemory, concat("[", device, "] ", what, ": out of device memory"));
+    throw Error(ErrorCode::kOutOfMemory, concat("[", device, "] ", what, ": out of device memory. Lower -ngl or -c."));
+  }
+  if (is_lost(error)) {
+    throw Error(ErrorCode::kIo, concat("[", device, "] the device was lost: ", cudaGetErrorString(error), " (in ", what,
+                                       "). It can be used again when the program is restarted."));
   }
   throw Error(ErrorCode::kIo, concat("[", device, "] ", what, " failed: ", cudaGetErrorString(error)));
 }
 
 UseDevice::UseDevice(int number) {
-  cudaGetDevice(&before_);
-  if (before_ != number) cudaSetDevice(number);
+  int before = 0;
+  if (cudaGetDevice(&before) != cudaSuccess || before != number) cudaSetDevice(number);
 }
-
-UseDevice::~UseDevice() { cudaSetDevice(before_); }
 
 }  // namespace infer::cuda

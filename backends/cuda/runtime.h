@@ -12,16 +12,13 @@ namespace infer::cuda {
 // messages, such as "cuda0".
 void check(cudaError_t error, const char* device, const char* what);
 
-// Makes the device with this number the one that the runtime's calls of this thread are about, until destroyed.
-class UseDevice {
- public:
-  explicit UseDevice(int number);
-  ~UseDevice();
-  UseDevice(const UseDevice&) = delete;
-  UseDevice& operator=(const UseDevice&) = delete;
+// Whether nothing works on the device after this error: a kernel made a mistake, or the device failed.
+bool is_lost(cudaError_t error);
 
- private:
-  int before_ = 0;
+// Makes the device with this number the one that the runtime's calls of this thread are about. Who calls the runtime
+// chooses a device first: going back to the one before would create what a program needs on a GPU that it does not use.
+struct UseDevice {
+  explicit UseDevice(int number);
 };
 
 template <auto kDestroy>
@@ -37,5 +34,6 @@ using OwnedStream = Owned<cudaStream_t, cudaStreamDestroy>;
 using OwnedEvent = Owned<cudaEvent_t, cudaEventDestroy>;
 using OwnedGraph = Owned<cudaGraph_t, cudaGraphDestroy>;
 using OwnedGraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+using OwnedMemPool = Owned<cudaMemPool_t, cudaMemPoolDestroy>;
 
 }  // namespace infer::cuda

@@ -10,6 +10,9 @@ namespace {
 
 constexpr size_t kStagingBytes = 4 << 20;
 constexpr size_t kMostStaging = 8;  // pieces for each direction
+// Uploads of so many bytes are copied to staging memory by several threads.
+constexpr size_t kManyBytes = 1 << 20;
+constexpr unsigned kMostCopyThreads = 8;
 
 class CudaEvent final : public Event {
  public:
@@ -51,11 +54,13 @@ CudaStream::CudaStream(Context& context) : context_(context) {
   cudaStream_t made = nullptr;
   context.check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "cudaStreamCreate");
   stream_.reset(made);
+  context.add(made);
 }
 
 CudaStream::~CudaStream() {
   const UseDevice use(context_.number);
   cudaStreamSynchronize(stream_.get());
+  context_.remove(stream_.get());
 }
 
 std::unique_ptr<Segment> CudaStream::compile(std::span<const BoundNode> nodes) {
@@ -89,6 +94,7 @@ CudaStream::Staging& CudaStream::staging_with_room(std::deque<Staging>& ring, Di
   // The oldest piece of an upload may be free again; that of a download holds bytes until they are delivered.
   const bool upload = direction == Direction::kUpload;
   const bool reuse = !ring.empty() && upload && cudaEventQuery(ring.back().copied.get()) == cudaSuccess;
+  cudaGetLastError();  // that it is not ready is no error
   if (!reuse && ring.size() < kMostStaging) {
     Staging made;
     made.memory = std::make_unique<CudaBuffer>(context_, kStagingBytes, CudaBuffer::Kind::kPinned);
@@ -105,6 +111,12 @@ CudaStream::Staging& CudaStream::staging_with_room(std::deque<Staging>& ring, Di
   return ring.front();
 }
 
+HostCopy& CudaStream::copier() {
+  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, kMostCopyThreads);
+  if (!copier_) copier_ = std::make_unique<HostCopy>(static_cast<int>(threads));
+  return *copier_;
+}
+
 void CudaStream::upload(Buffer& to, size_t offset, const void* from, size_t bytes) {
   const UseDevice use(context_.number);
   auto& buffer = static_cast<CudaBuffer&>(to);
@@ -114,7 +126,8 @@ void CudaStream::upload(Buffer& to, size_t offset, const void* from, size_t byte
     Staging& staging = staging_with_room(uploads_, Direction::kUpload);
     const size_t n = std::min(bytes - at, kStagingBytes - staging.used);
     std::byte* const piece = staging.memory->data() + staging.used;
-    std::memcpy(piece, source + at, n);
+    if (n < kManyBytes) std::memcpy(piece, source + at, n);
+    else copier().copy(piece, source + at, n);
     context_.check(cudaMemcpyAsync(buffer.data() + offset + at, piece, n, cudaMemcpyHostToDevice, stream_.get()),
                    "cudaMemcpyAsync");
     context_.check(cudaEventRecord(staging.copied.get(), stream_.get()), "cudaEventRecord");
@@ -144,6 +157,13 @@ void CudaStream::copy(std::span<const CopyRange> ranges) {
   const UseDevice use(context_.number);
   for (const CopyRange& r : ranges) {
     const auto &to = static_cast<const CudaBuffer&>(*r.to), &from = static_cast<const CudaBuffer&>(*r.from);
+    if (!to.is_pinned() && !from.is_pinned() && &to.context() != &from.context()) {
+      context_.reach(from.context());
+      context_.check(cudaMemcpyPeerAsync(to.data() + r.to_offset, to.context().number, from.data() + r.from_offset,
+                                         from.context().number, r.bytes, stream_.get()),
+                     "cudaMemcpyPeerAsync");
+      continue;
+    }
     const cudaMemcpyKind kind = to.is_pinned()     ? cudaMemcpyDeviceToHost
                                 : from.is_pinned() ? cudaMemcpyHostToDevice
                                                    : cudaMemcpyDeviceToDevice;
@@ -164,6 +184,7 @@ void CudaStream::wait(const Event& event) {
 
 void CudaStream::synchronize() {
   const UseDevice use(context_.number);
+  copier_.reset();  // its threads would sleep during all steps
   context_.check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
   deliver();
 }

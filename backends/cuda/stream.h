@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/cuda/host_copy.h"
 #include "backends/cuda/memory.h"
 #include "ggml-like/backend.h"
 
@@ -45,12 +46,14 @@ class CudaStream final : public Stream {
   enum class Direction { kUpload, kDownload };
 
   Staging& staging_with_room(std::deque<Staging>& ring, Direction direction);
+  HostCopy& copier();
   void deliver();
 
   Context& context_;
   OwnedStream stream_;
   std::deque<Staging> uploads_, downloads_;  // the one in use comes first
   std::vector<Delivery> deliveries_;
+  std::unique_ptr<HostCopy> copier_;  // for weights; null between uploads of many bytes
 };
 
 inline CudaStream& cuda_stream(Stream& stream) { return static_cast<CudaStream&>(stream); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
 namespace infer::vulkan {
@@ -164,6 +165,7 @@ bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice 
   f.GetPhysicalDeviceMemoryProperties2(handle, &memory);
 
   describe_identity(r.core, r.v12.driverName, d);
+  d.card = hex_text(r.v11.deviceUUID, sizeof r.v11.deviceUUID);
   describe_subgroups(r.v11, r.sizes, r.control, d);
   d.memory = memory.memoryProperties;
   d.max_allocation = r.v11.maxMemoryAllocationSize;

@@ -15,6 +15,7 @@ struct PhysicalDevice {
   VkPhysicalDevice handle = nullptr;
   std::string name;  // "vulkan0", as the user selects it
   std::string model, driver;
+  std::string card;  // deviceUUID, which NVIDIA's drivers for CUDA report as well
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   VkPhysicalDeviceProperties properties = {};
   VkPhysicalDeviceMemoryProperties memory = {};

@@ -107,6 +107,13 @@ std::string first_vulkan_gpu() {
   return devices.empty() || devices[0].is_software() ? "" : devices[0].name;
 }
 
+std::string vulkan_card(const std::string& name) {
+  for (const vulkan::PhysicalDevice& device : vulkan::instance().devices) {
+    if (device.name == name) return device.card;
+  }
+  return "";
+}
+
 std::unique_ptr<Device> create_vulkan_device(const std::string& name, const VulkanOptions& options) {
   for (const vulkan::PhysicalDevice& device : vulkan::instance().devices) {
     if (device.name == name) return std::make_unique<vulkan::DeviceImpl>(device, options);

@@ -34,6 +34,8 @@ struct VulkanOptions {
 std::vector<std::string> vulkan_device_names();
 // The first hardware GPU among them; software renderers are skipped. "" if there is none.
 std::string first_vulkan_gpu();
+// See device_card().
+std::string vulkan_card(const std::string& name);
 
 // REQUIRES one of those names. Throws Error if the driver fails.
 std::unique_ptr<Device> create_vulkan_device(const std::string& name, const VulkanOptions& options = {});

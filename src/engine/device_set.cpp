@@ -6,6 +6,21 @@
 #include "ggml-like/message.h"
 
 namespace infer {
+namespace {
+
+// One card has one memory: two backends would each plan for all of it.
+void check_cards(const std::vector<std::string>& names) {
+  for (size_t a = 0; a < names.size(); ++a) {
+    for (size_t b = a + 1; b < names.size(); ++b) {
+      const std::string card = device_card(names[a]);
+      if (names[a] == names[b] || card.empty() || card != device_card(names[b])) continue;
+      throw Error(ErrorCode::kInvalidArgument,
+                  concat(names[a], " and ", names[b], " are the same card. Use one of them."));
+    }
+  }
+}
+
+}  // namespace
 
 int DeviceSet::find(const std::string& name) const {
   for (size_t d = 0; d < devices.size(); ++d) {
@@ -36,6 +51,7 @@ std::string DeviceSet::description() const {
 
 std::shared_ptr<DeviceSet> open_devices(const std::vector<std::string>& names, const DeviceOptions& options) {
   if (names.empty()) throw Error(ErrorCode::kInvalidArgument, expected_found("device", "at least one name", "none"));
+  check_cards(names);
   auto set = std::make_shared<DeviceSet>();
   set->devices.push_back(open_device("cpu", options));
   for (const std::string& name : names) {

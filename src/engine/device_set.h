@@ -21,7 +21,7 @@ struct DeviceSet {
 };
 
 // The CPU and the devices that the user named, which may include the CPU. Throws Error(kInvalidArgument) if none is
-// named or one is named twice, and what open_device() throws.
+// named, or one is named twice or as a device of two backends, and what open_device() throws.
 std::shared_ptr<DeviceSet> open_devices(const std::vector<std::string>& names, const DeviceOptions& options);
 
 // The CPU and `gpu`, the default GPU when the user named none (see default_accelerator()). The CPU alone if `gpu` is

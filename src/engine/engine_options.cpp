@@ -78,7 +78,10 @@ std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
   };
   const std::string gpu = default_accelerator();
   const int asked = options.placement.n_gpu_layers;
-  if (gpu.empty() && asked != kAutoLayers && asked != 0) {
+  const std::vector<std::string> problems = gpu.empty() && asked != 0 ? device_problems() : std::vector<std::string>{};
+  if (!problems.empty()) {
+    tell(concat("[offload] all on the CPU, since no GPU can be used: ", problems.front()));
+  } else if (gpu.empty() && asked != kAutoLayers && asked != 0) {
     tell(concat("[offload] -ngl ", asked == kAllLayers ? "all" : concat(asked),
                 ": all on the CPU, since no GPU was found. infer devices lists the devices"));
   }

@@ -6,12 +6,23 @@
 
 namespace infer {
 
-PlanCache::PlanCache(const PlacedModel& placed, ModelMemory& memory, std::span<const std::unique_ptr<Stream>> streams)
-    : placed_(placed), memory_(memory), streams_(streams), shared_(placed.devices().size()) {}
+PlanCache::PlanCache(const PlacedModel& placed, ModelMemory& memory, std::span<const std::unique_ptr<Stream>> streams,
+                     size_t most_plans)
+    : placed_(placed), memory_(memory), streams_(streams), most_plans_(most_plans), shared_(placed.devices().size()) {}
 
 PlanCache::Entry& PlanCache::get(const Bucket& bucket) {
   const auto found = plans_.find(bucket);
-  return found != plans_.end() ? found->second : keep(bucket, make_plan(placed_, bucket, &memory_));
+  Entry& entry = found != plans_.end() ? found->second : keep(bucket, make_plan(placed_, bucket, &memory_));
+  entry.last_use = ++n_uses_;
+  return entry;
+}
+
+// A plan may still run on a device; its segments wait for that.
+void PlanCache::make_room() {
+  while (plans_.size() >= most_plans_) {
+    plans_.erase(std::min_element(plans_.begin(), plans_.end(),
+                                  [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; }));
+  }
 }
 
 void PlanCache::add_fallbacks(Entry& entry) {
@@ -72,7 +83,8 @@ PlanCache::Entry& PlanCache::keep(const Bucket& bucket, BucketPlan made) {
     return std::any_of(buffers.begin(), buffers.end(), [](const auto& buffer) { return buffer != nullptr; });
   };
   const bool grown = any(larger.arenas) || any(larger.staging);
-  Entry& kept = plans_.insert_or_assign(bucket, Entry{std::move(made), {}}).first->second;
+  make_room();
+  Entry& kept = plans_.insert_or_assign(bucket, Entry{std::move(made), {}, 0}).first->second;
   add_fallbacks(kept);
   if (grown) {
     for (const auto& stream : streams_) stream->synchronize();

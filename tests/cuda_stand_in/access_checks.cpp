@@ -111,9 +111,11 @@ void check_shared(const void* address, size_t bytes, Access access, const void* 
 }
 
 void check_global(const void* address, size_t bytes, Access access, const void* caller) {
-  if (!is_allocated(address, bytes)) {
-    fail(running_thread_name() + verb(access) + std::to_string(bytes) +
-         " bytes of device memory outside every allocation" + place_in_code(caller));
+  const int device = owner(address, bytes);
+  if (device != running_thread().device) {
+    const std::string where = device < 0 ? "outside every allocation" : "of another device";
+    fail(running_thread_name() + verb(access) + std::to_string(bytes) + " bytes of device memory " + where +
+         place_in_code(caller));
   }
   uint64_t* const writes = global_writes();
   if (!writes) return;
@@ -165,12 +167,12 @@ using cuda_stand_in::Access;
 
 extern "C" {
 #define CUDA_STAND_IN_HOOKS(n)                                                    \
-  void __tsan_read##n(void* p) { CHECK_CALLER(p, n, Access::kRead); }             \
-  void __tsan_write##n(void* p) { CHECK_CALLER(p, n, Access::kWrite); }           \
+  void __tsan_read##n(void* p) { CHECK_ALIGNED(p, n, Access::kRead); }            \
+  void __tsan_write##n(void* p) { CHECK_ALIGNED(p, n, Access::kWrite); }          \
   void __tsan_unaligned_read##n(void* p) { CHECK_CALLER(p, n, Access::kRead); }   \
   void __tsan_unaligned_write##n(void* p) { CHECK_CALLER(p, n, Access::kWrite); } \
-  void __tsan_volatile_read##n(void* p) { CHECK_CALLER(p, n, Access::kRead); }    \
-  void __tsan_volatile_write##n(void* p) { CHECK_CALLER(p, n, Access::kWrite); }
+  void __tsan_volatile_read##n(void* p) { CHECK_ALIGNED(p, n, Access::kRead); }   \
+  void __tsan_volatile_write##n(void* p) { CHECK_ALIGNED(p, n, Access::kWrite); }
 CUDA_STAND_IN_HOOKS(1)
 CUDA_STAND_IN_HOOKS(2)
 CUDA_STAND_IN_HOOKS(4)

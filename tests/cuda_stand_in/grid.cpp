@@ -57,7 +57,7 @@ struct Lane {
 
 class Grid {
  public:
-  std::string run(const cudaLaunchConfig_t& config, const BoundKernel& kernel);
+  std::string run(const cudaLaunchConfig_t& config, const BoundKernel& kernel, int device);
 
   Lane& running() { return *lanes_[running_]; }
   bool active() const { return active_; }
@@ -190,7 +190,7 @@ bool Grid::release_barrier(unsigned threads) {
   return true;
 }
 
-std::string Grid::run(const cudaLaunchConfig_t& config, const BoundKernel& kernel) {
+std::string Grid::run(const cudaLaunchConfig_t& config, const BoundKernel& kernel, int device) {
   const dim3 g = config.gridDim, b = config.blockDim;
   const uint64_t threads = static_cast<uint64_t>(b.x) * b.y * b.z;
   if (threads == 0 || threads > kMostThreads || g.x == 0 || g.y == 0 || g.z == 0 || g.y > 65535 || g.z > 65535) {
@@ -203,6 +203,7 @@ std::string Grid::run(const cudaLaunchConfig_t& config, const BoundKernel& kerne
   dynamic_bytes_ = config.dynamicSmemBytes;
   failure_.clear();
   ++thread_.launch;
+  thread_.device = device;
   const uint64_t blocks = static_cast<uint64_t>(g.x) * g.y * g.z;
   // Every other launch runs its blocks and threads in descending order.
   const bool backwards = thread_.launch % 2 == 0;
@@ -285,7 +286,9 @@ void* Grid::object(const void* key, size_t bytes) {
 
 }  // namespace
 
-std::string run_grid(const cudaLaunchConfig_t& config, const BoundKernel& kernel) { return grid().run(config, kernel); }
+std::string run_grid(const cudaLaunchConfig_t& config, const BoundKernel& kernel, int device) {
+  return grid().run(config, kernel, device);
+}
 bool in_kernel() { return grid().active(); }
 const Thread& running_thread() { return grid().thread(); }
 bool on_running_stack(const void* address) { return grid().running().fiber.has(address); }

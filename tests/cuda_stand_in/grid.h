@@ -13,6 +13,7 @@ namespace cuda_stand_in {
 
 // What identifies the running thread to the checks of memory accesses.
 struct Thread {
+  int device;
   uint64_t launch;         // counts launches
   uint32_t block;          // in its grid
   uint64_t block_serial;   // counts the blocks of all launches
@@ -21,9 +22,9 @@ struct Thread {
   uint32_t warp_barriers;  // that the thread's warp has passed
 };
 
-// Runs all threads. Returns "" or what the kernel did wrong; the rest of the grid then does not run. One grid at a
-// time.
-std::string run_grid(const cudaLaunchConfig_t& config, const BoundKernel& kernel);
+// Runs all threads on a device. Returns "" or what the kernel did wrong; the rest of the grid then does not run. One
+// grid at a time.
+std::string run_grid(const cudaLaunchConfig_t& config, const BoundKernel& kernel, int device);
 
 // Whether a thread of a kernel is running, and which.
 bool in_kernel();

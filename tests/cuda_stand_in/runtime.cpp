@@ -1,62 +1,25 @@
-// The runtime API. Work is not done when it is queued but when somebody waits for it, in the order of its stream: that
-// a program waits too little, or changes memory too early, shows in its results.
+// The runtime API: memory, streams and graphs. Work is not done when it is queued but when somebody waits for it, in
+// the order of its stream: that a program waits too little, or changes memory too early, shows in its results.
 #include <chrono>
+#include <cstdio>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cuda_runtime.h"
+#include "tests/cuda_stand_in/counts.h"
 #include "tests/cuda_stand_in/device_memory.h"
-#include "tests/cuda_stand_in/failure.h"
 #include "tests/cuda_stand_in/grid.h"
-
-namespace cuda_stand_in {
-namespace {
-
-using Work = std::function<void()>;
-
-// All of the API is under one lock; kernels run under it too.
-std::recursive_mutex lock;
-using Guard = std::lock_guard<std::recursive_mutex>;
-
-cudaError_t last_error = cudaSuccess;
-std::string& failure = *new std::string;  // what a kernel did wrong; as on a GPU, nothing works afterwards
-
-cudaError_t result(cudaError_t error) {
-  if (!failure.empty()) error = cudaErrorIllegalAddress;
-  if (error != cudaSuccess) last_error = error;
-  return error;
-}
-
-std::map<const void*, size_t>& pinned() {
-  static auto& memory = *new std::map<const void*, size_t>;  // outlives every static object of the program
-  return memory;
-}
-bool is_pinned(const void* p) {
-  auto next = pinned().upper_bound(p);
-  if (next == pinned().begin()) return false;
-  --next;
-  return static_cast<const char*>(p) < static_cast<const char*>(next->first) + next->second;
-}
-
-}  // namespace
-}  // namespace cuda_stand_in
+#include "tests/cuda_stand_in/settings.h"
+#include "tests/cuda_stand_in/state.h"
 
 using namespace cuda_stand_in;
 
-struct CUstream_st {
-  std::deque<Work> queue;
-  bool capturing = false;
-  std::vector<Work> captured;
-  uint64_t queued = 0, done = 0;
-};
 struct CUevent_st {
+  int device = 0;
   cudaStream_t stream = nullptr;
   uint64_t place = 0;  // in the stream's queue
   std::chrono::steady_clock::time_point time;
@@ -67,27 +30,74 @@ struct CUgraph_st {
 struct CUgraphExec_st {
   std::vector<Work> work;
 };
+struct CUmemPoolHandle_st {
+  int device = 0;
+  size_t used = 0;  // bytes
+};
 
 namespace cuda_stand_in {
 namespace {
 
+Counts counted;
+
+// These outlive every static object of the program.
+std::map<const void*, size_t>& pinned() {
+  static auto& memory = *new std::map<const void*, size_t>;
+  return memory;
+}
 std::vector<cudaStream_t>& streams() {
   static auto& all = *new std::vector<cudaStream_t>;
   return all;
 }
+struct PoolPiece {
+  cudaMemPool_t pool;
+  size_t bytes;
+};
+std::map<const void*, PoolPiece>& pool_pieces() {
+  static auto& pieces = *new std::map<const void*, PoolPiece>;
+  return pieces;
+}
+bool is_pinned(const void* p) {
+  auto next = pinned().upper_bound(p);
+  if (next == pinned().begin()) return false;
+  --next;
+  return static_cast<const char*>(p) < static_cast<const char*>(next->first) + next->second;
+}
+bool is_device_range(const void* p, size_t bytes) { return owner(p, bytes) >= 0; }
+
+// Whether the program has code for the simulated compute capability.
+bool has_code() { return settings().major * 10 + settings().minor >= 75; }
+
+void run_kernel(const cudaLaunchConfig_t& config, const BoundKernel& kernel, int device) {
+  static int64_t n_kernels = 0;
+  if (++n_kernels == settings().lost) {
+    std::fprintf(stderr, "cuda stand-in: kernel %lld loses the device\n", static_cast<long long>(n_kernels));
+    return set_failure(cudaErrorLaunchFailure, "unspecified launch failure");
+  }
+  const std::string wrong = run_grid(config, kernel, device);
+  if (!wrong.empty()) set_failure(cudaErrorIllegalAddress, wrong);
+}
+
+}  // namespace
+
+bool alive(cudaStream_t stream) { return std::find(streams().begin(), streams().end(), stream) != streams().end(); }
 
 void drain(cudaStream_t stream, uint64_t until) {
   while (stream->done < until && !stream->queue.empty()) {
     const Work work = std::move(stream->queue.front());
     stream->queue.pop_front();
-    if (failure.empty()) work();
+    if (!has_failed()) work();
     ++stream->done;
   }
 }
 void drain_all() {
-  for (const cudaStream_t stream : streams()) drain(stream, UINT64_MAX);
+  for (const cudaStream_t stream : streams()) drain(stream);
 }
-bool alive(cudaStream_t stream) { return std::find(streams().begin(), streams().end(), stream) != streams().end(); }
+
+Counts counts() {
+  const Guard guard(lock);
+  return counted;
+}
 
 cudaError_t queue(cudaStream_t stream, Work work) {
   if (!alive(stream)) return result(cudaErrorInvalidValue);
@@ -100,118 +110,32 @@ cudaError_t queue(cudaStream_t stream, Work work) {
   return result(cudaSuccess);
 }
 
-bool is_device_range(const void* p, size_t bytes) { return is_allocated(p, bytes); }
-
-}  // namespace
-
 cudaError_t launch(const cudaLaunchConfig_t& config, std::shared_ptr<const BoundKernel> kernel) {
   const Guard guard(lock);
-  return queue(config.stream, [config, kernel = std::move(kernel)] { failure = run_grid(config, *kernel); });
+  if (!has_code()) return result(cudaErrorNoKernelImageForDevice);
+  if (alive(config.stream) && config.stream->device != current_device()) return result(cudaErrorInvalidResourceHandle);
+  return queue(config.stream,
+               [config, kernel = std::move(kernel)] { run_kernel(config, *kernel, config.stream->device); });
 }
 
 }  // namespace cuda_stand_in
-
-// ---- Errors and devices ----
-
-const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    default:
-      return "cudaErrorUnknown";
-  }
-}
-const char* cudaGetErrorString(cudaError_t error) {
-  const Guard guard(lock);
-  if (error == cudaErrorIllegalAddress && !failure.empty()) return failure.c_str();
-  return error == cudaErrorMemoryAllocation ? "out of memory" : cudaGetErrorName(error);
-}
-cudaError_t cudaGetLastError() {
-  const Guard guard(lock);
-  const cudaError_t error = last_error;
-  last_error = cudaSuccess;
-  return failure.empty() ? error : cudaErrorIllegalAddress;
-}
-namespace cuda_stand_in {
-std::string take_failure() {
-  const Guard guard(lock);
-  last_error = cudaSuccess;
-  return std::exchange(failure, "");
-}
-}  // namespace cuda_stand_in
-
-cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
-}
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
-  if (device != 0) return result(cudaErrorInvalidDevice);
-  *p = {};
-  std::strcpy(p->name, "stand-in");
-  p->totalGlobalMem = memory_total();
-  p->sharedMemPerBlock = 48 << 10;
-  p->sharedMemPerBlockOptin = kMostShared;
-  p->major = 8;
-  p->minor = 0;
-  p->multiProcessorCount = 4;
-  p->l2CacheSize = 4 << 20;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  *value = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : result(cudaErrorInvalidDevice); }
-cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceSynchronize() {
-  const Guard guard(lock);
-  drain_all();
-  return result(cudaSuccess);
-}
-cudaError_t cudaDriverGetVersion(int* version) {
-  *version = 13000;
-  return cudaSuccess;
-}
-cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = 13000;
-  return cudaSuccess;
-}
-cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  const Guard guard(lock);
-  *free = memory_free();
-  *total = memory_total();
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
-  *can = 0;
-  return cudaSuccess;
-}
 
 // ---- Memory ----
 
 cudaError_t cudaMalloc(void** p, size_t bytes) {
   const Guard guard(lock);
-  *p = allocate(bytes);
+  *p = fails_now() ? nullptr : allocate(bytes, current_device());
   return result(*p ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFree(void* p) {
   const Guard guard(lock);
-  if (!p) return cudaSuccess;
+  if (!p) return result(cudaSuccess);
   drain_all();
   return result(release(p) ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned) {
   const Guard guard(lock);
-  *p = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  *p = fails_now() ? nullptr : std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (!*p) return result(cudaErrorMemoryAllocation);
   std::memset(*p, 0xff, bytes);
   pinned()[*p] = bytes;
@@ -226,24 +150,67 @@ cudaError_t cudaFreeHost(void* p) {
   return result(cudaSuccess);
 }
 
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
+  const Guard guard(lock);
+  if (!settings().pools) return result(cudaErrorNotSupported);
+  *pool = new CUmemPoolHandle_st{props->location.id};
+  return result(cudaSuccess);
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  const Guard guard(lock);
+  const bool in_use = pool->used > 0;
+  if (!in_use) delete pool;
+  return result(in_use ? cudaErrorInvalidValue : cudaSuccess);
+}
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access, size_t) {
+  return result(access->location.id == pool->device ? cudaErrorInvalidValue : cudaSuccess);
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr, void* value) {
+  const Guard guard(lock);
+  *static_cast<uint64_t*>(value) = pool->used;  // the pool keeps nothing
+  return result(cudaSuccess);
+}
+cudaError_t cudaMallocFromPoolAsync(void** p, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+  const Guard guard(lock);
+  if (!alive(stream) || stream->device != pool->device) return result(cudaErrorInvalidResourceHandle);
+  drain(stream);  // memory that was freed before may be used again
+  *p = fails_now() ? nullptr : allocate(bytes, pool->device);
+  if (!*p) return result(cudaErrorMemoryAllocation);
+  pool->used += bytes;
+  pool_pieces()[*p] = {pool, bytes};
+  return result(cudaSuccess);
+}
+cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
+  const Guard guard(lock);
+  if (pool_pieces().count(p) == 0) return result(cudaErrorInvalidValue);
+  return queue(stream, [p] {
+    const auto piece = pool_pieces().find(p);
+    piece->second.pool->used -= piece->second.bytes;
+    pool_pieces().erase(piece);
+    release(p);
+  });
+}
+
 // ---- Streams, events, graphs ----
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const Guard guard(lock);
   *stream = new CUstream_st;
+  (*stream)->device = current_device();
   streams().push_back(*stream);
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const Guard guard(lock);
-  drain(stream, UINT64_MAX);
+  drain(stream);
   std::erase(streams(), stream);
   delete stream;
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Guard guard(lock);
-  drain(stream, UINT64_MAX);
+  counted.waits += stream->done < stream->queued;
+  drain(stream);
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -255,7 +222,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = new CUevent_st;
-  return cudaSuccess;
+  (*event)->device = current_device();
+  return result(cudaSuccess);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
@@ -263,6 +231,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Guard guard(lock);
+  if (event->device != stream->device) return result(cudaErrorInvalidResourceHandle);
   event->stream = stream;
   event->place = stream->queued;
   event->time = std::chrono::steady_clock::now();
@@ -271,11 +240,14 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const Guard guard(lock);
   const bool done = !event->stream || !alive(event->stream) || event->stream->done >= event->place;
-  return failure.empty() && !done ? cudaErrorNotReady : result(cudaSuccess);
+  return !has_failed() && !done ? cudaErrorNotReady : result(cudaSuccess);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const Guard guard(lock);
-  if (event->stream && alive(event->stream)) drain(event->stream, event->place);
+  if (event->stream && alive(event->stream)) {
+    counted.waits += event->stream->done < event->place;
+    drain(event->stream, event->place);
+  }
   event->time = std::chrono::steady_clock::now();
   return result(cudaSuccess);
 }
@@ -292,16 +264,21 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   if ((to_device && !is_device_range(to, bytes)) || (from_device && !is_device_range(from, bytes))) {
     return result(cudaErrorInvalidValue);
   }
+  if (to_device && from_device && owner(to, bytes) != owner(from, bytes)) return result(cudaErrorInvalidValue);
   if (!from_device && !is_pinned(from)) {  // staged by the driver before the call returns
     std::vector<char> copy(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
     return queue(stream, [to, copy = std::move(copy)] { std::memcpy(to, copy.data(), copy.size()); });
   }
   const cudaError_t queued = queue(stream, [to, from, bytes] { std::memmove(to, from, bytes); });
-  if (from_device && !to_device && !is_pinned(to)) drain(stream, UINT64_MAX);
+  if (from_device && !to_device && !is_pinned(to)) drain(stream);
   return queued;
 }
-cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream) {
-  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
+  const Guard guard(lock);
+  if (owner(to, bytes) != to_device || owner(from, bytes) != from_device) return result(cudaErrorInvalidValue);
+  ++counted.peer_copies;
+  return queue(stream, [to, from, bytes] { std::memmove(to, from, bytes); });
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   const Guard guard(lock);
@@ -323,11 +300,15 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return result(cudaSuccess);
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+  const Guard guard(lock);
   *made = new CUgraphExec_st{graph->work};
-  return cudaSuccess;
+  ++counted.graphs;
+  ++counted.live_graphs;
+  return result(cudaSuccess);
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
   const Guard guard(lock);
+  if (stream->device != current_device()) return result(cudaErrorInvalidResourceHandle);
   for (const Work& work : graph->work) queue(stream, work);
   return result(cudaSuccess);
 }
@@ -337,6 +318,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
   const Guard guard(lock);
+  --counted.live_graphs;
   delete graph;
   return cudaSuccess;
 }

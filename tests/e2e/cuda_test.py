@@ -6,23 +6,16 @@ tests are skipped, or fail where INFER_REQUIRE names cuda.
 
 import json
 
-from accelerators import FULL, first_device, layers_of, none_half_and_all
+from accelerators import FULL, none_half_and_all
 from completions import RECORDED, expect_recorded_tokens, recorded
-from harness import expect, expect_equal, main, run, test, test_each
-from models import (F32_CACHE, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs, logprobs_text,
+from cuda_devices import device, devices, is_stand_in, on_device
+from harness import expect, expect_equal, main, run, skip, test, test_each
+from models import (DEMO_TARGET, F32_CACHE, SPM, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs, logprobs_text,
                     reference_model, succeeded)
 
 # Dense, experts, windows with softcap, sinks, a latent cache.
 FEW_F32 = ["llama-gqa", "qwen3moe", "gemma2", "gpt-oss", "deepseek2-mla"]
 FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
-
-
-def device():
-    return first_device("cuda")
-
-
-def on_device(n):
-    return ("--device", device(), "-ngl", n)
 
 
 @test_each(*(f32_models() if FULL else FEW_F32))
@@ -67,6 +60,51 @@ def continues_as_recorded(case):
     model, completion = recorded(case)
     for n in none_half_and_all(model):
         expect_recorded_tokens(model, completion, on_device(n))
+
+
+@test_each("llama-gqa", "qwen3moe", "deepseek2-mla")
+def two_devices_and_the_cpu_agree(name):
+    model, reference = reference_model(name)
+    env = {"INFER_CUDA_STAND_IN_DEVICES": "2"} if is_stand_in() else {}
+    if "cuda1" not in devices(env):
+        skip("one CUDA device")
+    for names, shares in (("cuda0,cuda1", "1,1"), ("cuda1,cuda0", "1,2"), ("cuda0,cpu,cuda1", "1,1,1"),
+                          ("cpu,cuda1,cuda0", "2,1,1")):
+        flags = ("--device", names, "-ts", shares, "--strict-offload", *F32_CACHE)
+        placed = json.loads(succeeded(run("plan", "-m", model, "--json", *flags, env=env)).out)["devices"]
+        expect(all(d["weights"] > 0 for d in placed if d["device"] != "cpu"), "both have weights", placed)
+        worst = max(differences(logprobs(model, reference["tokens"], *flags, env=env), reference["positions"]))
+        expect(worst <= exactness(reference), f"{names} -ts {shares}: largest difference {worst:.6f}")
+
+
+@test
+def shares_follow_the_free_memory():
+    env = {"INFER_CUDA_STAND_IN_DEVICES": "2"} if is_stand_in() else {}
+    if "cuda1" not in devices(env):
+        skip("one CUDA device")
+    flags = ("-m", DEMO_TARGET, "--device", "cuda0,cuda1", "-ngl", "all", "--json")
+    layers = [d["layers"] for d in json.loads(succeeded(run("plan", *flags, env=env)).out)["devices"]]
+    expect(layers[0] == 0 and abs(layers[1] - layers[2]) <= 1, "equal memories, equal shares", layers)
+
+
+@test_each("qwen3moe", "qwen2moe")
+def experts_on_the_cpu_agree(name):
+    model, reference = reference_model(name)
+    for n in (1, "all"):
+        flags = (*on_device("all"), "--cpu-moe", n, "--strict-offload", *F32_CACHE)
+        cpu, gpu = json.loads(succeeded(run("plan", "-m", model, "--json", *flags)).out)["devices"]
+        expect(cpu["weights_of_other_layers"] > 0 and gpu["layers"] == 2, "experts apart from their layers", (cpu, gpu))
+        worst = max(differences(logprobs(model, reference["tokens"], *flags), reference["positions"]))
+        expect(worst <= exactness(reference), f"--cpu-moe {n}: largest difference {worst:.6f}")
+
+
+@test
+def bench_tells_fractions_of_the_device():
+    flags = ("-m", SPM, *on_device("all"), "-p", 8, "-n", 2, "-r", 1, "--json")
+    report = json.loads(succeeded(run("bench", *flags)).out)
+    for limit in ("read_bandwidth", "int8_operations_per_second", "float_operations_per_second"):
+        expect(report["machine"][limit] > 0, limit, report["machine"])
+    expect(all(result["fraction_of_limit"] > 0 for result in report["results"]), "fractions", report)
 
 
 @test

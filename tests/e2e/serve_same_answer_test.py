@@ -5,10 +5,10 @@ import json
 import random
 import time
 
-from harness import expect, expect_equal, main, run, test
+from accelerators import first_device
+from harness import expect, expect_equal, main, run, test, test_each
 from models import DEMO_TARGET, succeeded
 from serving import Server, text_of
-from vulkan_devices import on_device
 
 REQUESTS, CONCURRENCY = 200, 32
 # Little room: sequences are preempted and prompts are cut into chunks.
@@ -76,25 +76,25 @@ def two_hundred_requests_at_once_answer_as_one_alone():
     answer_at_once_as_alone([DEMO_TARGET], 640, list(cases(chance)), REQUESTS, chance)
 
 
-@test
-def with_half_of_the_layers_on_a_vulkan_device_too():
+@test_each("vulkan", "cuda")
+def with_half_of_the_layers_on_a_device_too(kind):
     """Fewer requests in less room, since the GPU may be a software renderer."""
     chance = random.Random(6)
     some = [(prompt, fields, min(max_tokens, 40), n) for prompt, fields, max_tokens, n in cases(chance)][::7]
-    answer_at_once_as_alone([DEMO_TARGET, *half_on_vulkan(), "--deterministic"], 256, some, 14, chance)
+    answer_at_once_as_alone([DEMO_TARGET, *half_on(kind), "--deterministic"], 256, some, 14, chance)
 
 
-def half_on_vulkan():
+def half_on(kind):
     n_layer = json.loads(succeeded(run("plan", "-m", DEMO_TARGET, "--json")).out)["devices"][0]["layers"]
-    return on_device(n_layer // 2 + 1)  # the output counts as a layer
+    return ("--device", first_device(kind), "-ngl", n_layer // 2 + 1)  # the output counts as a layer
 
 
-@test
-def log_probabilities_on_a_vulkan_device_do_not_depend_on_the_neighbours():
+@test_each("vulkan", "cuda")
+def log_probabilities_on_a_device_do_not_depend_on_the_neighbours(kind):
     """Text hardly shows differences in these. The second round finds nothing of the first in the cache. It is one
     request, and steps are not shortened to meet a latency, so that its prompts are computed together however busy the
     machine is."""
-    with Server(DEMO_TARGET, *half_on_vulkan(), "--deterministic", "-t", 2, "-c", 512, "--parallel", 8,
+    with Server(DEMO_TARGET, *half_on(kind), "--deterministic", "-t", 2, "-c", 512, "--parallel", 8,
                 "--ubatch-size", 40, "--max-itl-ms", 0) as server:
         def choices(prompt, salt):
             body = {"prompt": prompt, "max_tokens": 12, "temperature": 0, "logprobs": 5, "ignore_eos": True}

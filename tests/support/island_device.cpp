@@ -134,8 +134,10 @@ class IslandEvent final : public Event {
 // Nodes bound to the host memory of the island's buffers.
 class IslandSegment final : public Segment {
  public:
-  IslandSegment(std::span<const BoundNode> nodes, Device& inner, HostStream& stream, std::shared_ptr<Queue> queue)
-      : layout_(nodes[0].launch.step_layout),
+  IslandSegment(std::span<const BoundNode> nodes, Device& inner, HostStream& stream, std::shared_ptr<Queue> queue,
+                State state)
+      : state_(std::move(state)),
+        layout_(nodes[0].launch.step_layout),
         step_(memory_of(nodes[0].launch.step_buffer)),
         stream_(stream),
         queue_(std::move(queue)) {
@@ -153,8 +155,10 @@ class IslandSegment final : public Segment {
       node.launch.scratch.buffer = memory_of(node.launch.scratch.buffer);
     }
     inner_segment_ = stream.compile(bound);
+    ++state_->live_segments;
   }
   ~IslandSegment() override {
+    --state_->live_segments;
     if (last_use > queue_->n_done()) queue_->settle();
   }
 
@@ -166,6 +170,7 @@ class IslandSegment final : public Segment {
   int64_t last_use = 0;  // the end of the queue when it was last queued
 
  private:
+  State state_;
   const StepLayout* layout_;
   Buffer* step_;
   HostStream& stream_;
@@ -187,7 +192,7 @@ class IslandStream final : public Stream {
 
   std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) override {
     ++state_->n_compiles;
-    return std::make_unique<IslandSegment>(nodes, inner_, static_cast<HostStream&>(*stream_), queue_);
+    return std::make_unique<IslandSegment>(nodes, inner_, static_cast<HostStream&>(*stream_), queue_, state_);
   }
   void run(Segment& s) override {
     auto& segment = static_cast<IslandSegment&>(s);

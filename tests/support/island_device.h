@@ -26,7 +26,7 @@ struct IslandState {
   // Counters.
   int64_t n_allocations = 0, live_buffers = 0;
   uint64_t used = 0, most_used = 0;
-  int64_t n_compiles = 0;
+  int64_t n_compiles = 0, live_segments = 0;
   int64_t n_waits = 0;  // of the host, for work that was not done
   int64_t n_uploads = 0, n_downloads = 0;
   int64_t n_copies_to_staging = 0, n_copies_within = 0, n_copies_from_peers = 0;  // calls of copy()

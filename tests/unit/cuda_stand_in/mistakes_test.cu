@@ -2,6 +2,7 @@
 // nothing in the same kernel without the mistake.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,7 @@ void check_finds(const char* expected, Kernel kernel, unsigned blocks = 1, int n
     CHECK(verdict(kernel, blocks, n, false) == "");
     const std::string found = verdict(kernel, blocks, n, true);
     CHECK_MESSAGE(found.find(expected) != std::string::npos,
-                  "expected \"" << expected << "\", found \"" << found << "\"");
+                  "expected \"" << std::string(expected) << "\", found \"" << found << "\"");
   }
 }
 
@@ -60,6 +61,23 @@ __global__ void read_before_the_array(int* data, bool mistaken) {
   const int read = data[mistaken ? i - 1 : i];
   __syncthreads();
   data[i] = read;
+}
+
+__global__ void write_across_two_words(int* data, bool mistaken) {
+  char* const place = reinterpret_cast<char*>(data) + (mistaken ? 2 : 0);
+  if (threadIdx.x == 0) *reinterpret_cast<int*>(place) = 1;
+}
+
+// Four words from an address that is good for one.
+__global__ void copy_a_vector_from_a_word(int* data, bool mistaken) {
+  if (threadIdx.x > 0) return;
+  *reinterpret_cast<int4*>(data + 8) = *reinterpret_cast<const int4*>(data + (mistaken ? 1 : 0));
+}
+
+// REQUIRES memory of each of two devices behind `data`, whose first element is on device 0.
+__global__ void use_memory_of_another_device(int* data, bool mistaken) {
+  int* const others = *reinterpret_cast<int* const*>(data);
+  if (threadIdx.x == 0) data[4] = mistaken ? *others : 1;
 }
 
 __global__ void skip_the_barrier(int* data, bool mistaken) {
@@ -174,6 +192,41 @@ TEST_CASE("accesses outside an allocation are found") {
   check_finds("outside every allocation", write_one_too_many);
   check_finds("outside every allocation", read_before_the_array);
   check_finds("memory of the host", use_memory_of_the_host);
+}
+
+TEST_CASE("an access to memory of another device is found") {
+  if (!accesses_are_checked()) return;
+  for (const bool mistaken : {false, true}) {
+    cudaStream_t stream = nullptr;
+    void *mine = nullptr, *other = nullptr, *pinned = nullptr;
+    REQUIRE(cudaSetDevice(1) == cudaSuccess);
+    REQUIRE(cudaMalloc(&other, sizeof(int)) == cudaSuccess);
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);
+    REQUIRE(cudaMalloc(&mine, 64) == cudaSuccess);
+    REQUIRE(cudaHostAlloc(&pinned, sizeof other, cudaHostAllocDefault) == cudaSuccess);
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    std::memcpy(pinned, &other, sizeof other);
+    REQUIRE(cudaMemcpyAsync(mine, pinned, sizeof other, cudaMemcpyHostToDevice, stream) == cudaSuccess);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(kThreads);
+    config.stream = stream;
+    REQUIRE(cudaLaunchKernelEx(&config, use_memory_of_another_device, static_cast<int*>(mine), mistaken) ==
+            cudaSuccess);
+    cudaStreamSynchronize(stream);
+    const std::string found = cuda_stand_in::take_failure();
+    CHECK((found.find("of another device") != std::string::npos) == mistaken);
+    cudaStreamDestroy(stream);
+    cudaFreeHost(pinned);
+    cudaFree(mine);
+    cudaFree(other);
+  }
+}
+
+TEST_CASE("accesses that are not aligned are found") {
+  if (!accesses_are_checked()) return;
+  check_finds("not aligned", write_across_two_words);
+  check_finds("not aligned", copy_a_vector_from_a_word);
 }
 
 TEST_CASE("accesses without a barrier between them are found") {

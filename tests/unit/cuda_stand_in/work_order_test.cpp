@@ -2,9 +2,13 @@
 #include <cuda_runtime.h>
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace {
+
+// For all tests of this program, before the first call of the runtime.
+const int kTwoDevices = setenv("INFER_CUDA_STAND_IN_DEVICES", "2", 1);
 
 // Pinned memory, memory of the device and a stream.
 struct Fixture {
@@ -87,6 +91,96 @@ TEST_CASE("captured work runs when its graph is launched, each time") {
   }
   cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
+}
+
+namespace {
+
+// The second device, while it lives.
+struct OnSecond {
+  OnSecond() { REQUIRE(cudaSetDevice(1) == cudaSuccess); }
+  ~OnSecond() { cudaSetDevice(0); }
+};
+
+// Memory of a pool, and a stream for its allocations.
+struct Pool {
+  Pool() {
+    cudaMemPoolProps props = {};
+    props.allocType = cudaMemAllocationTypePinned;
+    props.location.type = cudaMemLocationTypeDevice;
+    REQUIRE(cudaMemPoolCreate(&pool, &props) == cudaSuccess);
+    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  }
+  ~Pool() {
+    cudaStreamDestroy(stream);
+    CHECK(cudaMemPoolDestroy(pool) == cudaSuccess);
+  }
+  void* allocate(size_t bytes) {
+    void* p = nullptr;
+    REQUIRE(cudaMallocFromPoolAsync(&p, bytes, pool, stream) == cudaSuccess);
+    return p;
+  }
+  cudaMemPool_t pool = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("bytes cross between devices by copies that name both, and wait for events of the other") {
+  REQUIRE(kTwoDevices == 0);
+  Fixture first;
+  const OnSecond on_second;
+  Fixture second;
+  cudaEvent_t event = nullptr;
+  cudaSetDevice(0);
+  REQUIRE(cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess);
+  REQUIRE(cudaMemsetAsync(first.device, 'x', 64, first.stream) == cudaSuccess);
+  REQUIRE(cudaEventRecord(event, first.stream) == cudaSuccess);
+  CHECK(cudaEventRecord(event, second.stream) == cudaErrorInvalidResourceHandle);
+  cudaSetDevice(1);
+  REQUIRE(cudaStreamWaitEvent(second.stream, event) == cudaSuccess);
+  CHECK(cudaMemcpyAsync(second.device, first.device, 64, cudaMemcpyDeviceToDevice, second.stream) ==
+        cudaErrorInvalidValue);
+  CHECK(cudaMemcpyPeerAsync(second.device, 0, first.device, 1, 64, second.stream) == cudaErrorInvalidValue);
+  REQUIRE(cudaMemcpyPeerAsync(second.device, 1, first.device, 0, 64, second.stream) == cudaSuccess);
+  REQUIRE(cudaMemcpyAsync(second.host, second.device, 64, cudaMemcpyDeviceToHost, second.stream) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(second.stream) == cudaSuccess);
+  CHECK(second.first() == 'x');
+  cudaEventDestroy(event);
+  cudaGetLastError();
+}
+
+TEST_CASE("a graph runs on the device of its stream only") {
+  Fixture f;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  REQUIRE(cudaStreamBeginCapture(f.stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+  REQUIRE(cudaMemsetAsync(f.device, 'x', 64, f.stream) == cudaSuccess);
+  REQUIRE(cudaStreamEndCapture(f.stream, &graph) == cudaSuccess);
+  REQUIRE(cudaGraphInstantiate(&exec, graph) == cudaSuccess);
+  {
+    const OnSecond on_second;
+    CHECK(cudaGraphLaunch(exec, f.stream) == cudaErrorInvalidResourceHandle);
+  }
+  CHECK(cudaGraphLaunch(exec, f.stream) == cudaSuccess);
+  cudaGraphExecDestroy(exec);
+  cudaGraphDestroy(graph);
+  cudaGetLastError();
+}
+
+TEST_CASE("memory of a pool is free when its stream arrives there") {
+  Pool pool;
+  size_t before = 0, during = 0, after = 0, total = 0;
+  cudaMemGetInfo(&before, &total);
+  void* const p = pool.allocate(1 << 20);
+  CHECK(cudaMemPoolDestroy(pool.pool) == cudaErrorInvalidValue);  // has an allocation
+  cudaGetLastError();
+  REQUIRE(cudaFreeAsync(p, pool.stream) == cudaSuccess);
+  cudaMemGetInfo(&during, &total);
+  REQUIRE(cudaStreamSynchronize(pool.stream) == cudaSuccess);
+  cudaMemGetInfo(&after, &total);
+  CHECK((before == after && during == before - (1 << 20)));
+  CHECK(cudaMemsetAsync(p, 'x', 64, pool.stream) == cudaErrorInvalidValue);
+  cudaGetLastError();
 }
 
 TEST_CASE("memory that is not the device's is refused") {
