@@ -66,7 +66,8 @@ if (existsSync(file)) {
         const schema = schemas[next];
         next += 1;
         try {
-          whole += await check(schema);
+          const ended = await check(schema);
+          whole += ended;
         } catch (error) {
           failures.push(error.message);
         }
