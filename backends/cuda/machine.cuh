@@ -26,6 +26,9 @@ __device__ __forceinline__ void* dynamic_shared_memory() {
   return dynamic_bytes;
 }
 
+// 16 bytes at an address that is a multiple of 16.
+__device__ __forceinline__ uint4 load_vector(const void* p) { return *static_cast<const uint4*>(p); }
+
 // Two floats as halves, `low` in the low half of the word.
 __device__ __forceinline__ uint32_t pack_halves(float low, float high) {
   const __half2 both = __floats2half2_rn(low, high);

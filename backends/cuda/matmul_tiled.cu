@@ -56,15 +56,15 @@ struct TileRoom {
 constexpr float kLargest = 65504.0f, kLargeFactor = 0x1p-14f;
 __device__ inline bool is_large(const Codes& c) { return fmaf(fabsf(c.scale), 128.0f, fabsf(c.offset)) > kLargest; }
 
-template <bool kUnsigned>
+template <typename W>
 __device__ void put_weights(uint32_t* to, const Codes& c, float factor) {
   const float scale = c.scale * factor, offset = c.offset * factor;
   for (int i = 0; i < kGroup / 2; ++i) {
     float pair[2];
     for (int j = 0; j < 2; ++j) {
       const uint32_t byte = c.word[i / 2] >> (8 * (2 * (i % 2) + j)) & 255u;
-      const float code = kUnsigned ? static_cast<float>(byte) : static_cast<float>(static_cast<int8_t>(byte));
-      pair[j] = fmaf(scale, code, offset);
+      const int code = W::kSigned ? static_cast<int8_t>(byte) : static_cast<int>(byte) - W::kBias;
+      pair[j] = fmaf(scale, static_cast<float>(code), offset);
     }
     to[i] = pack_halves(pair[0], pair[1]);
   }
@@ -145,13 +145,13 @@ __global__ void tiled_kernel(TiledShape s, const uint8_t* weights, HalfRows x, c
     const Codes c = W::load(blocks[group / kGroups], static_cast<int>(group % kGroups));
     const bool large = has_row && is_large(c);
     if (large || !has_row) put_zeros(to_weights);
-    else put_weights<W::kOffset>(to_weights, c, 1.0f);
+    else put_weights<W>(to_weights, c, 1.0f);
     for (int i = 0; i < kGroup / 2; ++i) to_x[i] = has_x ? from_x[group * kGroup / 2 + i] : 0u;
     const bool any_large = __syncthreads_or(large);
     multiply_tiles(room, x_at, w_at, sums);
     __syncthreads();
     if (!any_large) continue;
-    if (large) put_weights<W::kOffset>(to_weights, c, kLargeFactor);
+    if (large) put_weights<W>(to_weights, c, kLargeFactor);
     else put_zeros(to_weights);
     scale_sums(sums, kLargeFactor);
     __syncthreads();

@@ -216,6 +216,8 @@ void add_subset(std::vector<Entry>& list, const TypeTraits& t) {
   add_matmul(list, t, {.n = 70, .k = 256, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
   add_matmul(list, t, {.n = 15, .k = 256, .t = 9, .bias = true, .view = true}, true);
   add_matmul(list, t, {.n = 33, .k = 768, .t = 3}, true);
+  // Rows so long, and so few, that several warps of a GPU share one.
+  add_matmul(list, t, {.n = 3, .k = 8704, .t = 2}, true);
   if (!floats) {
     add_matmul(list, t, {.n = 17, .k = 256, .t = 6, .data = WeightData::kBits, .x = "spiky"}, true);
     add_matmul(list, t, {.n = 17, .k = 256, .t = 2, .data = WeightData::kLargest}, true);

@@ -165,12 +165,12 @@ using cuda_stand_in::Access;
 
 extern "C" {
 #define CUDA_STAND_IN_HOOKS(n)                                                    \
-  void __tsan_read##n(void* p) { CHECK_CALLER(p, n, Access::kRead); }             \
-  void __tsan_write##n(void* p) { CHECK_CALLER(p, n, Access::kWrite); }           \
+  void __tsan_read##n(void* p) { CHECK_ALIGNED(p, n, Access::kRead); }            \
+  void __tsan_write##n(void* p) { CHECK_ALIGNED(p, n, Access::kWrite); }          \
   void __tsan_unaligned_read##n(void* p) { CHECK_CALLER(p, n, Access::kRead); }   \
   void __tsan_unaligned_write##n(void* p) { CHECK_CALLER(p, n, Access::kWrite); } \
-  void __tsan_volatile_read##n(void* p) { CHECK_CALLER(p, n, Access::kRead); }    \
-  void __tsan_volatile_write##n(void* p) { CHECK_CALLER(p, n, Access::kWrite); }
+  void __tsan_volatile_read##n(void* p) { CHECK_ALIGNED(p, n, Access::kRead); }   \
+  void __tsan_volatile_write##n(void* p) { CHECK_ALIGNED(p, n, Access::kWrite); }
 CUDA_STAND_IN_HOOKS(1)
 CUDA_STAND_IN_HOOKS(2)
 CUDA_STAND_IN_HOOKS(4)

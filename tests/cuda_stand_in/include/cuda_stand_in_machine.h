@@ -13,6 +13,12 @@ inline uint16_t float_to_half(float x) { return f32_to_f16(x); }
 inline uint16_t float_to_bfloat(float x) { return f32_to_bf16(x); }
 inline float half_to_float(uint16_t bits) { return f16_to_f32(bits); }
 
+inline uint4 load_vector(const void* p) {
+  uint4 v;
+  cuda_stand_in::load_aligned(p, &v, sizeof v);
+  return v;
+}
+
 inline uint32_t pack_halves(float low, float high) {
   return f32_to_f16(low) | static_cast<uint32_t>(f32_to_f16(high)) << 16;
 }
