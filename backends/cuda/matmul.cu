@@ -189,8 +189,9 @@ bool supports_matmul(const OpDesc& op, const Device&) {
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
   const TensorDesc& x = *op.inputs[0];
-  if (is_tiled(op, static_cast<CudaDevice&>(device).context())) {
-    prepared->scratch_bytes = tiled_scratch_bytes(x);
+  const Context& context = static_cast<CudaDevice&>(device).context();
+  if (is_tiled(op, context)) {
+    prepared->scratch_bytes = tiled_scratch_bytes(op, context);
   } else if (traits(op.inputs[1]->type).quantized) {
     prepared->scratch_bytes = quantized_bytes(x, op.inputs[1]->shape.last());
   }
@@ -214,6 +215,7 @@ void matmul(const Prepared&, const Launch& launch, Stream& stream) {
 }
 
 void matmul_experts(const Prepared&, const Launch& launch, Stream& stream) {
+  if (is_tiled(launch.op, cuda_stream(stream).context())) return multiply_tiled(launch, cuda_stream(stream));
   const TensorRef &x = launch.inputs[0], &weight = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3],
                   &out = launch.outputs[0];
   const int64_t k = weight.desc->shape[2], used = out.desc->shape[1];

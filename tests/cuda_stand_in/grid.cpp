@@ -314,6 +314,12 @@ void load_aligned(const void* address, void* to, size_t bytes) {
   check_access(address, bytes, Access::kRead, caller);
   std::memcpy(to, address, bytes);
 }
+void store_aligned(void* address, const void* from, size_t bytes) {
+  const void* const caller = __builtin_return_address(0);
+  check_alignment(address, bytes, caller);
+  check_access(address, bytes, Access::kWrite, caller);
+  std::memcpy(address, from, bytes);
+}
 void load_atomic(const void* address, void* to, size_t bytes) {
   check_access(address, bytes, Access::kAtomic, __builtin_return_address(0));
   std::memcpy(to, address, bytes);
