@@ -8,6 +8,13 @@
 
 namespace infer::cuda {
 
+// Blocks on a multiprocessor that kernels with much shared memory are compiled for.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int kBlocksAtOnce = 1;
+#else
+constexpr int kBlocksAtOnce = 2;
+#endif
+
 __device__ __forceinline__ float half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 // Round to nearest, ties to even.
 __device__ __forceinline__ uint16_t float_to_half(float x) { return __half_as_ushort(__float2half_rn(x)); }

@@ -1,4 +1,5 @@
 // Matmuls with float weights, for few rows: the weights of a row in vectors of 16 bytes, products in F32.
+#include "backends/cuda/cache.cuh"
 #include "backends/cuda/formats.cuh"
 #include "backends/cuda/matmul_rows.cuh"
 
@@ -18,15 +19,6 @@ template <int kTile>
 struct Inputs {
   const float* of[kTile];
 };
-
-struct Floats8 {
-  float at[kVector];
-};
-__device__ inline Floats8 load_floats(const float* p) {
-  const uint4 a = load_vector(p), b = load_vector(p + 4);
-  return {{__uint_as_float(a.x), __uint_as_float(a.y), __uint_as_float(a.z), __uint_as_float(a.w), __uint_as_float(b.x),
-           __uint_as_float(b.y), __uint_as_float(b.z), __uint_as_float(b.w)}};
-}
 
 template <typename W, int kTile, int kRows>
 __device__ __forceinline__ void add_vector(const uint8_t* const (&rows)[kRows], int unit, const Inputs<kTile>& x,

@@ -277,7 +277,7 @@ __device__ void multiply_large(const WeightGroup<W>& mine, int step, HalfTile<kT
 }
 
 template <typename W, int kTokens>
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     tiled_kernel(TiledShape s, const uint8_t* weights, HalfRows x, const float* bias, float* out) {
   const TilePlace place = tile_place<kTokens>(s);
   if (place.count <= 0) return;
