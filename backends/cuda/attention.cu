@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kThreads = 128;
 constexpr int kMostHeads = 8;  // query heads of a KV head that share the reading of a key
 constexpr int kFewTokens = 8;  // up to so many, tiles are not worth it
-constexpr int kChunks = 16, kMostChunks = 64, kBlocksWanted = 4;  // the last: on each multiprocessor
+constexpr int kChunks = 16, kMostChunks = 64, kBlocksWanted = 8;  // the last: on each multiprocessor
 constexpr int kLanesPerKey = 8;                                   // threads that share a dot product
 constexpr size_t kMostRoom = 46 << 10;                            // bytes of dynamic shared memory
 

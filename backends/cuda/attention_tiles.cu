@@ -96,18 +96,25 @@ __device__ inline void queue_tile(const AttentionShape& a, const RunPart& run, i
   const CacheShape& s = a.cache;
   const DataType type = kKeys ? s.key_type : s.value_type;
   const int dim = kKeys ? s.key_dim : s.value_dim;
-  for (int i = static_cast<int>(threadIdx.x); i < Tile::kPositions * Tile::kChunks; i += kThreads) {
-    const int row = i / Tile::kChunks, chunk = i % Tile::kChunks, position = first + row;
-    uint4* const to = tile.at(row, chunk);
-    if (position < run.seen.begin || position >= run.seen.end || 8 * chunk >= dim) {
-      store_vector(to, make_uint4(0, 0, 0, 0));
-      continue;
+  // Calls f(target, row of the cache, chunk, whether it is to be loaded) for the thread's chunks.
+  const auto each = [&](auto f) {
+    for (int i = static_cast<int>(threadIdx.x); i < Tile::kPositions * Tile::kChunks; i += kThreads) {
+      const int row = i / Tile::kChunks, chunk = i % Tile::kChunks, position = first + row;
+      const bool wanted = position >= run.seen.begin && position < run.seen.end && 8 * chunk < dim;
+      uint8_t* const block = s.block_of(run.sequence, wanted ? position : run.seen.begin);
+      const int slot = position % kBlockTokens;
+      f(tile.at(row, chunk), kKeys ? s.key(block, run.kv_head, slot) : s.value(block, run.kv_head, slot), chunk,
+        wanted);
     }
-    uint8_t* const block = s.block_of(run.sequence, position);
-    const int slot = position % kBlockTokens;
-    const CacheRow from = {kKeys ? s.key(block, run.kv_head, slot) : s.value(block, run.kv_head, slot), type};
-    if (type == DataType::kF16 && a.vectors) copy_async(to, from.data + 16 * chunk, true);
-    else store_vector(to, row_chunk(from, dim, 8 * chunk, a.vectors));
+  };
+  if (type == DataType::kF16 && a.vectors) {
+    each([&](uint4* to, const uint8_t* row, int chunk, bool wanted) {
+      copy_async(to, wanted ? row + 16 * chunk : row, wanted);
+    });
+  } else {
+    each([&](uint4* to, const uint8_t* row, int chunk, bool wanted) {
+      store_vector(to, wanted ? row_chunk({row, type}, dim, 8 * chunk, a.vectors) : make_uint4(0, 0, 0, 0));
+    });
   }
   commit_copies();
 }
@@ -135,24 +142,39 @@ __device__ __forceinline__ void multiply_keys(const QueryHalves<kDim>& q, RowTil
   }
 }
 
-// Scales, caps, biases and masks the products of keys.
-template <int kDim>
-__device__ inline void finish_scores(const AttentionShape& a, const QueryRow (&rows)[2], int first,
-                                     Scores<kDim>& scores) {
+// Changes the scores of a warp: f(score, which of the lane's rows, position).
+template <int kDim, typename F>
+__device__ __forceinline__ void change_scores(int first, Scores<kDim>& scores, F f) {
   const int t = static_cast<int>(threadIdx.x % 4);
   INFER_UNROLL
   for (int j = 0; j < RowTile<kDim>::kPositions / 8; ++j) {
     INFER_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      const QueryRow& row = rows[i / 2];
-      const int position = first + 8 * j + 2 * t + i % 2;
-      float score = scores.of[j][i] * a.params.scale;
-      if (a.params.softcap > 0) score = a.params.softcap * tanhf(score / a.params.softcap);
-      const int distance = row.position > position ? row.position - position : position - row.position;
-      score -= row.slope * static_cast<float>(distance);
-      scores.of[j][i] = position >= row.seen.begin && position < row.seen.end ? score : -INFINITY;
-    }
+    for (int i = 0; i < 4; ++i) scores.of[j][i] = f(scores.of[j][i], i / 2, first + 8 * j + 2 * t + i % 2);
   }
+}
+
+// Scales, caps, biases and masks the products of keys; each only where there is something to do.
+template <int kDim>
+__device__ inline void finish_scores(const AttentionShape& a, const QueryRow (&rows)[2], int first,
+                                     Scores<kDim>& scores) {
+  const AttentionParams& p = a.params;
+  change_scores(first, scores, [&](float score, int, int) { return score * p.scale; });
+  if (p.softcap > 0) {
+    change_scores(first, scores, [&](float score, int, int) { return p.softcap * tanhf(score / p.softcap); });
+  }
+  if (p.alibi_max_bias > 0) {
+    change_scores(first, scores, [&](float score, int i, int position) {
+      const int distance = rows[i].position > position ? rows[i].position - position : position - rows[i].position;
+      return score - rows[i].slope * static_cast<float>(distance);
+    });
+  }
+  const auto sees_all = [&](const Range& seen) {
+    return seen.begin <= first && seen.end >= first + RowTile<kDim>::kPositions;
+  };
+  if (sees_all(rows[0].seen) && sees_all(rows[1].seen)) return;
+  change_scores(first, scores, [&](float score, int i, int position) {
+    return position >= rows[i].seen.begin && position < rows[i].seen.end ? score : -INFINITY;
+  });
 }
 
 // Turns the scores of one of the lane's rows into weights relative to the largest score so far. Returns the factor of
@@ -165,12 +187,12 @@ __device__ inline float weigh_row(Scores<kDim>& scores, int which, Partial& so_f
   largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, 1));
   largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, 2));
   const float base = largest == -INFINITY ? 0.0f : largest * kLog2E;  // nothing seen: all weights are zero
-  const float factor = exp2f(fmaf(so_far.largest, kLog2E, -base));
+  const float factor = fast_exp2(fmaf(so_far.largest, kLog2E, -base));
   float total = 0;
   INFER_UNROLL
   for (auto& tile : scores.of) {
     INFER_UNROLL
-    for (int i = 2 * which; i < 2 * which + 2; ++i) total += tile[i] = exp2f(fmaf(tile[i], kLog2E, -base));
+    for (int i = 2 * which; i < 2 * which + 2; ++i) total += tile[i] = fast_exp2(fmaf(tile[i], kLog2E, -base));
   }
   so_far = {largest, fmaf(so_far.total, factor, total)};
   return factor;

@@ -79,6 +79,13 @@ __device__ __forceinline__ void load_transposed(uint32_t (&to)[4], const void* r
                : "memory");
 }
 
+// 2^x with a relative error of 2^-22; results below 2^-126 become zero.
+__device__ __forceinline__ float fast_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // Two floats as halves, `low` in the low half of the word.
 __device__ __forceinline__ uint32_t pack_halves(float low, float high) {
   const __half2 both = __floats2half2_rn(low, high);

@@ -249,7 +249,6 @@ template <typename W>
 struct WeightGroup {
   const uint8_t* from;
   int row, group;
-  bool has_row;
   __device__ typename TileWeights<W>::Loaded load(int step) const {
     return TileWeights<W>::load(from, step * (kStep / kTileGroup) + group);
   }
@@ -258,9 +257,9 @@ template <typename W>
 __device__ inline WeightGroup<W> weight_group(const TiledShape& s, const TilePlace& p, const uint8_t* weights) {
   const int row = static_cast<int>(threadIdx.x) / 2;
   const int64_t in_matrix = static_cast<int64_t>(blockIdx.y) * kRows + row;
-  const bool has_row = in_matrix < s.n;
-  return {weights + (p.expert * s.n + (has_row ? in_matrix : 0)) * s.row_bytes, row, static_cast<int>(threadIdx.x) % 2,
-          has_row};
+  // Rows behind the last one are the first one; their sums are not stored.
+  return {weights + (p.expert * s.n + (in_matrix < s.n ? in_matrix : 0)) * s.row_bytes, row,
+          static_cast<int>(threadIdx.x) % 2};
 }
 
 // Multiplies the weights of a step that are too large for fp16.
@@ -269,7 +268,7 @@ __device__ void multiply_large(const WeightGroup<W>& mine, int step, HalfTile<kT
                                Sums<kTokens>& sums) {
   const auto loaded = mine.load(step);
   __syncthreads();
-  put_weights<W>(weights, mine.row, mine.group, loaded, kLargeFactor, mine.has_row && TileWeights<W>::is_large(loaded));
+  put_weights<W>(weights, mine.row, mine.group, loaded, kLargeFactor, TileWeights<W>::is_large(loaded));
   scale_sums(sums, kLargeFactor);
   __syncthreads();
   multiply_tiles(x, weights, sums);
@@ -288,8 +287,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
   const WeightGroup<W> mine = weight_group<W>(s, place, weights);
   for (int i = 0; i < kStages - 1; ++i) copies.queue(room.x[i], begin + i, begin + i < end);
   auto loaded = mine.load(begin);
-  bool large = mine.has_row && TileWeights<W>::is_large(loaded);
-  put_weights<W>(room.weights[0], mine.row, mine.group, loaded, 1.0f, mine.has_row && !large);
+  bool large = TileWeights<W>::is_large(loaded);
+  put_weights<W>(room.weights[0], mine.row, mine.group, loaded, 1.0f, !large);
   if (begin + 1 < end) loaded = mine.load(begin + 1);
   Sums<kTokens> sums = {};
   int stage = 0;
@@ -297,11 +296,13 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
     HalfTile<kRows>&now = room.weights[(step - begin) % 2], &next = room.weights[(step - begin + 1) % 2];
     wait_copies<kStages - 2>();
     // From here on the tiles of this step are complete, and those of the one before are free.
-    const bool any_large = __syncthreads_or(large);
+    bool any_large = false;
+    if (TileWeights<W>::kMayBeLarge) any_large = __syncthreads_or(large);
+    else __syncthreads();
     copies.queue(room.x[stage == 0 ? kStages - 1 : stage - 1], step + kStages - 1, step + kStages - 1 < end);
     if (step + 1 < end) {
-      large = mine.has_row && TileWeights<W>::is_large(loaded);
-      put_weights<W>(next, mine.row, mine.group, loaded, 1.0f, mine.has_row && !large);
+      large = TileWeights<W>::is_large(loaded);
+      put_weights<W>(next, mine.row, mine.group, loaded, 1.0f, !large);
     }
     if (step + 2 < end) loaded = mine.load(step + 2);
     multiply_tiles(room.x[stage], now, sums);

@@ -30,7 +30,13 @@ struct TileWeights {
   __device__ static Loaded load(const uint8_t* row, int group) {
     return W::load(reinterpret_cast<const typename W::Block*>(row)[group / kGroups], group % kGroups);
   }
+  static constexpr bool kMayBeLarge = true;
   __device__ static bool is_large(const Loaded& c) { return fmaf(fabsf(c.scale), 128.0f, fabsf(c.offset)) > kLargest; }
+  __device__ static Loaded zeros_unless(bool kept, Loaded c) {
+    c.scale = kept ? c.scale : 0.0f;
+    c.offset = kept ? c.offset : 0.0f;
+    return c;
+  }
   // Code i of a word: the byte becomes the low end of the fraction of a float at 2^23.
   __device__ static float code(uint32_t word, int i) {
     const uint32_t unsigned_codes = W::kSigned ? word ^ 0x80808080u : word;
@@ -55,7 +61,9 @@ template <>
 struct TileWeights<F16> {
   using Loaded = Halves16;
   __device__ static Loaded load(const uint8_t* row, int group) { return load_halves(row, group); }
+  static constexpr bool kMayBeLarge = false;
   __device__ static bool is_large(const Loaded&) { return false; }
+  __device__ static Loaded zeros_unless(bool, const Loaded& c) { return c; }
   __device__ static uint32_t pair(const Loaded& c, int i, float) { return c.half[i / 4].word[i % 4]; }
 };
 template <>
@@ -66,26 +74,33 @@ struct TileWeights<BF16> {
     const uint32_t word = c.half[i / 8].word[i / 2 % 4];
     return __uint_as_float(i % 2 ? word & 0xffff0000u : word << 16);
   }
+  static constexpr bool kMayBeLarge = true;
   __device__ static bool is_large(const Loaded& c) {
     float most = 0;
     INFER_UNROLL
     for (int i = 0; i < kTileGroup; ++i) most = fmaxf(most, fabsf(value(c, i)));
     return most > kLargest;
   }
+  __device__ static Loaded zeros_unless(bool kept, Loaded c) {
+    INFER_UNROLL
+    for (int i = 0; i < kTileGroup / 2; ++i) c.half[i / 4].word[i % 4] &= kept ? ~0u : 0u;
+    return c;
+  }
   __device__ static uint32_t pair(const Loaded& c, int i, float factor) {
     return pack_halves(value(c, 2 * i) * factor, value(c, 2 * i + 1) * factor);
   }
 };
 
-// Puts a group of a row into a tile, times a factor; zeros unless `present`.
+// Puts a group of a row into a tile, times a factor; zeros unless `kept`.
 template <typename W, int kRows>
 __device__ __forceinline__ void put_weights(HalfTile<kRows>& tile, int row, int group,
-                                            const typename TileWeights<W>::Loaded& loaded, float factor, bool present) {
+                                            const typename TileWeights<W>::Loaded& loaded, float factor, bool kept) {
+  const auto weights = TileWeights<W>::zeros_unless(kept, loaded);
   INFER_UNROLL
   for (int c = 0; c < kTileGroup / 8; ++c) {
     uint32_t pairs[4];
     INFER_UNROLL
-    for (int i = 0; i < 4; ++i) pairs[i] = present ? TileWeights<W>::pair(loaded, 4 * c + i, factor) : 0u;
+    for (int i = 0; i < 4; ++i) pairs[i] = TileWeights<W>::pair(weights, 4 * c + i, factor);
     store_vector(tile.at(row, 2 * group + c), make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]));
   }
 }

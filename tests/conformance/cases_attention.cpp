@@ -243,6 +243,10 @@ void add_long_runs(std::vector<Entry>& list) {
   a.params = {};
   a.key_type = DataType::kQ8_0, a.value_type = DataType::kQ4_0;
   add(list, a, true);
+  // So few tokens that several blocks share the context of those in the short run.
+  a.key_type = a.value_type = DataType::kF16;
+  a.sequences = {{300, 9}, {600, 2}};
+  add(list, a, true);
 }
 
 // One key head of many queries, as models have it; and sizes that fill no vector.

@@ -38,6 +38,8 @@ inline void load_transposed(uint32_t (&to)[4], const void* row,
   cuda_stand_in::load_matrices(to, row, true, place);
 }
 
+inline float fast_exp2(float x) { return std::exp2(x); }
+
 inline uint32_t pack_halves(float low, float high) {
   return f32_to_f16(low) | static_cast<uint32_t>(f32_to_f16(high)) << 16;
 }
