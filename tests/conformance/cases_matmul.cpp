@@ -90,6 +90,23 @@ struct MatMulShape {
   std::string x = "";
 };
 
+// Turns normal activations, rows of `width` values of which the matmul takes those from `begin` on, into those of s.x.
+void change_activations(const MatMulShape& s, int begin, int width, Random& random, float* x) {
+  for (int64_t i = 0; i < int64_t{s.t} * width; ++i) {
+    float& v = x[i];
+    if (s.x == "zero") v = 0;
+    if (s.x == "spiky") v = random.uniform() < 0.02 ? v * 1000 : v * 1e-3f;
+    if (s.x == "denormal") v *= 0x1p-140f;
+    if (s.x == "level") {
+      const int64_t at = i % width - begin;
+      if (i / width % 3 == 2) v = std::copysign(1.0f, v);
+      else v = at % 16 < 8 ? 127.0f : at % 16 == 8 ? 7.0f : 0.0f;
+      if (i / width % 3 == 1) v = -v;
+    }
+    if (s.x == "nan" && i / width == s.t - 1 && i % width == begin + s.k / 2) v = NAN;
+  }
+}
+
 void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const MatMulShape& s, bool quick) {
   const DataType type = traits_of.type;
   std::string text = concat(traits_of.name, " n=", s.n, " k=", s.k, " t=", s.t, " ", name_of(s.data));
@@ -101,19 +118,7 @@ void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const Mat
     c.token_bucket = s.t + s.t % 3;
     const int begin = s.view ? 7 : 0, width = s.k + (s.view ? 11 : 0);
     Leaf x = float_leaf({c.token_bucket, width}, RowKind::kTokens, s.t, random);
-    for (int64_t i = 0; i < int64_t{s.t} * width; ++i) {
-      float& v = x.as<float>()[i];
-      if (s.x == "zero") v = 0;
-      if (s.x == "spiky") v = random.uniform() < 0.02 ? v * 1000 : v * 1e-3f;
-      if (s.x == "denormal") v *= 0x1p-140f;
-      if (s.x == "level") {
-        const int64_t at = i % width - begin;
-        if (i / width % 3 == 2) v = std::copysign(1.0f, v);
-        else v = at % 16 < 8 ? 127.0f : at % 16 == 8 ? 7.0f : 0.0f;
-        if (i / width % 3 == 1) v = -v;
-      }
-      if (s.x == "nan" && i / width == s.t - 1 && i % width == begin + s.k / 2) v = NAN;
-    }
+    change_activations(s, begin, width, random, x.as<float>());
     c.leaves = {x, make_weights(type, {s.n, s.k}, s.data, random)};
     if (s.bias) c.leaves.push_back(float_leaf({s.n}, RowKind::kFixed, 0, random));
     c.build = [=](Graph& g, const std::vector<Weight>& w) {
