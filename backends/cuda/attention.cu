@@ -3,7 +3,9 @@
 //
 // Entries are positions, counted from the first one of the context. kSparse: they are those that a token has selected,
 // counted from its first one, or what the cache has one of for `stride` positions; some tokens see none.
-#include "backends/cuda/attention.cuh"
+#include <algorithm>
+
+#include "backends/cuda/attention_shape.cuh"
 #include "backends/cuda/launch.h"
 
 namespace infer::cuda {
@@ -11,50 +13,10 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 constexpr int kMostHeads = 8;  // query heads of a KV head that share the reading of a key
-constexpr int kFewTokens = 8;  // up to so many, the splits of a token are divided among kChunks blocks
-constexpr int kChunks = 16;
-constexpr int kLanesPerKey = 8;         // threads that share a dot product
-constexpr size_t kMostRoom = 46 << 10;  // bytes of dynamic shared memory
-
-struct AttentionShape {
-  CacheShape cache;
-  RowCount count;
-  int n_head, group, chunks;  // query heads, those of a KV head, parts of these that a block takes
-  AttentionParams params;
-  int64_t q_stride;
-  int n_chunks;  // blocks that share the splits of a token
-  const float* sinks;
-  // kSparse: selected blocks [T, selections, count] of `block` entries each, or null for all entries in the window, and
-  // the log-sum-exp of each head [T, n_head].
-  const int32_t* blocks;
-  int selections, count_of_blocks, block;
-  float* log_sums;
-};
-
-struct Range {
-  int begin, end;
-};
-// The positions that a token sees (op.h), without selected blocks.
-__device__ inline Range visible(const AttentionParams& p, int position, int length) {
-  const int before = p.causal ? p.window - 1 : p.window / 2;
-  const int end = p.causal ? position + 1 : length;
-  if (p.window == 0) return {0, end};
-  if (p.chunked) return {position / p.window * p.window, end};
-  const int after = position + before + 1;
-  return {position - before > 0 ? position - before : 0, p.causal ? end : after < end ? after : end};
-}
-
-// https://arxiv.org/abs/2108.12409: geometric slopes; the heads after the largest power of two are interleaved from the
-// next one.
-__device__ inline float alibi_slope(int head, int n_head, float max_bias) {
-  if (max_bias <= 0) return 0;
-  int power = 1;
-  while (power * 2 <= n_head) power *= 2;
-  const float exponent = head < power
-                             ? -max_bias * static_cast<float>(head + 1) / static_cast<float>(power)
-                             : -max_bias / 2 * static_cast<float>(2 * (head - power) + 1) / static_cast<float>(power);
-  return exp2f(exponent);
-}
+constexpr int kFewTokens = 8;  // up to so many, tiles are not worth it
+constexpr int kChunks = 16, kMostChunks = 64, kBlocksWanted = 8;  // the last: on each multiprocessor
+constexpr int kLanesPerKey = 8;                                   // threads that share a dot product
+constexpr size_t kMostRoom = 46 << 10;                            // bytes of dynamic shared memory
 
 // What a block of threads shares: for each of its heads the query, the scores of a split, and the sums of what has been
 // merged. In dynamic memory: [heads][key_dim], [heads][kAttentionSplit], [heads][value_dim].
@@ -103,6 +65,30 @@ __device__ inline Range selected_entries(const AttentionShape& a, const int32_t*
   return {0, static_cast<int>(block_sum(n))};
 }
 
+// A lane's part of the products of a key with the queries.
+template <int kHeads, typename Format>
+__device__ inline void add_products(const Format& format, const uint8_t* key, int dim, bool vectors, const float* query,
+                                    float (&dot)[kHeads]) {
+  const int part = static_cast<int>(threadIdx.x) % kLanesPerKey;
+  if (!vectors) {
+    for (int d = part; d < dim; d += kLanesPerKey) {
+      const float k = format.at(key, d);
+      INFER_UNROLL
+      for (int h = 0; h < kHeads; ++h) dot[h] = fmaf(k, query[h * dim + d], dot[h]);
+    }
+    return;
+  }
+  for (int d = 8 * part; d < dim; d += 8 * kLanesPerKey) {
+    const Floats8 k = format.load8(key, d);
+    INFER_UNROLL
+    for (int h = 0; h < kHeads; ++h) {
+      const Floats8 q = load_floats(query + h * dim + d);
+      INFER_UNROLL
+      for (int i = 0; i < 8; ++i) dot[h] = fmaf(k.at[i], q.at[i], dot[h]);
+    }
+  }
+}
+
 // Scores of the entries of one split that the token sees; -infinity for the others. REQUIRES a barrier before and
 // after.
 template <int kHeads, bool kSparse>
@@ -117,11 +103,9 @@ __device__ void score_split(const AttentionShape& a, const Place& p, int split, 
     if (seen) {
       const EntryPlace at = place_of<kSparse>(a, p, position);
       const CacheRow key = {s.key(at.block, p.kv_head, at.slot), s.key_type};
-      for (int d = part; d < s.key_dim; d += kLanesPerKey) {
-        const float k = key.at(d);
-        for (int h = 0; h < kHeads; ++h) dot[h] = fmaf(k, room.query[h * s.key_dim + d], dot[h]);
-      }
+      key.with([&](auto format) { add_products<kHeads>(format, key.data, s.key_dim, a.vectors, room.query, dot); });
     }
+    INFER_UNROLL
     for (int h = 0; h < kHeads; ++h) {
       for (int lanes = kLanesPerKey / 2; lanes > 0; lanes /= 2) dot[h] += __shfl_xor_sync(kAllLanes, dot[h], lanes);
       float score = dot[h] * a.params.scale;
@@ -132,11 +116,6 @@ __device__ void score_split(const AttentionShape& a, const Place& p, int split, 
     }
   }
 }
-
-// A partial softmax: the largest score, and the sum of the weights relative to it.
-struct Partial {
-  float largest, total;
-};
 
 // Turns the scores of one head into weights, in place.
 __device__ inline Partial weigh_split(float* score) {
@@ -153,36 +132,97 @@ __device__ inline Partial weigh_split(float* score) {
   return {largest, block_sum(total)};
 }
 
-// Dimension d of the weighted sum of a split's values.
-template <int kHeads, bool kSparse>
-__device__ void sum_values(const AttentionShape& a, const Place& p, int split, const Room& room, int d,
-                           float (&sums)[kHeads]) {
+// For each head: what a split's merge multiplies the earlier sums and its own with.
+template <int kHeads>
+struct Factors {
+  float before[kHeads], own[kHeads];
+};
+
+// Adds the weighted values of entries first, first + step, ... of a split to the sums of dimensions d to d + kWidth
+// - 1.
+template <int kHeads, bool kSparse, int kWidth>
+__device__ void sum_values(const AttentionShape& a, const Place& p, int split, const Room& room, int d, int first,
+                           int step, float (&sums)[kHeads][kWidth]) {
   const CacheShape& s = a.cache;
   const int start = split * kAttentionSplit;
   const int begin = p.seen.begin > start ? p.seen.begin : start;
   const int end = p.seen.end < start + kAttentionSplit ? p.seen.end : start + kAttentionSplit;
-  for (int position = begin; position < end; ++position) {
-    const EntryPlace at = place_of<kSparse>(a, p, position);
-    const CacheRow row = {s.value(at.block, p.kv_head, at.slot), s.value_type};
-    const float v = row.at(d);
-    for (int h = 0; h < kHeads; ++h) sums[h] = fmaf(room.score[h * kAttentionSplit + position - start], v, sums[h]);
+  CacheRow{nullptr, s.value_type}.with([&](auto format) {
+    for (int position = begin + first; position < end; position += step) {
+      const EntryPlace at = place_of<kSparse>(a, p, position);
+      const uint8_t* const row = s.value(at.block, p.kv_head, at.slot);
+      Floats8 v;
+      if (kWidth == 1) v.at[0] = format.at(row, d);
+      else v = format.load8(row, d);
+      INFER_UNROLL
+      for (int h = 0; h < kHeads; ++h) {
+        const float weight = room.score[h * kAttentionSplit + position - start];
+        INFER_UNROLL
+        for (int i = 0; i < kWidth; ++i) sums[h][i] = fmaf(weight, v.at[i], sums[h][i]);
+      }
+    }
+  });
+}
+
+// The values of a split, where a thread takes a dimension of all entries.
+template <int kHeads, bool kSparse>
+__device__ void add_values_by_dimension(const AttentionShape& a, const Place& p, int split, const Room& room,
+                                        const Factors<kHeads>& factors) {
+  const int dims = a.cache.value_dim;
+  for (int d = static_cast<int>(threadIdx.x); d < dims; d += static_cast<int>(kThreads)) {
+    float sums[kHeads][1] = {};
+    sum_values<kHeads, kSparse, 1>(a, p, split, room, d, 0, 1, sums);
+    INFER_UNROLL
+    for (int h = 0; h < kHeads; ++h) {
+      room.sum[h * dims + d] = room.sum[h * dims + d] * factors.before[h] + sums[h][0] * factors.own[h];
+    }
   }
 }
 
-// Merges b into a; the factors of what belongs to each.
-struct Merge {
-  Partial both;
-  float factor_a, factor_b;
-};
-__device__ inline Merge merge(const Partial& a, const Partial& b) {
-  const float largest = fmaxf(a.largest, b.largest);
-  const float fa = a.total > 0 ? expf(a.largest - largest) : 0.0f, fb = b.total > 0 ? expf(b.largest - largest) : 0.0f;
-  return {{largest, a.total * fa + b.total * fb}, fa, fb};
+// The values of a split in vectors: `lanes` lanes of a warp share a row, and groups of so many lanes take every n-th
+// entry. Their sums are added within each warp, then warp by warp. Every thread of the block calls it.
+template <int kHeads, bool kSparse>
+__device__ void add_values_in_vectors(const AttentionShape& a, const Place& p, int split, const Room& room,
+                                      const Factors<kHeads>& factors) {
+  const int dims = a.cache.value_dim, lane = static_cast<int>(threadIdx.x % kWarp);
+  const int warp = static_cast<int>(threadIdx.x / kWarp), warps = static_cast<int>(kThreads / kWarp);
+  int lanes = 1;
+  while (lanes < static_cast<int>(kWarp) && 8 * lanes < dims) lanes *= 2;
+  const int of_warp = static_cast<int>(kWarp) / lanes;
+  for (int start = 0; start < dims; start += 8 * lanes) {
+    const int d = start + 8 * (lane % lanes);
+    float sums[kHeads][8] = {};
+    if (d < dims) {
+      sum_values<kHeads, kSparse, 8>(a, p, split, room, d, warp * of_warp + lane / lanes, warps * of_warp, sums);
+    }
+    INFER_UNROLL
+    for (int h = 0; h < kHeads; ++h) {
+      INFER_UNROLL
+      for (int i = 0; i < 8; ++i) {
+        for (int other = lanes; other < static_cast<int>(kWarp); other *= 2) {
+          sums[h][i] += __shfl_xor_sync(kAllLanes, sums[h][i], other);
+        }
+      }
+    }
+    for (int turn = 0; turn < warps; ++turn) {
+      if (warp == turn && lane < lanes && d < dims) {
+        INFER_UNROLL
+        for (int h = 0; h < kHeads; ++h) {
+          INFER_UNROLL
+          for (int i = 0; i < 8; ++i) {
+            float& to = room.sum[h * dims + d + i];
+            to = fmaf(sums[h][i], factors.own[h], turn == 0 ? to * factors.before[h] : to);
+          }
+        }
+      }
+      __syncthreads();
+    }
+  }
 }
 
 template <int kHeads, bool kSparse>
 __device__ bool find_place(const AttentionShape& a, int64_t token, unsigned part, Place& p) {
-  if (token >= a.count.rows()) return false;
+  if (token >= a.count.rows() || (a.in_tiles && in_long_run(a, token))) return false;
   p.token = token;
   p.kv_head = static_cast<int>(part) / a.chunks;
   const int in_group = static_cast<int>(part) % a.chunks * kHeads;
@@ -215,17 +255,6 @@ __device__ void load_queries(const AttentionShape& a, const Place& p, const floa
   }
 }
 
-// What completes the result of a head: with the sink, which is one more score without a value. Returns the factor of
-// the sum, and writes the log-sum-exp of a sparse one; in a thread that does not, `write` is false.
-__device__ inline float finish_head(const AttentionShape& a, const Partial& all, int64_t token, int head, bool write) {
-  const Merge m = a.sinks ? merge(all, {a.sinks[head], 1.0f}) : Merge{all, 1.0f, 0.0f};
-  const bool any = all.total > 0;
-  if (a.log_sums && write) {
-    a.log_sums[token * a.n_head + head] = any ? m.both.largest + logf(m.both.total) : kNothingSeen;
-  }
-  return any ? m.factor_a / m.both.total : 0.0f;
-}
-
 // What a chunk of splits leaves for attention_merge_kernel: [token, head, chunk, 2 + value_dim], the partial softmax
 // and the sums. A total of 0 stands alone: the chunk has no splits.
 __device__ inline int64_t part_at(const AttentionShape& a, int64_t token, int head, int chunk) {
@@ -237,7 +266,9 @@ template <int kHeads>
 __device__ void write_results(const AttentionShape& a, const Place& p, const Partial (&all)[kHeads], const Room& room,
                               float* out) {
   const int dims = a.cache.value_dim;
-  for (int h = 0; h < p.n; ++h) {
+  INFER_UNROLL
+  for (int h = 0; h < kHeads; ++h) {
+    if (h >= p.n) continue;
     const int head = p.first + h;
     const bool last = a.n_chunks == 1;
     float* to =
@@ -271,41 +302,37 @@ __global__ void attention_kernel(AttentionShape a, const float* q, float* out) {
     return;
   }
   const Room room = room_of(a.cache, kHeads);
-  const int dims = a.cache.value_dim;
   load_queries<kHeads>(a, p, q, room);
-  // Each thread sums the same dimensions of every head from here to the end.
-  for (int d = static_cast<int>(threadIdx.x); d < dims; d += static_cast<int>(kThreads)) {
-    for (int h = 0; h < kHeads; ++h) room.sum[h * dims + d] = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < kHeads * a.cache.value_dim; i += static_cast<int>(kThreads)) {
+    room.sum[i] = 0;
   }
   Partial all[kHeads];
+  INFER_UNROLL
   for (int h = 0; h < kHeads; ++h) all[h] = {-INFINITY, 0};
   for (int split = begin; split < end; ++split) {
     __syncthreads();
     score_split<kHeads, kSparse>(a, p, split, room);
     __syncthreads();
-    float factor[kHeads], own_factor[kHeads];
+    Factors<kHeads> factors;
+    INFER_UNROLL
     for (int h = 0; h < kHeads; ++h) {
       const Merge m = merge(all[h], weigh_split(room.score + h * kAttentionSplit));
       all[h] = m.both;
-      factor[h] = m.factor_a;
-      own_factor[h] = m.factor_b;
+      factors.before[h] = m.factor_a;
+      factors.own[h] = m.factor_b;
     }
     __syncthreads();
-    for (int d = static_cast<int>(threadIdx.x); d < dims; d += static_cast<int>(kThreads)) {
-      float sums[kHeads] = {};
-      sum_values<kHeads, kSparse>(a, p, split, room, d, sums);
-      for (int h = 0; h < kHeads; ++h) {
-        room.sum[h * dims + d] = room.sum[h * dims + d] * factor[h] + sums[h] * own_factor[h];
-      }
-    }
+    if (a.vectors) add_values_in_vectors<kHeads, kSparse>(a, p, split, room, factors);
+    else add_values_by_dimension<kHeads, kSparse>(a, p, split, room, factors);
   }
+  __syncthreads();
   write_results<kHeads>(a, p, all, room, out);
 }
 
 // Merges the chunks of one head of a token, in order.
 __global__ void attention_merge_kernel(AttentionShape a, const float* parts, float* out) {
   const int64_t token = blockIdx.y;
-  if (token >= a.count.rows()) return;
+  if (token >= a.count.rows() || (a.in_tiles && in_long_run(a, token))) return;
   const int head = static_cast<int>(blockIdx.x), dims = a.cache.value_dim;
   for (int d = static_cast<int>(threadIdx.x); d < dims; d += static_cast<int>(kThreads)) {
     Partial all = {-INFINITY, 0};
@@ -321,9 +348,28 @@ __global__ void attention_merge_kernel(AttentionShape a, const float* parts, flo
   }
 }
 
-// With --deterministic, the same for any batch.
+// Blocks that share the splits of a token: with --deterministic, the same for any batch; else so many that every
+// multiprocessor has some.
 int chunks_of(const OpDesc& op, const Context& context) {
-  return context.deterministic || op.inputs[0]->shape[0] <= kFewTokens ? kChunks : 1;
+  if (context.deterministic) return kChunks;
+  const int64_t blocks = op.inputs[0]->shape[0] * op.cache->n_kv_head;
+  return static_cast<int>(
+      std::clamp<int64_t>(kBlocksWanted * context.properties.multiProcessorCount / blocks, 1, kMostChunks));
+}
+
+// Whether rows of the cache are read 8 values at a time.
+bool in_vectors(const CacheShape& s) {
+  const auto whole = [](DataType type, int dim, int64_t row) {
+    return dim % 8 == 0 && (traits(type).quantized || row % 16 == 0);
+  };
+  const int64_t keys = int64_t{s.n_kv_head} * s.entries * s.key_row;
+  return whole(s.key_type, s.key_dim, s.key_row) && whole(s.value_type, s.value_dim, s.value_row) && keys % 16 == 0 &&
+         s.block_bytes % 16 == 0;
+}
+
+// Whether tokens of long runs have a kernel of their own.
+bool in_tiles(const OpDesc& op, const Context& context) {
+  return !context.deterministic && op.inputs[0]->shape[0] > kFewTokens && has_tiles(op);
 }
 
 // Calls f(integral constant) with the number of query heads that a block takes.
@@ -347,6 +393,8 @@ AttentionShape attention_shape(const Launch& launch, const Context& context, con
   a.params = inputs.params;
   a.q_stride = q.row_stride;
   a.n_chunks = chunks_of(launch.op, context);
+  a.in_tiles = in_tiles(launch.op, context);
+  a.vectors = in_vectors(a.cache);
   a.sinks = address<const float>(inputs.sinks);
   a.log_sums = address<float>(inputs.log_sums);
   if (inputs.blocks) {
@@ -393,6 +441,7 @@ void attend(const Launch& launch, CudaStream& stream, const AttentionInputs& inp
   AttentionShape a = attention_shape(launch, stream.context(), inputs);
   float* const parts = a.n_chunks > 1 ? reinterpret_cast<float*>(scratch_address(launch)) : out;
   const auto tokens = static_cast<unsigned>(rows_of(q));
+  if (a.in_tiles) attend_in_tiles(launch, stream, a);
   with_heads(a.cache, a.group, [&](auto heads) {
     constexpr int kHeads = decltype(heads)::value;
     a.chunks = (a.group + kHeads - 1) / kHeads;

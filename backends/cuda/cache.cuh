@@ -9,24 +9,62 @@
 
 namespace infer::cuda {
 
-// at(row, i): value i of a row.
+// at(row, i): value i of a row. load8(): values i to i + 7, at a multiple of 8; of floats, at a multiple of 16 bytes.
+struct Floats8 {
+  float at[8];
+};
+__device__ inline Floats8 load_floats(const float* p) {
+  const uint4 a = load_vector(p), b = load_vector(p + 4);
+  return {{__uint_as_float(a.x), __uint_as_float(a.y), __uint_as_float(a.z), __uint_as_float(a.w), __uint_as_float(b.x),
+           __uint_as_float(b.y), __uint_as_float(b.z), __uint_as_float(b.w)}};
+}
+
 struct CacheF32 {
   __device__ static float at(const uint8_t* row, int i) { return reinterpret_cast<const float*>(row)[i]; }
+  __device__ static Floats8 load8(const uint8_t* row, int i) {
+    return load_floats(reinterpret_cast<const float*>(row) + i);
+  }
 };
 struct CacheF16 {
   __device__ static float at(const uint8_t* row, int i) {
     return half_to_float(reinterpret_cast<const uint16_t*>(row)[i]);
+  }
+  __device__ static Floats8 load8(const uint8_t* row, int i) {
+    const uint4 v = load_vector(row + 2 * i);
+    const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+    Floats8 x;
+    INFER_UNROLL
+    for (int j = 0; j < 8; ++j) x.at[j] = half_to_float(static_cast<uint16_t>(w[j / 2] >> (16 * (j % 2))));
+    return x;
   }
 };
 struct CacheBF16 {
   __device__ static float at(const uint8_t* row, int i) {
     return __uint_as_float(static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(row)[i]) << 16);
   }
+  __device__ static Floats8 load8(const uint8_t* row, int i) {
+    const uint4 v = load_vector(row + 2 * i);
+    const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+    Floats8 x;
+    INFER_UNROLL
+    for (int j = 0; j < 8; ++j) x.at[j] = __uint_as_float(j % 2 ? w[j / 2] & 0xffff0000u : w[j / 2] << 16);
+    return x;
+  }
 };
+// Two bytes at a time: their blocks are aligned to that.
 struct CacheQ8_0 {
   __device__ static float at(const uint8_t* row, int i) {
     const BlockQ8_0& b = reinterpret_cast<const BlockQ8_0*>(row)[i / kBlock32];
     return half_to_float(b.d) * static_cast<float>(b.qs[i % kBlock32]);
+  }
+  __device__ static Floats8 load8(const uint8_t* row, int i) {
+    const BlockQ8_0& b = reinterpret_cast<const BlockQ8_0*>(row)[i / kBlock32];
+    const auto* pairs = reinterpret_cast<const uint16_t*>(b.qs + i % kBlock32);
+    const float d = half_to_float(b.d);
+    Floats8 x;
+    INFER_UNROLL
+    for (int j = 0; j < 8; ++j) x.at[j] = d * static_cast<float>(static_cast<int8_t>(pairs[j / 2] >> (8 * (j % 2))));
+    return x;
   }
 };
 struct CacheQ4_0 {
@@ -35,25 +73,43 @@ struct CacheQ4_0 {
     const int code = b.qs[i % 16] >> (i % kBlock32 < 16 ? 0 : 4) & 15;
     return half_to_float(b.d) * static_cast<float>(code - 8);
   }
+  __device__ static Floats8 load8(const uint8_t* row, int i) {
+    const BlockQ4_0& b = reinterpret_cast<const BlockQ4_0*>(row)[i / kBlock32];
+    const auto* pairs = reinterpret_cast<const uint16_t*>(b.qs + i % 16);
+    const float d = half_to_float(b.d);
+    const int shift = i % kBlock32 < 16 ? 0 : 4;
+    Floats8 x;
+    INFER_UNROLL
+    for (int j = 0; j < 8; ++j) x.at[j] = d * static_cast<float>((pairs[j / 2] >> (8 * (j % 2) + shift) & 15) - 8);
+    return x;
+  }
 };
 
 // Rows whose type is only known at run time.
 struct CacheRow {
   const uint8_t* data;
   DataType type;
-  __device__ float at(int i) const {
+  // Calls f with an object of the type's struct, so that a loop over a row does not ask for the type of each value.
+  template <typename F>
+  __device__ auto with(F f) const {
     switch (type) {
       case DataType::kF16:
-        return CacheF16::at(data, i);
+        return f(CacheF16{});
       case DataType::kBF16:
-        return CacheBF16::at(data, i);
+        return f(CacheBF16{});
       case DataType::kQ8_0:
-        return CacheQ8_0::at(data, i);
+        return f(CacheQ8_0{});
       case DataType::kQ4_0:
-        return CacheQ4_0::at(data, i);
+        return f(CacheQ4_0{});
       default:
-        return CacheF32::at(data, i);
+        return f(CacheF32{});
     }
+  }
+  __device__ float at(int i) const {
+    return with([&](auto format) { return format.at(data, i); });
+  }
+  __device__ Floats8 load8(int i) const {
+    return with([&](auto format) { return format.load8(data, i); });
   }
 };
 inline bool is_cache_type(DataType type) {

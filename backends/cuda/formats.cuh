@@ -6,18 +6,36 @@
 
 namespace infer::cuda {
 
-// Types whose rows are numbers: load(row, i) is value i.
+// Types whose rows are numbers: load(row, i) is value i, load8() values i to i + 7, at a multiple of 16 bytes.
 struct F32 {
   __device__ static float load(const uint8_t* row, int64_t i) { return reinterpret_cast<const float*>(row)[i]; }
+  __device__ static void load8(const uint8_t* row, int64_t i, float (&to)[8]) {
+    INFER_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      const Words4 w = load16(row + 4 * i + 16 * half);
+      INFER_UNROLL
+      for (int j = 0; j < 4; ++j) to[4 * half + j] = __uint_as_float(w.word[j]);
+    }
+  }
 };
 struct F16 {
   __device__ static float load(const uint8_t* row, int64_t i) {
     return half_to_float(reinterpret_cast<const uint16_t*>(row)[i]);
   }
+  __device__ static void load8(const uint8_t* row, int64_t i, float (&to)[8]) {
+    const Words4 w = load16(row + 2 * i);
+    INFER_UNROLL
+    for (int j = 0; j < 8; ++j) to[j] = half_to_float(static_cast<uint16_t>(w.word[j / 2] >> (16 * (j % 2))));
+  }
 };
 struct BF16 {
   __device__ static float load(const uint8_t* row, int64_t i) {
     return __uint_as_float(static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(row)[i]) << 16);
+  }
+  __device__ static void load8(const uint8_t* row, int64_t i, float (&to)[8]) {
+    const Words4 w = load16(row + 2 * i);
+    INFER_UNROLL
+    for (int j = 0; j < 8; ++j) to[j] = __uint_as_float(j % 2 ? w.word[j / 2] & 0xffff0000u : w.word[j / 2] << 16);
   }
 };
 

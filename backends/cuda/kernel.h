@@ -13,6 +13,13 @@
 #include <cuda_stand_in_machine.h>
 #endif
 
+// Before a loop with a constant number of turns: so that the arrays which it indexes stay in registers.
+#ifdef __CUDACC__
+#define INFER_UNROLL _Pragma("unroll")
+#else
+#define INFER_UNROLL
+#endif
+
 namespace infer::cuda {
 
 inline constexpr unsigned kWarp = 32;       // lanes

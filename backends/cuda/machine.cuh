@@ -8,6 +8,13 @@
 
 namespace infer::cuda {
 
+// Blocks on a multiprocessor that kernels with much shared memory are compiled for.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int kBlocksAtOnce = 1;
+#else
+constexpr int kBlocksAtOnce = 2;
+#endif
+
 __device__ __forceinline__ float half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 // Round to nearest, ties to even.
 __device__ __forceinline__ uint16_t float_to_half(float x) { return __half_as_ushort(__float2half_rn(x)); }
@@ -24,6 +31,59 @@ __device__ __forceinline__ T& shared_memory() {
 __device__ __forceinline__ void* dynamic_shared_memory() {
   extern __shared__ __align__(16) unsigned char dynamic_bytes[];
   return dynamic_bytes;
+}
+
+// 16 bytes at an address that is a multiple of 16.
+__device__ __forceinline__ uint4 load_vector(const void* p) { return *static_cast<const uint4*>(p); }
+__device__ __forceinline__ void store_vector(void* p, uint4 v) { *static_cast<uint4*>(p) = v; }
+
+// Asynchronous copies to shared memory: 16 bytes each, both addresses multiples of 16; zeros unless `present`. Copies
+// queued by a thread until commit_copies() are a group. After wait_copies<n>() all but its n last groups are in memory,
+// for the thread itself; for others after a barrier. Below compute capability 8.0, copies are done at once.
+__device__ __forceinline__ void copy_async(void* to, const void* from, bool present) {
+#if __CUDA_ARCH__ >= 800
+  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(present ? 16 : 0)
+               : "memory");
+#else
+  store_vector(to, present ? load_vector(from) : make_uint4(0, 0, 0, 0));
+#endif
+}
+__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int kGroups>
+__device__ __forceinline__ void wait_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
+#endif
+}
+
+// Four matrices of 8 by 8 halves from shared memory: lane l names row l % 8 of matrix l / 8, 16 bytes at a multiple of
+// 16. Of each matrix, lane 4 * g + t gets (g, 2t) and (g, 2t + 1); transposed, (2t, g) and (2t + 1, g). PTX ISA,
+// ldmatrix.
+__device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const void* row) {
+  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared)
+               : "memory");
+}
+__device__ __forceinline__ void load_transposed(uint32_t (&to)[4], const void* row) {
+  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared)
+               : "memory");
+}
+
+// 2^x with a relative error of 2^-22; results below 2^-126 become zero.
+__device__ __forceinline__ float fast_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 }
 
 // Two floats as halves, `low` in the low half of the word.

@@ -1,28 +1,32 @@
-// matmul and matmul_experts, but for those of matmul_tiled.cu. Activations for quantized weights are quantized to int8
-// with a scale for each 32 values; a warp computes the products of one row of the weights with up to kMostTile rows of
-// activations.
+// matmul and matmul_experts: which kernels compute them, and the one for few rows and quantized weights. Activations
+// for these are quantized to int8 with a scale for each 32 values.
 #include <algorithm>
 
-#include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/formats.cuh"
-#include "backends/cuda/launch.h"
+#include "backends/cuda/matmul_rows.cuh"
 #include "backends/cuda/matmul_tiled.h"
 
 namespace infer::cuda {
 namespace {
 
-constexpr unsigned kWarps = 4;  // of a block: so many rows of weights
-constexpr int kMostTile = 8;    // rows of activations that share the unpacking of a row of weights
+constexpr unsigned kWarps = 4;  // of a block that quantizes
 constexpr int kPerScale = 32;   // activations
 constexpr int kGroup = 16;      // values that are unpacked at a time
-constexpr uint32_t kOnes = 0x01010101u;
 
 // ---- Activations ----
 
-// Rows of k values: int8 codes [rows, k], then scales [rows, k / 32].
+// Of 32 activations; the sums of the codes of each half are int16, the first one in the low half of the word.
+struct alignas(8) ScaleAndSums {
+  float scale;
+  uint32_t sums;
+  // c plus the sums times the lower two bytes of `factors`.
+  __device__ int add_sums(int factors, int c) const { return __dp2a_lo(static_cast<int>(sums), factors, c); }
+};
+
+// Rows of k values: int8 codes [rows, k], then [rows, k / 32].
 struct Quantized {
   int8_t* codes;
-  float* scales;
+  ScaleAndSums* groups;
 };
 
 struct ActivationShape {
@@ -42,142 +46,137 @@ __global__ void quantize_kernel(ActivationShape shape, const float* x, Quantized
   const bool nan = __any_sync(kAllLanes, value != value);
   const float largest = warp_max(fabsf(value)), inverse = 127.0f / largest;
   const bool usable = largest > 0 && inverse <= 3.4028235e38f;
-  out.codes[i * kPerScale + lane] = static_cast<int8_t>(usable && !nan ? __float2int_rn(value * inverse) : 0);
-  if (lane == 0) out.scales[i] = nan ? NAN : usable ? largest / 127.0f : 0.0f;
+  const int code = usable && !nan ? __float2int_rn(value * inverse) : 0;
+  out.codes[i * kPerScale + lane] = static_cast<int8_t>(code);
+  int sum = code;  // of 16 lanes
+  INFER_UNROLL
+  for (int lanes = 8; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(kAllLanes, sum, lanes);
+  const int second = __shfl_sync(kAllLanes, sum, 16);
+  if (lane > 0) return;
+  out.groups[i] = {nan      ? NAN
+                   : usable ? largest / 127.0f
+                            : 0.0f,
+                   (static_cast<uint32_t>(sum) & 0xffffu) | static_cast<uint32_t>(second) << 16};
 }
 
 // ---- Products ----
 
-struct ProductShape {
-  int64_t n, k, row_bytes;
-  RowCount count;  // of vectors: of tokens times experts for each token, if there are several
-  int per_count;   // vectors for each counted row
-  // Of experts, else null or 0:
-  const int32_t* ids;  // of each vector; null: vector i is for expert i % per_count
-  bool experts;
-  bool shared_input;  // all vectors of a token have the same activations
-};
-
-// Which weights and activations vector v takes.
-struct VectorPlace {
-  int64_t input;  // row of activations
-  int64_t expert;
-};
-__device__ inline VectorPlace place_of(const ProductShape& s, int64_t v) {
-  if (!s.experts) return {v, 0};
-  return {s.shared_input ? v / s.per_count : v, s.ids ? s.ids[v] : v % s.per_count};
+// The product of a run of a unit with activations, but for their scale. `which` has ones in the bytes of the halves of
+// 32 that the run is.
+template <typename W>
+__device__ __forceinline__ float multiply_run(const Codes* run, const int8_t* codes, const ScaleAndSums& x, int which) {
+  int dot = W::kBias != 0 ? x.add_sums((256 - W::kBias) * which, 0) : 0;  // int8 times each
+  INFER_UNROLL
+  for (int g = 0; g < W::kRunGroups; ++g) {
+    const uint4 v = load_vector(codes + kGroup * g);
+    dot = __dp4a(static_cast<int>(v.x), static_cast<int>(run[g].word[0]), dot);
+    dot = __dp4a(static_cast<int>(v.y), static_cast<int>(run[g].word[1]), dot);
+    dot = __dp4a(static_cast<int>(v.z), static_cast<int>(run[g].word[2]), dot);
+    dot = __dp4a(static_cast<int>(v.w), static_cast<int>(run[g].word[3]), dot);
+  }
+  const float value = __fmul_rn(run->scale, static_cast<float>(dot));
+  return W::kOffset ? fmaf(run->offset, static_cast<float>(x.add_sums(which, 0)), value) : value;
 }
 
-// Writes the sums of a warp's lanes for vectors first .. first + valid.
-template <int kTile>
-__device__ void store_sums(const ProductShape& s, int64_t row, int64_t first, int valid, const float (&sums)[kTile],
-                           const float* bias, int64_t expert, float* out) {
+// Adds what one unit contributes to the sums of a lane.
+template <typename W, int kTile, int kRows>
+__device__ __forceinline__ void add_unit(const ProductShape& s, const uint8_t* const (&rows)[kRows], int unit,
+                                         const int8_t* x, const ScaleAndSums* groups, RowSums<kTile, kRows>& sums) {
+  constexpr int kUnit = W::kRuns * W::kRunGroups, kUnits = W::kValues / kGroup / kUnit;  // groups; units of a block
+  const int block = unit / kUnits, first = W::first_group(unit % kUnits);
+  Codes codes[kRows][kUnit];
+  INFER_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    const auto& b = reinterpret_cast<const typename W::Block*>(rows[r])[block];
+    INFER_UNROLL
+    for (int i = 0; i < kUnit; ++i) {
+      codes[r][i] = W::load(b, first + i / W::kRunGroups * W::kRunStride + i % W::kRunGroups);
+    }
+  }
+  const int at = kGroup * W::first_group(unit);
+  x += at;
+  groups += at / kPerScale;
+  INFER_UNROLL
   for (int t = 0; t < kTile; ++t) {
-    const float sum = warp_sum(sums[t]);
-    if (threadIdx.x % kWarp == 0 && t < valid) {
-      out[(first + t) * s.n + row] = bias ? sum + bias[expert * s.n + row] : sum;
-    }
-  }
-}
-
-template <typename W, int kTile>
-__global__ void product_kernel(ProductShape s, const uint8_t* weights, Quantized x, const float* bias, float* out) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
-  const int64_t first = static_cast<int64_t>(blockIdx.y) * kTile, vectors = int64_t{s.count.rows()} * s.per_count;
-  if (row >= s.n || first >= vectors) return;
-  const int valid = static_cast<int>(vectors - first < kTile ? vectors - first : kTile);
-  const VectorPlace place = place_of(s, first);
-  const auto* blocks = reinterpret_cast<const typename W::Block*>(weights + (place.expert * s.n + row) * s.row_bytes);
-  constexpr int kGroups = W::kValues / kGroup;  // of a block
-  float sums[kTile] = {};
-  for (int64_t g = threadIdx.x % kWarp; g < s.k / kGroup; g += kWarp) {
-    const Codes c = W::load(blocks[g / kGroups], static_cast<int>(g % kGroups));
-    for (int t = 0; t < kTile; ++t) {
-      const int64_t input = place.input + (t < valid ? t : 0);
-      const auto* codes = reinterpret_cast<const int*>(x.codes + input * s.k + g * kGroup);
-      const float scale = x.scales[(input * s.k + g * kGroup) / kPerScale];
-      int dot = 0, total = 0;
-      for (int j = 0; j < 4; ++j) {
-        dot = __dp4a(codes[j], static_cast<int>(c.word[j]), dot);
-        if (W::kOffset) total = __dp4a(codes[j], static_cast<int>(kOnes), total);
+    INFER_UNROLL
+    for (int run = 0; run < W::kRuns; ++run) {
+      const int group = run * W::kRunStride;
+      const int which = W::kRunGroups == 2 ? 0x0101 : (W::kRunStride == 1 ? run : unit & 1) ? 0x0100 : 0x0001;
+      const ScaleAndSums of_x = groups[group / 2];
+      INFER_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const float value = multiply_run<W>(codes[r] + run * W::kRunGroups, x + group * kGroup, of_x, which);
+        sums.of[t][r] = fmaf(value, of_x.scale, sums.of[t][r]);
       }
-      float value = c.scale * static_cast<float>(dot);
-      if (W::kOffset) value = fmaf(c.offset, static_cast<float>(total), value);
-      sums[t] = fmaf(value, scale, sums[t]);
     }
+    x += s.k;
+    groups += s.k / kPerScale;
   }
-  store_sums(s, row, first, valid, sums, bias, place.expert, out);
 }
 
-template <typename W, int kTile>
-__global__ void float_product_kernel(ProductShape s, const uint8_t* weights, const float* x, int64_t x_stride,
-                                     int64_t per_row, const float* bias, float* out) {
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
-  const int64_t first = static_cast<int64_t>(blockIdx.y) * kTile, vectors = int64_t{s.count.rows()} * s.per_count;
-  if (row >= s.n || first >= vectors) return;
-  const int valid = static_cast<int>(vectors - first < kTile ? vectors - first : kTile);
-  const VectorPlace place = place_of(s, first);
-  const uint8_t* const w = weights + (place.expert * s.n + row) * s.row_bytes;
-  float sums[kTile] = {};
-  for (int64_t i = threadIdx.x % kWarp; i < s.k; i += kWarp) {
-    const float weight = W::load(w, i);
-    for (int t = 0; t < kTile; ++t) {
-      const int64_t input = place.input + (t < valid ? t : 0);
-      sums[t] = fmaf(weight, x[input / per_row * x_stride + input % per_row * s.k + i], sums[t]);
+// Vectors that a tile has too many are computed from what the memory holds, and not stored.
+template <typename W, int kTile, int kRows>
+__global__ void __launch_bounds__(kRowWarps* kWarp)
+    product_kernel(ProductShape s, const uint8_t* weights, Quantized x, const float* bias, float* out) {
+  const WarpPlace p = warp_place<kTile, kRows>(s);
+  if (p.valid == 0) return;
+  const VectorPlace place = place_of(s, p.first);
+  const int8_t* const codes = x.codes + place.input * s.k;
+  const ScaleAndSums* const groups = x.groups + place.input * (s.k / kPerScale);
+  const uint8_t* rows[kRows];
+  INFER_UNROLL
+  for (int r = 0; r < kRows; ++r) rows[r] = weight_row(s, weights, place.expert, p.row + r);
+  constexpr int kUnit = W::kRuns * W::kRunGroups * kGroup;
+  const int units = static_cast<int>(s.k / kUnit);
+  RowSums<kTile, kRows> sums = {};
+  int unit = p.begin;
+  // Two at a time where that takes few registers, so that the loads of both are under way together.
+  if (kTile * kRows <= 2) {
+    for (; unit + p.stride < units; unit += 2 * p.stride) {
+      add_unit<W>(s, rows, unit, codes, groups, sums);
+      add_unit<W>(s, rows, unit + p.stride, codes, groups, sums);
     }
   }
-  store_sums(s, row, first, valid, sums, bias, place.expert, out);
+  for (; unit < units; unit += p.stride) add_unit<W>(s, rows, unit, codes, groups, sums);
+  store_rows(s, p, sums, bias, place.expert, out);
 }
 
 // ---- Launches ----
 
-// One matrix for all vectors, or one for each.
-struct Product {
-  ProductShape shape;
-  TensorRef x, weight, bias, out;
-  int64_t vectors;  // capacity
-  int64_t per_row;  // vectors of activations in each row of x
-};
-
-size_t codes_bytes(const TensorDesc& x) { return (static_cast<size_t>(x.shape.elements()) + 63) / 64 * 64; }
-
-// Calls f(integral constant) with the tile for so many vectors: the same sums for each vector with any of them.
-template <typename F>
-void with_tile(int64_t vectors, F f) {
-  if (vectors <= 1) f(std::integral_constant<int, 1>());
-  else if (vectors <= 2) f(std::integral_constant<int, 2>());
-  else if (vectors <= 4) f(std::integral_constant<int, 4>());
-  else f(std::integral_constant<int, kMostTile>());
+// Capacity, with the rows of whole tiles.
+int64_t quantized_rows(const TensorDesc& x, int64_t k) {
+  return (x.shape.elements() / k + kMostTile - 1) / kMostTile * kMostTile;
+}
+size_t quantized_bytes(const TensorDesc& x, int64_t k) {
+  return static_cast<size_t>(quantized_rows(x, k) * (k + k / kPerScale * static_cast<int64_t>(sizeof(ScaleAndSums))));
 }
 
 Quantized quantize(const Launch& launch, CudaStream& stream, const Product& p) {
   const TensorDesc& x = *p.x.desc;
   std::byte* const scratch = scratch_address(launch);
-  const Quantized made = {reinterpret_cast<int8_t*>(scratch), reinterpret_cast<float*>(scratch + codes_bytes(x))};
-  const ActivationShape shape = {row_count(launch, x), p.shape.k, p.per_row, x.row_stride};
+  const int64_t k = p.shape.k;
+  const Quantized made = {reinterpret_cast<int8_t*>(scratch),
+                          reinterpret_cast<ScaleAndSums*>(scratch + quantized_rows(x, k) * k)};
+  const ActivationShape shape = {row_count(launch, x), k, p.per_row, x.row_stride};
   launch_kernel(stream, {dim3(blocks_for(x.shape.elements() / kPerScale, kWarps)), kWarps * kWarp}, quantize_kernel,
                 shape, address<const float>(p.x), made);
   return made;
 }
 
-void multiply(const Launch& launch, Stream& s, const Product& p) {
+void multiply(const Launch& launch, Stream& s, Product p) {
   CudaStream& stream = cuda_stream(s);
-  const auto* weights = address<const uint8_t>(p.weight);
-  const auto* bias = address<const float>(p.bias);
-  auto* out = address<float>(p.out);
   const DataType type = p.weight.desc->type;
+  if (!traits(type).quantized) return multiply_floats(stream, p);
+  const Quantized x = quantize(launch, stream, p);
   // Vectors of experts do not share a matrix.
-  with_tile(p.shape.experts ? 1 : p.vectors, [&](auto tile) {
-    constexpr int kTile = decltype(tile)::value;
-    const dim3 grid(blocks_for(p.shape.n, kWarps), blocks_for(p.vectors, kTile));
-    const bool floats = with_float_format(type, [&](auto w) {
-      launch_kernel(stream, {grid, kWarps * kWarp}, float_product_kernel<decltype(w), kTile>, p.shape, weights,
-                    address<const float>(p.x), p.x.desc->row_stride, p.per_row, bias, out);
-    });
-    if (floats) return;
-    const Quantized x = quantize(launch, stream, p);
+  with_tile(p.shape.experts ? 1 : p.vectors, [&](auto tile, auto rows) {
+    constexpr int kTile = decltype(tile)::value, kRows = decltype(rows)::value;
     with_quantized_format(type, [&](auto w) {
-      launch_kernel(stream, {grid, kWarps * kWarp}, product_kernel<decltype(w), kTile>, p.shape, weights, x, bias, out);
+      using W = decltype(w);
+      p.shape.sharing =
+          warps_for_row(p.shape.n, p.shape.k / (W::kRuns * W::kRunGroups * kGroup), stream.context().properties);
+      launch_kernel(stream, rows_launch(p, kTile, kRows), product_kernel<W, kTile, kRows>, p.shape,
+                    address<const uint8_t>(p.weight), x, address<const float>(p.bias), address<float>(p.out));
     });
   });
 }
@@ -190,10 +189,11 @@ bool supports_matmul(const OpDesc& op, const Device&) {
 std::unique_ptr<Prepared> prepare_matmul(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
   const TensorDesc& x = *op.inputs[0];
-  if (is_tiled(op, static_cast<CudaDevice&>(device).context())) {
-    prepared->scratch_bytes = tiled_scratch_bytes(x);
+  const Context& context = static_cast<CudaDevice&>(device).context();
+  if (is_tiled(op, context)) {
+    prepared->scratch_bytes = tiled_scratch_bytes(op, context);
   } else if (traits(op.inputs[1]->type).quantized) {
-    prepared->scratch_bytes = codes_bytes(x) + static_cast<size_t>(x.shape.elements()) / kPerScale * sizeof(float);
+    prepared->scratch_bytes = quantized_bytes(x, op.inputs[1]->shape.last());
   }
   return prepared;
 }
@@ -209,11 +209,13 @@ void matmul(const Prepared&, const Launch& launch, Stream& stream) {
                               .per_count = 1,
                               .ids = nullptr,
                               .experts = false,
-                              .shared_input = false};
+                              .shared_input = false,
+                              .sharing = 1};
   multiply(launch, stream, {shape, x, weight, bias, out, rows_of(x), 1});
 }
 
 void matmul_experts(const Prepared&, const Launch& launch, Stream& stream) {
+  if (is_tiled(launch.op, cuda_stream(stream).context())) return multiply_tiled(launch, cuda_stream(stream));
   const TensorRef &x = launch.inputs[0], &weight = launch.inputs[1], &ids = launch.inputs[2], &bias = launch.inputs[3],
                   &out = launch.outputs[0];
   const int64_t k = weight.desc->shape[2], used = out.desc->shape[1];
@@ -225,7 +227,8 @@ void matmul_experts(const Prepared&, const Launch& launch, Stream& stream) {
                               .per_count = static_cast<int>(used),
                               .ids = address<const int32_t>(ids),
                               .experts = true,
-                              .shared_input = shared};
+                              .shared_input = shared,
+                              .sharing = 1};
   multiply(launch, stream, {shape, x, weight, bias, out, rows_of(x) * used, shared ? 1 : used});
 }
 

@@ -34,9 +34,10 @@ __global__ void embed_kernel(RowCount count, int64_t d, int64_t row_bytes, const
   for (int64_t row = blockIdx.y; row < n; row += gridDim.y) {
     const auto* blocks = reinterpret_cast<const typename W::Block*>(table + ids[row] * row_bytes);
     const Codes c = W::load(blocks[g / kGroups], static_cast<int>(g % kGroups));
+    INFER_UNROLL
     for (int i = 0; i < kGroup; ++i) {
       const uint32_t byte = c.word[i / 4] >> (8 * (i % 4)) & 255u;
-      const int code = W::kOffset ? static_cast<int>(byte) : static_cast<int8_t>(byte);
+      const int code = W::kSigned ? static_cast<int8_t>(byte) : static_cast<int>(byte) - W::kBias;
       const float value = c.scale * static_cast<float>(code);
       out[row * d + g * kGroup + i] = W::kOffset ? value + c.offset : value;
     }

@@ -126,6 +126,7 @@ std::string describe(const AttentionCase& a) {
   if (a.fused) text += " fused";
   if (a.latent) text += " latent";
   if (a.count > 0) text += concat(" blocks=", a.count, "x", a.block, a.per_head ? " per head" : "");
+  if (a.halves) text += " halves";
   if (a.stride > 1) text += concat(" stride=", a.stride);
   return text;
 }
@@ -139,6 +140,7 @@ AttentionData make_data(const AttentionCase& a, Random& random) {
   int64_t used = 0;
   for (const auto& [length, queries] : a.sequences) {
     d.q.push_back(random.normals(static_cast<size_t>(length) * d.q_row()));
+    if (a.halves) d.q.back() = stored(DataType::kF16, d.q.back());
     d.k.push_back(random.normals(static_cast<size_t>(length) * d.k_row()));
     d.v.push_back(a.latent ? first_columns(d.k.back(), a.key_dim, a.value_dim)
                            : random.normals(static_cast<size_t>(length) * d.v_row()));
@@ -186,8 +188,8 @@ Attended attend(TestDevice& device, const AttentionData& d, const Composition& c
       if (a.sparse()) {
         const ValueId blocks = a.count > 0 ? g.weight(w[a.latent ? 2 : 3]) : kNoValue;
         const SparseAttentionParams params = {.scale = a.params.scale, .block = a.block, .window = a.params.window};
-        const Graph::PartialAttention result = g.sparse_attention(q, blocks, d.cache, params, sinks);
-        return std::vector{result.out, result.log_sum};
+        const Graph::PartialAttention partial = g.sparse_attention(q, blocks, d.cache, params, sinks);
+        return std::vector{partial.out, partial.log_sum};
       }
       return std::vector{g.paged_attention(q, d.cache, a.params, sinks)};
     };
@@ -263,7 +265,18 @@ double norm(const float* x, int n) {
   return std::sqrt(sum);
 }
 
-double attention_bound(const AttentionData& d) {
+// What tensor cores of a CUDA device may round to fp16, which is off by up to 2^-11: queries, quantized keys and
+// values, and weights.
+Rounded rounded_to_half(const AttentionCase& a) {
+  const auto is_rounded = [](DataType type) { return traits(type).quantized; };
+  for (const DataType type : {a.key_type, a.value_type}) {
+    if (type != DataType::kF16 && !is_rounded(type)) return {};  // not on tensor cores
+  }
+  if (a.sparse() || a.latent) return {};
+  return {0x1.01p-11 * ((a.halves ? 0 : 1) + is_rounded(a.key_type)), 0x1.01p-11 * (1 + is_rounded(a.value_type))};
+}
+
+double attention_bound(const AttentionData& d, const Rounded& rounded) {
   const AttentionCase& a = d.a;
   double largest_q = 0, largest_k = 0, largest_v = 0;
   int longest = 0;
@@ -276,13 +289,13 @@ double attention_bound(const AttentionData& d) {
     longest = std::max(longest, a.sequences[s].first);
   }
   const double score = a.params.scale * largest_q * largest_k;
-  double score_error = (a.key_dim + 6) * kEps * score;
+  double score_error = ((a.key_dim + 6) * kEps + rounded.scores) * score;
   if (a.params.softcap > 0)
     score_error += 3e-7 * std::min(score, static_cast<double>(a.params.softcap)) + 3 * kEps * score;
   if (a.params.alibi_max_bias > 0) score_error += 3 * kEps * (score + longest);
   const int cuts = longest / kAttentionSplit + 2;
-  const double weight_error =
-      2 * score_error + 4e-7 + (std::min(longest, kAttentionSplit) + 8 + 6 * cuts) * kEps + cuts * 4e-7;
+  const double weight_error = 2 * score_error + rounded.weights + 4e-7 +
+                              (std::min(longest, kAttentionSplit) + 8 + 6 * cuts) * kEps + cuts * 4e-7;
   return 2 * weight_error * largest_v;
 }
 
@@ -302,11 +315,12 @@ Verdict check_attention(const AttentionCase& a, const std::string& name, const D
   const AttentionData d = make_data(a, random);
   Verdict verdict;
   const Attended reference = attend(test_devices()[0], d, at_once(a));
-  const double bound = attention_bound(d);
+  const double f32_bound = attention_bound(d), cuda_bound = attention_bound(d, rounded_to_half(a));
   std::vector<std::vector<float>> first_cpu;
   std::string where;
   for (TestDevice* device : devices) {
     const auto fail = [&](const std::string& what) { verdict.failures.push_back({device->name, what}); };
+    const double bound = device->name.starts_with("cuda") ? cuda_bound : f32_bound;
     const Attended all = attend(*device, d, at_once(a));
     if (!all.supported) {
       ++verdict.unsupported;

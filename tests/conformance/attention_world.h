@@ -21,6 +21,7 @@ struct AttentionCase {
   bool per_head = false;                            // sparse: every KV head selects its own
   bool whole = false;                               // sparse_attention without a selection
   int stride = 1;                                   // of the cache
+  bool halves = false;                              // queries are fp16 numbers
 
   bool sparse() const { return count > 0 || whole; }
   int selections() const { return per_head ? kv_heads : 1; }
@@ -83,11 +84,16 @@ std::vector<float> stored(DataType type, const std::vector<float>& x);
 
 double norm(const float* x, int n);
 
+// What a device rounds beyond F32, relative to scores and to weights.
+struct Rounded {
+  double scores = 0, weights = 0;
+};
+
 // One error bound for every output of a case. The difference of a score and the maximum is off by key_dim + 6 roundings
 // of |q| |k|, plus the errors of softcap (tanh, 4e-7) and ALiBi. The relative error of a weight is twice that, plus
 // 2e-7 for exp and the roundings of the sums over the visible positions and of the merges. All weights are positive, so
 // outputs are off by that fraction of the largest |v|.
-double attention_bound(const AttentionData& d);
+double attention_bound(const AttentionData& d, const Rounded& rounded = {});
 
 // Describes the first difference; "" if there is none.
 bool same_bits(const std::vector<std::vector<float>>& x, const std::vector<std::vector<float>>& y, std::string& where);

@@ -34,6 +34,8 @@ struct Case {
   std::vector<Leaf> leaves;
   BuildGraph build;
   std::function<Bounds(const std::vector<Output>& reference)> bounds;  // null: equal to the reference's bytes
+  // The same for CUDA devices, where these round more; null: as above.
+  std::function<Bounds(const std::vector<Output>& reference)> cuda_bounds;
   std::function<std::vector<float>()> formula;  // of the first output; the CPU gives the same bits
   bool rows_alone = true;
 };

@@ -221,6 +221,34 @@ void add_shapes(std::vector<Entry>& list) {
   add(list, {.heads = 3, .kv_heads = 3, .key_dim = 192, .value_dim = 128, .sequences = {{300, 3}}}, false);
 }
 
+// Runs long enough for tensor cores, and short ones between them; the queries are exact in fp16, so that only the
+// weights (and what is quantized) are rounded.
+void add_long_runs(std::vector<Entry>& list) {
+  for (const int dim : {40, 64, 128, 256}) {
+    AttentionCase a{.heads = 6, .kv_heads = 2, .key_dim = dim, .value_dim = dim};
+    a.halves = true;
+    a.sequences = {{150, 70}, {7, 7}, {33, 20}, {1, 1}};
+    add(list, a, true);
+    a.params = {.window = 50, .softcap = 20, .alibi_max_bias = 8};
+    a.sinks = true;
+    add(list, a, dim == 64);
+  }
+  AttentionCase a{.heads = 4, .kv_heads = 1, .key_dim = 96, .value_dim = 64};
+  a.halves = true;
+  a.sequences = {{90, 90}};
+  a.params = with({.causal = false, .window = 30});
+  add(list, a, true);
+  a.params = with({.window = 40, .chunked = true});
+  add(list, a, true);
+  a.params = {};
+  a.key_type = DataType::kQ8_0, a.value_type = DataType::kQ4_0;
+  add(list, a, true);
+  // So few tokens that several blocks share the context of those in the short run.
+  a.key_type = a.value_type = DataType::kF16;
+  a.sequences = {{300, 9}, {600, 2}};
+  add(list, a, true);
+}
+
 // One key head of many queries, as models have it; and sizes that fill no vector.
 void add_latent(std::vector<Entry>& list) {
   for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0}) {
@@ -253,6 +281,7 @@ void add_attention_cases(std::vector<Entry>& list) {
   add_shapes(list);
   add_chunks(list);
   add_latent(list);
+  add_long_runs(list);
 }
 
 TEST_CASE("kv_store") { run_cases(Op::kKvStore); }

@@ -64,6 +64,22 @@ double product_bound(DataType type, const WeightTerms& w, const float* x, int64_
   return bound + static_cast<double>(k) * kTiny;
 }
 
+// What rounding to fp16 adds, for 16-bit weights and many rows of activations on a GPU's tensor cores. Activations, of
+// a row that is scaled to at most 2^15, are off by up to 2^-11 of themselves or 2^-25; weights below 2^-14, which fp16
+// stores as denormals, by up to 2^-25.
+double half_bound(const WeightTerms& w, const float* x, int64_t k) {
+  double largest = 0, bound = 0;
+  for (int64_t i = 0; i < k; ++i) largest = std::max(largest, std::abs(static_cast<double>(x[i])));
+  for (int64_t i = 0; i < k; ++i) {
+    const double value = std::abs(static_cast<double>(x[i]));
+    bound += w.magnitude[i] * std::max(0x1p-11 * value, 0x1p-39 * largest) + 0x1p-25 * value;
+  }
+  return 1.01 * bound;
+}
+bool may_round_to_half(DataType type, int tokens) {
+  return (type == DataType::kF16 || type == DataType::kBF16) && tokens > 16;
+}
+
 struct MatMulShape {
   int n, k, t;
   WeightData data = WeightData::kFloats;
@@ -73,6 +89,23 @@ struct MatMulShape {
   // 6-bit codes fit in 16 bits.
   std::string x = "";
 };
+
+// Turns normal activations, rows of `width` values of which the matmul takes those from `begin` on, into those of s.x.
+void change_activations(const MatMulShape& s, int begin, int width, Random& random, float* x) {
+  for (int64_t i = 0; i < int64_t{s.t} * width; ++i) {
+    float& v = x[i];
+    if (s.x == "zero") v = 0;
+    if (s.x == "spiky") v = random.uniform() < 0.02 ? v * 1000 : v * 1e-3f;
+    if (s.x == "denormal") v *= 0x1p-140f;
+    if (s.x == "level") {
+      const int64_t at = i % width - begin;
+      if (i / width % 3 == 2) v = std::copysign(1.0f, v);
+      else v = at % 16 < 8 ? 127.0f : at % 16 == 8 ? 7.0f : 0.0f;
+      if (i / width % 3 == 1) v = -v;
+    }
+    if (s.x == "nan" && i / width == s.t - 1 && i % width == begin + s.k / 2) v = NAN;
+  }
+}
 
 void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const MatMulShape& s, bool quick) {
   const DataType type = traits_of.type;
@@ -85,19 +118,7 @@ void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const Mat
     c.token_bucket = s.t + s.t % 3;
     const int begin = s.view ? 7 : 0, width = s.k + (s.view ? 11 : 0);
     Leaf x = float_leaf({c.token_bucket, width}, RowKind::kTokens, s.t, random);
-    for (int64_t i = 0; i < int64_t{s.t} * width; ++i) {
-      float& v = x.as<float>()[i];
-      if (s.x == "zero") v = 0;
-      if (s.x == "spiky") v = random.uniform() < 0.02 ? v * 1000 : v * 1e-3f;
-      if (s.x == "denormal") v *= 0x1p-140f;
-      if (s.x == "level") {
-        const int64_t at = i % width - begin;
-        if (i / width % 3 == 2) v = std::copysign(1.0f, v);
-        else v = at % 16 < 8 ? 127.0f : at % 16 == 8 ? 7.0f : 0.0f;
-        if (i / width % 3 == 1) v = -v;
-      }
-      if (s.x == "nan" && i / width == s.t - 1 && i % width == begin + s.k / 2) v = NAN;
-    }
+    change_activations(s, begin, width, random, x.as<float>());
     c.leaves = {x, make_weights(type, {s.n, s.k}, s.data, random)};
     if (s.bias) c.leaves.push_back(float_leaf({s.n}, RowKind::kFixed, 0, random));
     c.build = [=](Graph& g, const std::vector<Weight>& w) {
@@ -119,7 +140,7 @@ void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const Mat
       }
       return y;
     };
-    c.bounds = [=](const std::vector<Output>& ref) {
+    const auto bounds = [=](const std::vector<Output>& ref, bool halves) {
       std::vector<double> bound(static_cast<size_t>(s.t) * s.n);
       for (int i = 0; i < s.n; ++i) {
         const WeightTerms w = weight_terms(type, leaves[1].data.data() + i * row, s.k);
@@ -127,10 +148,15 @@ void add_matmul(std::vector<Entry>& list, const TypeTraits& traits_of, const Mat
           const size_t e = static_cast<size_t>(t) * s.n + i;
           const double bias = s.bias ? std::abs(leaves[2].as<float>()[i]) : 0;
           bound[e] = product_bound(type, w, at(t), s.k) + 3 * kEps * (std::abs(ref[0].floats()[e]) + bias);
+          if (halves) bound[e] += half_bound(w, at(t), s.k);
         }
       }
       return Bounds{bound};
     };
+    c.bounds = [=](const std::vector<Output>& ref) { return bounds(ref, false); };
+    if (may_round_to_half(type, c.token_bucket)) {
+      c.cuda_bounds = [=](const std::vector<Output>& ref) { return bounds(ref, true); };
+    }
   });
 }
 
@@ -196,15 +222,20 @@ void add_experts(std::vector<Entry>& list, const TypeTraits& traits_of, const Ex
       });
       return y;
     };
-    c.bounds = [=](const std::vector<Output>& ref) {
+    const auto bounds = [=](const std::vector<Output>& ref, bool halves) {
       std::vector<double> bound(size);
       each([&](size_t at, const float* x, int, int64_t i) {
         const WeightTerms w = weight_terms(type, leaves[1].data.data() + i * row, s.k);
         const double bias = s.bias ? std::abs(leaves[3].as<float>()[i]) : 0;
         bound[at] = product_bound(type, w, x, s.k) + 3 * kEps * (std::abs(ref[0].floats()[at]) + bias);
+        if (halves) bound[at] += half_bound(w, x, s.k);
       });
       return Bounds{bound};
     };
+    c.bounds = [=](const std::vector<Output>& ref) { return bounds(ref, false); };
+    if (may_round_to_half(type, c.token_bucket)) {
+      c.cuda_bounds = [=](const std::vector<Output>& ref) { return bounds(ref, true); };
+    }
   });
 }
 
@@ -216,6 +247,12 @@ void add_subset(std::vector<Entry>& list, const TypeTraits& t) {
   add_matmul(list, t, {.n = 70, .k = 256, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
   add_matmul(list, t, {.n = 15, .k = 256, .t = 9, .bias = true, .view = true}, true);
   add_matmul(list, t, {.n = 33, .k = 768, .t = 3}, true);
+  // Rows so long, and so few, that several warps of a GPU share one.
+  add_matmul(list, t, {.n = 3, .k = 8704, .t = 2}, true);
+  // Tiles of tensor cores: large ones with remainders, and small ones whose steps several blocks share.
+  const bool common = t.type == DataType::kQ4_K || t.type == DataType::kQ8_0 || t.type == DataType::kF16;
+  add_matmul(list, t, {.n = 131, .k = 256, .t = 133}, common);
+  add_matmul(list, t, {.n = 20, .k = 2304, .t = 34, .bias = true, .view = true}, true);
   if (!floats) {
     add_matmul(list, t, {.n = 17, .k = 256, .t = 6, .data = WeightData::kBits, .x = "spiky"}, true);
     add_matmul(list, t, {.n = 17, .k = 256, .t = 2, .data = WeightData::kLargest}, true);
@@ -287,6 +324,7 @@ void add_matmul_cases(std::vector<Entry>& list) {
     add_experts(list, *t, {.experts = 6, .used = 2, .n = 50, .k = 512, .t = 33, .bias = true, .one_expert = true},
                 true);
     add_experts(list, *t, {.experts = 32, .used = 8, .n = 20, .k = 512, .t = 16, .per_expert = true}, false);
+    add_experts(list, *t, {.experts = 3, .used = 2, .n = 130, .k = 256, .t = 90, .bias = true}, true);
     // More tokens than a tile has, and than those that are multiplied one by one.
     add_experts(list, *t, {.experts = 3, .used = 3, .n = 50, .k = 512, .t = 70, .per_expert = true, .no_ids = true},
                 true);

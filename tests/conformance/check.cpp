@@ -153,6 +153,7 @@ Verdict check_case(const Case& c, const Devices& devices) {
     return verdict;
   }
   const Bounds bounds = c.bounds ? c.bounds(reference.outputs) : Bounds{};
+  const Bounds cuda_bounds = c.cuda_bounds ? c.cuda_bounds(reference.outputs) : bounds;
   std::vector<Output> first_cpu;
   std::string first_cpu_name;
   for (TestDevice* device : devices) {
@@ -169,7 +170,8 @@ Verdict check_case(const Case& c, const Devices& devices) {
       if (!what.empty()) fail("a second run differs: " + what);
       continue;
     }
-    const std::string off = compare(reference.outputs, result.outputs, bounds);
+    const bool is_cuda = device->name.starts_with("cuda");
+    const std::string off = compare(reference.outputs, result.outputs, is_cuda ? cuda_bounds : bounds);
     if (!off.empty()) fail("against ref: " + off);
     if (!device->is_cpu()) continue;
     if (c.formula) {

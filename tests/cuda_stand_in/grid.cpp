@@ -311,6 +311,18 @@ void exchange(unsigned mask, uint64_t value, Place place) { grid().meet(mask, va
 uint64_t exchanged(int lane) { return grid().running().values[lane]; }
 void* shared_object(const void* key, size_t bytes) { return grid().object(key, bytes); }
 void* dynamic_shared() { return grid().shared(); }
+void load_aligned(const void* address, void* to, size_t bytes) {
+  const void* const caller = __builtin_return_address(0);
+  check_alignment(address, bytes, caller);
+  check_access(address, bytes, Access::kRead, caller);
+  std::memcpy(to, address, bytes);
+}
+void store_aligned(void* address, const void* from, size_t bytes) {
+  const void* const caller = __builtin_return_address(0);
+  check_alignment(address, bytes, caller);
+  check_access(address, bytes, Access::kWrite, caller);
+  std::memcpy(address, from, bytes);
+}
 void load_atomic(const void* address, void* to, size_t bytes) {
   check_access(address, bytes, Access::kAtomic, __builtin_return_address(0));
   std::memcpy(to, address, bytes);

@@ -68,6 +68,15 @@ T& shared_memory() {
   static const char key = 0;
   return *static_cast<T*>(shared_object(&key, sizeof(T)));
 }
+// ldmatrix.x4 of 16-bit values, also transposed: the lanes' parts as in backends/cuda/machine.cuh.
+void load_matrices(uint32_t (&to)[4], const void* row, bool transposed, Place place);
+// cp.async: 16 bytes, or zeros without a source. Until the wait for its group, the target holds bytes of 0xff.
+void queue_copy(void* to, const void* from);
+void commit_copies();
+void wait_copies(unsigned groups_left);
+void store_aligned(void* address, const void* from, size_t bytes);
+// A load at an address that has to be a multiple of the number of bytes.
+void load_aligned(const void* address, void* to, size_t bytes);
 // Parts of one indivisible operation of the calling thread.
 void load_atomic(const void* address, void* to, size_t bytes);
 void store_atomic(void* address, const void* from, size_t bytes);
@@ -244,6 +253,10 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 }
 inline int __dp4a(int a, int b, int sum) {
   for (int i = 0; i < 4; ++i) sum += static_cast<int8_t>(a >> (8 * i)) * static_cast<int8_t>(b >> (8 * i));
+  return sum;
+}
+inline int __dp2a_lo(int a, int b, int sum) {
+  for (int i = 0; i < 2; ++i) sum += static_cast<int16_t>(a >> (16 * i)) * static_cast<int8_t>(b >> (8 * i));
   return sum;
 }
 inline unsigned __vsubss4(unsigned a, unsigned b) {

@@ -175,6 +175,96 @@ __global__ void read_what_nobody_wrote(int* data, bool mistaken) {
   data[threadIdx.x] = shared.value == 1;
 }
 
+struct Vectors {
+  uint4 at[kThreads];
+};
+
+__global__ void read_before_the_copy_is_awaited(int* data, bool mistaken) {
+  Vectors& vectors = shared_memory<Vectors>();
+  infer::cuda::copy_async(&vectors.at[threadIdx.x], data, true);
+  infer::cuda::commit_copies();
+  if (!mistaken) infer::cuda::wait_copies<0>();
+  __syncthreads();
+  const unsigned read = vectors.at[(threadIdx.x + 1) % kThreads].z;
+  __syncthreads();
+  data[threadIdx.x] = read == 0;
+}
+
+__global__ void await_too_few_groups(int* data, bool mistaken) {
+  Vectors& vectors = shared_memory<Vectors>();
+  infer::cuda::copy_async(&vectors.at[threadIdx.x], data, false);
+  infer::cuda::commit_copies();
+  if (mistaken) infer::cuda::wait_copies<1>();
+  else infer::cuda::wait_copies<0>();
+  __syncthreads();
+  data[threadIdx.x] = vectors.at[(threadIdx.x + 1) % kThreads].z == 0;
+}
+
+__global__ void copy_to_what_is_still_read(int* data, bool mistaken) {
+  Vectors& vectors = shared_memory<Vectors>();
+  vectors.at[threadIdx.x] = make_uint4(1, 1, 1, 1);
+  __syncthreads();
+  const unsigned read = vectors.at[(threadIdx.x + 1) % kThreads].x;
+  if (!mistaken) __syncthreads();
+  infer::cuda::copy_async(&vectors.at[threadIdx.x], data, true);
+  infer::cuda::commit_copies();
+  infer::cuda::wait_copies<0>();
+  __syncthreads();
+  data[threadIdx.x] = static_cast<int>(read + vectors.at[threadIdx.x].y);
+}
+
+__global__ void load_a_vector_between_vectors(int* data, bool mistaken) {
+  const uint4 v = infer::cuda::load_vector(data + (mistaken ? 1 : 0));
+  __syncthreads();
+  data[threadIdx.x] = static_cast<int>(v.x);
+}
+
+// Lane 4 * g + t holds (g, 2t) and (g, 2t + 1) of each matrix; transposed, (2t, g) and (2t + 1, g).
+__global__ void load_matrices_of_a_warp(int* data, bool transposed) {
+  struct alignas(16) Matrices {
+    uint16_t at[4][8][8];
+  };
+  Matrices& m = shared_memory<Matrices>();
+  const unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  if (threadIdx.x < 32) {
+    for (unsigned c = 0; c < 8; ++c) m.at[lane / 8][lane % 8][c] = static_cast<uint16_t>(8 * lane + c);
+  }
+  __syncthreads();
+  uint32_t words[4];
+  if (transposed) infer::cuda::load_transposed(words, m.at[lane / 8][lane % 8]);
+  else infer::cuda::load_matrices(words, m.at[lane / 8][lane % 8]);
+  bool right = true;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned low = 64 * i + (transposed ? 16 * t + g : 8 * g + 2 * t), high = low + (transposed ? 8 : 1);
+    right = right && words[i] == (low | high << 16);
+  }
+  data[threadIdx.x] = right;
+}
+
+// What a kernel leaves in the first of kThreads integers that are zero before.
+template <typename Kernel>
+int first_result(Kernel kernel, bool mistaken) {
+  cudaStream_t stream = nullptr;
+  void *data = nullptr, *host = nullptr;
+  const size_t bytes = kThreads * sizeof(int);
+  REQUIRE(cudaMalloc(&data, bytes) == cudaSuccess);
+  REQUIRE(cudaHostAlloc(&host, bytes, cudaHostAllocDefault) == cudaSuccess);
+  REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  cudaMemsetAsync(data, 0, bytes, stream);
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(1);
+  config.blockDim = dim3(kThreads);
+  config.stream = stream;
+  cudaLaunchKernelEx(&config, kernel, static_cast<int*>(data), mistaken);
+  cudaMemcpyAsync(host, data, bytes, cudaMemcpyDeviceToHost, stream);
+  CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
+  const int result = static_cast<int*>(host)[5];
+  cudaStreamDestroy(stream);
+  cudaFreeHost(host);
+  cudaFree(data);
+  return result;
+}
+
 }  // namespace
 
 // False where the address sanitizer, which checks accesses by itself and ends the program, is in the way.
@@ -251,24 +341,25 @@ TEST_CASE("wrong masks of shuffles are found") {
 
 TEST_CASE("too much shared memory is found") { check_finds("exceeds", too_much_shared_memory); }
 
+TEST_CASE("copies to what is still read, and vectors at other addresses, are found") {
+  if (!accesses_are_checked()) return;
+  check_finds("shared memory that thread", copy_to_what_is_still_read);
+  check_finds("not aligned", load_a_vector_between_vectors);
+}
+
+TEST_CASE("the targets of copies are NaN until their group is awaited") {
+  CHECK(first_result(read_before_the_copy_is_awaited, false) == 1);
+  CHECK(first_result(read_before_the_copy_is_awaited, true) == 0);
+  CHECK(first_result(await_too_few_groups, false) == 1);
+  CHECK(first_result(await_too_few_groups, true) == 0);
+}
+
+TEST_CASE("lanes get their parts of matrices") {
+  CHECK(first_result(load_matrices_of_a_warp, false) == 1);
+  CHECK(first_result(load_matrices_of_a_warp, true) == 1);
+}
+
 TEST_CASE("shared memory begins as NaN") {
-  for (const bool mistaken : {false, true}) {
-    cudaStream_t stream = nullptr;
-    void *data = nullptr, *host = nullptr;
-    const size_t bytes = kThreads * sizeof(int);
-    REQUIRE(cudaMalloc(&data, bytes) == cudaSuccess);
-    REQUIRE(cudaHostAlloc(&host, bytes, cudaHostAllocDefault) == cudaSuccess);
-    REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(1);
-    config.blockDim = dim3(kThreads);
-    config.stream = stream;
-    cudaLaunchKernelEx(&config, read_what_nobody_wrote, static_cast<int*>(data), mistaken);
-    cudaMemcpyAsync(host, data, bytes, cudaMemcpyDeviceToHost, stream);
-    CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
-    CHECK(static_cast<int*>(host)[5] == (mistaken ? 0 : 1));
-    cudaStreamDestroy(stream);
-    cudaFreeHost(host);
-    cudaFree(data);
-  }
+  CHECK(first_result(read_what_nobody_wrote, false) == 1);
+  CHECK(first_result(read_what_nobody_wrote, true) == 0);
 }
