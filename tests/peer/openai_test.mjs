@@ -22,8 +22,10 @@ test("chat", async () => {
   expectEqual(choice.message.content.length > 0, true, "some text");
   expectEqual(answer.usage.total_tokens, answer.usage.prompt_tokens + answer.usage.completion_tokens, "usage");
   const parts = [{role: "user", content: [{type: "text", text: "Where is "}, {type: "text", text: "Lindale?"}]}];
-  const same = await client.chat.completions.create({...greedy, messages: parts});
-  expectEqual(same.choices[0].message.content, choice.message.content, "the same in parts");
+  const inParts = await client.chat.completions.create({...greedy, messages: parts});
+  const joined = [{role: "user", content: "Where is \nLindale?"}];
+  const same = await client.chat.completions.create({...greedy, messages: joined});
+  expectEqual(inParts.choices[0].message.content, same.choices[0].message.content, "the same in parts");
 });
 
 test("streaming", async () => {
