@@ -88,17 +88,18 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   }
   if (name == "ref") return create_ref_device();
   const std::vector<std::string> names = device_names();
+  const bool is_cuda = name.starts_with("cuda") && name.find_first_not_of("0123456789", 4) == std::string::npos;
 #ifdef INFER_CUDA
-  if (name.starts_with("cuda") && std::find(names.begin(), names.end(), name) != names.end()) {
+  if (is_cuda && std::find(names.begin(), names.end(), name) != names.end()) {
     CudaOptions cuda;
     cuda.deterministic = options.deterministic;
     return create_cuda_device(name, cuda);
   }
-  if (name.starts_with("cuda")) {
+  if (is_cuda) {
     if (const std::string problem = cuda_problem(name); !problem.empty()) throw Error(ErrorCode::kUnsupported, problem);
   }
 #else
-  if (name.starts_with("cuda")) {
+  if (is_cuda) {
     throw Error(ErrorCode::kUnsupported,
                 concat("[", name, "] This program was built without CUDA. Use another device."));
   }
