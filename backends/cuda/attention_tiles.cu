@@ -16,7 +16,8 @@ constexpr int kThreads = 128;
 constexpr int kMostDim = 256;
 constexpr float kLog2E = 1.44269504f;
 
-// Rows of kDim halves in chunks of 16 bytes, permuted within each row so that 8 consecutive rows use different banks.
+// Rows of kDim fp16 values in chunks of 16 bytes, permuted within each row so that 8 consecutive rows use different
+// banks.
 template <int kDim>
 struct RowTile {
   static constexpr int kPositions = kDim > 128 ? 32 : 64, kChunks = kDim / 8;
@@ -74,7 +75,7 @@ __device__ inline void load_queries(const AttentionShape& a, const QueryRow (&ro
   }
 }
 
-// Values i to i + 7 of a row as halves; those behind its end are zeros.
+// Values i to i + 7 of a row as fp16; those behind its end are zeros.
 __device__ inline uint4 row_chunk(const CacheRow& row, int dim, int i, bool vectors) {
   Floats8 x;
   if (vectors) {

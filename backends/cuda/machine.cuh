@@ -61,7 +61,8 @@ __device__ __forceinline__ void wait_copies() {
 #endif
 }
 
-// Four matrices of 8 by 8 halves from shared memory: lane l names row l % 8 of matrix l / 8, 16 bytes at a multiple of
+// Four matrices of 8 by 8 fp16 values from shared memory: lane l names row l % 8 of matrix l / 8, 16 bytes at a
+// multiple of
 // 16. Of each matrix, lane 4 * g + t gets (g, 2t) and (g, 2t + 1); transposed, (2t, g) and (2t + 1, g). PTX ISA,
 // ldmatrix.
 __device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const void* row) {
@@ -86,13 +87,13 @@ __device__ __forceinline__ float fast_exp2(float x) {
   return y;
 }
 
-// Two floats as halves, `low` in the low half of the word.
+// Two floats as fp16, `low` in the low half of the word.
 __device__ __forceinline__ uint32_t pack_halves(float low, float high) {
   const __half2 both = __floats2half2_rn(low, high);
   return *reinterpret_cast<const uint32_t*>(&both);
 }
 
-// c += a * b by a warp: a [16, 16] and b [16, 8] are halves, c [16, 8] floats. With lane = 4 * g + t, a lane holds of a
+// c += a * b by a warp: a [16, 16] and b [16, 8] are fp16, c [16, 8] floats. With lane = 4 * g + t, a lane holds of a
 // (g, 2t), (g + 8, 2t), (g, 2t + 8) and (g + 8, 2t + 8), each with its right neighbour; of b (2t, g) and (2t + 8, g),
 // each with the one below; of c (g, 2t), (g, 2t + 1), (g + 8, 2t) and (g + 8, 2t + 1). PTX ISA, mma.m16n8k16.
 __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {

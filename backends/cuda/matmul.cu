@@ -61,8 +61,8 @@ __global__ void quantize_kernel(ActivationShape shape, const float* x, Quantized
 
 // ---- Products ----
 
-// The product of a run of a unit with activations, but for their scale. `which` has ones in the bytes of the halves of
-// 32 that the run is.
+// The dot product of a run of a unit with activations, without their scale. Of 32 activations the run covers the first
+// 16, the last 16 or all: byte 0 or 1 of `which`, or both, are 1.
 template <typename W>
 __device__ __forceinline__ float multiply_run(const Codes* run, const int8_t* codes, const ScaleAndSums& x, int which) {
   int dot = W::kBias != 0 ? x.add_sums((256 - W::kBias) * which, 0) : 0;  // int8 times each

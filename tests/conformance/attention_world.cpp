@@ -126,7 +126,7 @@ std::string describe(const AttentionCase& a) {
   if (a.fused) text += " fused";
   if (a.latent) text += " latent";
   if (a.count > 0) text += concat(" blocks=", a.count, "x", a.block, a.per_head ? " per head" : "");
-  if (a.halves) text += " halves";
+  if (a.fp16_queries) text += " fp16 queries";
   if (a.stride > 1) text += concat(" stride=", a.stride);
   return text;
 }
@@ -140,7 +140,7 @@ AttentionData make_data(const AttentionCase& a, Random& random) {
   int64_t used = 0;
   for (const auto& [length, queries] : a.sequences) {
     d.q.push_back(random.normals(static_cast<size_t>(length) * d.q_row()));
-    if (a.halves) d.q.back() = stored(DataType::kF16, d.q.back());
+    if (a.fp16_queries) d.q.back() = stored(DataType::kF16, d.q.back());
     d.k.push_back(random.normals(static_cast<size_t>(length) * d.k_row()));
     d.v.push_back(a.latent ? first_columns(d.k.back(), a.key_dim, a.value_dim)
                            : random.normals(static_cast<size_t>(length) * d.v_row()));
@@ -273,7 +273,8 @@ Rounded rounded_to_half(const AttentionCase& a) {
     if (type != DataType::kF16 && !is_rounded(type)) return {};  // not on tensor cores
   }
   if (a.sparse() || a.latent) return {};
-  return {0x1.01p-11 * ((a.halves ? 0 : 1) + is_rounded(a.key_type)), 0x1.01p-11 * (1 + is_rounded(a.value_type))};
+  return {0x1.01p-11 * ((a.fp16_queries ? 0 : 1) + is_rounded(a.key_type)),
+          0x1.01p-11 * (1 + is_rounded(a.value_type))};
 }
 
 double attention_bound(const AttentionData& d, const Rounded& rounded) {

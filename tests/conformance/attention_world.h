@@ -21,7 +21,7 @@ struct AttentionCase {
   bool per_head = false;                            // sparse: every KV head selects its own
   bool whole = false;                               // sparse_attention without a selection
   int stride = 1;                                   // of the cache
-  bool halves = false;                              // queries are fp16 numbers
+  bool fp16_queries = false;                        // queries that fp16 holds exactly
 
   bool sparse() const { return count > 0 || whole; }
   int selections() const { return per_head ? kv_heads : 1; }

@@ -226,7 +226,7 @@ void add_shapes(std::vector<Entry>& list) {
 void add_long_runs(std::vector<Entry>& list) {
   for (const int dim : {40, 64, 128, 256}) {
     AttentionCase a{.heads = 6, .kv_heads = 2, .key_dim = dim, .value_dim = dim};
-    a.halves = true;
+    a.fp16_queries = true;
     a.sequences = {{150, 70}, {7, 7}, {33, 20}, {1, 1}};
     add(list, a, true);
     a.params = {.window = 50, .softcap = 20, .alibi_max_bias = 8};
@@ -234,7 +234,7 @@ void add_long_runs(std::vector<Entry>& list) {
     add(list, a, dim == 64);
   }
   AttentionCase a{.heads = 4, .kv_heads = 1, .key_dim = 96, .value_dim = 64};
-  a.halves = true;
+  a.fp16_queries = true;
   a.sequences = {{90, 90}};
   a.params = with({.causal = false, .window = 30});
   add(list, a, true);

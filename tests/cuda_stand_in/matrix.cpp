@@ -20,7 +20,7 @@ Words gather(uint32_t word, Place place) {
 
 float half_of(uint32_t word, int which) { return infer::f16_to_f32(static_cast<uint16_t>(word >> (16 * which))); }
 
-// Value `column` of the row of 8 halves at `row`.
+// Value `column` of the row of 8 fp16 values at `row`.
 uint32_t half_at(const char* row, int column, const void* caller) {
   uint16_t value;
   check_access(row + 2 * column, sizeof value, Access::kRead, caller);

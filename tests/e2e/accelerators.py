@@ -4,8 +4,8 @@ import functools
 import json
 import os
 
-from harness import Failure, run, skip
-from models import succeeded
+from harness import Failure, expect, run, skip
+from models import F32_CACHE, differences, exactness, logprobs, logprobs_text, reference_model, succeeded
 
 FULL = os.environ.get("INFER_TEST_FULL") == "1"
 
@@ -32,3 +32,20 @@ def layers_of(model):
 def none_half_and_all(model):
     every = layers_of(model)
     return every if FULL else [0, every[len(every) // 2], "all"]
+
+
+def expect_f32_agreement(name, layers, on_device):
+    """A model with weights in F32 has the recorded results with each number of layers in `layers(model)` on a device."""
+    model, recorded = reference_model(name)
+    for n in layers(model):
+        worst = max(differences(logprobs(model, recorded["tokens"], *on_device(n), *F32_CACHE), recorded["positions"]))
+        expect(worst <= exactness(recorded), f"-ngl {n}: largest difference {worst:.6f}")
+
+
+def expect_same_bits_in_chunks(name, on_device):
+    """With --deterministic the results do not depend on how a prompt is cut into steps."""
+    model, recorded = reference_model(name)
+    texts = {n: logprobs_text(model, recorded["tokens"], *on_device("all"), "--deterministic", "--ubatch-size", n)
+             for n in (1, 5, 48)}
+    for n, text in texts.items():
+        expect(text == texts[48], f"the bits with --ubatch-size {n} differ from those with 48")

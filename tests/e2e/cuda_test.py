@@ -6,11 +6,11 @@ tests are skipped, or fail where INFER_REQUIRE names cuda.
 
 import json
 
-from accelerators import FULL, none_half_and_all
+from accelerators import FULL, expect_f32_agreement, expect_same_bits_in_chunks, none_half_and_all
 from completions import RECORDED, expect_recorded_tokens, recorded
 from cuda_devices import device, devices, is_stand_in, on_device
 from harness import expect, expect_equal, main, run, skip, test, test_each
-from models import (DEMO_TARGET, F32_CACHE, SPM, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs, logprobs_text,
+from models import (DEMO_TARGET, F32_CACHE, SPM, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs,
                     reference_model, succeeded)
 
 # Dense, experts, windows with softcap, sinks, a latent cache.
@@ -20,10 +20,7 @@ FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
 
 @test_each(*(f32_models() if FULL else FEW_F32))
 def agrees_in_f32(name):
-    model, reference = reference_model(name)
-    for n in none_half_and_all(model):
-        worst = max(differences(logprobs(model, reference["tokens"], *on_device(n), *F32_CACHE), reference["positions"]))
-        expect(worst <= exactness(reference), f"-ngl {n}: largest difference {worst:.6f}")
+    expect_f32_agreement(name, none_half_and_all, on_device)
 
 
 @test_each(*FEW_F32)
@@ -48,11 +45,7 @@ def agrees_with_expanded_weights(name):
 
 @test_each("llama-gqa", "quant-q4_k", "qwen3moe", "deepseek2-mla")
 def chunks_do_not_matter_when_deterministic(name):
-    model, reference = reference_model(name)
-    texts = {n: logprobs_text(model, reference["tokens"], *on_device("all"), "--deterministic", "--ubatch-size", n)
-             for n in (1, 5, 48)}
-    for n, text in texts.items():
-        expect(text == texts[48], f"the bits with --ubatch-size {n} differ from those with 48")
+    expect_same_bits_in_chunks(name, on_device)
 
 
 @test_each(*(RECORDED if FULL else RECORDED[:1]))

@@ -6,11 +6,11 @@ INFER_REQUIRE names vulkan.
 
 import json
 
-from accelerators import FULL, layers_of, none_half_and_all
+from accelerators import FULL, expect_f32_agreement, expect_same_bits_in_chunks, layers_of, none_half_and_all
 from completions import RECORDED, expect_recorded_text, expect_recorded_tokens, recorded
 from harness import expect, expect_equal, main, run, test, test_each
 from models import (DEMO_TARGET, EXACT, F32_CACHE, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs,
-                    logprobs_text, reference_model, succeeded)
+                    reference_model, succeeded)
 from vulkan_devices import device, on_device
 
 # With recurrent layers: every operation on states, alone and beside attention.
@@ -24,10 +24,7 @@ FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
 
 @test_each(*(f32_models() if FULL else FEW_F32))
 def agrees_in_f32(name):
-    model, recorded = reference_model(name)
-    for n in layers_of(model):
-        worst = max(differences(logprobs(model, recorded["tokens"], *on_device(n), *F32_CACHE), recorded["positions"]))
-        expect(worst <= exactness(recorded), f"-ngl {n}: largest difference {worst:.6f}")
+    expect_f32_agreement(name, layers_of, on_device)
 
 
 @test_each(*KEPT)
@@ -58,11 +55,7 @@ def agrees_with_expanded_weights(name):
 
 @test_each("llama-gqa", "quant-q4_k", "qwen3moe", "mamba", "qwen3next", "rwkv7", "deepseek4", *KEPT)
 def chunks_do_not_matter_when_deterministic(name):
-    model, recorded = reference_model(name)
-    texts = {n: logprobs_text(model, recorded["tokens"], *on_device("all"), "--deterministic", "--ubatch-size", n)
-             for n in (1, 5, 48)}
-    for n, text in texts.items():
-        expect(text == texts[48], f"the bits with --ubatch-size {n} differ from those with 48")
+    expect_same_bits_in_chunks(name, on_device)
 
 
 @test_each("mamba", "mamba2", "qwen3next", "rwkv6", "rwkv7", "lfm2")

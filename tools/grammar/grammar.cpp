@@ -53,18 +53,6 @@ std::shared_ptr<const grammar::Grammar> read_grammar(const GrammarOptions& optio
   return grammar::parse_gbnf(read_text_file(options.grammar_file), find_token);
 }
 
-const char* name_of(grammar::Match match) {
-  switch (match) {
-    case grammar::Match::kAccept:
-      return "accept";
-    case grammar::Match::kPrefix:
-      return "prefix";
-    case grammar::Match::kReject:
-      return "reject";
-  }
-  return "";
-}
-
 void answer_lines(const grammar::Grammar& grammar) {
   std::istringstream lines(read_stdin());
   int number = 0;
@@ -78,7 +66,7 @@ void answer_lines(const grammar::Grammar& grammar) {
                                  request.is_discarded() ? "text that is not JSON" : "another"));
     }
     const grammar::Match match = grammar.match(request["text"].get_ref<const std::string&>());
-    std::cout << json{{"result", name_of(match)}}.dump() << '\n';
+    std::cout << json{{"result", grammar::match_name(match)}}.dump() << '\n';
   }
   if (!std::cout.flush()) throw Error(ErrorCode::kIo, "Cannot write to standard output.");
 }

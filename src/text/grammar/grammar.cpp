@@ -20,6 +20,18 @@ std::optional<uint8_t> only_byte(const Automaton& automaton, const MatchState& s
 
 }  // namespace
 
+const char* match_name(Match match) {
+  switch (match) {
+    case Match::kAccept:
+      return "accept";
+    case Match::kPrefix:
+      return "prefix";
+    case Match::kReject:
+      return "reject";
+  }
+  return "";
+}
+
 Grammar::Grammar(const Rules& rules, const Limits& limits)
     : limits_(limits), automaton_(Automaton::compile(rules, limits)), start_(MatchState::start(automaton_, limits_)) {}
 

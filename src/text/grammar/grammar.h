@@ -21,6 +21,8 @@ enum class Match {
   kReject,  // no continuation is one
 };
 
+const char* match_name(Match match);  // "accept", "prefix" or "reject"
+
 class Grammar {
  public:
   // Throws Error(kInvalidArgument), see Automaton::compile.

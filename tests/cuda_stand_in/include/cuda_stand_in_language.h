@@ -57,7 +57,7 @@ int lane();                                     // of the calling thread in its 
 // Gives `value` to the lanes in `mask`, which all call it.
 void exchange(unsigned mask, uint64_t value, Place place);
 uint64_t exchanged(int lane);  // what that lane gave in the last exchange
-// mma.m16n8k16 of halves with sums in floats; the lanes' parts as in backends/cuda/machine.cuh.
+// mma.m16n8k16 of fp16 with sums in floats; the lanes' parts as in backends/cuda/machine.cuh.
 void multiply_f16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Place place);
 // One object per block: `key` identifies it, the first call allocates. Memory starts as bytes of 0xff.
 void* shared_object(const void* key, size_t bytes);

@@ -18,15 +18,7 @@ std::string error_of(Parse parse) {
 }  // namespace
 
 std::string result_of(const grammar::Grammar& grammar, const std::string& text) {
-  switch (grammar.match(text)) {
-    case grammar::Match::kAccept:
-      return "accept";
-    case grammar::Match::kPrefix:
-      return "prefix";
-    case grammar::Match::kReject:
-      return "reject";
-  }
-  return "";
+  return match_name(grammar.match(text));
 }
 
 std::string match_gbnf(const std::string& source, const std::string& text) {
