@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What speculative decoding gains and costs: generation with and without drafts, measured in turns in one run each.
+# What speculative decoding gains and costs: generation with and without drafts, measured alternately within each run.
 #   usage: bench_drafts.sh [--rounds 5] [--threads 2] [--shape tinyllama-1.1b] [--type Q4_K_M]
 # First the demo pair on its own questions, through the server; then random weights in a well-known shape, whose draft
 # of two layers agrees with them more or less often; then 16 and 32 streams of the same; then look-up (bench_lookup.py).

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How a long prompt holds up streams: two completions are streamed, then a prompt of 4,000 tokens arrives.
+"""How much a long prompt delays streams: two completions are streamed, then a prompt of 4,000 tokens arrives.
 
 usage: bench_itl.py MODEL.gguf [--infer build/infer] [--max-itl-ms 100] [--prompt 4000] [--tokens 300]
-Prints quantiles of the time between a stream's tokens, alone and beside the prompt.
+Prints quantiles of the time between a stream's tokens, alone and while the prompt is computed.
 """
 import argparse
 import json

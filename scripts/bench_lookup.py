@@ -4,9 +4,9 @@
     bench_lookup.py MODEL.gguf [--infer build/infer] [--threads 2] [--rounds 5] [--tokens 192]
 
 MODEL is one that `make_random_model SHAPE TYPE MODEL successor` makes: after token t it writes t + 1. A prompt is such
-a text in which every so-many-th token was replaced; the answer is the text without these changes, so that look-up is
-wrong at each of them. In the last case the prompt is about something else. Requests with and without look-up take
-turns, and none sees the cache or the text of another.
+a text in which every N-th token was replaced; the answer is the text without these changes, so that look-up is wrong at
+each of them. In the last case nothing in the prompt is repeated. Requests with and without look-up alternate, and none
+sees the cache or the text of another.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The size of files and functions. A file is about one thing: above 500 lines it is named, above 800 it fails. A
-function in C++ or GLSL fails above 60 lines, counted from the first line of its declaration to its closing brace. Data
-tables (*_data.*) are exempt.
+"""Checks the size of files and functions. A file is about one thing: above 500 lines it is reported, above 800 it
+fails. A function in C++ or GLSL fails above 60 lines, counted from the first line of its declaration to its closing
+brace. Data tables (*_data.*) are exempt.
 
     check_file_sizes.py            checks the files git tracks
     check_file_sizes.py --self-test
@@ -23,7 +23,7 @@ COMMENT_OR_LITERAL = re.compile(
     r"""(?P<number>\b\d[\w.']*)|(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)"""
     r"""|(?:u8|[uUL])?R"(?P<end>[^(\n]*)\(.*?\)(?P=end)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
-# What stands before the opening brace of a function: its parameters, and what may follow them; or the last {} of a
+# What comes before the opening brace of a function: its parameters, and what may follow them; or the last {} of a
 # constructor's member initializers; or the captures of a lambda without parameters.
 FUNCTION_HEAD = re.compile(
     r"(\)(\s*(const|noexcept|override|final|mutable|try|&&?|\b[A-Z_]+\b|->[\w\s:<>,*&\[\]]+))*|\{\}"

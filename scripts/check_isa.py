@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Instruction-set hygiene of the object files of a build.
+"""Checks which instruction sets the object files of a build use.
 
 The program must start on any machine of its architecture, so only objects of `kernels_<isa>.cpp` may contain instructions
-beyond the baseline. And such an object may export nothing but its one table: an inline function shared with other
+beyond the baseline. Such an object may export nothing but its one table: an inline function shared with other
 objects would be compiled with that instruction set, and the linker may use that copy everywhere.
 
     check_isa.py BUILD_DIR         exit code 1 when an object breaks a rule, or if there are no objects

@@ -14,7 +14,7 @@ import re
 import struct
 import sys
 
-# Of instructions that compute, by their low byte: the upper four bits are the form of the operands.
+# Arithmetic instructions, by their low byte: the upper four bits are the form of the operands.
 KINDS = {
     0x02: "MOV", 0x07: "SEL", 0x08: "FSEL", 0x09: "FMNMX", 0x0B: "FSETP", 0x0C: "ISETP", 0x10: "IADD3", 0x11: "LEA",
     0x12: "LOP3", 0x16: "PRMT", 0x17: "IMNMX", 0x19: "SHF", 0x1C: "PLOP3", 0x20: "FMUL", 0x21: "FADD", 0x23: "FFMA",
@@ -22,7 +22,7 @@ KINDS = {
     0x36: "VIADD", 0x37: "IMMA", 0x3C: "HMMA", 0x3E: "F2FP", 0x45: "I2FP", 0x48: "VIMNMX", 0x87: "USEL",
     0x8C: "UISETP", 0x90: "UIADD3", 0x91: "ULEA", 0x92: "ULOP3", 0x99: "USHF", 0xA4: "UIMAD", 0xA5: "UIMAD.WIDE",
 }
-# Of others, by all twelve bits.
+# Other instructions, by all twelve bits.
 OTHERS = {
     0x304: "F2F", 0x305: "F2I", 0x306: "I2F", 0x308: "MUFU", 0x311: "I2F", 0x388: "STS", 0x389: "SHFL", 0x83B: "LDSM",
     0x918: "NOP", 0x919: "S2R", 0x91A: "DEPBAR", 0x941: "BSYNC", 0x945: "BSSY", 0x947: "BRA", 0x948: "WARPSYNC",

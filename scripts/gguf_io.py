@@ -1,4 +1,4 @@
-"""GGUF files in Python, for scripts and tests: reading small ones whole, and writing. Standard library only.
+"""Reads small GGUF files whole, and writes GGUF files, for scripts and tests. Standard library only.
 
 Metadata is {key: [type, value]}, an array's value (element type, list); strings are read as bytes. Shapes have the fastest
 dimension first, as in the file.

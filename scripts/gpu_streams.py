@@ -6,7 +6,7 @@ and generation in 1, 8 and 64 streams and after a long context.
 
 Fractions are of the device's own limits, measured in the same run: generation of its read bandwidth, prompts of its
 rate of fp16 matrix multiplications where the backend measures one. A type that does not fit the device's memory is
-left out, and so is what does not end within N seconds.
+skipped, and so is a run that does not end within N seconds.
 """
 
 import argparse

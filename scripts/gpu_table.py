@@ -3,9 +3,9 @@
 
     gpu_table.py DEVICE MODEL.gguf|SHAPE:TYPE [--prompt 512] [--tokens 64] [--repetitions 3]
 
-SHAPE:TYPE is a well-known shape with random weights (infer bench --help lists them): tinyllama-1.1b:Q4_K_M. Fractions are
-of the limits of the devices involved, measured in the same run; GB/s are of weights read. With half the layers, the
-time lost at the border is a token's time beyond what the bytes on each side take when all layers are on that side.
+SHAPE:TYPE is a well-known shape with random weights (infer bench --help lists them): tinyllama-1.1b:Q4_K_M. Fractions
+are of the limits of the devices involved, measured in the same run; GB/s are of weights read. With half the layers, the
+time lost at the border is a token's time less what the bytes on each side take when all layers are on that side.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hashes a program's results, to show that a code change changes no bit.
+"""Hashes a program's results, to show that a code change does not change a single bit of them.
 
 Each line is a run and a SHA-256 of the log-probabilities of the whole vocabulary at 48 positions, in hexadecimal digits
 of which 16 are shown: every weight type and architecture of the reference models that the program runs, its own models

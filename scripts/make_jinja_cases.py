@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/data/jinja_cases.json: what the real Jinja2 makes of many small templates.
+"""Writes tests/data/jinja_cases.json: what the real Jinja2 renders from many small templates.
 
 The template language of src/text/jinja must agree with it. Needs Jinja2 (Debian's python3-jinja2), set up as Hugging
 Face transformers sets it up for chat templates.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes tests/data/prediction/NAME.gguf and NAME.json for architectures whose reference model has no prediction layer.
 
-The layer is a copy of one of the reference model's layers, with every weight changed a little, behind the others; what
-joins it to the model is random. ORACLE is a program on top of llama.cpp, called as `ORACLE FILE TOKEN...`, that prints
-the object described in tests/data/README.md with the log-probabilities of the whole vocabulary; this script keeps the
+The layer comes after the others and is a copy of one of them with every weight changed a little; the weights that join
+it to the model are random. ORACLE is a program on top of llama.cpp, called as `ORACLE FILE TOKEN...`, that prints the
+object described in tests/data/README.md with the log-probabilities of the whole vocabulary; this script keeps the
 likeliest. Run from the root of the repository:
 
     scripts/make_prediction_fixtures.py ../shared/goldens/arch ORACLE [NAME...]
@@ -21,7 +21,7 @@ from gguf_io import ARRAY, F32, UINT32
 N_TOKENS, N_LIKELIEST = 24, 8
 OUT = pathlib.Path("tests/data/prediction")
 
-# name: (layer to copy, metadata of the new layer that differs from that layer's, tensors beside the required ones)
+# name: (layer to copy, metadata of the new layer that differs from that layer's, tensors besides the required ones)
 OWN_ENDS = ("nextn.shared_head_norm", "nextn.embed_tokens", "nextn.shared_head_head")
 MODELS = {
     "bailingmoe3": (1, {}, ("layer_output_norm",)),

@@ -6,7 +6,7 @@
 
 Keys and tensors are those of a small reference model of the same architecture (goldens/arch of the reference data) with
 the hyper-parameters below; the sizes of tensors follow from what `infer plan` says it expects. `infer quantize OUT.gguf
-FILE Q4_K_M --allow-requantize` makes the file that one would download. Its text means nothing.
+FILE Q4_K_M --allow-requantize` makes a file like the one that people download. Its text is meaningless.
 """
 
 import pathlib
@@ -21,8 +21,8 @@ from gguf_io import ARRAY, F16, F32, INT32, STRING, elements, header, padded, re
 BLOCK = 65521  # random values that are repeated: a prime, so that no two rows of a matrix are equal
 MOST_FIXES = 2000
 
-# Reference model, hyper-parameters without the architecture's name, vocabulary, and of each layer the layer of the
-# reference model that it is like.
+# Reference model, hyper-parameters without the architecture's name, vocabulary, and for each layer the layer of the
+# reference model that it resembles.
 SHAPES = {
     "gemma3-1b": ("gemma3", {
         "context_length": 32768, "embedding_length": 1152, "feed_forward_length": 6912, "attention.head_count": 4,
@@ -71,7 +71,7 @@ EXPECTED = re.compile(r"tensor (\S+): expected \[([0-9, ]+)\], found (.*)")
 
 
 def with_vocabulary(metadata, n):
-    """Makes up tokens behind those of the reference model."""
+    """Adds made-up tokens after those of the reference model."""
     for key, more in (("tokens", lambda i: b"x%d" % i), ("scores", lambda i: -float(i)), ("token_type", lambda _: 1)):
         entry = metadata.get(f"tokenizer.ggml.{key}")
         if entry:
@@ -97,7 +97,7 @@ def shaped_metadata(metadata, shape):
 
 
 def shaped_tensors(tensors, vocabulary, layers):
-    """{name: (reference tensor's name, type, shape)}, but for the vocabulary with the reference model's sizes."""
+    """{name: (reference tensor's name, type, shape)}. All sizes except the vocabulary's are the reference model's."""
     found = {name: (name, kind, shape) for name, (kind, shape, _) in tensors.items() if not LAYER.fullmatch(name)}
     for i, like in enumerate(layers):
         for name, (kind, shape, _) in tensors.items():
@@ -110,7 +110,7 @@ def shaped_tensors(tensors, vocabulary, layers):
 
 
 def type_of(name, shape):
-    """Matrices are F16, but for those that llama.cpp wants in F32."""
+    """Matrices are F16, except those that llama.cpp requires in F32."""
     large = sum(n > 1 for n in shape) >= 2 and elements(shape) > 1 << 16
     return F16 if large and not re.search(r"conv|ssm_a|norm|ffn_gate_inp\.|time_mix_(lerp|w|a|v|g)", name) else F32
 
@@ -132,7 +132,7 @@ def fit(infer, path, metadata, tensors):
         reference, _, old = tensors[found[1]]
         wanted = [int(n) for n in reversed(found[2].split(","))]
         sizes = iter(wanted)
-        # Dimensions of 1 stay where llama.cpp wants them.
+        # Dimensions of 1 stay where llama.cpp expects them.
         new = [1 if n == 1 else next(sizes) for n in old] if sum(n > 1 for n in old) == len(wanted) else wanted
         for name, (other, _, shape) in list(tensors.items()):  # all layers of its kind
             if other == reference and shape == old:

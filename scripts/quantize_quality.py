@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures how far quantized files of a demo model are from the model: ours, and llama.cpp's of the same type.
+"""Measures how far quantized files of a demo model, ours and llama.cpp's of the same type, are from the original.
 
     make test-peer
     quantize_quality.py build/peer/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64 [--model FILE] [--orders 8]

@@ -1,4 +1,4 @@
-"""What every module of the grammar produces: a question with a full and a short answer; and small helpers for sentences."""
+"""What every module of the grammar produces: a question with a full and a short answer. Also helpers for sentences."""
 
 from typing import NamedTuple
 

@@ -2,13 +2,13 @@
 
     predict.py TARGET.gguf ROWS.npz... --out OUT.gguf --description TEXT [--passes N] [--threads N]
 
-From the target's state of a token and the token after it, the layer guesses the one after that; from its own state it
-goes on. It learns both: pass 1 reads the target's states, every further pass those of the pass before, as when the
-layer drafts several tokens. The loss is the divergence from the target's own distribution. Embedding, head and final
-norm are the target's and stay as they are.
+From the target's state at a token and the next token, the layer guesses the one after that; further guesses continue
+from its own state. It learns both: pass 1 reads the target's states, every further pass those of the previous pass, as
+when the layer drafts several tokens. The loss is the divergence from the target's own distribution. Embedding, head and
+final norm are the target's and stay as they are.
 
-OUT.gguf holds the target's tensors byte for byte, and the layer. `qwen3` has no prediction layers; what the target
-computes is also `hy_v3` with only dense layers, which has them.
+OUT.gguf holds the target's tensors byte for byte, and the layer. `qwen3` has no prediction layers. `hy_v3` with only
+dense layers computes the same and has them, so the file's architecture is `hy_v3`.
 """
 
 import argparse
