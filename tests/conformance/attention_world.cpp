@@ -54,7 +54,7 @@ Leaf blocks_leaf(const AttentionStep& step, int bucket, const AttentionData& d) 
   return leaf;
 }
 
-// Of rows of `width` values the first `count` each.
+// The first `count` values of each row of `width` values.
 std::vector<float> first_columns(const std::vector<float>& x, int width, int count) {
   std::vector<float> columns;
   for (size_t at = 0; at < x.size(); at += width) columns.insert(columns.end(), &x[at], &x[at] + count);
@@ -265,8 +265,8 @@ double norm(const float* x, int n) {
   return std::sqrt(sum);
 }
 
-// What tensor cores of a CUDA device may round to fp16, which is off by up to 2^-11: queries, quantized keys and
-// values, and weights.
+// What a CUDA device may round to fp16 for its tensor cores, with a relative error of up to 2^-11: queries, quantized
+// keys and values, and weights.
 Rounded rounded_to_half(const AttentionCase& a) {
   const auto is_rounded = [](DataType type) { return traits(type).quantized; };
   for (const DataType type : {a.key_type, a.value_type}) {

@@ -57,8 +57,7 @@ struct AttentionData {
 
 AttentionData make_data(const AttentionCase& a, Random& random);
 
-// A step's inputs, and its rows of queries, keys and values, in this order, then blocks and sinks, where there are
-// some.
+// A step's inputs, and its rows of queries, keys and values, in this order, then blocks and sinks, if there are some.
 StepInputs step_of(const AttentionStep& part, const AttentionData& d, int bucket);
 std::vector<Leaf> leaves_of(const AttentionStep& part, const AttentionData& d, int bucket);
 // The rows of a step's tokens, then padding. `from`: [sequence][position * row].

@@ -135,7 +135,7 @@ void add_types(std::vector<Entry>& list) {
 }
 
 void add_lengths_and_windows(std::vector<Entry>& list) {
-  // Lengths around the borders of splits and of blocks, with many queries and with one.
+  // Lengths around the borders of splits and blocks, with many queries and with one.
   for (const int length : {1, 31, 32, 33, 255, 256, 257, 300, 511, 512, 513, 800}) {
     add(list, {.heads = 4, .kv_heads = 2, .sequences = {{length, 1}}}, length == 257);
     add(list, {.heads = 4, .kv_heads = 2, .sequences = {{length, std::min(length, 11)}, {20, 4}}},
@@ -243,7 +243,7 @@ void add_long_runs(std::vector<Entry>& list) {
   a.params = {};
   a.key_type = DataType::kQ8_0, a.value_type = DataType::kQ4_0;
   add(list, a, true);
-  // So few tokens that several blocks share the context of those in the short run.
+  // So few tokens that several thread blocks share the context of those in the short run.
   a.key_type = a.value_type = DataType::kF16;
   a.sequences = {{300, 9}, {600, 2}};
   add(list, a, true);

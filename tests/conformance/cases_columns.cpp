@@ -1,4 +1,4 @@
-// Cases of slice and concat, which move values and change none.
+// Cases of slice and concat, which move values without changing them.
 #include <doctest/doctest.h>
 
 #include "ggml-like/error.h"

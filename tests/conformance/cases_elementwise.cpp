@@ -157,8 +157,8 @@ void add_limited(std::vector<Entry>& list, const std::string& which, const Gated
       return std::vector{g.gated_activation(operand(g, w, s, 0), operand(g, w, s, 1), params)};
     };
     const std::vector<Leaf> leaves = c.leaves;
-    // The error of f(gate) after its limit is at most that before, and f(gate) is at most |gate| in size; the rest is
-    // the addition of the offset and the product.
+    // Limiting f(gate) does not increase its error, and |f(gate)| is at most |gate|; the rest is the addition of the
+    // offset and the product.
     c.bounds = [=](const std::vector<Output>& ref) {
       std::vector<double> bound;
       for (int64_t i = 0; i < ref[0].elements(); ++i) {

@@ -12,7 +12,7 @@
 namespace infer::test {
 namespace {
 
-// The product of a weight row and a row of activations as defined by quant/dot.h.
+// The dot product of a weight row and a row of activations, as defined by quant/dot.h.
 class DotFormula {
  public:
   DotFormula(DataType type, const float* x, int64_t k) : type_(type), k_(k), x_(x) {
@@ -247,7 +247,7 @@ void add_subset(std::vector<Entry>& list, const TypeTraits& t) {
   add_matmul(list, t, {.n = 70, .k = 256, .t = 1, .data = floats ? WeightData::kFloats : WeightData::kBits}, true);
   add_matmul(list, t, {.n = 15, .k = 256, .t = 9, .bias = true, .view = true}, true);
   add_matmul(list, t, {.n = 33, .k = 768, .t = 3}, true);
-  // Rows so long, and so few, that several warps of a GPU share one.
+  // Few, long rows, so that several warps of a GPU share one.
   add_matmul(list, t, {.n = 3, .k = 8704, .t = 2}, true);
   // Tiles of tensor cores: large ones with remainders, and small ones whose steps several blocks share.
   const bool common = t.type == DataType::kQ4_K || t.type == DataType::kQ8_0 || t.type == DataType::kF16;
@@ -325,7 +325,7 @@ void add_matmul_cases(std::vector<Entry>& list) {
                 true);
     add_experts(list, *t, {.experts = 32, .used = 8, .n = 20, .k = 512, .t = 16, .per_expert = true}, false);
     add_experts(list, *t, {.experts = 3, .used = 2, .n = 130, .k = 256, .t = 90, .bias = true}, true);
-    // More tokens than a tile has, and than those that are multiplied one by one.
+    // More tokens than fit in a tile, and more than the most that are multiplied one by one.
     add_experts(list, *t, {.experts = 3, .used = 3, .n = 50, .k = 512, .t = 70, .per_expert = true, .no_ids = true},
                 true);
     add_experts(list, *t, {.experts = 7, .used = 7, .n = 40, .k = 256, .t = 33, .bias = true}, false);

@@ -79,7 +79,7 @@ void add_combine(std::vector<Entry>& list, int used, int d, int t, bool quick) {
         f(leaves[0].as<float>()[(row * used + u) * d + i], leaves[1].as<float>()[row * used + u]);
       }
     };
-    // In router rank: a product, then fused multiply-adds.
+    // In the order of the router's ranks: a product, then fused multiply-adds.
     c.formula = [=] {
       std::vector<float> y;
       for (int64_t row = 0; row < t; ++row) {
@@ -150,7 +150,7 @@ void add_moe_cases(std::vector<Entry>& list) {
              .groups = 8,
              .groups_used = 4},
             false);
-  // The sum of the weights is below the least that they are divided by.
+  // The sum of the weights is below the minimum that they are divided by.
   add_route(list, {.experts = 32, .used = 4, .t = 5, .gating = Gating::kSigmoid, .normalize = true, .shift = -16},
             true);
   // Sigmoids that round to 1: the logits still order the experts.

@@ -25,7 +25,7 @@ void add_embed(std::vector<Entry>& list, const TypeTraits& t, int vocab, int d, 
            });
 }
 
-// By position, which are not those of the rows in the step.
+// Indexed by position, which is not the row's place in the step.
 void add_embed_positions(std::vector<Entry>& list, DataType type, int n, int d, const std::vector<int32_t>& positions,
                          bool quick) {
   std::string text = concat(traits(type).name, " n=", n, " d=", d, " positions=");

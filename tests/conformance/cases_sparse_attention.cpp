@@ -259,7 +259,7 @@ TEST_CASE("select_positions") { run_cases(Op::kSelectPositions); }
 TEST_CASE("sparse_attention") { run_cases(Op::kSparseAttention); }
 
 // Whether a token attends to the cache itself or to copies of what it selected.
-TEST_CASE("the same positions give the same bits, as single ones or in blocks, or as all that there are") {
+TEST_CASE("the same positions give the same bits, selected one by one, in blocks or as the whole context") {
   AttentionCase a{.heads = 6, .key_dim = 32, .value_dim = 32, .sequences = {{200, 200}, {45, 45}}};
   a.params.scale = 0.2f;
   Random random = random_for("the same positions");

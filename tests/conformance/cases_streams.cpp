@@ -79,8 +79,8 @@ struct AgreementShape {
   bool zeros = false, cancels = false;
 };
 
-// Makes the second half of each vector cancel the first, but for a small product: sums with the precision of floats
-// would be wrong by more than what is left.
+// Makes the second half of each vector cancel the first except for a small product: sums in float precision would be
+// wrong by more than what is left.
 void cancel(const AgreementShape& s, float* a, float* b) {
   for (int h = 0; h < s.heads; ++h, a += s.d, b += s.d) {
     for (int i = 0; i < s.d / 2; ++i) {

@@ -79,7 +79,7 @@ std::string compare(const std::vector<Output>& expected, const std::vector<Outpu
 
 std::string compare_alone(TestDevice& device, const Case& c, const std::vector<Output>& batch) {
   const int rows = c.output_rows.empty() ? c.tokens : static_cast<int>(c.output_rows.size());
-  // All rows of a small batch; of a large one the first, the last and some between.
+  // All rows of a small batch; of a large one the first, the last and some in between.
   for (int row = 0; row < rows; row += rows <= 8 || row + 1 >= rows - 1 ? 1 : std::min(rows - 1 - row, 7)) {
     const RunResult one = run_case(device, alone(c, row));
     if (!one.broken.empty()) return concat("row ", row, " alone: ", one.broken);

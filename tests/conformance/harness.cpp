@@ -35,14 +35,14 @@ std::vector<TestDevice>& test_devices() {
       DeviceOptions options;
       options.n_threads = 2;
       options.blas = true;
-      options.blas_min_rows = 2;  // few cases have as many rows as are worth it
+      options.blas_min_rows = 2;  // few cases have enough rows to be worth it
       add("blas", "", 1, open_device("cpu", options));
     }
     for (const std::string& name : device_names()) {
       if (name == "cpu" || name == "ref") continue;
       try {
         add(name, "", 1, open_device(name));
-      } catch (const Error& error) {  // it has not what INFER_VULKAN_KERNELS asks for
+      } catch (const Error& error) {  // it lacks what INFER_VULKAN_KERNELS asks for
         if (error.code() != ErrorCode::kUnsupported || std::getenv("INFER_REQUIRE")) throw;
         skip("conformance on " + name, error.what());
       }
@@ -124,7 +124,7 @@ class LeafWeights {
   BufferPlace place(const Weight& weight) const {
     return {uploaded_[static_cast<size_t>(&weight - weights_.data())].get(), 0};
   }
-  // What the run has broken; "" for nothing.
+  // The rule that the run broke; "" for none.
   std::string broken() const {
     for (size_t i = 0; i < leaves_.size(); ++i) {
       const std::vector<std::byte>& data = leaves_[i].data;
@@ -182,8 +182,8 @@ class PlanRun {
   std::unique_ptr<Buffer> arena_, step_buffer_, staging_;
 };
 
-// The outputs of a plan that has run; `broken` where it wrote to memory before the end of the last output that belongs
-// to nobody. Behind it lies scratch memory.
+// The outputs of a plan that has run. Sets `broken` if it wrote to memory that belongs to nobody before the end of the
+// last output; scratch memory comes after that.
 void take_outputs(const Plan& plan, const std::vector<ValueId>& wanted, const StepInputs& step,
                   const GuardedMemory& host_arena, RunResult& result) {
   std::vector<bool> may_change;

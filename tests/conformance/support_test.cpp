@@ -224,7 +224,7 @@ bool supports(const Device& device, const Example& example, DataType type) {
 }
 
 // One line per operation with the types of its weight or cache, such as "matmul: F32 F16 ...". An operation without
-// either is tried with F32 only.
+// either is tested with F32 only.
 std::string support_of(const Device& device) {
   std::string text;
   for (const Example& example : kExamples) {

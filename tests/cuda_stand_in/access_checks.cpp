@@ -28,7 +28,7 @@ bool checks_wanted() {
 }
 
 // Who accessed a byte last, in 64 bits: launch 24, block 12, barriers 16, thread 10, whether atomic. 0: nobody. The
-// numbers are cut off, so that a race may be missed in a huge grid.
+// numbers are truncated, so a race may be missed in a huge grid.
 uint64_t stamp(const Thread& t, bool atomic) {
   return (t.launch & 0xffffff) << 40 | static_cast<uint64_t>(t.block & 0xfff) << 28 |
          static_cast<uint64_t>(t.barriers & 0xffff) << 12 | static_cast<uint64_t>(t.thread & 0x3ff) << 2 |
@@ -138,7 +138,7 @@ void check_global(const void* address, size_t bytes, Access access, const void* 
 
 }  // namespace
 
-// A GPU cannot access several bytes at an address that is no multiple of their number.
+// A GPU cannot access several bytes at an address that is not a multiple of their number.
 void check_alignment(const void* address, size_t bytes, const void* caller) {
   if (!in_kernel() || !checks_wanted() || reinterpret_cast<uintptr_t>(address) % bytes == 0) return;
   if (on_running_stack(address)) return;

@@ -5,7 +5,7 @@
 //   - everything else is the thread's own stack, or constant data of the program, which is not written;
 //   - no two threads access a byte of which one writes it, unless a barrier of the block (in shared memory also one of
 //     their warp) is between them, the accesses are atomic, or they belong to different launches.
-// INFER_CUDA_STAND_IN_CHECKS=0 leaves them out, for long runs of whole models.
+// INFER_CUDA_STAND_IN_CHECKS=0 turns the checks off, for long runs of whole models.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ enum class Access { kRead, kWrite, kAtomic };
 // Fails the launch if the running thread may not access these bytes. `caller` is an address in the code, for messages.
 void check_access(const void* address, size_t bytes, Access access, const void* caller);
 
-// Fails the launch if the address is no multiple of `bytes`.
+// Fails the launch if the address is not a multiple of `bytes`.
 void check_alignment(const void* address, size_t bytes, const void* caller);
 
 }  // namespace cuda_stand_in

@@ -1,6 +1,6 @@
 // cp.async. On a GPU a copy happens at any time between its queueing and the wait for its group. Here the target is
-// overwritten when it is queued, so that what others still read there is lost, and gets its value when it is waited
-// for.
+// overwritten when the copy is queued, so that data that others still read there is lost, and gets its value when the
+// copy is waited for.
 #include <cstring>
 #include <vector>
 

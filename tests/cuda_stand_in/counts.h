@@ -1,4 +1,4 @@
-// What a program has asked of the runtime so far, for tests of what its work costs.
+// Counts of a program's calls of the runtime so far, for tests of what its work costs.
 #pragma once
 
 #include <cstdint>

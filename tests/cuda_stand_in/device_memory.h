@@ -1,4 +1,4 @@
-// The memory of the simulated devices: one range of addresses, in which allocations lie apart. Callers hold the lock of
+// The memory of the simulated devices: one range of addresses, with gaps between allocations. Callers hold the lock of
 // runtime.cpp.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace cuda_stand_in {
 
 // 256-byte aligned, filled with bytes of 0xff; null if the device does not have as much memory.
 void* allocate(size_t bytes, int device);
-bool release(void* p);  // false if it is no allocation
+bool release(void* p);  // false if it is not an allocation
 size_t memory_free(int device);
 
 // Whether the address belongs to a device, allocated or not.

@@ -17,7 +17,7 @@ namespace {
 constexpr int kRuntimeVersion = 13000;
 
 cudaError_t last_error = cudaSuccess;
-// Of a kernel that did something wrong; as on a GPU, nothing works afterwards.
+// The error of a kernel that did something wrong; as on a GPU, nothing works afterwards.
 cudaError_t sticky = cudaSuccess;
 std::string& failure = *new std::string;
 thread_local int current = 0;

@@ -5,7 +5,7 @@
 
 namespace cuda_stand_in {
 
-// What a kernel did wrong, or "". The stand-in goes on as if nothing had happened.
+// Returns what a kernel did wrong, or "", and resets it: the stand-in then works as if nothing had happened.
 std::string take_failure();
 
 }  // namespace cuda_stand_in

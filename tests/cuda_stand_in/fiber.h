@@ -17,7 +17,7 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // The next resume() begins `entry(argument)`, also if an earlier one has not ended: that is abandoned.
+  // The next resume() begins `entry(argument)`, even if an earlier one has not ended: that one is abandoned.
   void start(void (*entry)(void*), void* argument);
   void resume();
   void yield();  // from inside

@@ -142,7 +142,7 @@ void Grid::start_block(unsigned threads) {
   }
 }
 
-// Runs every thread that does not wait, until it does. Returns whether there was one.
+// Runs every thread that is not waiting until it waits. Returns whether there was one.
 bool Grid::run_ready(unsigned threads, bool backwards) {
   bool any = false;
   for (unsigned i = 0; i < threads && failure_.empty(); ++i) {
@@ -205,7 +205,7 @@ std::string Grid::run(const cudaLaunchConfig_t& config, const BoundKernel& kerne
   ++thread_.launch;
   thread_.device = device;
   const uint64_t blocks = static_cast<uint64_t>(g.x) * g.y * g.z;
-  // Every other launch runs its blocks and threads in descending order.
+  // Every second launch runs its blocks and threads in descending order.
   const bool backwards = thread_.launch % 2 == 0;
   for (uint64_t i = 0; i < blocks && failure_.empty(); ++i) {
     const uint64_t block = backwards ? blocks - 1 - i : i;

@@ -15,7 +15,7 @@ namespace cuda_stand_in {
 extern std::recursive_mutex lock;
 using Guard = std::lock_guard<std::recursive_mutex>;
 
-// Notes an error, and returns it. After a kernel has failed, the result of every call is that failure.
+// Records an error, and returns it. After a kernel has failed, the result of every call is that failure.
 cudaError_t result(cudaError_t error);
 bool has_failed();
 void set_failure(cudaError_t error, const std::string& what);

@@ -23,7 +23,7 @@ def first_device(kind):
 
 
 def layers_of(model):
-    """Every number of layers that -ngl takes: none, the repeated ones and the head, and all with the embedding."""
+    """Every number of layers that -ngl takes: from none through the layers and the head to all with the embedding."""
     metadata = json.loads(succeeded(run("inspect", model, "--json")).out)["metadata"]
     n_layer = next(entry["value"] for entry in metadata if entry["key"].endswith(".block_count"))
     return [*range(int(n_layer) + 2), "all"]
@@ -43,7 +43,7 @@ def expect_f32_agreement(name, layers, on_device):
 
 
 def expect_same_bits_in_chunks(name, on_device):
-    """With --deterministic the results do not depend on how a prompt is cut into steps."""
+    """With --deterministic the results do not depend on how a prompt is split into steps."""
     model, recorded = reference_model(name)
     texts = {n: logprobs_text(model, recorded["tokens"], *on_device("all"), "--deterministic", "--ubatch-size", n)
              for n in (1, 5, 48)}

@@ -187,7 +187,7 @@ def trouble_is_counted_and_the_rest_measured(trouble):
 
 
 @test
-def a_level_without_answers_is_a_failure_that_tells_why():
+def a_level_without_answers_is_a_failure_with_a_reason():
     with endpoint(lambda number: "busy" if number > 0 else "") as server:
         result = bench(server, "--concurrency", 2, "--requests", 4)
         expect_equal(result.code, 1, str(result))

@@ -68,7 +68,7 @@ def absence_is_one_line():
 
 
 @test
-def the_promise_of_same_bits_excludes_it():
+def bit_identical_results_exclude_it():
     result = run("logprobs", "-m", DATA / "arch" / "llama-gqa.gguf", "--tokens", "1,2", "--blas", "--deterministic")
     expect_equal((result.code, result.err.count("\n")), (2, 1), "wrong usage")
     result = run("logprobs", "-m", DATA / "arch" / "llama-gqa.gguf", "--tokens", "1,2", "--blas-min-rows", 2)

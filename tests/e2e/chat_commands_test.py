@@ -18,7 +18,7 @@ def a_file_too_long_for_the_context_is_refused():
         first = say(terminal, "Hello")
         command(terminal, f"/read {large}", r"large.txt is too long\. The conversation needs [\d,]+ tokens.*holds 128\. "
                                             r"It was not added")
-        # The chat continues as if the file had not been named.
+        # The chat continues as if the file had never been named.
         command(terminal, "/undo", "Removed: Hello")
         expect_equal(say(terminal, "Hello"), first, "the answer")
         command(terminal, "/reset", "was reset")

@@ -334,7 +334,7 @@ def single_turn_ends_on_a_terminal_too():
 
 
 @test
-def an_answer_into_a_file_is_the_only_one():
+def an_answer_into_a_file_ends_the_chat():
     with tempfile.TemporaryFile() as file, chat("-p", "Hello", stdout=file) as terminal:
         expect_equal(terminal.wait(), 0, "exit code")
         file.seek(0)

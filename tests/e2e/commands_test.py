@@ -61,7 +61,7 @@ def n_limits_the_text():
 
 
 @test
-def full_context_ends_the_text_and_is_said():
+def a_full_context_ends_the_text_and_is_reported():
     for limit in ((), ("-n", 1000)):
         result = completion("-p", "once", "-c", 20, *limit, *GREEDY)
         expect(0 < n_generated(result) < 20, "ends in the context", result)

@@ -1,4 +1,4 @@
-"""Answers held to a grammar, a schema, a pattern or a choice, and tool calls: infer run and infer serve."""
+"""Answers constrained to a grammar, a schema, a pattern or a choice, and tool calls: infer run and infer serve."""
 
 import concurrent.futures
 import json
@@ -105,7 +105,7 @@ def a_lazy_grammar_begins_at_its_trigger():
 
 
 @test
-def log_probabilities_are_those_of_the_free_model():
+def log_probabilities_are_those_of_the_unconstrained_model():
     body = {"prompt": "Once upon a time", "max_tokens": 1, "temperature": 0, "logprobs": 3}
     free = chosen(body, TEXT)[0]["logprobs"]
     held = chosen({**body, "guided_choice": ["zzz"]}, TEXT)[0]["logprobs"]
@@ -184,7 +184,7 @@ def a_stream_adds_up_to_the_whole():
 
 
 @test
-def reasoning_is_free_before_the_constraint():
+def reasoning_before_the_answer_is_not_constrained():
     body = {**chat(guided_choice=["red", "blue"], n=4, temperature=1), "chat_template_kwargs": {}}
     for choice in chosen(body):
         message = choice["message"]
@@ -239,7 +239,7 @@ def bodies():
 
 
 @test
-def the_same_alone_and_among_others_preempted_and_with_drafts():
+def the_same_alone_among_others_preempted_and_with_drafts():
     def answers(server, at_once):
         def one(body):
             reply = server.post(CHAT, body)

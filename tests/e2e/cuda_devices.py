@@ -8,7 +8,7 @@ from accelerators import first_device
 from harness import BINARY, run, skip
 from models import succeeded
 
-SAID = "cuda stand-in: "  # begins the stand-in's own lines
+SAID = "cuda stand-in: "  # how the stand-in's own lines begin
 
 
 def device():

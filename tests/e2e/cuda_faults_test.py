@@ -61,7 +61,7 @@ def a_small_memory_takes_what_fits_and_says_why():
 
 
 @test
-def devices_tell_their_memory_and_capability():
+def devices_report_their_memory_and_capability():
     listed = devices(env=machine(devices=2, memory_mb=64, capability="9.0"))
     for name in ("cuda0", "cuda1"):
         expect("compute capability 9.0" in listed[name]["description"], "capability", listed)
@@ -100,7 +100,7 @@ def a_card_is_not_used_by_both():
 # What is missing
 
 @test
-def without_a_driver_nothing_is_said():
+def without_a_driver_nothing_is_printed():
     for settings in ({"driver": 0}, {"devices": 0}):
         env = machine(**settings)
         expect("cuda0" not in devices(env), "no device", settings)
@@ -110,7 +110,7 @@ def without_a_driver_nothing_is_said():
 
 
 @test
-def a_device_that_is_not_there_is_one_line():
+def a_missing_device_is_one_line():
     for settings, needles in (({"driver": 0}, ["There is no NVIDIA driver", "Install one"]),
                               ({"devices": 0}, ["finds no GPU", "CUDA_VISIBLE_DEVICES"]),
                               ({"driver": 11040}, ["CUDA 11.4", "13.0 or later", "Update the driver"]),
@@ -120,7 +120,7 @@ def a_device_that_is_not_there_is_one_line():
 
 
 @test
-def a_gpu_that_cannot_be_used_is_told_of():
+def a_gpu_that_cannot_be_used_is_reported():
     for settings, words in (({"driver": 11040}, "Update the driver"), ({"capability": "6.1"}, "compute capability 6.1")):
         env = machine(**settings)
         expect(words in succeeded(run("devices", env=env)).out, "the list")

@@ -92,7 +92,7 @@ def experts_on_the_cpu_agree(name):
 
 
 @test
-def bench_tells_fractions_of_the_device():
+def bench_reports_fractions_of_the_device():
     flags = ("-m", SPM, *on_device("all"), "-p", 8, "-n", 2, "-r", 1, "--json")
     report = json.loads(succeeded(run("bench", *flags)).out)
     for limit in ("read_bandwidth", "int8_operations_per_second", "float_operations_per_second"):

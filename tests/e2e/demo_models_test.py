@@ -73,7 +73,7 @@ def draft_and_target_have_one_vocabulary():
 
 
 @test
-def the_target_and_the_one_that_drafts_for_itself_compute_the_same():
+def the_target_with_a_prediction_layer_computes_the_same():
     entry = ANSWERS["home"]
     ids = ",".join(map(str, tokens_of(DEMO_TARGET, entry["prompt"] + entry["answer"])))
     plain, predicting = (succeeded(run("logprobs", "-m", model, "--tokens", ids, "--json")).out

@@ -65,8 +65,8 @@ def instruction_sets_do_not_matter(name):
 
 
 @test_each("q8_0/q8_0", "q4_0/q4_0", "q8_0/q4_0", "f16/q8_0")
-def quantized_caches_depend_on_nothing_either(types):
-    """Every token's head is quantized alone, so chunks, threads and instruction sets cannot matter."""
+def quantized_caches_do_not_depend_on_these_either(types):
+    """Each head of a token is quantized by itself, so chunks, threads and instruction sets cannot matter."""
     key_type, value_type = types.split("/")
     tokens = [(7 * i * i + 3 * i + 1) % 300 for i in range(48)]
     texts = {}
@@ -142,7 +142,7 @@ def generation_of_trained_models_ends_with_the_same_logits(name):
 
 
 @test
-def hash_of_the_logits_tells_runs_apart():
+def hash_of_the_logits_distinguishes_runs():
     expect(generated(SPM)[1] != generated(SPM, *F32_CACHE)[1], "an F32 cache changes the hash")
 
 

@@ -63,7 +63,7 @@ def a_vector_does_not_depend_on_its_neighbours():
 
 @test
 def whole_texts_decide_in_an_encoder():
-    """Its first token sees the last one, unlike that of a model that generates."""
+    """The first token sees the last one, unlike in a model that generates."""
     tokens = {model: [vectors("--tokens", f"{ids},{last}", "--pooling", "cls", model=model)[0] for last in (8, 9)]
               for model, ids in ((BERT, "2,7,6"), (SPM, "1,300,301"))}
     expect(tokens[BERT][0] != tokens[BERT][1], "the first token of an encoder depends on the last")

@@ -88,7 +88,7 @@ def options_of_several_letters_are_listed_and_work():
 
 
 @test
-def a_glued_value_is_refused_with_what_to_write():
+def a_joined_value_is_refused_with_what_to_write():
     for glued, advice in (("-n5", "Write -n 5."), ("-n-1", "Write -n -1."), ("-t2", "Write -t 2."),
                           ("-mmodel.gguf", "Write -m model.gguf."), ("-pOnce upon", "Write -p Once upon."),
                           ("-s42", "Write -s 42."), ("-temp", "Write --temp."), ("-seed=4", "Write --seed.")):

@@ -18,8 +18,9 @@ F32_MODELS = [*f32_models()]
 MIXED_MODELS = ["gpt-oss-mxfp4", "quant-mix-iq2_m", "quant-mix-q4_k_m"]  # of several types
 # Where rounding of keys to F16 changes more than in llama.cpp.
 F16_LIMITS = {"pangu-embedded": 0.015, "minimax-m3": 0.02}
-# Positions that show nothing with an F16 cache: rounding selects another expert for the first of them, and later tokens
-# see that as far as their window of 12 reaches; in hunyuan-moe none, because it is the last layer that does so.
+# Positions that cannot be compared with an F16 cache: rounding selects another expert for the first of them, which
+# affects later tokens as far as their window of 12 reaches; in hunyuan-moe no later ones, because it happens in the
+# last layer.
 F16_OTHER_EXPERTS = {"granite_swa": range(33, 45), "hunyuan-moe": [32]}
 ENCODERS = [*encoders()]
 SUPPORTED = [*F32_MODELS, *QUANTIZED_MODELS, *MIXED_MODELS, *ENCODERS]
@@ -112,7 +113,7 @@ def everything_else_is_refused_by_name():
 
 
 @test
-def every_type_of_products_has_a_model():
+def every_matmul_type_has_a_model():
     listed = {"F32", "MXFP4", *QUANTIZED_MODELS.values()}
     for device in json.loads(succeeded(run("devices", "--ops", "--json")).out)["devices"]:
         expect_equal(set(device["product_types"]), listed, f"types of products on {device['name']}")

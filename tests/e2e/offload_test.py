@@ -144,7 +144,7 @@ def a_server_answers_as_a_run_alone_on_two_devices():
 
 
 @test
-def a_server_tells_its_placement():
+def a_server_reports_its_placement():
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "config")
         with open(config, "w") as file:

@@ -54,7 +54,7 @@ def weights_are_those_of_the_file(name):
 
 
 @test
-def a_draft_is_counted_beside_the_model():
+def a_draft_is_counted_along_with_the_model():
     flags = ("-m", DEMO_TARGET, "-c", 512, "--parallel", 4)
     alone, = plan(*flags, "--spec", "lookup")["devices"]  # with room to verify drafts
     document = plan(*flags, "-md", DEMO_DRAFT)
@@ -114,7 +114,7 @@ def cache_types_count():
 
 
 @test
-def layers_are_counted_where_they_lie():
+def layers_are_counted_on_their_devices():
     cpu, ref = plan("-m", SPM, "--device", "ref", "-ngl", 2)["devices"]
     expect_equal((cpu["layers"], ref["layers"]), (1, 1), "layers per device")
     whole, = plan("-m", SPM)["devices"]

@@ -45,7 +45,7 @@ def health_and_models():
 
 
 @test
-def version_tells_model_and_flags():
+def version_reports_model_and_flags():
     version = SERVER.get("/version").json
     expect_equal((version["model"], version["quantization"], version["architecture"]),
                  (DEMO_TARGET.stem, "Q8_0", "qwen3"), "model")
@@ -224,7 +224,7 @@ def text_parts_and_roles():
 
 
 @test
-def tokens_there_and_back():
+def text_to_tokens_and_back():
     for text in ("Grüße, 日本 🙂\n  x", "", "<|im_start|>user"):
         tokens = SERVER.answer("/tokenize", {"content": text})["tokens"]
         expected = json.loads(run("tokenize", "-m", DEMO_TARGET, "--json", "--no-add-special", text).out)["tokens"] \

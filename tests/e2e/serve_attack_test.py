@@ -197,7 +197,7 @@ def nothing_is_left_of_an_attack():
         with open(f"/proc/{server.process.pid}/status", encoding="ascii") as status:
             size = int(re.search(r"VmSize:\s+(\d+) kB", status.read())[1]) * 1024
         resource.prlimit(server.process.pid, resource.RLIMIT_AS, (size + MEMORY, resource.RLIM_INFINITY))
-        seconds = []  # that fair requests took
+        seconds = []  # how long fair requests took
         numbers, lock = iter(range(REQUESTS)), threading.Lock()
         end = time.monotonic() + SECONDS
 

@@ -15,11 +15,11 @@ from vulkan_devices import on_device
 # compressed entries with index keys, and states.
 CACHED = ["gemma3", "deepseek2-mla", "kimi-linear", "qwen3next", "lfm2", "glm-dsa", "minimax-m3", "qwen4exp", "deepseek4"]
 ONLY_STATES = ["mamba2", "rwkv7"]  # whose sequences need no blocks, so that none is preempted
-# The layers on a GPU: some, or all but for the operations that it lacks, such as the n-grams of qwen4exp, whose state
-# stays on the CPU beside that of the same layer.
+# The layers on a GPU: some, or all except the operations that it lacks, such as the n-grams of qwen4exp, whose state
+# stays on the CPU although the layer's other states do not.
 GPU_LAYERS = {"deepseek2-mla": "all", "glm-dsa": "all", "qwen3next": 3, "rwkv7": 3, "qwen4exp": "all"}
 REQUESTS, GPU_REQUESTS, CONCURRENCY = 40, 20, 12
-# Little room: sequences are preempted and prompts are cut into chunks.
+# Few blocks: sequences are preempted and prompts are split into chunks.
 SMALL = ("-t", 2, "-c", 256, "--parallel", 8, "--ubatch-size", 24, "--max-queue", 100, "--kv-tokens", 288)
 
 

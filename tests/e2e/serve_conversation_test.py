@@ -87,7 +87,7 @@ def in_one_text(messages):
 
 
 def reads_parts(prompt, messages):
-    """Whether all parts show as text and nothing of their JSON does."""
+    """Whether all parts appear as text and none of their JSON does."""
     texts = [part["text"] for m in messages if isinstance(m["content"], list) for part in m["content"]]
     return prompt is not None and all(t in prompt for t in texts) and "'text'" not in prompt and '"text"' not in prompt
 

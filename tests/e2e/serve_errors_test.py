@@ -117,7 +117,7 @@ def unsupported_parameter(name):
 
 
 @test
-def what_is_no_json():
+def invalid_json():
     bodies = (b"", b"nonsense", b"[]", b"3", b'"x"', b'{"prompt": "a"', b'{"prompt": "a"}{}', b'{"a": 1e999}',
               b"\xff\xfe", b'{"prompt": "\xff"}', b"{" * 50, b"[" * 100000, b'{"a":' * 10000, b'{"prompt": NaN}', b"\0")
     for body in bodies:
@@ -184,7 +184,7 @@ def bodies_and_heads_that_are_too_large():
 
 
 @test
-def heads_that_are_no_http():
+def heads_that_are_not_http():
     end = "\r\n\r\n"
     for head, status in ((f"nonsense{end}", 400), (f"GET /health{end}", 400), (f"GET /health HTTP/1.1{end}", 400),
                          (f"GET /health HTTP/2.0\r\nHost: localhost{end}", 505),

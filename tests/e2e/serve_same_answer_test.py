@@ -11,7 +11,7 @@ from models import DEMO_TARGET, succeeded
 from serving import Server, text_of
 
 REQUESTS, CONCURRENCY = 200, 32
-# Little room: sequences are preempted and prompts are cut into chunks.
+# Few blocks: sequences are preempted and prompts are split into chunks.
 SMALL = ("-c", 512, "--parallel", 16, "--ubatch-size", 40, "--max-queue", 200, "--kv-tokens")
 
 STORY = ("Once upon a time there was a small duck named Donny. He lived by the river near the old mill of Lindale, and "
@@ -78,7 +78,7 @@ def two_hundred_requests_at_once_answer_as_one_alone():
 
 @test_each("vulkan", "cuda")
 def with_half_of_the_layers_on_a_device_too(kind):
-    """Fewer requests in less room, since the GPU may be a software renderer."""
+    """Fewer requests and blocks, since the GPU may be a software renderer."""
     chance = random.Random(6)
     some = [(prompt, fields, min(max_tokens, 40), n) for prompt, fields, max_tokens, n in cases(chance)][::7]
     answer_at_once_as_alone([DEMO_TARGET, *half_on(kind), "--deterministic"], 256, some, 14, chance)
@@ -91,7 +91,7 @@ def half_on(kind):
 
 @test_each("vulkan", "cuda")
 def log_probabilities_on_a_device_do_not_depend_on_the_neighbours(kind):
-    """Text hardly shows differences in these. The second round finds nothing of the first in the cache. It is one
+    """Text hardly shows differences in these. The second round finds nothing from the first in the cache. It is one
     request, and steps are not shortened to meet a latency, so that its prompts are computed together however busy the
     machine is."""
     with Server(DEMO_TARGET, *half_on(kind), "--deterministic", "-t", 2, "-c", 512, "--parallel", 8,

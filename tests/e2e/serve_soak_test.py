@@ -139,7 +139,7 @@ def n_threads_and_descriptors(server):
 
 
 @test
-def everything_is_afterwards_as_it_was():
+def nothing_is_left_after_a_soak():
     with Server(DEMO_TARGET, "-t", 2, "--parallel", 8, "--kv-tokens", 512, "--max-queue", 8, "--max-priority", 2, "--max-body", 1000000,
                 "--read-timeout", 1, "--write-timeout", 2) as server:
         before = n_threads_and_descriptors(server)

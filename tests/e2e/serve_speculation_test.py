@@ -1,4 +1,4 @@
-"""infer serve with a draft model and look-up: the same answers to many clients at once, and what is reported of it."""
+"""infer serve with a draft model and look-up: the same answers to many clients at once, and reports about drafts."""
 
 import concurrent.futures
 import json
@@ -12,7 +12,7 @@ from serving import Server, text_of
 
 STORY = "Once upon a time there was a small duck named Donny. He lived by the river near the old mill of Lindale. "
 DRAFTS = ("-md", DEMO_DRAFT, "--spec", "lookup")
-# Little room: sequences are preempted.
+# Few blocks: sequences are preempted.
 SMALL = ("-c", 512, "--parallel", 8, "--ubatch-size", 40, "--kv-tokens", 512, "--max-queue", 200)
 
 
@@ -76,7 +76,7 @@ def timings_count_the_drafts_of_an_answer():
     with Server(DEMO_TARGET, "-t", 1, *DRAFTS, "--draft-max", 4) as server:
         whole = server.answer("/v1/completions", body)["timings"]
         streamed = server.stream("/v1/completions", body)[-1]["timings"]
-        # How many are drafted depends on what steps cost just now.
+        # How many tokens are drafted depends on what steps cost at the moment.
         drafted, accepted = (whole.get(name, 0) + streamed.get(name, 0) for name in ("draft_n", "draft_n_accepted"))
         metrics = server.metrics()
         expect_equal((metrics["infer_draft_tokens_total"], metrics["infer_draft_accepted_tokens_total"]),

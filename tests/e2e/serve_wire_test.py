@@ -1,4 +1,4 @@
-"""How `infer serve` handles clients that send too much, half-close, disconnect or are many, and little memory."""
+"""How `infer serve` handles many clients, clients that send too much, half-close or disconnect, and little memory."""
 
 import concurrent.futures
 import json
@@ -255,7 +255,7 @@ def refusals_are_logged_with_their_path():
 
 
 @test
-def the_end_comes_in_time():
+def shutdown_is_in_time():
     """Regardless of the requests in progress."""
     bodies = (b"{" + b",".join(b'"k%d":1' % i for i in range(200000)) + b"}",
               json.dumps({"content": "a" * (4 * MIB), "with_pieces": True}).encode())

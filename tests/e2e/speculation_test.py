@@ -1,4 +1,4 @@
-"""infer run with a draft model and with look-up: the same text, and one clear line for what cannot be.
+"""infer run with a draft model and with look-up: the same text, and one clear line for what is not possible.
 
 INFER_TEST_FULL=1 takes all temperatures and numbers of layers on a Vulkan device instead of a few.
 """
@@ -77,7 +77,7 @@ def refused(*flags):
 
 
 @test
-def drafts_that_cannot_be_are_refused_in_one_line():
+def impossible_drafts_are_refused_in_one_line():
     expect("is not smaller than the model" in refused("-md", DEMO_TARGET), "a draft as large as the model")
     expect("missing.gguf" in refused("-md", "missing.gguf"), "no such file")
     expect("--draft-min 5 is more than --draft-max 3" in refused("-md", DEMO_DRAFT_F16, "--draft-min", 5,

@@ -54,7 +54,7 @@ def model_that_is_a_folder():
 
 
 @test
-def model_that_is_no_model():
+def file_that_is_not_a_model():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "some.gguf")
         for content, needle in ((b"", "empty"), (b"Dear Sir or Madam,\n\x1b[31m" * 20, "expected a GGUF file")):
@@ -179,7 +179,7 @@ def a_cache_type_that_cannot_hold_the_heads():
 
 
 @test
-def of_a_flag_given_twice_the_last_counts():
+def the_last_of_a_repeated_flag_counts():
     given = (("-n", 1), ("-n", 5, "-n", 1), ("-n", 5))
     texts = [succeeded(run(*with_model("--temp", 0, *flags))).out for flags in given]
     expect(texts[0] == texts[1] != texts[2], "the text of the last flag", texts)

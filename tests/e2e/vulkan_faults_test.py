@@ -17,7 +17,7 @@ from vulkan_devices import device, driver
 
 FAILED, WRONG_USAGE = 1, 2
 QUESTION = ("run", "-m", DEMO_TARGET, "--temp", 0, "-n", 12, "-p", "What is your name?", "-c", 512)
-SAID = "vulkan_faults: "  # begins the layer's own lines
+SAID = "vulkan_faults: "  # how the layer's own lines begin
 
 
 def plan(*flags, env):
@@ -46,7 +46,7 @@ def a_gpu_takes_the_model_where_no_device_is_named(kind):
 
 
 @test
-def a_processor_that_plays_a_gpu_is_taken_by_name_only():
+def a_software_renderer_is_used_only_when_named():
     env = driver("software")
     document = plan(env=env)
     expect_equal([d["device"] for d in document["devices"]], ["cpu"], "devices")
@@ -61,7 +61,7 @@ def a_processor_that_plays_a_gpu_is_taken_by_name_only():
 
 
 @test
-def the_cpu_alone_is_one_flag_away():
+def one_flag_selects_the_cpu_alone():
     for flags in (("--device", "cpu"), ("-ngl", 0)):
         expect_equal([d["device"] for d in plan(*flags, env=driver())["devices"]], ["cpu"], f"devices with {flags}")
 
@@ -93,7 +93,7 @@ def document_parts(document):
 
 
 @test
-def the_plan_of_a_server_is_told():
+def the_plan_of_a_server_is_reported():
     with Server(DEMO_TARGET, "-t", 1, "-c", 512, env={**driver(), "INFER_VULKAN_BUDGET_MB": "4"}) as server:
         gpu = server.get("/stats").json["devices"][1]
         expect_equal(gpu["device"], device(), "the device")
@@ -103,7 +103,7 @@ def the_plan_of_a_server_is_told():
 # Failures
 
 @test
-def a_gpu_that_can_not_be_opened_is_left_alone():
+def a_gpu_that_cannot_be_opened_is_not_used():
     result = succeeded(run(*QUESTION, env=driver(memory=1)))
     expect_equal(result.out, cpu_answer(), "the answer")
     expect(len(notes(result)) == 1 and "all on the CPU, since" in result.err and device() in result.err, "why", result)
@@ -143,7 +143,7 @@ def a_lost_device_is_one_clear_line():
 
 
 @test
-def work_is_cut_into_submissions_that_no_driver_ends():
+def work_is_split_into_submissions_that_no_driver_aborts():
     """The 50th submission loses the device; with more work per submission there are not that many."""
     command = ("run", "-m", SPM, "-p", "once upon a time there was a " * 12, "-n", 1, "--temp", 0)
     whole = succeeded(run(*command, env=driver(lost=50)))
@@ -169,7 +169,7 @@ def a_server_whose_device_is_lost_tells_its_clients_and_ends():
 
 @test
 def without_a_loader_or_a_driver_the_same_program_runs_on_the_cpu():
-    """A file that is not a library is where the loader is searched first."""
+    """Where the loader is looked for first, there is a file that is not a library."""
     expected = cpu_answer()
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "libvulkan.so.1").write_text("no library")

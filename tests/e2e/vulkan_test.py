@@ -1,4 +1,4 @@
-"""Models on a Vulkan device give the same results as elsewhere, with every number of layers on it.
+"""Models on a Vulkan device give the same results as elsewhere, with any number of layers on it.
 
 By default a few models run; INFER_TEST_FULL=1 takes all. Without a device the tests are skipped, or fail where
 INFER_REQUIRE names vulkan.
@@ -13,7 +13,7 @@ from models import (DEMO_TARGET, EXACT, F32_CACHE, QUANTIZED_MODELS, differences
                     reference_model, succeeded)
 from vulkan_devices import device, on_device
 
-# With recurrent layers: every operation on states, alone and beside attention.
+# With recurrent layers: every operation on states, alone and mixed with attention.
 RECURRENT = ["mamba", "mamba2", "qwen3next", "kimi-linear", "rwkv6", "rwkv7", "lfm2", "deepseek4", "qwen4exp"]
 # deepseek2-mla: a latent cache; glm-dsa: the same with index keys; minimax-m3: keys and values with index keys.
 KEPT = ["deepseek2-mla", "glm-dsa", "minimax-m3"]  # whose caches are all on the device

@@ -1,4 +1,4 @@
-// Fuzz target of GBNF: any text as a grammar, and then texts against it.
+// Fuzz target for GBNF: any text as a grammar, and then texts matched against it.
 //
 // Input: the grammar; after a byte 0, if there is one, the text. Limits are small, so that an input takes milliseconds.
 #include <cstddef>

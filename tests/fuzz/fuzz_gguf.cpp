@@ -1,4 +1,4 @@
-// Fuzz target of the GGUF reader: reads any bytes, then uses everything that the file object offers.
+// Fuzz target for the GGUF reader: reads any bytes, then uses everything that the file object offers.
 #include <cstddef>
 #include <cstdint>
 

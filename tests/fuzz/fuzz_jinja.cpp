@@ -1,4 +1,4 @@
-// Fuzz target of the template language: any text as a template, rendered with a conversation that has values of every
+// Fuzz target for the template language: any text as a template, rendered with a conversation that has values of every
 // kind; then the rendered text as a template.
 //
 // Input: the template. Limits are small, so that an input takes milliseconds.

@@ -1,4 +1,4 @@
-// Fuzz target of the request parsers: any bytes as the head of an HTTP request and as the body of every route.
+// Fuzz target for the request parsers: any bytes as the head of an HTTP request and as the body of every route.
 //
 // Input: the first byte chooses the parser, the rest is the text.
 #include <cmath>

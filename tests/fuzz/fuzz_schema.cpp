@@ -1,4 +1,4 @@
-// Fuzz target of JSON schemas: any text as a schema, and then texts against it.
+// Fuzz target for JSON schemas: any text as a schema, and then texts matched against it.
 //
 // Input: the schema; after a byte 0, if there is one, the text. Limits are small, so that an input takes milliseconds.
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Fuzz target of the tokenizers: any text with small vocabularies of every algorithm and every pre-tokenizer rule, and
+// Fuzz target for the tokenizers: any text with small vocabularies of every algorithm and every pre-tokenizer rule, and
 // with vocabularies that are made from the input.
 //
 // Input: a byte of flags, a byte that selects a vocabulary or rule, then the data.

@@ -1,5 +1,5 @@
-// Fuzz target of the tool call parser: any text as an answer, in the formats of small templates of every kind. However
-// it is cut it gives the same message, and cut off it gives a beginning of that.
+// Fuzz target for the tool call parser: any text as an answer, in the formats of small templates of every kind. However
+// the text is split, the message is the same; if it is cut off, the message is a beginning of that.
 //
 // Input: a byte that chooses the template, a byte that says how the text is cut, the text.
 #include <algorithm>
@@ -76,7 +76,7 @@ const std::vector<Setup>& setups() {
   return all;
 }
 
-// Everything in one text, so that messages can be compared: calls by their index, with their parts apart.
+// Everything in one text, so that messages can be compared: calls by their index, with their parts separated.
 struct Message {
   std::string content, reasoning;
   std::vector<std::string> names, arguments;

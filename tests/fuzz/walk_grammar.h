@@ -1,4 +1,4 @@
-// What the fuzz targets of grammars share: matches a text, and compares masks with trying each token.
+// What the grammar fuzz targets share: matches a text, and compares masks with trying each token.
 #pragma once
 
 #include <algorithm>

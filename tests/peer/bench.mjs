@@ -1,16 +1,18 @@
-// Speed of our program and of llama.cpp with the same files, in turns on the same machine (scripts/bench_peer.sh).
+// Speed of our program and of llama.cpp with the same files, run alternately on the same machine
+// (scripts/bench_peer.sh).
 //
-// Ours is `infer bench`, one process per round, with its own warm-up. llama.cpp is loaded once and waits, without
-// using the processor, while ours runs. Both get the same token ids, F16 keys and values, the file mapped from the page
-// cache or read into memory, and are timed by the wall clock round whole evaluations:
+// Ours is `infer bench`, one process per round, with its own warm-up. llama.cpp is loaded once and waits, without using
+// the processor, while ours runs. Both get the same token ids, F16 keys and values, the file mapped from the page cache
+// or read into memory, and are timed by the wall clock around whole evaluations:
 //   prefill  a prompt into an empty context, in one batch; llama.cpp without logits, ours with its first token
-//   decode   tokens one by one behind a context of --depth tokens
+//   decode   tokens one by one after a context of --depth tokens
 //   streams  the same for several sequences side by side, one token of each per step; tokens per second of all together
-// Each generated token is drawn greedily by ours; llama.cpp computes its logits, and nothing is drawn. llama.cpp is
-// driven by the calls node-llama-cpp itself makes per batch, without what its sequences do round them.
+// Ours samples each generated token greedily; llama.cpp computes its logits, and nothing is sampled. llama.cpp is
+// driven by the calls that node-llama-cpp itself makes per batch, without what its sequences do around them.
 //
-// Threads that spin until the others come lose far more than its share to a process that takes one of their cores. So a
-// measurement during which other processes used more than OTHERS_LIMIT of a core is repeated, --patience seconds long.
+// Threads that spin until the others arrive lose far more than one core's share to a process that takes one of their
+// cores. So a measurement during which other processes used more than OTHERS_LIMIT of a core is repeated, for
+// --patience seconds at most.
 import {execFile} from "node:child_process";
 import {readFileSync} from "node:fs";
 import {basename} from "node:path";
@@ -34,7 +36,7 @@ const {values: flags, positionals: files} = parseArgs({
     streams: {type: "string", default: "16"},    // sequences side by side
     "stream-tokens": {type: "string", default: "16"},  // generated per round by each of them
     only: {type: "string", default: TESTS.join()},
-    "flash-attention": {type: "string", default: "both"},  // llama.cpp's: on, off, or both in turns (the better counts)
+    "flash-attention": {type: "string", default: "both"},  // llama.cpp's: on, off, or both alternately (the better counts)
     patience: {type: "string", default: "60"},             // seconds to wait for a machine without other work
     "no-mmap": {type: "boolean", default: false},          // both read the file into memory of their own
     json: {type: "boolean", default: false},
@@ -95,7 +97,7 @@ async function besideOthers(work) {
   return {result, others: (after.all - before.all - (after.own - before.own)) / elapsed};
 }
 
-let disturbed = 0;  // measurements that count although others worked
+let disturbed = 0;  // measurements that count although other processes were busy
 
 /** The result of `work` done without others at work; or with them, when patience is at its end. */
 async function undisturbed(work) {

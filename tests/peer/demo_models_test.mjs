@@ -1,5 +1,5 @@
 // llama.cpp loads the models that ship with the program, cuts text into the same tokens and gives the same greedy
-// answers; another engine of chat templates renders the same prompts.
+// answers; another chat template engine renders the same prompts.
 import {execFileSync} from "node:child_process";
 import {readFileSync} from "node:fs";
 import {Template} from "@huggingface/jinja";
@@ -13,7 +13,7 @@ const MOST_TOKENS = 200;
 // log probability (the grammar it learned leaves some choices to chance), that decides, and both answers are right.
 const TIE = 0.05;
 
-// As it comes, never compiled here; one thread is the fastest for models this small.
+// The prebuilt binary, never compiled here; one thread is the fastest for models this small.
 const llama = await getLlama({gpu: false, build: "never", maxThreads: 1, logLevel: LlamaLogLevel.error});
 const path = (name) => new URL(`models/${name}.gguf`, root).pathname;
 const loaded = {};

@@ -1,5 +1,5 @@
-// Files of `infer quantize`, of every type: @huggingface/gguf reads them and finds what is meant to be in them, and
-// llama.cpp computes the distributions from them that our engine computes.
+// Files of `infer quantize`, of every type: @huggingface/gguf reads them and finds what should be in them, and
+// llama.cpp computes the same distributions from them as our engine.
 import {execFileSync} from "node:child_process";
 import {mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";

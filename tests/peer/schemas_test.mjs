@@ -1,5 +1,6 @@
-// What is generated under a schema is valid by `ajv`: each schema of ../shared/goldens/schema that has to be supported,
-// at several temperatures. Answers that reached their limit are beginnings of valid ones by `infer grammar --check`.
+// What is generated under a schema is valid according to `ajv`: each schema of ../shared/goldens/schema that has to be
+// supported, at several temperatures. According to `infer grammar --check`, answers that reached their limit are
+// beginnings of valid ones.
 import {execFileSync} from "node:child_process";
 import {existsSync, mkdtempSync, readFileSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
@@ -13,7 +14,7 @@ const file = new URL("../shared/goldens/schema/schemas.json", root).pathname;
 const ROUNDS = 4; // answers for each schema and temperature
 const AT_ONCE = 16;
 
-// The tiny model would rather go on with a string than end it.
+// The tiny model tends to continue strings instead of ending them.
 const ENDINGS = [["\"", 6], ["\"}", 6], ["}", 6], ["]", 6], [",", 2]];
 
 async function answers(schema, temperature, ends) {
@@ -48,7 +49,7 @@ async function check({name, schema}) {
       whole += 1;
       if (!valid(JSON.parse(text))) throw new Error(`${name} at ${temperature}: ${text}: ${ajv.errorsText(valid.errors)}`);
     }
-    // A cut within a character leaves U+FFFD, which no text goes on from.
+    // A cut within a character leaves U+FFFD, which no text can continue.
     const rest = cut.filter((text) => !text.includes("\ufffd"));
     const wrong = rest.length > 0 ? relations(schema, rest).findIndex((result) => result === "reject") : -1;
     if (wrong >= 0) throw new Error(`${name} at ${temperature}: no beginning: ${rest[wrong]}`);

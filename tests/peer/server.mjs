@@ -4,7 +4,7 @@ import {spawn} from "node:child_process";
 import {setTimeout as sleep} from "node:timers/promises";
 import {root} from "./harness.mjs";
 
-const SECONDS = 60; // for the server to start, and for what it is waited for
+const SECONDS = 60; // for the server to start, and for anything else that is waited for
 
 export const key = "peer-test-key";
 export const model = "infer-demo-5m-q8_0";

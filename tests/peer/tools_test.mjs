@@ -11,7 +11,7 @@ import {errorOf, key, model, stop, url} from "./server.mjs?tools";
 
 const client = new OpenAI({baseURL: `${url}/v1`, apiKey: key, maxRetries: 0});
 const messages = [{role: "user", content: "What is the weather in Lindale?"}];
-// The tiny model would rather go on with white space.
+// The tiny model tends to continue with white space.
 const extra = {chat_template_kwargs: {enable_thinking: false}, logit_bias: {"\n": -100}};
 const request = {model, messages, max_tokens: 200, temperature: 0, ...extra};
 const Place = z.object({city: z.enum(["Rome", "Oslo"]), days: z.int().min(1).max(14)});

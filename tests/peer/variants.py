@@ -183,7 +183,7 @@ def says(infer, path):
 
 
 def fit(infer, path, metadata, tensors, rng):
-    """Writes the file with the sizes that the program wants; returns what it says against it, or ""."""
+    """Writes the file with the sizes that the program expects; returns the program's objection to it, or ""."""
     previous = None
     for _ in range(MOST_FIXES):
         write(path, metadata, tensors)
@@ -197,7 +197,7 @@ def fit(infer, path, metadata, tensors, rng):
         kind, old, values = tensors[found[1]]
         wanted = [int(n) for n in reversed(found[2].split(","))]
         sizes = iter(wanted)
-        # Dimensions of 1 stay where llama.cpp wants them.
+        # Dimensions of 1 stay where llama.cpp expects them.
         shape = [1 if n == 1 else next(sizes) for n in old] if sum(n > 1 for n in old) == len(wanted) else wanted
         tensors[found[1]] = [kind, shape, rng.choices(values, k=elements(shape))]
     return "too many tensors"

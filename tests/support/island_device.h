@@ -12,7 +12,7 @@
 
 namespace infer::test {
 
-// The settings and counters of a test, shared by the device, its buffers and its streams.
+// A test's settings and counters, shared by the device, its buffers and its streams.
 struct IslandState {
   // Set before the device is used.
   uint64_t budget = uint64_t{1} << 40;            // bytes

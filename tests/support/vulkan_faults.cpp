@@ -109,7 +109,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* info,
   const VkResult result = create(info, memory, made);
   if (result != VK_SUCCESS) return result;
   instance = *made;
-  // Queried later, this would be the first function of the chain.
+  // If queried later, this would be the first function of the chain.
   next_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(
       next_instance_function(instance, "vkGetPhysicalDeviceProperties2"));
   return result;

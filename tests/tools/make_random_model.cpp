@@ -1,5 +1,6 @@
-// make_random_model SHAPE TYPE OUT.gguf [LAYERS SCALE DRAFT.gguf | successor]: see src/model/random_model.h. With a
-// draft of so many layers, which agrees with the model the more often the smaller SCALE is; or a model that counts.
+// make_random_model SHAPE TYPE OUT.gguf [LAYERS SCALE DRAFT.gguf | successor]: see src/model/random_model.h. LAYERS,
+// SCALE and DRAFT.gguf also write a draft with that many layers, which agrees with the model more often the smaller
+// SCALE is; `successor` writes a model that counts.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

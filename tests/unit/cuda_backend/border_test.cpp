@@ -1,5 +1,5 @@
-// What a step costs whose layers are on two CUDA devices and the CPU: the numbers that
-// tests/unit/engine/border_test.cpp demands of any device, counted in calls of the runtime.
+// The cost of a step whose layers are on two CUDA devices and the CPU: the numbers that
+// tests/unit/engine/border_test.cpp requires of any device, counted in calls of the runtime.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ constexpr int kSteps = 4;
 struct Outcome {
   std::vector<float> logits;                  // of all steps
   int64_t waits = 0, peer_copies = 0;         // of the host and between devices, in the last step
-  int64_t graphs_in_last_step = 0, live = 0;  // made, and alive in the end
+  int64_t graphs_in_last_step = 0, live = 0;  // created, and still alive at the end
 };
 
 Outcome decode(const std::string& name, const std::vector<std::string>& devices, const std::vector<double>& shares,

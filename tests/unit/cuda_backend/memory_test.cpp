@@ -72,7 +72,7 @@ TEST_CASE("several threads copy every byte once") {
   }
 }
 
-TEST_CASE("an upload that is larger than all staging memory arrives, and its source may change at once") {
+TEST_CASE("an upload larger than all staging memory arrives, and its source may change at once") {
   OneDevice world;
   constexpr size_t kBytes = (size_t{40} << 20) + 12345;
   const auto buffer = world.device->allocate(kBytes);
@@ -102,7 +102,7 @@ TEST_CASE("a buffer may go away while queued work uses it, and its memory comes 
   CHECK(world.device->memory().free == free - 2 * (1 << 16));
 }
 
-TEST_CASE("memory that a device does not have is an error that says how much was missing") {
+TEST_CASE("allocating more than a device has is an error that says how much was missing") {
   OneDevice world;
   const uint64_t free = world.device->memory().free;
   try {
@@ -114,7 +114,7 @@ TEST_CASE("memory that a device does not have is an error that says how much was
     CHECK(text.find("[cuda0] 8.00 GiB could not be allocated") != std::string::npos);
     CHECK(text.find("Lower -ngl or -c") != std::string::npos);
   }
-  CHECK(world.device->allocate(1 << 20)->size() == 1 << 20);  // the device is as good as before
+  CHECK(world.device->allocate(1 << 20)->size() == 1 << 20);  // the device works as before
 }
 
 TEST_CASE("the device measures its limits") {

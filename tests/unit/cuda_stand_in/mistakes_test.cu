@@ -1,4 +1,4 @@
-// Kernels with mistakes that a GPU would pass over, or punish with wrong results: the stand-in finds each of them, and
+// Kernels with mistakes that on a GPU would go unnoticed or give wrong results: the stand-in finds each of them, and
 // nothing in the same kernel without the mistake.
 #include <doctest/doctest.h>
 
@@ -68,13 +68,13 @@ __global__ void write_across_two_words(int* data, bool mistaken) {
   if (threadIdx.x == 0) *reinterpret_cast<int*>(place) = 1;
 }
 
-// Four words from an address that is good for one.
+// Loads four words from an address that is aligned for one.
 __global__ void copy_a_vector_from_a_word(int* data, bool mistaken) {
   if (threadIdx.x > 0) return;
   *reinterpret_cast<int4*>(data + 8) = *reinterpret_cast<const int4*>(data + (mistaken ? 1 : 0));
 }
 
-// REQUIRES memory of each of two devices behind `data`, whose first element is on device 0.
+// REQUIRES that `data` points to memory of two devices, the first element on device 0.
 __global__ void use_memory_of_another_device(int* data, bool mistaken) {
   int* const others = *reinterpret_cast<int* const*>(data);
   if (threadIdx.x == 0) data[4] = mistaken ? *others : 1;
@@ -241,7 +241,7 @@ __global__ void load_matrices_of_a_warp(int* data, bool transposed) {
   data[threadIdx.x] = right;
 }
 
-// What a kernel leaves in the first of kThreads integers that are zero before.
+// What a kernel leaves in the first of kThreads integers that were zero.
 template <typename Kernel>
 int first_result(Kernel kernel, bool mistaken) {
   cudaStream_t stream = nullptr;
@@ -267,7 +267,7 @@ int first_result(Kernel kernel, bool mistaken) {
 
 }  // namespace
 
-// False where the address sanitizer, which checks accesses by itself and ends the program, is in the way.
+// False with the address sanitizer, which checks accesses itself and ends the program.
 static bool accesses_are_checked() {
 #ifdef __SANITIZE_ADDRESS__
   infer::test::skip("mistakes with memory in kernels", "the address sanitizer replaces the stand-in's checks");
@@ -341,7 +341,7 @@ TEST_CASE("wrong masks of shuffles are found") {
 
 TEST_CASE("too much shared memory is found") { check_finds("exceeds", too_much_shared_memory); }
 
-TEST_CASE("copies to what is still read, and vectors at other addresses, are found") {
+TEST_CASE("copies to memory that is still read, and misaligned vectors, are found") {
   if (!accesses_are_checked()) return;
   check_finds("shared memory that thread", copy_to_what_is_still_read);
   check_finds("not aligned", load_a_vector_between_vectors);
@@ -359,7 +359,7 @@ TEST_CASE("lanes get their parts of matrices") {
   CHECK(first_result(load_matrices_of_a_warp, true) == 1);
 }
 
-TEST_CASE("shared memory begins as NaN") {
+TEST_CASE("shared memory starts out as NaN") {
   CHECK(first_result(read_what_nobody_wrote, false) == 1);
   CHECK(first_result(read_what_nobody_wrote, true) == 0);
 }

@@ -1,4 +1,5 @@
-// Work of the stand-in is done late: who changes memory before a copy is done, or reads before waiting, sees it.
+// The stand-in does its work late: a test that changes memory before a copy is done, or reads before waiting, sees
+// wrong values.
 #include <cuda_runtime.h>
 #include <doctest/doctest.h>
 
@@ -31,7 +32,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("a copy from pinned memory reads it when somebody waits, and one to it writes it then") {
+TEST_CASE("a copy from or to pinned memory accesses it only when somebody waits") {
   Fixture f;
   f.fill('a');
   REQUIRE(cudaMemcpyAsync(f.device, f.host, 64, cudaMemcpyHostToDevice, f.stream) == cudaSuccess);
@@ -125,7 +126,7 @@ struct Pool {
 
 }  // namespace
 
-TEST_CASE("bytes cross between devices by copies that name both, and wait for events of the other") {
+TEST_CASE("copies between devices name both, and wait for events of the other device") {
   REQUIRE(kTwoDevices == 0);
   Fixture first;
   const OnSecond on_second;

@@ -22,7 +22,7 @@ std::vector<BlockId> allocate(BlockPool& pool, int n) {
   return blocks;
 }
 
-// The definition: a list of states, in which the least recently used block is found by a search.
+// The definition: a list of states, searched linearly for the least recently used block.
 struct NaivePool {
   struct Block {
     int references = 0;

@@ -47,7 +47,7 @@ std::shared_ptr<Model> open_model(const std::string& name) {
   return load_model(GgufFile::open(INFER_SOURCE_DIR "/" + name + ".gguf"));
 }
 
-// Two islands with the CPU's kernels beside the CPU, and what a model needs on each of them.
+// The CPU and two islands with the CPU's kernels, and what a model needs on each of them.
 class Machine {
  public:
   explicit Machine(const Split& split) : split_(split) {
@@ -63,7 +63,7 @@ class Machine {
     }
   }
 
-  // One token after the other, each a step of the same plan.
+  // Computes one token after another, each as a step of the same plan.
   Outcome decode(const Model& model) {
     for (int layer = 0; layer < model.n_layer(); ++layer) {
       Device& device = *devices_[split_.layer_device(layer)];
@@ -166,7 +166,7 @@ void check_split(const std::string& model, const std::string& name, const Split&
     const Cost& cost = found.costs[i];
     CHECK((i == 0 || cost.compiles == 0));
     CHECK(cost.waits == expected.waits);
-    // One transfer for each border that is waited for, one for the outputs, and no other.
+    // One transfer for each border that the host waits at, one for the outputs, and no others.
     CHECK(cost.to_staging == expected.borders_from_islands - expected.from_peers + found.output_on_island);
     CHECK(cost.from_peers == expected.from_peers);
     CHECK(cost.downloads == 0);

@@ -13,7 +13,7 @@ TEST_CASE("without a bound, or with no decodes, prompts are not limited") {
   CHECK(on.prompt_budget(0) == INT32_MAX);
 }
 
-TEST_CASE("chunks follow the cost of a prompt token beside the decodes") {
+TEST_CASE("chunks follow the cost of a prompt token in steps with decodes") {
   ChunkPacer pacer(0.1505);            // initial target: 100 ms
   CHECK(pacer.prompt_budget(1) == 8);  // small until something is known
   pacer.record({1, 100, 0, 0.100});    // 1 ms a token

@@ -1,4 +1,4 @@
-// The choice of drafts against simulated machines: nothing here looks at a clock.
+// The number of drafts on simulated machines: nothing here reads a clock.
 #include "src/engine/draft/draft_depth.h"
 
 #include <doctest/doctest.h>
@@ -61,7 +61,7 @@ std::function<double(int)> always(double acceptance) {
   return [acceptance](int) { return acceptance; };
 }
 
-// Steps of a machine whose memory limits it: rows cost little until they are many.
+// Steps of a machine limited by memory: rows cost little until there are many.
 double memory_bound(int, int rows) { return 1 + 0.06 * (rows - 1); }
 // Every row costs what the first one did.
 double compute_bound(int, int rows) { return rows; }
@@ -78,7 +78,7 @@ TEST_CASE("drafts that are right pay where rows are cheap") {
   CHECK(run({memory_bound}, 4, 2000, always(0.9)).speed > 2.15);  // six drafts: 20.9 tokens in 2.62, for 4 in 1.18
 }
 
-TEST_CASE("drafts that are wrong, or rows that are dear, cost next to nothing") {
+TEST_CASE("wrong drafts, or expensive rows, cost next to nothing") {
   for (const double noise : {0.0, 0.1, 0.4}) {
     for (const int n : {1, 2, 4, 16, 32}) {
       CAPTURE(noise);
@@ -94,14 +94,14 @@ TEST_CASE("drafts that are wrong, or rows that are dear, cost next to nothing") 
   }
 }
 
-TEST_CASE("the depth follows an acceptance that changes, down to nothing and back") {
+TEST_CASE("the depth follows a changing acceptance rate, down to nothing and back") {
   const auto acceptance = [](int step) { return step / 2000 % 2 == 0 ? 0.9 : 0.02; };
   const Ran ran = run({memory_bound, 0.1}, 1, 8000, acceptance);
   CHECK(ran.speed > 1.6);  // half of the steps at more than 3
   CHECK(run({memory_bound, 0.1}, 1, 8000, always(0.02)).drafted < 0.2);
 }
 
-TEST_CASE("no drafts before a step without them was measured, and none beyond the rows there are") {
+TEST_CASE("no drafts before a step without them was measured, and no more than there are rows for") {
   DraftDepth depth;
   const std::vector<DraftDepth::Candidate> sure(3, {1.0, 8});
   CHECK(depth.choose(3, sure, 100) == std::vector<int>{0, 0, 0});
@@ -124,7 +124,7 @@ TEST_CASE("a step waits for prompts of the draft model no longer than half of it
   depth.record_draft_prompt(100, 0.05);
   CHECK(depth.prompt_tokens(4) == 100);
   for (int i = 0; i < 200; ++i) depth.record_draft_prompt(10, 0.1);
-  CHECK(depth.prompt_tokens(4) == 32);  // fewer would be dear
+  CHECK(depth.prompt_tokens(4) == 32);  // fewer would be expensive
 }
 
 TEST_CASE("one slow step does not end drafts for good") {
@@ -148,7 +148,7 @@ TEST_CASE("a few wrong drafts at the beginning do not end drafts") {
   CHECK(ran.speed > 2.5);
 }
 
-TEST_CASE("a step that the system held up is not held against drafts") {
+TEST_CASE("a step that the system delayed does not count against drafts") {
   DraftDepth depth;
   const std::vector<DraftDepth::Candidate> good = {{0.9, 3}};
   for (int i = 0; i < 20; ++i) {
@@ -161,13 +161,13 @@ TEST_CASE("a step that the system held up is not held against drafts") {
   CHECK(depth.balance() > before - 3);
 }
 
-TEST_CASE("the rate of acceptance follows what happens") {
+TEST_CASE("the acceptance rate follows what happens") {
   AcceptanceRate rate(0.5);
   for (int i = 0; i < 100; ++i) rate.record(4, 4);
   CHECK(rate.rate() > 0.99);
   for (int i = 0; i < 100; ++i) rate.record(0, 4);
   CHECK(rate.rate() < 0.01);
-  for (int i = 0; i < 2000; ++i) rate.record(3, 8);  // three in four of those that were looked at
+  for (int i = 0; i < 2000; ++i) rate.record(3, 8);  // three in four of those that were checked
   CHECK(rate.rate() == doctest::Approx(0.75).epsilon(0.15));
   const double before = rate.rate();
   rate.record(0, 0);

@@ -1,4 +1,4 @@
-// A draft model beside a target's sequences, called as the speculator calls it.
+// A draft model and a target's sequences, called as the speculator calls it.
 #include "src/engine/draft/draft_model.h"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ struct Target {
   const Sequence* sequence(RequestId id) const { return engine->scheduler().find(id); }
 };
 
-TEST_CASE("a draft computes no more of a prompt at a time than it may, and drafts the same then") {
+TEST_CASE("a draft computes no more of a prompt at a time than it may, and its drafts are then the same") {
   const Target target({make_request(1, 200, 100)});
   constexpr int kDepth = 4, kMost = 48;
   const std::vector<DraftModel::Wish> wishes = {{target.sequence(1), kDepth}};
@@ -75,7 +75,7 @@ TEST_CASE("a sequence whose prompt the draft has computed is not kept waiting by
   CHECK(draft->lag(*target.sequence(2)) == 300 - 32);
 }
 
-// A model with a draft on a device with so much memory, all layers there unless `n_gpu_layers` says otherwise.
+// A model and its draft on a device with this much memory, with all layers there unless `n_gpu_layers` says otherwise.
 struct Shared {
   std::shared_ptr<IslandState> state = std::make_shared<IslandState>();
   EngineOptions options = small_options();

@@ -167,7 +167,7 @@ TEST_CASE("pooled hidden states are those of the requested positions, whatever t
       options.step_tokens = step_tokens;
       Engine engine(open_model("Q4_K_M"), options);
       CHECK(pooled_by(engine, request) == expected);
-      // Again beside a text that is being generated, with the prompt in the cache.
+      // Again while a text is being generated, with the prompt in the cache.
       REQUIRE(engine.submit(make_request(2, 20, 30, 5)));
       engine.step();
       CHECK(pooled_by(engine, request) == expected);
@@ -183,7 +183,7 @@ TEST_CASE("pooled hidden states are those of the requested positions, whatever t
   CHECK_THROWS_AS(static_cast<void>(embedder.submit(request)), Error);
 }
 
-TEST_CASE("a bound on step time shortens chunks beside a text being generated, and changes no bit") {
+TEST_CASE("a bound on step time shortens chunks while a text is being generated, and changes no bit") {
   EngineOptions options = small_options();
   options.max_sequences = 2;
   options.max_itl_ms = 1e-6;  // shorter than any step

@@ -68,7 +68,7 @@ class FakeModel {
     return sampled;
   }
 
-  // First tokens of the choices of the sequences that sample their first token in this step.
+  // The choices' first tokens, for the sequences that sample their first token in this step.
   std::vector<Choice> draw_choices(const StepPlan& plan) const {
     std::vector<Choice> choices;
     for (const ScheduledSequence& scheduled : plan.sequences) {

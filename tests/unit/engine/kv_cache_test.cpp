@@ -57,7 +57,7 @@ TEST_CASE("a_prefix_hit_needs_only_the_blocks_in_the_window") {
   check_text(w, 2, text(200), 5);
 }
 
-TEST_CASE("more_sequences_than_the_windows_have_room_for_wait_and_none_is_preempted") {
+TEST_CASE("sequences_beyond_the_room_for_windows_wait_and_none_is_preempted") {
   World w = world_of({full_group(200), window_group(8, 40)});  // a window and a chunk of 64 touch 5 blocks
   for (RequestId id = 1; id <= 3; ++id) w.add(request(id, text(100, 10 * static_cast<int>(id)), 100));
   w.step();
@@ -67,7 +67,7 @@ TEST_CASE("more_sequences_than_the_windows_have_room_for_wait_and_none_is_preemp
   for (RequestId id = 1; id <= 3; ++id) check_text(w, id, text(100, 10 * static_cast<int>(id)), 100);
 }
 
-TEST_CASE("a_fork_from_before_the_window_is_computed_anew") {
+TEST_CASE("a_fork_from_before_the_window_is_recomputed") {
   World w = world_of({full_group(40), window_group(30, 33)});
   w.add(request(1, text(40), 200));
   while (w.sequence(1).known() < 140) w.step();

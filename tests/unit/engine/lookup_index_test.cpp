@@ -18,7 +18,7 @@ LookupIndex::TextId add(LookupIndex& index, const Tokens& tokens, const std::str
 
 }  // namespace
 
-TEST_CASE("look-up continues what the text ends with as it went on before") {
+TEST_CASE("look-up continues the end of the text as it continued before") {
   LookupIndex index(1000);
   const auto text = add(index, {1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4});
   const LookupIndex::Match match = index.find(text, 4);
@@ -55,7 +55,7 @@ TEST_CASE("look-up goes on with a text that repeats itself") {
   CHECK(index.find(same, 5).tokens == Tokens{4, 4, 4, 4, 4});
 }
 
-TEST_CASE("look-up finds the texts of others of the same salt, and of nobody else") {
+TEST_CASE("look-up finds other texts with the same salt, and no others") {
   LookupIndex index(1000);
   const auto first = add(index, {1, 2, 3, 4, 5}, "a");
   const auto second = add(index, {1, 2, 3}, "a");

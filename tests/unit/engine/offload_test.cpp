@@ -51,7 +51,7 @@ TensorRule rule(const std::string& part, const std::string& device) {
           device};
 }
 
-// The logits of two answers that are computed side by side, the second with two choices so that a KV block is copied.
+// The logits of two answers that are computed together, the second with two choices so that a KV block is copied.
 std::vector<float> logits_of(Engine& engine) {
   std::vector<float> logits;
   engine.on_logits(

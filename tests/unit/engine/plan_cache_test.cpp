@@ -84,7 +84,7 @@ TEST_CASE("memory does not grow with the number of shapes, and a plan that was d
   CHECK(std::memcmp(again.data(), first.data(), first.size() * sizeof(float)) == 0);
 }
 
-TEST_CASE("the plan that is dropped is the one that was not used for longest") {
+TEST_CASE("the plan that is dropped is the least recently used one") {
   World world;
   for (const int n : {1, 2, 3}) world.run(n);  // and the largest plan, which was made first
   world.run(1);

@@ -18,7 +18,7 @@ EngineOptions on_reference_device(int n_gpu_layers) {
 
 }  // namespace
 
-TEST_CASE("as many layers as fit beside the reserve") {
+TEST_CASE("as many layers are placed as fit besides the reserve") {
   EngineOptions options = on_reference_device(kAllLayers);
   options.context = kBlockTokens;
   const DeviceUse all = plan_memory(small_model(), options).back();

@@ -1,4 +1,5 @@
-// Engines whose model drafts for itself with a prediction layer: every text is, to the bit, the text without drafts.
+// Engines whose model drafts for itself with a prediction layer: every text is bit-identical to the text without
+// drafts.
 #include "src/engine/draft/load_draft.h"
 #include "tests/unit/engine/speculation_world.h"
 
@@ -85,7 +86,7 @@ class ByHand {
       : runner_(model, options), inputs_(options.capacity) {
     for (int32_t i = 0; i < 8; ++i) table_.push_back(i);
   }
-  // Computes the tokens behind those so far, each with its state if the model is a prediction layer.
+  // Computes the tokens after those so far, each with its state if the model is a prediction layer.
   void run(std::span<const TokenId> tokens, std::span<const float> states = {}) {
     inputs_.clear();
     const std::vector<std::span<const int32_t>> tables(static_cast<size_t>(inputs_.capacity().groups), table_);
@@ -156,13 +157,13 @@ TEST_CASE("drafts are the layer's likeliest guesses, first from the target's sta
     plan.sequences.push_back({.sequence = &sequence, .n_tokens = static_cast<int32_t>(n) - 1});
     draft->see(plan, target.runner(), outputs);
     const std::vector<DraftModel::Wish> wishes = {{&sequence, 3}};
-    for (int again = 0; again < 2; ++again) {  // the second time nothing of its own states is left
+    for (int again = 0; again < 2; ++again) {  // the second time, none of its own states are left
       CHECK(draft->draft(wishes, 0, INT32_MAX, [](int, int) {})[0] == expected);
     }
   }
 }
 
-TEST_CASE("where a model has no prediction layer, none is an error only if it must have one") {
+TEST_CASE("a model without a prediction layer is an error only if one was requested") {
   EngineOptions options = small_options();
   options.speculation.prediction = Prediction::kAuto;
   Engine engine(open_model("arch/qwen3moe"), options);
@@ -173,7 +174,7 @@ TEST_CASE("where a model has no prediction layer, none is an error only if it mu
   CHECK_THROWS_WITH_AS(Engine(open_model("arch/glm4moe-nextn"), options), doctest::Contains("Choose one"), Error);
 }
 
-TEST_CASE("hidden states are kept up to a bound, and forgotten behind a rejected token") {
+TEST_CASE("hidden states are kept up to a bound, and dropped from a rejected token on") {
   HiddenStates states;
   const auto row = [](int64_t i) { return std::vector<float>{static_cast<float>(i), 1}; };
   for (int64_t i = 5; i < 9; ++i) states.add(1, i, row(i));

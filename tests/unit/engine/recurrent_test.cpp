@@ -1,5 +1,5 @@
-// Models with recurrent layers, latent or sparse attention: how a text is cut into steps, what runs beside it, and
-// whether its prefix comes from the cache, another sequence or a checkpoint changes none of its bits.
+// Models with recurrent layers, latent or sparse attention: a text has the same bits however it is split into steps,
+// whatever else is in the batch, and whether its prefix comes from the cache, another sequence or a checkpoint.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -107,7 +107,7 @@ TEST_CASE(
       }
     }
   }
-  // All of it happened.
+  // All of these events occurred.
   CHECK(hits > 0);
   CHECK(preemptions > 0);
   CHECK(accepted > 0);

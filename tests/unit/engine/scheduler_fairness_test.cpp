@@ -65,7 +65,7 @@ TEST_CASE("a_long_prompt_gets_a_quarter_of_every_step_however_many_short_ones_co
   CHECK(next > 2 * 100);  // and the short ones advanced
 }
 
-TEST_CASE("prompts_get_through_beside_decodes_with_a_budget_of_one_token") {
+TEST_CASE("prompts_advance_despite_decodes_with_a_budget_of_one_token") {
   World w(1000, wide_config());
   const auto step = [&] {
     const StepPlan plan = w.scheduler.schedule(1);
@@ -90,7 +90,7 @@ TEST_CASE("prompts_get_through_beside_decodes_with_a_budget_of_one_token") {
   }
 }
 
-TEST_CASE("prompts_of_like_length_wait_for_what_an_earlier_one_computes_for_them") {
+TEST_CASE("prompts_of_similar_length_wait_for_the_prefix_that_an_earlier_one_computes") {
   World w(1000, wide_config());
   for (RequestId id = 1; id <= 6; ++id) {
     std::vector<TokenId> prompt = text(1000);

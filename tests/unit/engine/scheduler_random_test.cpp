@@ -1,7 +1,7 @@
 // A random driver: requests with shared prefixes, several choices, priorities, drafts, forks, conversations,
-// cancellations and too few blocks, on every mix of cache groups. After every step the references must add up in each
-// group, every token must see the right cache (FakeModel), and every text must be the one that the model gives without
-// a cache.
+// cancellations and too few blocks, on every mix of cache groups. After every step the reference counts must add up in
+// each group, every token must see the right cache entries (FakeModel), and every text must be the one that the model
+// gives without a cache.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -120,7 +120,7 @@ class Driver {
     Request r;
     r.id = next_id_++;
     const int64_t length = 1 + below(chance(20) ? max_known_ - 1 : std::min<int64_t>(max_known_ - 1, 100));
-    const uint64_t family = random_() % 4;  // prompts of one family have a common beginning
+    const uint64_t family = random_() % 4;  // prompts of one family have a common prefix
     const int64_t shared = below(length + 1);
     for (int64_t i = 0; i < length; ++i) {
       r.prompt.push_back(static_cast<TokenId>((i < shared ? mix(family, i) : random_()) % kVocab));

@@ -169,7 +169,7 @@ TEST_CASE("a_prompt_that_is_all_cached_still_computes_its_end") {
   CHECK(entry_of(plan, 2)->n_tokens == 32);
 }
 
-TEST_CASE("salt_and_refusal_keep_prefixes_apart") {
+TEST_CASE("salts_and_opting_out_keep_prefixes_apart") {
   World w;
   w.add(request(1, text(100), 1));
   w.drain();
@@ -393,7 +393,7 @@ TEST_CASE("a_fork_shares_blocks_and_copies_before_it_writes") {
   CHECK(w.sequence(2).cache().table(0)[1] == w.sequence(1).cache().table(0)[1]);
   CHECK(w.scheduler.cache().pool(0).references(w.sequence(1).cache().table(0)[1]) == 2);
   const StepPlan plan = w.step();
-  REQUIRE(plan.copies.size() == 1);  // the second writer has the block to itself
+  REQUIRE(plan.copies.size() == 1);  // the second writer is the only user of the block
   CHECK(w.sequence(1).cache().table(0)[0] == w.sequence(2).cache().table(0)[0]);
   CHECK(w.sequence(1).cache().table(0)[1] != w.sequence(2).cache().table(0)[1]);
   w.drain();

@@ -1,4 +1,4 @@
-// A device of its own memory selects the best logits where the sampler needs no others: the texts are those of the
+// A device with its own memory selects the best logits where the sampler needs no others: the texts are those of the
 // CPU, and only the selected logits leave the device.
 #include "tests/support/island_device.h"
 #include "tests/unit/engine/engine_world.h"
@@ -62,7 +62,7 @@ std::vector<TokenId> text_on_cpu(const Request& request) { return run_alone("Q8_
 struct Chain {
   const char* name;
   std::function<void(SamplingParams& p)> set;
-  int selected;  // what leaves the device of a row; 0: all of it
+  int selected;  // logits of a row that leave the device; 0: all of them
 };
 
 const std::vector<Chain>& chains() {
@@ -127,7 +127,7 @@ TEST_CASE("a request whose logits are reported gets them all") {
   CHECK(texts[1] == text_on_cpu(request));
 }
 
-TEST_CASE("sequences side by side: one that needs all logits gets them, with all the others") {
+TEST_CASE("if one sequence of a step needs all logits, all sequences get them") {
   SamplingParams greedy, plain, penalized;
   greedy.temperature = 0;
   plain.temperature = 0.5f;

@@ -14,7 +14,7 @@ using namespace infer::test;
 constexpr int kTokens = 4, kPrompt = 65;  // two full blocks of the prompt are shared
 constexpr const char* kModelFile = INFER_SOURCE_DIR "/tests/data/arch/llama-gqa.gguf";
 
-// The same model with its matrices in Q4_0, as far as their rows are whole blocks. It often disagrees.
+// The same model with its matrices in Q4_0 where their rows are whole blocks. It often disagrees.
 std::shared_ptr<Model> coarse_model() {
   const std::shared_ptr<const GgufFile> file = GgufFile::open(kModelFile);
   const auto coarse = [](const GgufTensor& t) { return t.shape.size() > 1 && t.shape.back() % 32 == 0; };
@@ -51,7 +51,7 @@ void normalize(std::vector<Weighted>& list, double temperature) {
   for (Weighted& w : list) w.p /= sum;
 }
 
-// Keeps the fewest of the list, from its front, whose probabilities add up to p.
+// Keeps the shortest beginning of the list whose probabilities add up to p.
 void keep_front(std::vector<Weighted>& list, double p) {
   normalize(list, 1);
   double sum = 0;

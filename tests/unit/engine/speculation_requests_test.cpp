@@ -1,4 +1,5 @@
-// All that a request can ask for, with drafts and without: the same tokens, the same end, the same logits.
+// Everything that a request can ask for, with and without drafts: the same tokens, the same finish reason, the same
+// logits.
 #include "src/text/token_mask.h"
 #include "tests/unit/engine/speculation_world.h"
 

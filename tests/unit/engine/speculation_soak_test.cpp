@@ -1,4 +1,4 @@
-// Many requests with drafts, in little room, cancelled at any time: what remains is right, and nothing is left behind.
+// Many requests with drafts and few blocks, cancelled at any time: the remaining texts are right, and no blocks leak.
 #include "tests/unit/engine/speculation_world.h"
 
 namespace infer {
@@ -31,7 +31,7 @@ void check_mirrors(const Engine& engine) {
   }
 }
 
-TEST_CASE("a soak with drafts: cancelled at any time and preempted, requests leave right texts and no blocks behind") {
+TEST_CASE("soak with drafts: cancelled or preempted at any time, requests give the right texts and leak no blocks") {
   const RequestId n_requests = full() ? 2000 : 300;
   std::vector<Request> requests = repeating_requests(16);
   const Results expected = plain_results(requests);  // with the longest answers

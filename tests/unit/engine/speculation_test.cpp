@@ -1,4 +1,4 @@
-// Engines that propose drafts themselves: every text is, to the bit, the text without drafts.
+// Engines that propose drafts themselves: every text is bit-identical to the text without drafts.
 #include "tests/unit/engine/speculation_world.h"
 
 namespace infer {
@@ -21,7 +21,7 @@ TEST_CASE("drafts change no text, whatever proposes them, at any temperature, de
         const SchedulerStats& stats = engine.scheduler().stats();
         CHECK(stats.drafts.accepted <= stats.drafts.proposed);
         if (depth > 0) CHECK(stats.drafts.accepted > 0);
-        // Few bits agree with more in most tokens.
+        // Weights in few bits and in more agree on most tokens.
         if (depth > 0 && drafts == Drafts::kModel) CHECK(2 * stats.drafts.accepted > stats.drafts.proposed / depth);
         check_blocks_returned(engine);
       }
@@ -52,7 +52,7 @@ TEST_CASE("drafts change no text when the blocks of the target, or of its draft,
   }
 }
 
-TEST_CASE("requests of another salt, and those that share nothing, are not looked at") {
+TEST_CASE("look-up ignores requests with another salt, and those that share nothing") {
   // The second request has the text of the first as its prompt's end would continue it.
   Request first = make_request(1, 30, 20), second = first;
   second.id = 2;
@@ -75,7 +75,7 @@ TEST_CASE("requests of another salt, and those that share nothing, are not looke
   CHECK(drafts_of_second("", false) == by_itself);
 }
 
-TEST_CASE("a draft below the least probability is not proposed, and too few of them are not either") {
+TEST_CASE("drafts below the minimum probability, or fewer than the minimum number, are not proposed") {
   const std::vector<Request> requests = repeating_requests(2);
   const Results expected = plain_results(requests);
   const auto n_proposed = [&](double least_probability, int least) {
@@ -92,7 +92,7 @@ TEST_CASE("a draft below the least probability is not proposed, and too few of t
   CHECK(many > 0);
 }
 
-TEST_CASE("a draft that does not go with the model is refused in a sentence") {
+TEST_CASE("a draft that does not fit the model is refused with one sentence") {
   const auto error_of = [](const std::shared_ptr<Model>& target, const std::shared_ptr<Model>& draft) -> std::string {
     EngineOptions options = small_options();
     options.speculation.draft = draft;

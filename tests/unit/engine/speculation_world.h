@@ -1,5 +1,5 @@
-// Engines that speculate, and everything a request gets from them: tokens, the reason for its end, logits. Speculation
-// must change none of it.
+// Engines that speculate, and everything a request gets from them: tokens, finish reason, logits. Speculation must
+// change none of it.
 #pragma once
 
 #include <cstdlib>
@@ -124,7 +124,7 @@ class Recorder {
     AnswerText text;
     int64_t n_prompt;
   };
-  // Rows behind the last token were computed for drafts beyond the end.
+  // Rows after the last token were computed for drafts beyond the end.
   void close(RequestId id) {
     Result& result = results[id];
     const int64_t n_known = open_.at(id).n_prompt + std::ssize(result.tokens);

@@ -78,7 +78,7 @@ TEST_CASE("drafts do not change a masked text, and those that the mask forbids a
   }
 }
 
-TEST_CASE("each choice has a mask of its own, even if choices are preempted") {
+TEST_CASE("each choice has its own mask, even if choices are preempted") {
   Request request = masked_request(75, 40);
   request.sampling.seed = 5;
   request.choices = {11, 12, 13};

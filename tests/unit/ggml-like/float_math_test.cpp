@@ -37,7 +37,7 @@ TEST_CASE("portable_exp: relative error, ends of the range, NaN") {
   CHECK(portable_exp(std::numeric_limits<double>::infinity()) == std::numeric_limits<double>::infinity());
   CHECK(portable_exp(-std::numeric_limits<double>::infinity()) == 0);
   CHECK(std::isnan(portable_exp(std::numeric_limits<double>::quiet_NaN())));
-  // Denormal results are off by at most one unit of the smallest.
+  // Denormal results are off by at most the smallest denormal.
   CHECK(std::abs(portable_exp(-740) - std::exp(-740.0)) <= 2 * std::numeric_limits<double>::denorm_min());
 }
 

@@ -1,5 +1,5 @@
-// Damaged and malicious GGUF files: each class of damage is refused with one clear message, and nothing large is
-// allocated on the word of a file.
+// Damaged and malicious GGUF files: each class of damage is refused with one clear message, and no large allocation is
+// made just because a file says so.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -219,7 +219,7 @@ TEST_CASE("gguf hostile: no changed byte causes a crash or a large allocation") 
   CHECK(refused > 10000);
 }
 
-TEST_CASE("gguf hostile: a tiny file that announces large counts allocates little") {
+TEST_CASE("gguf hostile: a tiny file that claims large counts causes no large allocation") {
   const std::string files[] = {
       Raw().header(0, kHuge).data(64).bytes,
       Raw().header(kHuge, 0).data(64).bytes,

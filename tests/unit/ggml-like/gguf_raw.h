@@ -1,5 +1,5 @@
 // GGUF files written byte by byte, so that tests can create damaged ones; independent of the reader and the writer.
-// Also helpers of the GGUF tests for folders and messages.
+// Also the GGUF tests' helpers for folders and messages.
 #pragma once
 
 #include <unistd.h>

@@ -80,7 +80,7 @@ TEST_CASE("graph: matmuls") {
   refused("matmul_experts", [&] { b.g.matmul_experts(b.g.view_columns(b.x({4, 300}), 0, 256), e, ids); });
 }
 
-TEST_CASE("graph: a weight's factor multiplies the product before the bias") {
+TEST_CASE("graph: a weight's factor scales the result before the bias is added") {
   Bench b;
   b.g.set_layer(7);
   const float value = 0.25f;

@@ -43,7 +43,7 @@ TEST_CASE("host memory: the machine's, without a limit") {
   system.check(8000, 6000);
 }
 
-TEST_CASE("host memory: a container's limit, less what is in use and cannot be given up") {
+TEST_CASE("host memory: a container's limit, less what is in use and cannot be reclaimed") {
   const System system;
   system.write("proc/self/cgroup", "0::/\n");
   system.limit_v2("", bytes(2048), 1024, 512);

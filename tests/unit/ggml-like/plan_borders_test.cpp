@@ -59,7 +59,7 @@ TEST_CASE("plan: a segment is compiled when it first runs, and again for other m
   CHECK(test::output_values(plan, r.values.back(), step.view()) == first);
 }
 
-TEST_CASE("plan: values that cross together make one border, before the segment that needs any of them") {
+TEST_CASE("plan: values that cross together form one border, before the first segment that needs one of them") {
   Weights weights;
   RandomGraph r = random_graph(1, weights, 0);
   Graph& g = r.graph;

@@ -1,6 +1,6 @@
 // Plans: memory shared by liveness, copies between devices, fallbacks, observers. Random graphs run on ref with shared
-// memory, with memory of their own for every value, and spread over a second device whose memory the host cannot see;
-// all must agree to the bit.
+// memory, with memory of its own for every value, and spread over a second device whose memory the host cannot see; all
+// results must be bit-identical.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -75,7 +75,7 @@ TEST_CASE("plan: kernels that a device with its own memory lacks run on the host
     const std::vector<ValueId> wanted{r.values.back(), r.values[12]};
     Machine one = only_ref(), both = ref_and_fake();
     const Ran expected = run(one, r.graph, wanted);
-    // The products' weights live on the device; the F16 one falls back, and so do the other operations.
+    // The matmuls' weights are on the device; the F16 matmul falls back, and so do the other operations.
     for (int w = 1; w <= 3; ++w) weights.move_to(weights.all()[w], 1, *both.devices[1], *both.streams[1]);
     PlanOptions options;
     weights.tell(options);
@@ -134,7 +134,7 @@ TEST_CASE("plan: a missing kernel is an error when offload is strict, and always
         "[plan] operation kv_store of F32 in layer 2: expected a kernel on device fake0, found none");
 }
 
-TEST_CASE("plan: observers see the rows with data of every value of their name, also of views and on devices") {
+TEST_CASE("plan: observers see the rows that hold data of all values with their name, also of views and on devices") {
   Weights weights;
   test::Random random(3);
   for (const bool on_fake : {false, true}) {
@@ -171,7 +171,7 @@ TEST_CASE("plan: observers see the rows with data of every value of their name, 
   }
 }
 
-TEST_CASE("plan: a product observer sees what every product multiplies, and which experts") {
+TEST_CASE("plan: a matmul observer sees the inputs and experts of every matmul") {
   Weights weights;
   test::Random random(5);
   Weight& table = weights.add({7, kWidth}, random);

@@ -127,7 +127,7 @@ RandomGraph random_graph(uint64_t seed, Weights& weights, int nodes) {
       case 6:
         r.values.push_back(g.matmul(pick(), weights.all()[1 + random.next() % 2]));
         break;
-      default: {  // two halves of a wide product, as views
+      default: {  // two halves of a wide matmul result, as views
         const ValueId wide = g.matmul(pick(), weights.all()[3]);
         const ValueId a = g.view_columns(wide, 0, kWidth), b = g.view_columns(wide, kWidth, kWidth);
         r.values.push_back(random.next() % 2 ? g.gated_activation(a, b, UnaryKind::kSilu) : b);

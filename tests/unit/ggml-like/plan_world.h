@@ -38,9 +38,9 @@ struct Machine {
 
 Machine only_ref();
 Machine two_refs();
-// Beside ref a device with memory of its own, which only scales, adds, and multiplies with F32 weights.
+// ref and a device with memory of its own, which only scales, adds, and multiplies with F32 weights.
 Machine ref_and_fake();
-// Beside ref two devices that compute what ref computes and copy from each other.
+// ref and two devices that compute what ref computes and copy from each other.
 struct Islands {
   Machine machine = only_ref();
   std::vector<std::shared_ptr<IslandState>> states;
@@ -94,7 +94,7 @@ struct Ran {
   std::vector<Plan::Step> steps;
 };
 
-// Runs a graph twice; the rows of the values `wanted`.
+// Runs a graph twice. Returns the rows of the values `wanted`.
 Ran run(Machine& machine, Graph graph, const std::vector<ValueId>& wanted, PlanOptions options = {});
 bool same(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b);
 
@@ -103,7 +103,7 @@ struct RandomGraph {
   std::vector<ValueId> values;  // all of width kWidth
   std::set<int> layers;
 };
-// Nodes that take earlier values, mostly recent ones, views among them; layers ascend.
+// Nodes that use earlier values, mostly recent ones and also views; layers ascend.
 RandomGraph random_graph(uint64_t seed, Weights& weights, int nodes);
 
 }  // namespace infer::test

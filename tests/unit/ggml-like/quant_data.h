@@ -42,7 +42,7 @@ inline std::vector<float> make_rows(std::string_view distribution) {
   return x;
 }
 
-// One weight per column, as activations give.
+// One weight per column, as measured activations would give.
 inline std::vector<float> make_importance() {
   std::vector<float> weights = Random(21).normals(kRowValues);
   for (float& w : weights) w = std::exp(1.5f * w);

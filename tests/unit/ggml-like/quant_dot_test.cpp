@@ -1,5 +1,6 @@
-// The scalar dots against the formulas of quant/dot.h, evaluated here from blocks that are decoded bit by bit (equal to
-// the last bit), and against the exact product in double (within a bound derived from the number of roundings).
+// The scalar dots against the formulas of quant/dot.h, evaluated here from blocks that are decoded bit by bit (results
+// must be bit-identical), and against the exact dot product in double (within a bound derived from the number of
+// roundings).
 #include "ggml-like/quant/dot.h"
 
 #include <doctest/doctest.h>
@@ -113,7 +114,7 @@ std::vector<int64_t> row_lengths(const TypeTraits& t) {
 
 }  // namespace
 
-TEST_CASE("dot of quantized weights: the formula to the bit, the exact product within its bound") {
+TEST_CASE("dot of quantized weights: bit-identical to the formula, within the bound of the exact result") {
   test::Random random(4);
   for (const TypeTraits& t : all_types()) {
     if (!t.quantized || !t.dot) continue;
@@ -134,7 +135,7 @@ TEST_CASE("dot of quantized weights: the formula to the bit, the exact product w
   }
 }
 
-TEST_CASE("dot of random legal bits: the formula to the bit, whatever the scales") {
+TEST_CASE("dot of random legal bits: bit-identical to the formula, whatever the scales") {
   test::Random random(5);
   for (const TypeTraits& t : all_types()) {
     if (!t.quantized || !t.dot) continue;

@@ -61,7 +61,7 @@ TEST_CASE("the error is smaller than llama.cpp's, for every type and distributio
       const DataType type = find_type(reference.name)->type;
       const double without = error_of(type, x, nullptr) / reference.plain[k];
       const double with = error_of(type, x, &importance) / reference.weighted[k];
-      // Of one sign per value the best scale is simply the mean.
+      // With one sign per value the best scale is simply the mean.
       CHECK(without < (type == DataType::kQ1_0 ? 1.0001 : 0.998));
       CHECK(with < 0.994);
       plain += without;

@@ -81,7 +81,7 @@ bool all_finite(const std::vector<float>& x) {
 
 }  // namespace
 
-TEST_CASE("random legal bits decode as by the slow decoder") {
+TEST_CASE("random legal bits decode as in the slow decoder") {
   test::Random random(10);
   for (const TypeTraits* t : quantized_types()) {
     CAPTURE(t->name);
@@ -92,7 +92,7 @@ TEST_CASE("random legal bits decode as by the slow decoder") {
   }
 }
 
-TEST_CASE("every extreme of the scales decodes as by the slow decoder") {
+TEST_CASE("every extreme of the scales decodes as in the slow decoder") {
   const uint16_t extremes[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x3c00,
                                0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x7c01};
   test::Random random(11);
@@ -321,7 +321,7 @@ TEST_CASE("model files of every type hold plausible values") {
       // Random weights around zero reveal a wrong offset or scale.
       CHECK(std::abs(mean) < 0.1 * deviation);
       CHECK(deviation > 0.01);
-      CHECK(deviation < (t.type == DataType::kNVFP4 ? 200 : 2));  // a tensor beside it has the factor
+      CHECK(deviation < (t.type == DataType::kNVFP4 ? 200 : 2));  // a tensor next to it has the factor
       CHECK(largest < 8 * deviation);
       if (t.quantized) CHECK(count_differences(t, tensor.data, n) == 0);
     }

@@ -12,7 +12,7 @@ using namespace infer;
 
 namespace {
 
-// Rounding by comparison, in double: the nearer of two neighbours, and of two equally near ones the one with the even
+// Rounding by comparison, in double: to the nearer of two neighbours, or at equal distance to the one with the even
 // number. `value(n)` is the n-th magnitude of the format, for n up to `infinity`, which counts as the next power of
 // two.
 template <typename Value>
@@ -72,7 +72,7 @@ TEST_CASE("bf16: all 65536 values convert exactly and back") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("rounding at and beside every midpoint, and of random floats") {
+TEST_CASE("rounding at and next to every midpoint, and of random floats") {
   for (uint32_t n = 0; n < 0x7c00; ++n) {
     const float middle = static_cast<float>((half_magnitude(n) + half_magnitude(n + 1)) / 2);
     for (float x : {middle, std::nextafter(middle, 0.0f), std::nextafter(middle, INFINITY)}) {

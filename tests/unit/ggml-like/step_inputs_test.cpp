@@ -67,7 +67,7 @@ TEST_CASE("step inputs: what is added is read back") {
   more.clear();
   CHECK(more.view().row_count(RowKind::kLogits, 99) == 0);
 
-  // Nothing is left of the tables of the step before.
+  // Nothing is left of the previous step's tables.
   step.clear();
   CHECK(step.n_tokens() == 0);
   CHECK(step.n_outputs() == 0);

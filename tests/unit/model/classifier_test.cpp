@@ -10,7 +10,7 @@ using namespace infer;
 
 namespace {
 
-// The classifier that a file with these tensors has.
+// The classifier of a file with these tensors.
 struct Loaded {
   std::shared_ptr<const GgufFile> file;
   WeightSet weights;

@@ -1,4 +1,4 @@
-// Hyper-parameters that the llama of the other tests does not have.
+// Hyper-parameters that the llama model of the other tests does not have.
 #include <doctest/doctest.h>
 
 #include "ggml-like/error.h"
@@ -18,7 +18,7 @@ TinyModel six_layers() {
   return tiny;
 }
 
-// What read_windows makes of a file, with a window of 9 and a period of 3 where the file has none.
+// What read_windows returns for a file, with a window of 9 and a period of 3 as defaults.
 ModelConfig read(const TinyModel& tiny) {
   const auto file = tiny.file();
   ConfigReader reader(*file);
@@ -42,7 +42,7 @@ TinyModel with_experts() {
   return tiny;
 }
 
-// What the keys of experts make of a file whose architecture routes by sigmoids unless it says otherwise.
+// The expert routing of a file whose architecture routes by sigmoids unless the file says otherwise.
 ModelConfig routed(const TinyModel& tiny) {
   const auto file = tiny.file();
   ConfigReader reader(*file);
@@ -92,7 +92,7 @@ TEST_CASE("the first layer of a period may be the one without a window") {
   CHECK(found == std::vector<int>{0, 9, 9, 0, 9, 9});
 }
 
-TEST_CASE("layers with a window may have a rotary base of their own") {
+TEST_CASE("layers with a window may have their own rope base") {
   TinyModel tiny = six_layers();
   tiny.set("llama.rope.freq_base", GgufValue::of_float32(500));
   CHECK(read(tiny).rope_window.freq_base == 500);
@@ -101,7 +101,7 @@ TEST_CASE("layers with a window may have a rotary base of their own") {
   CHECK(read(tiny).rope_window.freq_base == 100);
 }
 
-TEST_CASE("routing is as the file says, or as the architecture has it") {
+TEST_CASE("routing is as the file says, or else the architecture's default") {
   TinyModel tiny = with_experts();
   MoeRouteParams routing = routed(tiny).routing;
   CHECK(routing.n_used == 2);
@@ -138,7 +138,7 @@ TEST_CASE("the shared expert is as wide as the file says, or as the experts that
   CHECK(routed(tiny).n_ff_shared_expert == 20);
 }
 
-TEST_CASE("layers that predict further tokens are not layers of the model") {
+TEST_CASE("prediction layers do not count as layers of the model") {
   TinyModel tiny = with_experts();
   CHECK(routed(tiny).n_layer == 6);
   tiny.set("llama.nextn_predict_layers", number(2));
@@ -193,7 +193,7 @@ TEST_CASE("the last layers may read the keys and values of earlier ones") {
   CHECK_THROWS_WITH_AS(read_by(0), "[model] key llama.attention.shared_kv_layers: expected 0 to 6, found 7", Error);
 }
 
-TEST_CASE("there is a cache group for every length of window") {
+TEST_CASE("there is a cache group for every window length") {
   ModelConfig config;
   config.n_layer = 6;
   config.layers.resize(6);

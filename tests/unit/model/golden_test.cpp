@@ -92,8 +92,8 @@ double largest_vector_difference(const Golden& golden, const RunResult& result) 
   return largest;
 }
 
-// By architecture, the models of a folder whose matrices are all F32; without ".gguf". A table that is only looked up
-// in may have another type.
+// By architecture, the models of a folder whose matrices are all F32; without ".gguf". A table that is only used for
+// look-ups may have another type.
 std::map<std::string, std::vector<std::string>> float_models(const std::filesystem::path& folder) {
   GgufOpenOptions options;
   options.map_data = false;
@@ -237,7 +237,7 @@ TEST_CASE("models of every type agree with their expansion to F32") {
   }
 }
 
-TEST_CASE("a prompt in chunks gives the results of one piece") {
+TEST_CASE("a prompt in chunks gives the results of the whole prompt") {
   const auto device = create_ref_device();
   for (const char* name :
        {"tests/data/arch/llama-gqa", "tests/data/arch/qwen3moe", "tests/data/arch/gemma4", "tests/data/arch/glm-dsa",

@@ -54,7 +54,7 @@ void check_refused(const std::string& key, GgufValue value, ErrorCode code, cons
   check_refused(tiny, code, message);
 }
 
-// The tiny model with four experts in place of the dense feed forward.
+// The tiny model with four experts in place of the dense feed-forward network.
 TinyModel tiny_mixtral() {
   TinyModel tiny;
   tiny.set("llama.expert_count", number(4));
@@ -296,7 +296,7 @@ TEST_CASE("tensors that do not fit are refused") {
 }
 
 // Sets every number of the file to every absurd value: the result is an Error, or a model whose graph can be built.
-TEST_CASE("absurd metadata ends in an error or a model") {
+TEST_CASE("absurd metadata gives an error or a model whose graph can be built") {
   const std::vector<GgufValue> absurd = {number(0),
                                          number(1),
                                          number(-1),

@@ -55,7 +55,7 @@ TEST_CASE("prediction layers guess what llama.cpp guesses with them") {
     auto tokens = expected["tokens"].get<std::vector<int32_t>>();
     const size_t n = tokens.size();
     std::vector<float> hidden = run_model(*trunk, tokens, {.devices = {device.get()}}).states;
-    // Each token but the first comes with the state of the one before.
+    // Each token except the first is paired with the state of the previous one.
     tokens.push_back(tokens.front());
     tokens.erase(tokens.begin());
     hidden.resize((n - 1) * width);

@@ -20,7 +20,8 @@ struct TinyModel {
   std::vector<std::pair<std::string, GgufValue>> metadata;
   std::vector<Tensor> tensors;
 
-  // Two layers, embedding 16, four heads of 4 (two for keys and values), feed forward 24, 12 tokens, a head of its own.
+  // Two layers, embedding 16, four heads of 4 (two for keys and values), feed-forward width 24, 12 tokens, a separate
+  // output head.
   TinyModel();
 
   void set(const std::string& key, GgufValue value);  // replaces or adds
@@ -29,7 +30,7 @@ struct TinyModel {
   void add(const std::string& name, std::vector<int64_t> shape);  // with values that depend on name and shape only
   void remove(const std::string& name);
 
-  // Writes a file in the temporary folder and opens it; the name is gone afterwards.
+  // Writes a file in the temporary folder and opens it; the file is unlinked afterwards.
   std::shared_ptr<const GgufFile> file(const GgufOpenOptions& options = {}) const;
 };
 

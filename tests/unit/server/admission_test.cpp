@@ -38,7 +38,7 @@ TEST_CASE("admission: places") {
   CHECK(admission.in_flight() == 0);
 }
 
-TEST_CASE("admission: a request of many answers leaves a place to others and releases its own as they end") {
+TEST_CASE("admission: a request for many answers leaves a place for others and releases its own as they end") {
   Admission admission({4, 0, 1000, 0});
   const auto many = admission.enter(256, 1000);
   CHECK(many->places() == 3);
@@ -118,7 +118,7 @@ TEST_CASE("admission: any order of entering and leaving ends in the initial stat
   }
   inside.clear();
   CHECK(admission.in_flight() == 0);
-  // No token is counted as waiting any more: the largest allowed prompt enters beside another.
+  // No token counts as waiting any more: the largest allowed prompt is admitted along with another.
   const auto small = admission.enter(1, 1);
   CHECK_NOTHROW(admission.enter(1, 199));
 }

@@ -1,4 +1,4 @@
-// The routes without sockets: the answers before a model is loaded, and those with one.
+// The routes, without sockets: the answers before a model is loaded, and with one.
 #include "src/server/api_service.h"
 
 #include <doctest/doctest.h>
@@ -142,7 +142,7 @@ std::string prompts(int n) {
   return list.dump();
 }
 
-TEST_CASE("api: a request of many prompts or choices runs some at a time, and leaves a place to others") {
+TEST_CASE("api: a request with many prompts or choices runs some at a time, and leaves a place for others") {
   ApiOptions options;
   options.admission = {4, 0, 1 << 20, 0};
   Service s(options);

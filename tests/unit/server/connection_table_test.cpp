@@ -74,7 +74,7 @@ TEST_CASE("connections: requests in progress are never closed") {
   CHECK(t.add("z") != 0);
 }
 
-TEST_CASE("connections: one address alone may have all places, but with half of them it takes none from others") {
+TEST_CASE("connections: one address may use all places, but once it has half of them it takes none from others") {
   Table t(4);
   const uint64_t other = t.add("other");
   std::vector<uint64_t> flood;
@@ -86,7 +86,7 @@ TEST_CASE("connections: one address alone may have all places, but with half of 
   CHECK(!t.gave_way(other));
   CHECK(t.gave_way(flood[16]));
   CHECK(!t.gave_way(flood[17]));
-  // Another address takes places of the one that has more than its half first.
+  // Another address first takes places from the one that has more than half.
   CHECK(t.add("third") != 0);
   CHECK(!t.gave_way(other));
   CHECK(t.gave_way(flood[17]));

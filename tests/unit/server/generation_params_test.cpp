@@ -40,7 +40,7 @@ std::string refused(const char* text) {
 using Bias = std::vector<std::pair<TokenId, float>>;
 constexpr float kNever = -INFINITY;
 
-TEST_CASE("generation: an answer without a limit goes to the end of the context") {
+TEST_CASE("generation: an answer without a limit may fill the context") {
   CHECK(read("{}").max_tokens == -1);
   CHECK(read(R"({"max_tokens": -1})").max_tokens == -1);
   CHECK(read(R"({"max_completion_tokens": 5})").max_tokens == 5);

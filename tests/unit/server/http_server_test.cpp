@@ -128,7 +128,7 @@ TEST_CASE("http server: chunked bodies that are well-formed") {
   CHECK(both.ends_with("\r\n\r\nb"));
 }
 
-TEST_CASE("http server: chunked bodies that are not") {
+TEST_CASE("http server: chunked bodies that are malformed") {
   Echo echo;
   HttpServer server(options(), echo);
   const std::string bodies[] = {

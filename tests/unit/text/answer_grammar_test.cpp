@@ -105,7 +105,7 @@ TEST_CASE("answer grammar: a lazy grammar begins with its trigger") {
   CHECK(result(lazy, "any <x>12</x> more") == "reject");
 }
 
-TEST_CASE("answer grammar: reasoning comes first and is free") {
+TEST_CASE("answer grammar: reasoning comes first and is not constrained") {
   AnswerConstraint constraint = content(ContentConstraint::Kind::kJsonSchema, R"({"type": "integer"})");
   constraint.reasoning = reasoning_start("...assistant\n<think>\n", "", hermes());
   CHECK(constraint.reasoning.close == "</think>");
@@ -121,7 +121,7 @@ TEST_CASE("answer grammar: reasoning comes first and is free") {
   CHECK(reasoning_start("...<think>\n\n</think>\n\n", kHermes, hermes()).may.empty());
 }
 
-TEST_CASE("answer grammar: allowed calls leave content free, and are valid once begun") {
+TEST_CASE("answer grammar: allowed calls do not constrain content, and are valid once begun") {
   const AnswerConstraint allowed = calls(Mode::kAllowed);
   CHECK(result(allowed, "Hello <tool") == "accept");
   CHECK(result(allowed, "Let me add.\n" + kAdd) == "accept");
@@ -142,7 +142,7 @@ TEST_CASE("answer grammar: required calls") {
   CHECK(result(calls(Mode::kRequired, false), kAdd + "\n" + kAdd) == "reject");
 }
 
-TEST_CASE("answer grammar: content that is held to a schema, or calls") {
+TEST_CASE("answer grammar: content that is constrained to a schema, or calls") {
   AnswerConstraint both = calls(Mode::kAllowed);
   both.content = content(ContentConstraint::Kind::kJsonSchema, R"({"type": "integer"})").content;
   CHECK(result(both, "7") == "accept");
@@ -150,7 +150,7 @@ TEST_CASE("answer grammar: content that is held to a schema, or calls") {
   CHECK(result(both, "Hello") == "reject");
 }
 
-TEST_CASE("answer grammar: strict tools are held to their whole schema") {
+TEST_CASE("answer grammar: strict tools are constrained to their whole schema") {
   AnswerConstraint constraint = calls(Mode::kAllowed);
   constraint.calls.tools = ordered_json::parse(R"([{"function": {"name": "f", "parameters": {
       "type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}}}}])");

@@ -62,8 +62,8 @@ TEST_CASE("rules that call each other return to their own caller") {
                    "((x))2") == "reject");
 }
 
-TEST_CASE("readings that return to the same state keep their callers apart") {
-  // After "aa" one reading is in `x`, called by the f that began first, another in `y`, called by the second.
+TEST_CASE("parses that return to the same state keep their callers apart") {
+  // After "aa" one parse is in `x`, called by the f that began first, another in `y`, called by the second.
   const std::string source =
       "root ::= f \"0\" | \"a\" f \"1\"\nf ::= \"a\" (\"a\" x | y) \";\"\n"
       "x ::= \"(\" x \")\" | \"x\"\ny ::= \"(\" y \")\" | \"y\"";
@@ -142,7 +142,7 @@ TEST_CASE("bytes that must follow") {
   CHECK(grammar->forced(grammar->after(grammar->start(), "name: abc\xC3"), 100) == "\xA9");
 }
 
-TEST_CASE("states are values that compare by what they mean") {
+TEST_CASE("states are values that compare equal if they mean the same") {
   const auto grammar = grammar::parse_gbnf("root ::= \"(\" root \")\" | [xy] | [xy] \"+\" root");
   const grammar::MatchState start = grammar->start();
   const grammar::MatchState one = grammar->after(start, "((x+"), other = grammar->after(start, "((y+");

@@ -170,7 +170,7 @@ TEST_CASE("mask: tokens that the grammar names") {
   CHECK(tokens_of(other.allowed(), 5) == std::vector<TokenId>{1});
 }
 
-TEST_CASE("mask: long tokens and counts within their reach") {
+TEST_CASE("mask: long tokens that run through counted repetitions") {
   std::vector<std::string> texts;
   for (size_t n = 1; n <= 60; ++n) texts.push_back(test::repeated("x", n));
   texts.push_back("!");

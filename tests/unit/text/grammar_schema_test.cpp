@@ -89,7 +89,7 @@ TEST_CASE("schema: arrays, in the spelling of both drafts") {
   refuses(R"({"type": "array", "prefixItems": [{}, {}], "maxItems": 1})", {"[1,2]"});
 }
 
-TEST_CASE("schema: lengths count code points, however they are spelled") {
+TEST_CASE("schema: lengths count code points, however these are escaped") {
   const std::string two = R"({"type": "string", "minLength": 2, "maxLength": 2})";
   accepts(two, {R"("ab")", R"("é漢")", R"("😀😀")", R"("\ud83d\ude00\n")"});
   refuses(two, {R"("a")", R"("abc")", R"("😀")", R"("\ud83d\ude00")", R"("\u0061")"});
@@ -116,7 +116,7 @@ TEST_CASE("schema: patterns") {
   }
 }
 
-TEST_CASE("schema: patterns beside lengths") {
+TEST_CASE("schema: patterns combined with lengths") {
   accepts(R"({"type": "string", "pattern": "^[a-z]*$", "minLength": 1, "maxLength": 3})", {R"("a")", R"("abc")"});
   refuses(R"({"type": "string", "pattern": "^[a-z]*$", "minLength": 1, "maxLength": 3})", {R"("")", R"("abcd")"});
   accepts(R"({"type": "string", "pattern": "^ab?$", "maxLength": 5})", {R"("a")"});
@@ -178,7 +178,7 @@ TEST_CASE("schema: bounds of numbers, every number near them") {
       CAPTURE(text);
       const bool accepted = test::result_of(*grammar, text) == "accept";
       if (!valid) CHECK(!accepted);
-      // Without the zeros at its end a valid number is always taken.
+      // Without its trailing zeros a valid number is always accepted.
       if (!valid || thousandths % 1000 == 0 || text.back() == '0') continue;
       CHECK(accepted);
     }
@@ -189,7 +189,7 @@ TEST_CASE("schema: bounds of numbers, every number near them") {
   }
 }
 
-TEST_CASE("schema: enum and const, with what stands beside them") {
+TEST_CASE("schema: enum and const, combined with other keywords") {
   accepts(R"({"enum": ["a", "ab", 1, 2.5, null, {"k": [1, "\""]}]})",
           {R"("a")", R"("ab")", "1", "2.5", "null", R"({"k": [1, "\""]})"});
   refuses(R"({"enum": ["a", "ab", 1]})", {R"("abc")", "11", "\"\""});
@@ -231,7 +231,7 @@ TEST_CASE("schema: references") {
         "[schema] #/properties/a/$ref: expected a reference to a part of this document, found #/$defs/x");
   CHECK(schema_error(R"({"$ref": "other.json"})") ==
         "[schema] #/$ref: expected a reference inside this document, such as #/$defs/name, found other.json");
-  // Keywords beside a reference hold as well.
+  // Keywords next to a reference apply as well.
   refuses(R"({"$ref": "#/$defs/i", "maximum": 5, "$defs": {"i": {"type": "integer"}}})", {"6", "5.5"});
 }
 

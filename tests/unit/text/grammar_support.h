@@ -14,7 +14,7 @@ std::string result_of(const grammar::Grammar& grammar, const std::string& text);
 std::string match_gbnf(const std::string& source, const std::string& text);
 std::string match_schema(const std::string& schema, const std::string& text);
 
-// The error, or "" if it is taken.
+// The error, or "" if it is accepted.
 std::string gbnf_error(const std::string& source);
 std::string schema_error(const std::string& schema);
 

@@ -59,7 +59,7 @@ std::string nested_value(const std::string& expression, int n, const std::string
 
 }  // namespace
 
-TEST_CASE("loops end by the budget of steps") {
+TEST_CASE("the step budget ends loops") {
   refused("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "for");
   refused("{% for a in range(100000) %}{% for b in range(100000) %}x{% endfor %}{% endfor %}");
   refused("{{ range(1000000000) | list }}", "range");

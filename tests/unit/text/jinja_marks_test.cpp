@@ -57,7 +57,7 @@ TEST_CASE("the caller's text is marked, the template's is not") {
   CHECK(marked("{{ bos }}", {{"bos", "mine"}}) == "{mine}");
 }
 
-TEST_CASE("marks stay with the pieces of a text") {
+TEST_CASE("marks stay with the parts of a text") {
   const std::string mixed = "{% set t %}  <a>{{ c }}</a> <b>  {% endset %}";
   CHECK(marked(mixed + "{{ t | trim }}") == "<a>{caller}</a> <b>");
   CHECK(marked(mixed + "{{ t.strip()[:5] }}|{{ t[-7:] }}") == "<a>{ca}|> <b>  ");

@@ -46,7 +46,7 @@ TEST_CASE("WordPiece ends query and document with a separator") {
   CHECK(pair(vocabulary(TokenizerModel::kWordPiece)) == Ids{kBegin, kA, kSeparator, kB, kSeparator});
 }
 
-TEST_CASE("other vocabularies add the tokens that they ask for") {
+TEST_CASE("other vocabularies add the tokens that their files ask for") {
   Vocabulary v = vocabulary(TokenizerModel::kUnigram);
   CHECK(pair(v) == Ids{kA, kB});
   v.add_bos = v.add_eos = true;
@@ -55,7 +55,7 @@ TEST_CASE("other vocabularies add the tokens that they ask for") {
   CHECK(pair(v) == Ids{kBegin, kA, kEnd, kSeparator, kB, kEnd});
 }
 
-TEST_CASE("the file's form is filled in, and only its own control tokens count") {
+TEST_CASE("the file's template is filled in, and only its own control tokens are parsed") {
   const Vocabulary v = vocabulary(TokenizerModel::kUnigram);
   CHECK(pair(v, "[CLS]{query}[SEP]{document}{query}") == Ids{kBegin, kA, kSeparator, kB, kA});
   const Ids hostile = encode_rerank_pair(Tokenizer(v), "[CLS]{query}[SEP]{document}", "{document}", "[SEP]");

@@ -1,4 +1,5 @@
-// Sampling from the best logits of a row alone: the token of the whole row, or a sampler that says it needs the row.
+// Sampling from only the best logits of a row: the same token as from the whole row, or the sampler says that it needs
+// the row.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -49,7 +50,7 @@ int64_t n_deciding(const SamplingParams& p) { return Sampler(p, kVocab).n_decidi
 
 }  // namespace
 
-TEST_CASE("the best logits alone give the token of the whole row") {
+TEST_CASE("the best logits alone give the same token as the whole row") {
   std::mt19937 random(4);
   std::normal_distribution<float> normal(0, 2);
   SamplingParams typical = with(1, 30), dynamic = with(0.5f, 64), wide = with(5, 40);
@@ -79,7 +80,7 @@ TEST_CASE("the best logits alone give the token of the whole row") {
   }
 }
 
-TEST_CASE("a sampler says when other logits or the history have a say") {
+TEST_CASE("a sampler says when other logits or the history matter") {
   CHECK(n_deciding(with(1, 0)) == 0);
   CHECK(n_deciding(with(1, -1)) == 0);
   CHECK(n_deciding(with(1, kVocab)) == 0);

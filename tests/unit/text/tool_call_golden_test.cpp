@@ -78,7 +78,7 @@ bool agrees(const ParsedMessage& message, const ordered_json& expected) {
   return true;
 }
 
-// The same message however the text is cut, and beginnings of it when it is cut off.
+// The same message however the text is split, and beginnings of it when it is cut off.
 void check_cuts(const ParserSetup& setup, const std::string& text, const ParsedMessage& whole, std::mt19937& random) {
   CHECK(test::printed(test::parse_bytes(setup, text)) == test::printed(whole));
   for (int i = 0; i < kRandomPieces; ++i) {
@@ -176,7 +176,7 @@ TEST_CASE("tool calls of published templates follow the grammar of their calls")
   CHECK(n_calls > 300);
 }
 
-TEST_CASE("answers that are no proper tool calls") {
+TEST_CASE("answers that are not proper tool calls") {
   const auto shared = test::shared_dir("malformed tool calls");
   if (!shared) return;
   const fs::path folder = *shared / "goldens" / "tool_calls";

@@ -36,7 +36,7 @@ ParsedMessage parse(const ParserSetup& setup, std::string_view text, bool cut_of
 ParsedMessage parse_whole(const ParserSetup& setup, std::string_view text, bool cut_off = false);
 ParsedMessage parse_bytes(const ParserSetup& setup, std::string_view text, bool cut_off = false);
 
-// Whether `begun` is what an answer that was cut off gives: names are whole, the rest are beginnings.
+// Whether an answer that was cut off may give `begun`: names are complete, everything else may be a beginning.
 bool is_beginning(const ParsedMessage& begun, const ParsedMessage& whole);
 
 // A vocabulary of all bytes, with these tokens that end generation and these control tokens.

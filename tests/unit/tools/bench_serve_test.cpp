@@ -182,7 +182,7 @@ TEST_CASE("addresses of endpoints") {
   }
 }
 
-TEST_CASE("requests of a mix are the same in every run, and no two prompts of a run alike") {
+TEST_CASE("requests of a mix are the same in every run, and all prompts of a run differ") {
   for (const Mix mix : {Mix::kPrefill, Mix::kDecode, Mix::kChat}) {
     for (const bool chat : {true, false}) {
       Workload workload;

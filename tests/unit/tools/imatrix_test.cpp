@@ -74,7 +74,7 @@ TEST_CASE("importance of several runs is summed") {
   first.datasets = {"x"}, first.n_chunks = 4, first.chunk_size = 512;
   second.entries["a"] = {{10, 20}, {30}};
   second.entries["b"] = {{7}, {8}};
-  second.entries["experts"] = {{10, 20, 30, 40}, {50}};  // of experts that are not separated
+  second.entries["experts"] = {{10, 20, 30, 40}, {50}};  // of experts that are not kept separate
   second.datasets = {"y", "x"}, second.n_chunks = 3, second.chunk_size = 256;
   total.add(first, "first");
   total.add(second, "second");

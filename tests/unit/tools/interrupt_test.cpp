@@ -14,7 +14,7 @@ using namespace infer;
 
 namespace {
 
-// Whether a thread of this process sleeps, in a system call.
+// Whether a thread of this process is asleep in a system call.
 bool sleeps(pid_t thread) {
   std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string text;

@@ -69,7 +69,7 @@ TEST_CASE("deterministic: pipelines with reductions require one size of subgroup
   for (const PhysicalDevice& physical : compilers()) {
     CAPTURE(physical.model);
     if (physical.subgroup_control == 0) {
-      test::skip("sizes that are asked for", "a device without them");
+      test::skip("requested subgroup sizes", "a device without them");
       continue;
     }
     const VulkanOptions options = {.deterministic = true, .subgroups_vary = true};

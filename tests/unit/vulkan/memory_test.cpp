@@ -57,7 +57,7 @@ TEST_CASE("memory of discrete GPUs: their own, invisible to the host, and cached
   CHECK(readback_memory_type(amd, ~0u) == 3);
   CHECK(vulkan::device_memory_type(listed({{kLocal | kProtected, 0}}, {8}), false, true).index ==
         vulkan::kNoMemoryType);
-  // All memory is visible to the host: it is used if there is no other.
+  // If all memory is visible to the host, it is used for lack of any other.
   const auto window = listed({{kLocal | kVisible, 1}, {kVisible | kCached, 0}}, {32, 16});
   CHECK(device_memory_type(window, false, true).index == 0);
 }

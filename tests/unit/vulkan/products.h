@@ -1,4 +1,4 @@
-// Products on a Vulkan device, for the unit tests: one operation, on tensors of its own.
+// Matmuls on a Vulkan device, for the unit tests: one operation, on tensors of its own.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ struct Problem {
 // The same random values each time.
 Problem problem(DataType type, int64_t n, int64_t k, int tokens);
 
-// What `build` makes of x [tokens, k] and a weight [n, k]: a value [tokens, n].
+// The value [tokens, n] that `build` computes from x [tokens, k] and a weight [n, k].
 using BuildProduct = ValueId (*)(Graph& graph, const Weight& x, const Weight& weight);
 inline ValueId one_product(Graph& graph, const Weight& x, const Weight& weight) {
   return graph.matmul(graph.weight(x), weight);
@@ -29,7 +29,7 @@ inline ValueId one_product(Graph& graph, const Weight& x, const Weight& weight) 
 std::vector<float> multiply(Device& device, DataType type, int64_t n, int64_t k, const std::vector<std::byte>& weight,
                             const std::vector<float>& x, int tokens, BuildProduct build = one_product);
 
-// That the first 1, 3 and 6 of 20 rows have the bits alone that they have among the others.
+// Checks that the first 1, 3 and 6 of 20 rows have the same bits alone as among the others.
 void check_rows_alone(Device& device, DataType type);
 
 }  // namespace infer::test

@@ -1,5 +1,5 @@
-// What the conformance cases cannot test in the Vulkan backend: drivers' limits, simulated small ones, staging buffers
-// instead of shared memory, devices without subgroup operations, allocations that fail.
+// What the conformance cases cannot test in the Vulkan backend: drivers' limits, also small simulated ones, staging
+// buffers instead of shared memory, devices without subgroup operations, failing allocations.
 #include "backends/vulkan/vulkan_device.h"
 
 #include <doctest/doctest.h>
@@ -225,7 +225,7 @@ TEST_CASE("deterministic: a row alone has the same bits as among others") {
 TEST_CASE("latent caches and index keys are in the device's memory, of any size that the shaders take") {
   const std::string name = device_name("latent caches");
   if (name.empty()) return;
-  for (const uint32_t shared : {0u, 16u << 10}) {  // 16 KiB are what Vulkan promises
+  for (const uint32_t shared : {0u, 16u << 10}) {  // 16 KiB is what Vulkan guarantees
     CAPTURE(shared);
     const std::unique_ptr<Device> device = create_vulkan_device(name, {.max_shared = shared});
     CacheDesc cache{.n_kv_head = 1, .key_dim = 576, .value_dim = 512, .latent = true};
