@@ -76,7 +76,7 @@ def main():
         for thread in threads:
             thread.join()
         report("streams alone", streams, 0, arrived)
-        report("beside the prompt", streams, arrived, answered)
+        report("with the prompt", streams, arrived, answered)
         print(f"the prompt took {answered - arrived:.1f} s")
     finally:
         server.terminate()

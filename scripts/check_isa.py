@@ -67,7 +67,7 @@ def check_object(path):
     """Violations of one object file as lines without its name."""
     machine = machine_of(path)
     if machine is None:
-        return ["is no object file of a known architecture"]
+        return ["not an object file of a known architecture"]
     prefix = "aarch64-linux-gnu-" if machine == "aarch64" and os.uname().machine != "aarch64" else ""
     if not KERNELS.match(path.name):
         found = beyond_baseline(disassemble(path, prefix + "objdump"), machine)

@@ -87,7 +87,7 @@ def check(root):
                 if match := QUOTED.match(line):
                     included = match[1]
                     if not (root / included).is_file():
-                        violations.append(f'{path}:{number}: "{included}" is no file relative to the root')
+                        violations.append(f'{path}:{number}: "{included}" is not a file relative to the root')
                     elif not allowed(path, included):
                         violations.append(f'{path}:{number}: must not include "{included}"')
                     else:

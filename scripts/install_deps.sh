@@ -106,7 +106,7 @@ probe_jinja2() {
   return 1
 }
 
-# A driver for Vulkan: lavapipe, which runs it on the processor, where there is no other.
+# A Vulkan driver: lavapipe, which runs on the processor, if there is no other.
 probe_vulkan_driver() {
   local folder
   for folder in /usr/share/vulkan/icd.d /etc/vulkan/icd.d /usr/local/share/vulkan/icd.d; do

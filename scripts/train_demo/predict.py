@@ -147,7 +147,7 @@ def write(path, metadata, tensors, layer, description):
     metadata = {key.replace("qwen3.", "hy_v3."): value for key, value in metadata.items()}
     metadata["general.architecture"] = STRING, "hy_v3"
     metadata["general.description"] = STRING, description
-    # There are no experts, but files of this architecture say how they would be.
+    # There are no experts, but files of this architecture must have their parameters.
     more = {"block_count": n_layer + 1, "nextn_predict_layers": 1, "leading_dense_block_count": n_layer + 1,
             "expert_count": 1, "expert_used_count": 1, "expert_gating_func": 2,
             "expert_feed_forward_length": metadata["hy_v3.feed_forward_length"][1],

@@ -107,7 +107,7 @@ void add_reduction(std::vector<Entry>& list, Op op, const NormShape& s, const st
   });
 }
 
-// A sum over d values is off by so many roundings of the sum of magnitudes.
+// The number of roundings, relative to the sum of magnitudes, by which a sum over d values is off.
 double sum_error(int d) { return (d / 16 + 6) * kEps; }
 
 void add_rms(std::vector<Entry>& list, const NormShape& s, bool quick) {

@@ -1,6 +1,6 @@
 // Cases of operations on recurrent states. Their error bounds follow each state value through the recurrence: `sum` is
-// the sum of the magnitudes of its terms, `off` what rounding has made of it. The relative errors of exp and of the
-// sigmoid are 2e-7, that of the time step log(1 + exp(dt)) is 4e-7; the reference rounds its state once per token.
+// the sum of the magnitudes of its terms, `off` its error from rounding. The relative errors of exp and of the sigmoid
+// are 2e-7, that of the time step log(1 + exp(dt)) is 4e-7; the reference rounds its state once per token.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -107,8 +107,8 @@ std::string first_difference(const Output& expected, const Output& found) {
         concat("element ", i % expected.row_elements, " of row ", i / expected.row_elements, ": ");
     if (expected.type == DataType::kI32)
       return concat(where, expected.ints()[i], " expected, ", found.ints()[i], " found");
-    return concat(where, e, " expected to the bit, ", f, " found (", std::hex, expected.ints()[i], ", ",
-                  found.ints()[i], ")");
+    return concat(where, e, " expected exactly, ", f, " found (", std::hex, expected.ints()[i], ", ", found.ints()[i],
+                  ")");
   }
   return "";
 }

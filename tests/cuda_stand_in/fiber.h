@@ -1,4 +1,5 @@
-// A stack of its own for one thread of a block. The thread that resumes a fiber goes on when the fiber yields or ends.
+// A stack of its own for one thread of a block. The thread that resumes a fiber continues when the fiber yields or
+// ends.
 #pragma once
 
 #include <setjmp.h>

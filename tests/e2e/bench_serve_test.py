@@ -234,7 +234,7 @@ def the_plot_is_a_picture_of_every_level():
         circles = picture.findall("{http://www.w3.org/2000/svg}circle")
         expect_equal(len(circles), 2 * 3 * 2, "points: panels, percentiles, levels")
         expect("concurrency" in result.out and not result.err, "a table", result)
-        expect_equal([entry.name for entry in pathlib.Path(folder).iterdir()], ["plot.svg"], "nothing beside it")
+        expect_equal([entry.name for entry in pathlib.Path(folder).iterdir()], ["plot.svg"], "no other files")
         refused = bench(server, "--concurrency", 1, "--requests", 1, "--plot", pathlib.Path(folder, "no", "plot.svg"))
         expect(refused.code == 1 and refused.err.count("\n") == 1, "a folder that is not there", refused)
 

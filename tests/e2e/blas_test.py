@@ -55,7 +55,7 @@ def devices_names_it():
     need_library()
     expect("OpenBLAS" in library(), "its version", library())
     expect(library() in succeeded(run("devices")).out, "for people too")
-    expect_equal(library(NO_LIBRARY), None, "not where it is not found")
+    expect_equal(library(NO_LIBRARY), None, "no name if it is not found")
 
 
 @test

@@ -57,7 +57,7 @@ def n_limits_the_text():
         texts.append(result.out)
     expect_equal(texts[0], "", "text of no tokens")
     for shorter, longer in itertools.pairwise(texts):
-        expect(longer.startswith(shorter) and longer != shorter, f"{longer!r} goes on from {shorter!r}")
+        expect(longer.startswith(shorter) and longer != shorter, f"{longer!r} continues {shorter!r}")
 
 
 @test
@@ -233,7 +233,7 @@ def model_that_ends_by_itself():
     ended, ignored = completion(*flags, model=model), completion(*flags, "--ignore-eos", model=model)
     expect(20 < n_generated(ended) < 450 and "full" not in ended.err, "ends at the end of the story", ended)
     expect_equal(n_generated(ignored), 450, "tokens with --ignore-eos")
-    expect(ignored.out.startswith(ended.out), "which goes on from the same text", ignored)
+    expect(ignored.out.startswith(ended.out), "which continues the same text", ignored)
 
 
 # infer tokenize

@@ -38,6 +38,6 @@ def machine(**settings):
 
 
 def layers_folder():
-    """The folder of the Vulkan layer of tests/support/vulkan_faults.cpp, beside the program or above it."""
+    """The folder of the Vulkan layer of tests/support/vulkan_faults.cpp, next to the program or above it."""
     return next((folder for folder in (pathlib.Path(BINARY).resolve().parent / "layers",
                                        pathlib.Path(BINARY).resolve().parents[1] / "layers") if folder.is_dir()), None)

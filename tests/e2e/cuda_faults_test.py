@@ -75,7 +75,7 @@ def with_vulkan(**settings):
     env = {**machine(**settings), "VK_LAYER_PATH": str(layers), "VK_INSTANCE_LAYERS": "VK_LAYER_INFER_faults",
            "INFER_FAULTS_TYPE": "discrete"}
     if "vulkan0" not in devices(env):
-        skip("no Vulkan device beside the simulated one")
+        skip("no Vulkan device besides the simulated one")
     return env
 
 

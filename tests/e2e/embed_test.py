@@ -105,7 +105,7 @@ def every_format_has_the_same_values():
         expect_equal(raw, array.array("f", flat).tobytes(), "raw")
         succeeded(embed("--format", "npy", "-o", path, *TEXTS))
         npy = path.read_bytes()
-        expect_equal([entry.name for entry in pathlib.Path(folder).iterdir()], ["out"], "nothing beside it")
+        expect_equal([entry.name for entry in pathlib.Path(folder).iterdir()], ["out"], "no other files")
     (size,) = struct.unpack("<H", npy[8:10])
     expect_equal((npy[:8], (10 + size) % 64, npy[10 + size:]), (b"\x93NUMPY\x01\x00", 0, raw), "npy")
     header = eval(npy[10:10 + size], {})

@@ -64,7 +64,7 @@ def expect_unknown(flag, result):
 @test_each("run", "serve")
 def no_flag_of_llama_cpp_is_misread(command):
     unknown = [flag for flag in LLAMA_CPP_FLAGS if flag not in options_of(command)]
-    expect(len(unknown) > 20, "the table has flags that are no options", unknown)
+    expect(len(unknown) > 20, "the table has flags that are not options here", unknown)
     for flag in unknown:
         expect_unknown(flag, run(command, "-m", SPM, flag, 4))
 

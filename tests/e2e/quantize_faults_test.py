@@ -191,7 +191,7 @@ def disk_that_is_too_small():
         except OSError:
             skip("no unshare")
         if done.returncode == 77 or b"unshare" in done.stderr:
-            skip("no tmpfs to be had here")
+            skip("no tmpfs can be mounted here")
         result = Result(command, done.returncode, done.stdout, done.stderr)
         expect_equal((result.code, result.out), (FAILED, ""), f"exit code and files left of\n{result}\n")
         expect("of free space" in result.err and result.err.count("\n") == 1, "one line", result)

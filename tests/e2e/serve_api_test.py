@@ -246,7 +246,7 @@ def template_variables():
     begun = question()
     begun["messages"].append({"role": "assistant", "content": "Lindale lies"})
     prompt = SERVER.answer("/apply-template", {**begun, "continue_final_message": True})["prompt"]
-    expect(prompt.endswith("Lindale lies"), "the last message goes on", prompt)
+    expect(prompt.endswith("Lindale lies"), "the last message is continued", prompt)
 
 
 def begun_by(*texts):

@@ -214,7 +214,7 @@ def nothing_is_left_of_an_attack():
 
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
             n_requests = sum(done.result() for done in [pool.submit(work) for _ in range(CLIENTS)])
-        expect(server.process.poll() is None, "the server goes on", server.log()[-3000:])
+        expect(server.process.poll() is None, "the server keeps running", server.log()[-3000:])
         for name in ("kv_blocks_used", "requests_running", "requests_waiting"):
             server.wait_for_metric(f"infer_{name}", lambda n: n == 0, timeout=60)
         server.wait_until(lambda: n_of(server, "fd") <= before[0] and n_of(server, "task") <= before[1])

@@ -52,7 +52,7 @@ def check_at_once_as_alone(name, requests, *flags):
         grown = {key: after[key] - before.get(key, 0) for key in after if "_bucket" not in key}
         expect(grown["infer_prefix_hit_tokens_total"] > 0, "some prefix was found", grown)
         expect(name in ONLY_STATES or grown["infer_preemptions_total"] > 0, "some sequence was preempted", grown)
-        expect_equal(after["infer_kv_blocks_used"], 0, "blocks in use when all is said")
+        expect_equal(after["infer_kv_blocks_used"], 0, "blocks in use at the end")
     expect_equal(server.code, 0, "exit code")
 
 

@@ -66,7 +66,7 @@ def answer_at_once_as_alone(model, kv_tokens, all_cases, n_requests, chance):
         metrics = {name: value for name, value in server.metrics().items() if "_bucket" not in name}
         expect(metrics["infer_preemptions_total"] > 0, "some sequence was preempted", metrics)
         expect(metrics["infer_prefix_hit_tokens_total"] > 0, "some prefix was found", metrics)
-        expect_equal(metrics["infer_kv_blocks_used"], 0, "blocks in use when all is said")
+        expect_equal(metrics["infer_kv_blocks_used"], 0, "blocks in use at the end")
     expect_equal(server.code, 0, "exit code")
 
 

@@ -119,7 +119,7 @@ def little_memory():
 
             with concurrent.futures.ThreadPoolExecutor(6) as pool:
                 answers |= set(pool.map(ask, range(18)))
-            expect(server.process.poll() is None, "the server goes on", server.log()[-2000:])
+            expect(server.process.poll() is None, "the server keeps running", server.log()[-2000:])
         resource.prlimit(server.process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         expect(answers <= {0, 200, 400, 503} and answers & {0, 503}, "some do not fit", answers)
         again = server.complete("Once upon a time", temperature=0, max_tokens=8)["choices"][0]["text"]
@@ -168,7 +168,7 @@ def clients_that_leave_while_they_wait():
             server.wait_for_metric("infer_requests_waiting", lambda n: n == 1)
             one.close()
             server.wait_for_metric("infer_requests_waiting", lambda n: n == 0)
-        expect_equal(server.metrics()["infer_requests_running"], 1, "the first goes on")
+        expect_equal(server.metrics()["infer_requests_running"], 1, "the first keeps running")
         response.close()
         busy.close()
 

@@ -271,7 +271,7 @@ function printTable({file, machine, disturbed: nDisturbed, results}, version) {
   console.log(`${file}, ${machine.device}; read bandwidth ${(machine.read_bandwidth / 1e9).toFixed(1)} GB/s, ` +
               `int8 ${(machine.int8_operations_per_second / 1e9).toFixed(0)} Gop/s (medians)`);
   console.log(`llama.cpp ${version.release} with ${version.kernels}, ${options.threads} threads, batch and ubatch ` +
-              `${BATCH}, ${flags["no-mmap"] ? "no mmap" : "mmap"}\n${options.rounds} rounds in turns: median ` +
+              `${BATCH}, ${flags["no-mmap"] ? "no mmap" : "mmap"}\n${options.rounds} alternating rounds: median ` +
               "(quartiles) of tokens/s; ratio of the medians (quartiles of the rounds' ratios)\n");
   const rows = [["test", "infer", "llama.cpp", "flash attention", "ratio"]];
   const what = {prefill: `prompt of ${options.prompt}`, decode: `${options.tokens} tokens at ${options.depth}`,

@@ -15,8 +15,8 @@ namespace {
 
 using namespace infer::test;
 
-// Delta-net, Mamba-2 and Mamba layers, each mixed with attention; latent attention; index keys beside a latent cache
-// and beside keys and values; a window, compressed entries with index keys, and the states of their pools.
+// Delta-net, Mamba-2 and Mamba layers, each mixed with attention; latent attention; index keys with a latent cache and
+// with keys and values; a window, compressed entries with index keys, and the states of their pools.
 constexpr const char* kModels[] = {"qwen35-nextn", "nemotron_h", "jamba",    "deepseek2-nextn",
                                    "glm-dsa",      "minimax-m3", "deepseek4"};
 

@@ -35,7 +35,7 @@ double error_of(DataType type, const std::vector<float>& x, const std::vector<fl
 // Whether scales are too coarse to follow the data closely: powers of two, or 8-bit floats.
 bool has_coarse_scales(DataType type) { return type == DataType::kMXFP4 || type == DataType::kNVFP4; }
 
-// Whether so many values share a scale that it cannot follow the importance of a few.
+// Whether a scale is shared by too many values to follow the importance of a few.
 bool has_wide_blocks(DataType type) {
   return type == DataType::kQ1_0 || type == DataType::kTQ1_0 || type == DataType::kTQ2_0;
 }

@@ -267,7 +267,7 @@ TEST_CASE("all shaders are valid SPIR-V, even those that no device here can run"
 }
 
 TEST_CASE("emulated fp16 matrices are as exact as fp16, for activations of any magnitude") {
-  const std::string name = device_name("products of halves");
+  const std::string name = device_name("fp16 matrices");
   if (name.empty()) return;
   const std::unique_ptr<Device> a = create_vulkan_device(name, {.kernels = "matrix-emulated"}),
                                 b = create_vulkan_device(name, {.kernels = "plain"});
