@@ -1,8 +1,8 @@
-// Finds the tokens that a grammar allows next. For one grammar and one vocabulary; any number of threads may use it.
+// Computes the tokens that a grammar allows next, for one grammar and one vocabulary. Any number of threads.
 //
-// For a reading (a state of the automaton and its stack) the token trie is walked with nothing known of the stack but
-// its top frames. That settles most tokens, and the result is kept as a bit set. A token that leaves the known part
-// of the stack is settled each time, by walking on from there with the rest of the stack.
+// For a reading (a state of the automaton and its stack) the token trie is walked with only the top frames of the stack
+// known. That settles most tokens; the result is cached as a bit set. A token that leaves the known part of the stack
+// is settled each time, by continuing the walk there with the rest of the stack.
 #pragma once
 
 #include <memory>
