@@ -127,8 +127,8 @@ void read_position_sections(ConfigReader& reader, const ModelConfig& config);
 // (1 + 0.1 ln F) / (1 + m ln F), or by 1, instead of 1 + 0.1 ln F.
 enum class RotatedMagnitude : uint8_t { kRatio, kOne };
 // Reads rope.scaling.yarn_log_multiplier (m, in `unit`s), which read_rope() does not read, and applies it to `rope`.
-// Returns the factor on attention scores in latent attention: the square of (magnitude of rotated values) * (1 + m ln
-// F).
+// Returns the factor on attention scores in latent attention: the square of r (1 + m ln F), with r the magnitude of
+// rotated values.
 float read_yarn_magnitude(ConfigReader& reader, RopeTableParams& rope, RotatedMagnitude magnitude, float unit = 1);
 
 // The factor on queries; scale 0: none. REQUIRES: `config` has its rope.

@@ -34,12 +34,12 @@ struct Expr {
     kRule,       // rule `a`
     kToken,      // the token `tokens[a]`
     kPartial,    // the first k children in order, for any k >= `min`
-    kListed,     // children[0] is a separator. Of the others, in turn, those whose flag is kOptional may be left out
-                 // and those with kRepeated may come any number of times; separators stand between what is there.
-                 // At least `min`, 0 or 1, must be there
-    kOtherKey,   // a JSON string's contents in canonical spelling, other than `words_[a]`
-    kUpTo,       // any bytes up to and including the first occurrence of one of `words_[a]`
-    kWithout,    // any bytes without an occurrence of `words_[a]`; `min` 1: that do not begin with one
+    // The other children in order, with children[0] as separator between those present. Those flagged kOptional may be
+    // omitted, those flagged kRepeated may occur any number of times; at least `min` (0 or 1) must be present.
+    kListed,
+    kOtherKey,  // a JSON string's contents in canonical spelling, other than `words_[a]`
+    kUpTo,      // any bytes up to and including the first occurrence of one of `words_[a]`
+    kWithout,   // any bytes without an occurrence of `words_[a]`; `min` 1: that do not begin with one
   };
   Kind kind = Kind::kSequence;
   uint32_t a = 0;

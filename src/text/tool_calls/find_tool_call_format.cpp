@@ -79,7 +79,7 @@ std::optional<Place> find_object(std::string_view text, size_t from, std::string
 
 // The texts around the calls of a message.
 struct Around {
-  std::string before, between, after;  // the first call; `between` is "" if the template writes one call only
+  std::string before, between, after;  // `between` is "" if the template writes only one call
   bool several = false;
 };
 
