@@ -21,7 +21,7 @@ int fail(const std::string& who, const std::string& message, int code) {
   return code;
 }
 
-// The exit code after writing to standard output: lost output, for example on a full disk, is a failure.
+// Flushes standard output. Lost output, for example on a full disk, is a failure.
 int finish(const std::string& who, int code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout) return code;
@@ -46,7 +46,7 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
   const std::string who = "infer " + std::string(command.name);
   CLI::App app{std::string(command.summary), who};
   app.allow_windows_style_options(false);
-  // If a flag is repeated, the last one counts; list flags override this.
+  // If a flag is repeated, the last one counts; flags that take lists override this.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::function<int()> body;
   try {
@@ -56,7 +56,7 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
     return finish(who, app.exit(help));
   } catch (const CLI::FileError& error) {
     const std::string text = one_line(error.what());
-    return fail(who, "Cannot read the file of flags " + text.substr(0, text.find(" was not")) + ". Check --config.", 2);
+    return fail(who, "Cannot read the config file " + text.substr(0, text.find(" was not")) + ". Check --config.", 2);
   } catch (const CLI::ParseError& error) {
     return fail(who, one_line(error.what()) + " (" + who + " --help shows the flags)", 2);
   } catch (const infer::Error& error) {
@@ -67,7 +67,7 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
   } catch (const infer::Error& error) {
     return fail(who, one_line(error.what()), error.code() == infer::ErrorCode::kInvalidArgument ? 2 : 1);
   } catch (const std::bad_alloc&) {
-    return fail(who, "[memory] not enough memory", 1);
+    return fail(who, "[memory] Out of memory. Try a smaller context (-c) or model.", 1);
   } catch (const std::exception& error) {
     return fail(who, one_line(error.what()), 1);
   }

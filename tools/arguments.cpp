@@ -13,12 +13,12 @@
 namespace infer {
 namespace {
 
-// CLI11 keeps -ngl among the names with two dashes; this character before its letters marks it. Nobody types "--.ngl".
+// CLI11 stores -ngl as a name with two dashes; this character before its letters marks it. Nobody types "--.ngl".
 constexpr char kOneDash = '.';
 
 [[noreturn]] void wrong_use(const std::string& sentence) { throw Error(ErrorCode::kInvalidArgument, sentence); }
 
-// Lists an option's names as they are typed, those with one dash first: -ngl,--n-gpu-layers.
+// Lists an option's names as users type them, short ones first: -ngl,--n-gpu-layers.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
@@ -93,7 +93,8 @@ std::string suggestion(const CLI::App& app, const std::string& argument) {
   wrong_use(concat(sentence, app.get_name(), " --help lists the options."));
 }
 
-// The only form that CLI11 reads unambiguously: long names, each value an argument of its own after its option.
+// Rewrites the arguments into the only form CLI11 reads unambiguously: long names, each followed by its value as a
+// separate argument.
 std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> result;
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -1,6 +1,6 @@
 // Command-line parsing on top of CLI11, for every command. CLI11 allows one-letter options to be combined (-abc is -a
-// -b -c), so it would read an unknown or mistyped -rea as -r ea. Here a word with one dash is one option: known as a
-// whole, or refused. An option takes exactly one value, whatever that begins with.
+// -b -c), so it would read an unknown or mistyped -rea as -r ea. Here a word with one dash is a single option: a known
+// one or an error. An option takes exactly one value, whatever it begins with.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -13,8 +13,8 @@ namespace infer {
 ContentConstraint schema_constraint(const std::string& text, const std::string& name) {
   const nlohmann::ordered_json schema = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!schema.is_object() && !schema.is_boolean()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                concat(name, ": ", printable(text, 60), " is no JSON schema. Write it like {\"type\": \"object\"}."));
+    throw Error(ErrorCode::kInvalidArgument, concat(name, ": ", printable(text, 60),
+                                                    " is not a JSON schema. Write it like {\"type\": \"object\"}."));
   }
   ContentConstraint constraint;
   constraint.kind = ContentConstraint::Kind::kJsonSchema;
@@ -49,7 +49,7 @@ nlohmann::ordered_json ConstraintFlags::tools() const {
                      std::all_of(tools.begin(), tools.end(), [](const auto& tool) { return tool.is_object(); });
   if (!valid) {
     throw Error(ErrorCode::kInvalidArgument, concat("--tools: ", printable(tools_file),
-                                                    " is no list of tools. Write it like [{\"type\": \"function\", "
+                                                    " is not a list of tools. Write it like [{\"type\": \"function\", "
                                                     "\"function\": {\"name\": ..., \"parameters\": {...}}}]."));
   }
   return tools;
@@ -59,7 +59,7 @@ void add_constraint_flags(CLI::App& app, ConstraintFlags& flags) {
   auto* grammar = app.add_option("--grammar", flags.grammar, "Grammar (GBNF) that the answer must follow")
                       ->check(not_empty())
                       ->type_name("TEXT");
-  auto* file = app.add_option("--grammar-file", flags.grammar_file, "File with such a grammar")
+  auto* file = app.add_option("--grammar-file", flags.grammar_file, "File with a grammar (GBNF)")
                    ->excludes(grammar)
                    ->type_name("FILE");
   auto* schema =
@@ -68,14 +68,15 @@ void add_constraint_flags(CLI::App& app, ConstraintFlags& flags) {
           ->excludes(grammar)
           ->excludes(file)
           ->type_name("JSON");
-  app.add_option(flag_names("-jf,--json-schema-file"), flags.schema_file, "File with such a schema")
+  app.add_option(flag_names("-jf,--json-schema-file"), flags.schema_file, "File with a JSON schema")
       ->excludes(grammar)
       ->excludes(file)
       ->excludes(schema)
       ->type_name("FILE");
-  app.add_flag("--json-compact", flags.compact, "With a schema: no spaces and line breaks between the tokens of JSON");
+  app.add_flag("--json-compact", flags.compact,
+               "With a schema: compact JSON, without spaces or line breaks between its tokens");
   app.add_flag("--schema-lenient", flags.lenient,
-               "With a schema: pass over keywords that cannot be enforced, with a warning");
+               "With a schema: ignore keywords that cannot be enforced, with a warning");
 }
 
 CLI::Option* add_tools_flag(CLI::App& app, ConstraintFlags& flags) {

@@ -17,7 +17,7 @@
 namespace infer {
 namespace {
 
-// The seed of SamplingParams: absent for -1, which asks for a random one.
+// The seed as in SamplingParams: unset for -1, which asks for a random one.
 std::optional<uint64_t> parse_seed(const std::string& text) {
   if (text == "-1") return std::nullopt;
   uint64_t seed = 0;
@@ -101,7 +101,7 @@ std::vector<TokenId> parse_token_ids(const std::string& list) {
     if (error != std::errc() || end != list.data() + comma) {
       throw Error(ErrorCode::kInvalidArgument,
                   concat("--tokens: found ", printable(list.substr(at, comma - at), 40),
-                         " instead of a token id. Write ids with commas between them, as 1,2,3."));
+                         " instead of a token id. Write ids with commas between them, such as 1,2,3."));
     }
     tokens.push_back(token);
     at = comma + 1;
@@ -126,7 +126,7 @@ EngineOptions ModelFlags::engine_options() const {
   options.note = print_note;
   options.placement.n_gpu_layers =
       gpu_layers.empty() ? kAutoLayers : parse_layers("--n-gpu-layers", gpu_layers, kAllLayers, true);
-  // Without layers on a GPU, its driver is not opened.
+  // Without layers on a GPU, avoid opening its driver.
   if (options.devices.empty() && options.placement.n_gpu_layers == 0 && options.placement.tensor_rules.empty()) {
     options.devices = {"cpu"};
   }

@@ -17,14 +17,14 @@ namespace infer {
 struct ModelFlags {
   std::string model;             // -m
   GgufOpenOptions open_options;  // --no-mmap
-  EngineOptions engine;          // as far as one flag decides alone
+  EngineOptions engine;          // as far as one flag determines it
   std::string gpu_layers;        // -ngl; "": auto
 
   ModelFlags() { engine.devices.clear(); }  // without --device: the first GPU, else the CPU
-  // `engine`, with what several flags decide together. Throws Error(kInvalidArgument).
+  // `engine`, plus what several flags determine together. Throws Error(kInvalidArgument).
   EngineOptions engine_options() const;
 };
-// Values of flags. Throw Error(kInvalidArgument) in a sentence that names the flag.
+// Parse flag values. Throw Error(kInvalidArgument) with a sentence that names the flag.
 DataType cache_type(const std::string& flag, const std::string& name);
 std::vector<TokenId> parse_token_ids(const std::string& list);  // of --tokens: "1,2,3"
 // A number of layers, or "all", or "auto" (kAutoLayers) where that is allowed.

@@ -200,7 +200,8 @@ void print_json(const GgufFile& file, const Totals& totals, const ValueCheck* ch
   document["types"] = Json::object();
   for (const auto& [type, total] : totals.by_type)
     document["types"][std::string(traits(type).name)] = total_json(total);
-  document["metadata"] = Json::array();  // an array, because adding to an ordered object searches all its keys
+  // An array, because each insertion into an ordered object searches all its keys.
+  document["metadata"] = Json::array();
   for (const auto& [key, value] : file.metadata()) {
     Json entry{{"key", key}};
     entry.update(metadata_json(value));

@@ -12,7 +12,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void on_interrupt(int) {
   if (presses.fetch_add(1) == 0) return;
-  // Turns off colours; at this point a failed write() does not matter.
+  // Resets colours; a failed write() does not matter at this point.
   if (isatty(STDERR_FILENO) != 0) [[maybe_unused]]
     const auto n = write(STDERR_FILENO, "\033[0m\n", 5);
   _exit(130);
@@ -24,7 +24,7 @@ InterruptGuard::InterruptGuard() {
   presses = 0;
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
-  action.sa_flags = SA_RESTART;  // so that a write which waits for its reader goes on
+  action.sa_flags = SA_RESTART;  // so that a write blocked on its reader continues
   sigaction(SIGINT, &action, &before_);
 }
 

@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 
 struct LogprobsOptions {
   ModelFlags model;
-  std::string tokens;  // "1,2,3": exactly these are evaluated
+  std::string tokens;  // "1,2,3": evaluated exactly as given
   std::string prompt;
   bool has_prompt = false;
   int top = 20;

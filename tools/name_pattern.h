@@ -1,4 +1,4 @@
-// A user's regular expression for tensor names, with a step limit so that no pattern runs for long.
+// A user's regular expression for tensor names, with a step limit so that every match terminates quickly.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ class NamePattern {
  public:
   // Whether the pattern has to match part of the name or all of it.
   enum class Extent { kPart, kWhole };
-  // `flag`: that it was given with, for messages. Throws Error(kInvalidArgument) with the position of the error.
+  // `flag`: the flag it was given with, for messages. Throws Error(kInvalidArgument) with the position of the error.
   NamePattern(const char* flag, std::string pattern, Extent extent = Extent::kPart);
   ~NamePattern();
   NamePattern(NamePattern&&) noexcept;

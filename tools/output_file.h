@@ -1,5 +1,5 @@
-// Output files: checked before long work begins, so that anything that would prevent writing them is reported early,
-// and written so that a file of the given name is always whole.
+// Output files: checked before long work begins, so that problems are reported early, and written so that a file with
+// the final name is always complete.
 #pragma once
 
 #include <cstdio>
@@ -13,12 +13,12 @@ namespace infer {
 // it, "with -o" or "as OUT".
 void check_output_file(const std::string& path, const std::string& how);
 
-// A file that is written under a temporary name beside `path` and gets its name when it is finished. One thread. All
+// A file that is written under a temporary name next to `path` and renamed when it is finished. One thread. All
 // functions throw Error(kIo) with the path and the system's reason.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
-  ~AtomicFile();  // removes a file that is not finished
+  ~AtomicFile();  // removes an unfinished file
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 

@@ -1,4 +1,4 @@
-// infer template --parse: what the answers of a model mean in a template's format.
+// infer template --parse: parses a model's answers according to a template's format.
 #pragma once
 
 #include <ostream>
@@ -9,7 +9,7 @@
 namespace infer {
 
 // `lines`: one {"text", "finish", "chunk"} per line. Writes one line for each: the message, or with "chunk" its deltas.
-// Throws Error(kInvalidArgument) for a line of another form, Error(kIo) if it cannot write.
+// Throws Error(kInvalidArgument) for a malformed line, Error(kIo) if it cannot write.
 void parse_answers(const ChatTemplate& chat_template, const Conversation& conversation, const std::string& lines,
                    std::ostream& out);
 

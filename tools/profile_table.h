@@ -9,13 +9,14 @@
 
 namespace infer {
 
-// The least time, in seconds, a machine with these limits would need for the line's work; 0 if unknown.
+// The minimum time, in seconds, that a machine with these limits needs for the line's work; 0 if unknown.
 double least_seconds(const ProfileLine& line, const MachineLimits& limits);
 
-// One row per line of the profile, with its share of the time and, if there is a limit, the fraction of it.
+// One row per line of the profile, with its share of the time and, if there is a limit, the fraction of the limit
+// reached.
 std::string profile_table(const Profile& profile, const MachineLimits& limits);
 
-// Prints the table of an engine that has a profile to stderr, with limits measured now; otherwise nothing.
+// Prints the profile of an engine, if it has one, to stderr, with limits measured now.
 void print_profile(Engine& engine);
 
 }  // namespace infer

@@ -62,7 +62,7 @@ void note_long_context(const Engine& engine) {
   }
 }
 
-// Null: the completion is free.
+// Null: the completion is unconstrained.
 std::shared_ptr<const TokenMask> completion_mask(const ContentConstraint& content, const Engine& engine) {
   const AnswerConstraint constraint{content, {}, {}};
   if (constraint.free()) return nullptr;
@@ -147,7 +147,7 @@ std::optional<ChatTemplate> find_template(const RunOptions& options, const Model
 }
 
 bool is_interactive(const RunOptions& options) {
-  // An answer to a file or a pipe is the only one, unless there is nothing to answer yet.
+  // An answer written to a file or a pipe is the only one, unless there is no prompt yet.
   return stdin_is_terminal() && (stdout_is_terminal() || options.chat.prompt.empty()) && !options.single_turn;
 }
 
@@ -160,9 +160,9 @@ int run(RunOptions& options) {
   const bool constrained =
       chat.settings.content.kind != ContentConstraint::Kind::kNone || !chat.settings.tools.is_null();
   if (constrained && chat.settings.answer.ignore_eos) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "--ignore-eos does not go with a grammar, a schema or tools, which say where an answer ends. Leave one out.");
+    throw Error(ErrorCode::kInvalidArgument,
+                "--ignore-eos cannot be combined with a grammar, a schema or tools, which determine where an answer "
+                "ends. Leave one out.");
   }
   if (!options.system_file.empty()) chat.system = read_text_file(options.system_file);
   std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
@@ -194,7 +194,7 @@ int run(RunOptions& options) {
 
 void print_timings(Engine& engine, bool bandwidth) {
   const EngineStats& s = engine.stats();
-  const double steps = rate(s.decode_steps, s.decode_seconds);  // each reads the weights once
+  const double steps = rate(s.decode_steps, s.decode_seconds);  // each step reads the weights once
   const double achieved = steps * static_cast<double>(bytes_per_token(engine.runner().placed()));
   const double limit = bandwidth && steps > 0 ? read_bandwidth(engine.runner().placed()) : 0;
   std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s | generated %lld tokens, %.1f tokens/s",

@@ -13,8 +13,8 @@ namespace infer {
 // answer.
 std::function<int()> define_run(CLI::App& app);
 
-// Prints tokens and speeds as one line on standard error. `bandwidth`: also prints the rate at which weights were read
-// next to the machine's read bandwidth, which is measured now: that takes about a second and 256 MiB.
+// Prints tokens and speeds as one line on standard error. `bandwidth`: adds the rate at which weights were read and the
+// machine's read bandwidth, which is measured now: that takes about a second and 256 MiB.
 void print_timings(Engine& engine, bool bandwidth);
 
 }  // namespace infer

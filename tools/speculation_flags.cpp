@@ -11,7 +11,7 @@
 namespace infer {
 namespace {
 
-// The words of --spec.
+// Parses the value of --spec.
 void set_source(SpeculationOptions& options, const std::string& source) {
   options.lookup = source == "lookup";
   options.prediction = source == "off" ? Prediction::kOff : source == "mtp" ? Prediction::kOn : Prediction::kAuto;
@@ -23,28 +23,28 @@ void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
   SpeculationOptions& options = flags.parsed;
   options.prediction = Prediction::kAuto;
   auto* model = app.add_option(flag_names("-md,--draft-model,--model-draft"), flags.draft_model,
-                               "A smaller model of the same vocabulary that guesses several tokens, which the model "
-                               "then checks in one step: the same text, sooner")
+                               "A smaller model with the same vocabulary. It drafts several tokens, which the model "
+                               "verifies in one step: the same text, faster")
                     ->check(not_empty())
                     ->type_name("FILE");
   app.add_option_function<std::string>(
          "--spec", [&options](const std::string& source) { set_source(options, source); },
-         "auto (default): the model's own prediction layer guesses, where it has one; mtp: the same, and an error "
-         "where it has none; lookup: guess what followed the same tokens before, in the prompt, the answer or other "
-         "requests, and where nothing did, ask the prediction layer or --draft-model; off")
+         "Source of drafts. auto (default): the model's own prediction layer, if it has one; mtp: the same, but an "
+         "error if it has none; lookup: what followed the same tokens earlier in the prompt, the answer or other "
+         "requests, or else the prediction layer or --draft-model; off")
       ->check(one_of({"auto", "off", "lookup", "mtp"}))
       ->type_name("WORD");
   app.add_option(flag_names("--draft-max,--draft,--draft-n"), options.most,
-                 "Guess at most N tokens at a time (default: 8); how many are tried follows from how many were right")
+                 "Draft at most N tokens at a time (default: 8); the number adapts to the acceptance rate")
       ->check(whole_number(1, 32))
       ->type_name("N");
   app.add_option(flag_names("--draft-min,--draft-n-min"), options.least,
-                 "Do not check fewer than N guesses of the draft model (default: 0)")
+                 "Skip verification if the draft model drafted fewer than N tokens (default: 0)")
       ->check(whole_number(0, 32))
       ->type_name("N")
       ->needs(model);
   app.add_option("--draft-p-min", options.least_probability,
-                 "The draft model stops before a token that it gives a probability below P (default: 0)")
+                 "The draft model stops before a token that it finds less probable than P (default: 0)")
       ->check(number(0, 1))
       ->type_name("P")
       ->needs(model);

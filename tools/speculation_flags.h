@@ -1,4 +1,4 @@
-// The flags of speculative decoding, of the commands that generate text.
+// The speculative decoding flags of the commands that generate text.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,7 +18,7 @@ struct SpeculationFlags {
 };
 void add_speculation_flags(CLI::App& app, SpeculationFlags& flags);
 
-// "drafted 120 tokens, 4.0 at a time, 80 % accepted, 3.10 tokens per step"; "" where nothing was drafted.
+// "drafted 120 tokens, 4.0 at a time, 80 % accepted, 3.10 tokens per step"; "" if nothing was drafted.
 std::string speculation_summary(const Engine& engine);
 
 }  // namespace infer

@@ -35,7 +35,7 @@ struct TemplateOptions {
 
 [[noreturn]] void wrong_usage(const std::string& text) { throw Error(ErrorCode::kInvalidArgument, text); }
 
-// The template language refuses deeper JSON anyway, but the parser sees it first.
+// The template engine rejects deeper JSON anyway, but the parser sees it first.
 constexpr int kMaxDepth = 256;
 
 ordered_json parse_object(const std::string& text, const std::string& where) {
@@ -144,9 +144,9 @@ void check_usage(const TemplateOptions& options) {
   const int inputs = !options.input.empty() + !options.context.empty() + !options.parse.empty();
   if (inputs != 1) wrong_usage("Give one of --input, --context and --parse.");
   if (options.jsonl != !options.parse.empty()) {
-    wrong_usage(options.jsonl ? "--jsonl needs --parse CONVERSATION.json." : "--parse reads its answers with --jsonl.");
+    wrong_usage(options.jsonl ? "--jsonl needs --parse CONVERSATION.json." : "--parse needs --jsonl for the answers.");
   }
-  if (options.parse == "-") wrong_usage("--parse needs a file: standard input has the answers.");
+  if (options.parse == "-") wrong_usage("--parse needs a file: standard input is for the answers.");
 }
 
 int run_template(const TemplateOptions& options) {

@@ -38,7 +38,7 @@ void ChunkPacer::record(const StepRecord& step) {
     if (overruns_.size() > kOverruns) overruns_.pop_front();
   }
   const double token = std::max(0.0, step.seconds - decode) / step.prompt_tokens;
-  // A rise has more weight than a fall, because overlong steps are what must be avoided.
+  // A rise gets more weight than a fall, because overlong steps are what must be avoided.
   if (!token_seconds_) token_seconds_ = token;
   else *token_seconds_ += (token > *token_seconds_ ? kRiseWeight : kWeight) * (token - *token_seconds_);
 }

@@ -17,12 +17,12 @@ struct StepRecord {
 
 class ChunkPacer {
  public:
-  // `max_seconds`: bound that 99 of 100 steps with decodes must keep; 0: none.
+  // `max_seconds`: the bound that 99 of 100 steps with decodes must keep; 0: none.
   explicit ChunkPacer(double max_seconds) : max_seconds_(max_seconds) {}
 
   void record(const StepRecord& step);
-  // Prompt tokens for the next step, which has this many decodes. At least a quarter of the decodes and at least 1:
-  // that makes a step little longer, and lets every prompt finish.
+  // Prompt tokens for the next step, which has this many decodes. At least 1 and a quarter of the decodes: that
+  // lengthens a step only a little, and ensures that every prompt finishes.
   int32_t prompt_budget(int n_decodes) const;
 
  private:
@@ -31,7 +31,7 @@ class ChunkPacer {
   const double max_seconds_;
   std::optional<double> decode_seconds_;  // of a step without prompt tokens
   std::optional<double> token_seconds_;   // added by each prompt token
-  std::deque<double> overruns_;           // of recent steps with both kinds: actual time / estimated time
+  std::deque<double> overruns_;           // of recent mixed steps: actual time / estimated time
 };
 
 }  // namespace infer

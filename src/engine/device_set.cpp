@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-// One card has one memory: two backends would each plan for all of it.
+// Two backends on one card would each plan to use all of its memory.
 void check_cards(const std::vector<std::string>& names) {
   for (size_t a = 0; a < names.size(); ++a) {
     for (size_t b = a + 1; b < names.size(); ++b) {

@@ -20,12 +20,12 @@ struct DeviceSet {
   std::string description() const;  // human-readable: "vulkan0 (llvmpipe ...) and <the processor>"
 };
 
-// The CPU and the devices that the user named, which may include the CPU. Throws Error(kInvalidArgument) if none is
-// named, or one is named twice or as a device of two backends, and what open_device() throws.
+// Opens the CPU and the devices that the user named, which may include the CPU. Throws Error(kInvalidArgument) if none
+// is named, or if one is named twice or is one card under two backends, and what open_device() throws.
 std::shared_ptr<DeviceSet> open_devices(const std::vector<std::string>& names, const DeviceOptions& options);
 
-// The CPU and `gpu`, the default GPU when the user named none (see default_accelerator()). The CPU alone if `gpu` is
-// "", or if it cannot be opened; `note` then gets one line.
+// Opens the CPU and `gpu`, the default GPU when the user named none (see default_accelerator()). Opens the CPU alone if
+// `gpu` is "" or cannot be opened; in the latter case `note` gets a line.
 std::shared_ptr<DeviceSet> open_default_devices(const std::string& gpu, const DeviceOptions& options,
                                                 const std::function<void(const std::string& line)>& note);
 

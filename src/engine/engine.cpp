@@ -73,7 +73,7 @@ void Engine::prepare_pooling(Request& request) const {
   const Model& model = runner_->model();
   if (!model.config().causal) {
     if (request.pooling == Pooling::kNone) throw Error(ErrorCode::kUnsupported, kEncoderText);
-    request.reuse_prefix = false;  // what a token means depends on those behind it
+    request.reuse_prefix = false;  // an embedding depends on the whole text, not just its prefix
   }
   if (request.pooling == Pooling::kNone) return;
   if (inputs_->capacity().outputs < inputs_->capacity().tokens) {
@@ -107,7 +107,7 @@ void Engine::cancel(RequestId id, FinishReason reason) {
   take(id);
 }
 
-// Forgets a finished sequence, if it is there.
+// Removes a finished sequence, if it exists.
 void Engine::take(RequestId id) {
   const Sequence* s = scheduler_->find(id);
   if (!s) return;
@@ -194,7 +194,7 @@ std::vector<Progress> Engine::commit(const StepPlan& plan, SampledStep& sampled)
   return progress;
 }
 
-// Tokens of the sequence from `known_before` on are new.
+// Reports the tokens of the sequence from `known_before` on as new.
 Progress Engine::describe(const Sequence& s, int64_t known_before, const SampledStep& sampled) {
   const Times& times = times_.at(s.id());
   Progress p;

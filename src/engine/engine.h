@@ -26,7 +26,7 @@ struct Progress {
   RequestId id = 0;             // of a request, or of one of its choices
   std::vector<TokenId> tokens;  // newly generated
   FinishReason finished = FinishReason::kNone;
-  int64_t prompt_tokens = 0, cached_tokens = 0;  // the prompt's: all, and those served from the cache
+  int64_t prompt_tokens = 0, cached_tokens = 0;  // prompt tokens: all, and those found in the cache
   double queue_seconds = 0;                      // from submit() to its first step
   DraftCounts drafts;                            // since the sequence began
   std::vector<float> pooled;                     // with the last step of a pooling request: [n_embd] or [n_scores]
@@ -37,8 +37,8 @@ struct Progress {
 struct EngineStats {
   int64_t prompt_tokens = 0, prompt_steps = 0;  // steps that computed any prompt token
   int64_t generated_tokens = 0;                 // in all
-  int64_t decode_tokens = 0, decode_steps = 0;  // of these, in steps that only generated; those steps
-  int64_t decode_rounds = 0;                    // sequences of those steps, so decode_tokens without drafts
+  int64_t decode_tokens = 0, decode_steps = 0;  // the part generated in decode-only steps, and the number of such steps
+  int64_t decode_rounds = 0;                    // sequences summed over those steps: decode_tokens without drafts
   double prompt_seconds = 0, decode_seconds = 0;
 };
 
@@ -54,8 +54,8 @@ class Engine {
   // Draft tokens that may follow the known ones of a sequence. Its next step verifies them; they do not change the
   // text.
   void propose(RequestId id, std::span<const TokenId> drafts) { scheduler_->propose(id, drafts); }
-  // Drops every request and clears the cache. For recovery after std::bad_alloc left submit(), cancel() or step()
-  // incomplete; may throw it too, and may then be called again.
+  // Drops every request and clears the cache. For recovery after std::bad_alloc interrupted submit(), cancel() or
+  // step(). May throw std::bad_alloc too, and may then be called again.
   void reset();
   // Ends a request immediately, whatever its state; unknown ids are ignored. While its prompt is being computed, its
   // choices end with it; afterwards each continues alone. Must not be called from a LogitsCallback.
@@ -91,7 +91,7 @@ class Engine {
   SampledStep sample(const StepPlan& plan);
   std::vector<Progress> commit(const StepPlan& plan, SampledStep& sampled);
 
-  // Checks that the model can do what a request asks for, and says how. Throws Error(kUnsupported).
+  // Checks that the model can do what the request asks for, and fills in how. Throws Error(kUnsupported).
   void prepare_pooling(Request& request) const;
   void take(RequestId id);
   Progress describe(const Sequence& s, int64_t known_before, const SampledStep& sampled);

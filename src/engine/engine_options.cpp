@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMostDrafts = 64;  // of a step: more never pay, and their logits take memory
 
-// The line that `note` gets when auto found room for only some of the layers.
+// The line for `note` when auto found room for only some of the layers.
 std::string partial_text(const Fit& fit, int n_layer, const DeviceSet& set) {
   std::string names;
   for (size_t d = 1; d < set.devices.size(); ++d) names += (d > 1 ? ", " : "") + set.devices[d]->name();
@@ -91,7 +91,7 @@ std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options) {
 RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOptions& options,
                              const std::function<void(const std::string& line)>& note) {
   const int64_t context = choose_context(*model, options.context);
-  // Far beyond any memory, yet small enough that no derived size overflows.
+  // More than any machine has, yet small enough that no derived size overflows.
   if (context > (int64_t{1} << 40)) {
     throw Error(ErrorCode::kOutOfMemory, concat("A context of ", grouped(static_cast<uint64_t>(context)),
                                                 " tokens exceeds any memory. Choose a smaller -c."));

@@ -19,8 +19,8 @@ struct EngineOptions {
   std::shared_ptr<DeviceSet> opened;           // those devices if already open; null: open them
   PlacementOptions placement;
   bool strict_offload = false;  // a missing kernel or insufficient device memory is an error
-  // Gets a line for each deviation from what was asked: fewer layers on a device, or operations that run on the CPU for
-  // lack of a device kernel. Called at construction, and later when a step of another size finds a new one.
+  // Gets a line for each deviation from what was asked for: fewer layers on a device, or operations that run on the CPU
+  // because a device has no kernel. Called at construction, and later when a step of a new size finds another one.
   std::function<void(const std::string& line)> note;
   int n_threads = 0, n_threads_batch = 0;  // as in DeviceOptions, like the next ones
   std::vector<int> processors;
@@ -30,15 +30,15 @@ struct EngineOptions {
   int max_sequences = 1;     // computed side by side
   int max_waiting = 1024;    // requests in the queue
   int64_t cache_tokens = 0;  // of all sequences together; 0: a whole context for each
-  int step_tokens = 512;     // token budget of a step; see step_tokens()
+  int step_tokens = 512;     // tokens per step; see step_tokens()
   SpeculationOptions speculation;
-  int draft_rows = 0;              // drafts of each sequence that a step has room to verify, when all sequences decode
-  std::vector<uint64_t> reserved;  // bytes that kAutoLayers leaves to others, per device of the set; missing ones are 0
+  int draft_rows = 0;              // drafts per sequence that a step has room to verify, when all sequences decode
+  std::vector<uint64_t> reserved;  // bytes per device that kAutoLayers leaves to others; missing ones are 0
   std::optional<DataType> key_type, value_type;  // of the KV cache; unset: that of the first device with layers
-  double max_itl_ms = 0;    // bound of a step with prompt tokens while texts are generated, see ChunkPacer; 0: none
-  bool all_logits = false;  // a step has room for the logits of every token, as requests with logits_from need
-  // Otherwise the rows of logits of a step take up to this many bytes, and at least one row and the draft rows of each
-  // sequence. The prompts of requests with logits_from are computed that many rows at a time.
+  double max_itl_ms = 0;    // bound on steps that mix prompt and decode tokens, see ChunkPacer; 0: none
+  bool all_logits = false;  // a step has room for the logits of every token, as logits_from needs
+  // Otherwise the logits of a step take up to this many bytes, but there is always room for one row and the draft rows
+  // of each sequence. Prompts of requests with logits_from are computed that many rows at a time.
   uint64_t logits_bytes = 0;
   // If a sequence's logits are not finite or no token can be sampled, it and its choices end with FinishReason::kError;
   // otherwise step() throws.
@@ -52,11 +52,11 @@ inline constexpr int64_t kDefaultContext = 4096;
 
 // The devices that the options name, or those already open.
 std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options);
-// The context size, in tokens, that the options ask for, or the model's own, of which a model that generates gets at
-// most kDefaultContext unless asked for more. Throws Error(kInvalidArgument) if the model has no positions for so many.
+// The context size in tokens: what the options ask for, or else the model's own, capped at kDefaultContext for models
+// that generate. Throws Error(kInvalidArgument) if the model has too few positions.
 int64_t choose_context(const Model& model, int64_t asked);
-// The token budget of a step. An encoder's step has room for a whole text, and for a text of one token beside it for
-// each other sequence.
+// The token budget of a step. For an encoder, a step has room for one whole text plus one token for each other
+// sequence.
 int64_t step_tokens(const Model& model, const EngineOptions& options);
 // The options of an engine's runner; kAutoLayers leaves room for the draft too. Throws Error(kUnsupported) for cache
 // groups that no operation supports, and Error(kOutOfMemory) for contexts beyond any memory. `note` may be null.

@@ -151,7 +151,7 @@ bool KvCache::allocate(Sequence& s, int64_t n, int64_t n_drafts) {
 std::vector<BlockCopy> KvCache::take_copies() { return std::exchange(copies_, {}); }
 
 int64_t KvCache::rollback(Sequence& s, int64_t n) {
-  // If one group has to go back further, the others follow; repeat until all agree.
+  // If one group has to go back further, the others must follow; repeat until all agree.
   for (size_t n_agreed = 0, g = 0; n_agreed < policies_.size(); g = (g + 1) % policies_.size()) {
     const int64_t valid = policies_[g]->rollback(s.cache().tables_[g], n);
     n_agreed = valid == n ? n_agreed + 1 : 1;
@@ -182,7 +182,7 @@ void KvCache::publish(Sequence& s) {
 void KvCache::trim(Sequence& s) {
   for (size_t g = 0; g < policies_.size(); ++g) {
     GroupTable& table = s.cache().tables_[g];
-    // Other groups have something to release only after drafts. This runs for every decode of every step.
+    // Other groups have blocks to release only after drafts. This runs for every decode of every step.
     if (groups_[g].kind == CacheKind::kWindow || std::ssize(table.blocks) > blocks_for(s.known())) {
       policies_[g]->trim(table, lengths(s));
     }

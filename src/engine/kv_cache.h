@@ -53,8 +53,8 @@ class KvCache {
   // The most tokens a sequence can have when it runs alone.
   int64_t max_tokens() const;
 
-  // How many leading tokens of a waiting sequence the published blocks can serve. At most all known tokens but the
-  // last, so that one is left to compute logits from. Every group must be able to serve them.
+  // How many leading tokens of a waiting sequence all groups can serve from published blocks. Never the last known
+  // token: it must be computed to get logits.
   int64_t match_prefix(Sequence& s) const;
   // Gives a waiting sequence its blocks, reusing what its conversation retains, or published blocks if it may. Returns
   // how many tokens need not be computed; nullopt if there are not enough blocks.
@@ -75,15 +75,15 @@ class KvCache {
   // After a step, call these in this order. rollback, after a step with drafts: only the first n tokens are valid.
   // Returns how many remain: fewer if a group cannot go back to exactly n (see kState), 0 if none.
   int64_t rollback(Sequence& s, int64_t n);
-  // For a sequence whose tokens from the n-th on are replaced by others, running or not: they may even be published.
-  // Returns how many computed tokens are left, as rollback() does.
+  // For a sequence, running or not, whose tokens from the n-th on are replaced; those may already be published. Returns
+  // how many computed tokens remain, as rollback() does.
   int64_t truncate(Sequence& s, int64_t n);
-  // Lets others find what is full and computed, if the request allows.
+  // Publishes full computed blocks, if the request allows it.
   void publish(Sequence& s);
   // Releases blocks that no later step of the sequence reads.
   void trim(Sequence& s);
 
-  // Both end the sequence's use of the cache. retain: its conversation keeps the known tokens that are computed.
+  // Both end the sequence's use of the cache. After retain(), its conversation keeps the computed known tokens.
   void release(Sequence& s);
   void retain(Sequence& s);
   // Releases what the longest-retained conversation keeps; false if there is none.

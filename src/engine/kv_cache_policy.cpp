@@ -25,7 +25,7 @@ class PagedPolicy : public CachePolicy {
   }
 
  protected:
-  // Whether the block of the next token is shared, so it has to be copied before it is written.
+  // Whether the next token's block is shared and must be copied before it is written.
   bool shares_next(const GroupTable& t, int64_t computed) const {
     const int64_t first = computed / kBlockTokens;
     return first < size_of(t) && pool_.references(t.blocks[first]) > 1;

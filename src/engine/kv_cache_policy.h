@@ -84,7 +84,7 @@ class CachePolicy {
   virtual bool extend(GroupTable& t, const CacheLengths& l, int64_t n, int64_t n_drafts) = 0;
   // Goes back to n tokens, or to fewer if the group must. Returns how many; 0: none are left.
   virtual int64_t rollback(GroupTable& t, int64_t n) = 0;
-  // Releases what lies behind the first n tokens, published or not; n is what rollback() returned.
+  // Releases everything after the first n tokens, published or not; n is what rollback() returned.
   virtual void cut(GroupTable&, int64_t) {}
   virtual void publish(GroupTable& t, std::span<const PrefixKey> keys, const CacheLengths& l) = 0;
   // Releases what no later step of the sequence reads.

@@ -12,15 +12,15 @@ bool only_cpu(const DeviceSet& set) {
   return std::all_of(set.of_layers.begin(), set.of_layers.end(), [](int device) { return device == 0; });
 }
 
-// Parts on devices other than the CPU; offloading fewer would relieve those devices.
+// The number of parts on devices other than the CPU, which a retry can reduce.
 int moved_parts(const Model& model, const RunnerOptions& options) {
   const int most = placeable_parts(model.n_layer()), asked = options.placement.n_gpu_layers;
   if (only_cpu(*options.devices)) return 0;
   return asked == kAllLayers ? most : std::min(asked, most);
 }
 
-// Returns null if a device other than the host has too little memory, which offloading fewer parts may fix; the first
-// reason is kept.
+// Returns null if a device other than the host is short of memory and offloading fewer parts may help. `reason` keeps
+// the first failure.
 std::unique_ptr<ModelRunner> try_to_load(const std::shared_ptr<const Model>& model, const RunnerOptions& options,
                                          bool may_fail, std::string& reason) {
   try {
@@ -73,7 +73,7 @@ Fit fit_parts(const std::shared_ptr<const Model>& model, RunnerOptions options, 
       fit.parts = middle;
     } else {
       high = middle - 1;
-      fit.shortage = std::move(found);  // in the end, of one part more than fits
+      fit.shortage = std::move(found);  // the last one found is for one part more than fits
     }
   }
   return fit;
@@ -83,7 +83,7 @@ std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<const Model> model, con
                                          const std::function<void(const std::string& line)>& note) {
   const int asked = moved_parts(*model, options);
   RunnerOptions tried = options;
-  std::string reason;  // of the first failure
+  std::string reason;  // the first failure
   for (int parts = asked;; --parts) {
     if (parts < asked) tried.placement.n_gpu_layers = parts;
     std::unique_ptr<ModelRunner> runner = try_to_load(model, tried, parts > 0, reason);

@@ -10,8 +10,8 @@
 
 namespace infer {
 
-// The memory of a device available to -ngl auto: free memory less what is reserved and less a margin of a tenth, at
-// most 512 MiB, for what no plan counts (pipelines, driver allocations).
+// The memory of a device available to -ngl auto: free memory less what is reserved, less a margin of a tenth (at most
+// 512 MiB) for what the plan does not count (pipelines, driver allocations).
 uint64_t usable_memory(uint64_t free, uint64_t reserved);
 
 // The shortage on the first device other than the CPU with too little memory: "16.00 MiB of the 12.00 MiB that vulkan0
@@ -26,9 +26,8 @@ struct Fit {
 };
 Fit fit_parts(const std::shared_ptr<const Model>& model, RunnerOptions options, std::span<const uint64_t> reserved);
 
-// Loads a runner. If a device's memory does not suffice, fewer parts are offloaded and `note` gets one line. With
-// strict offload, or if host memory is short, throws Error(kOutOfMemory) instead, saying how many would fit. `note` may
-// be null.
+// Loads a runner. If a device is short of memory, offloads fewer parts and gives `note` a line. With strict offload, or
+// if host memory is short, throws Error(kOutOfMemory) instead, saying how many would fit. `note` may be null.
 std::unique_ptr<ModelRunner> load_runner(std::shared_ptr<const Model> model, const RunnerOptions& options,
                                          const std::function<void(const std::string& line)>& note);
 

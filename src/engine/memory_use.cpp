@@ -31,8 +31,8 @@ void add_cache(const LayerCache& cache, DeviceUse& use) {
   const uint64_t bytes = cache.block_bytes, n = static_cast<uint64_t>(cache.n_blocks);
   if (bytes != 0 && n > ((uint64_t{1} << 62) - use.cache) / bytes) {
     throw Error(ErrorCode::kOutOfMemory,
-                cache.is_state() ? "The recurrent states would exceed any memory. Choose a lower --parallel."
-                                 : "The KV cache would exceed any memory. Choose a smaller -c.");
+                cache.is_state() ? "The recurrent states would be larger than any memory. Choose a lower --parallel."
+                                 : "The KV cache would be larger than any memory. Choose a smaller -c.");
   }
   use.cache += bytes * n;
   if (cache.is_state()) use.states += bytes * n;
@@ -57,8 +57,8 @@ void add_layers(const PlacedModel& placed, std::vector<DeviceUse>& uses) {
   }
 }
 
-// Inputs are on the host and are copied to each device with its own memory; results come back to the host's staging
-// memory.
+// Inputs are on the host and are copied to each device with its own memory; results are copied back to staging memory
+// on the host.
 void add_staging(const PlacedModel& placed, const Plan& plan, std::vector<DeviceUse>& uses) {
   const uint64_t inputs = StepLayout(placed.options().capacity).bytes();
   uint64_t results = 0;

@@ -14,7 +14,7 @@ struct DeviceUse {
   std::string device;
   bool is_host = false;  // weights are used directly from the mapped file
   int n_layers = 0;
-  std::vector<LayerRange> layers;              // which ones
+  std::vector<LayerRange> layers;              // on this device
   bool has_input = false, has_output = false;  // the embedding, the output matrix
   uint64_t weights = 0, activations = 0;
   uint64_t cache = 0;                            // keys and values, recurrent states

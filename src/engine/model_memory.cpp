@@ -19,7 +19,7 @@ std::unique_ptr<Buffer> allocate(Device& device, size_t bytes,
   }
 }
 
-// Says that the caches do not fit.
+// The message for caches that do not fit.
 std::string shortage_text(const PlacedModel& placed, const DeviceUse& use) {
   const std::vector<CacheGroup>& groups = placed.model().cache_groups();
   uint64_t tokens = 0, states = 0;

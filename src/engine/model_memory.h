@@ -13,7 +13,7 @@
 
 namespace infer {
 
-// Error(kOutOfMemory) that says whose memory was short. Offloading fewer layers helps on every device but the host.
+// Error(kOutOfMemory) that names the device. Offloading fewer layers helps unless it is the host.
 class DeviceMemoryError final : public Error {
  public:
   DeviceMemoryError(const Device& device, const std::string& message)
@@ -43,7 +43,7 @@ class ModelMemory final : public TensorMemory {
   // not; a weight missing there is allocated and uploaded now.
   BufferPlace weight(const Weight& weight, int device) override;
   CacheRef cache(const CacheDesc& desc) const override;
-  // The step inputs of each device that has its own memory, by device; null for host devices.
+  // The step inputs, one buffer per device with its own memory; null for host devices.
   std::vector<Buffer*> step_buffers(const Plan& plan);
 
   // Copies a whole KV block or slot in every layer of a cache group, on the device and without waiting: work queued

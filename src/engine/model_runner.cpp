@@ -50,7 +50,7 @@ ModelRunner::~ModelRunner() {
   try {
     for (const auto& stream : streams_) stream->synchronize();
   } catch (const std::exception&) {
-    // A lost device does not need its memory either.
+    // A lost device needs no synchronization before its memory is freed.
   }
 }
 

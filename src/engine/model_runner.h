@@ -25,8 +25,8 @@ class ModelRunner {
   ModelRunner(const ModelRunner&) = delete;
   ModelRunner& operator=(const ModelRunner&) = delete;
 
-  // Computes one step. Output row i has logits(i), if requested, and hidden(i), valid until the next run. After a step
-  // without outputs, a device with its own memory may still be working while the host prepares the next step.
+  // Computes one step. Output row i has logits(i), if requested, and hidden(i), valid until the next run. If the step
+  // has no outputs, a device with its own memory may still be working when this returns.
   // If the best `n_deciding` logits of each row suffice (0: all are needed), a device may return only those; has_all()
   // is then false, and best(i) replaces logits(i).
   void run(const StepInputs& step, int64_t n_deciding = 0);
@@ -34,11 +34,11 @@ class ModelRunner {
   std::span<const float> logits(int output) const;  // [n_vocab]
   BestLogits best(int output) const;                // at least n_deciding
   std::span<const float> hidden(int output) const;  // [n_embd], after the final norm
-  std::span<const float> state(int output) const;   // [n_embd], what a prediction layer of the model takes
+  std::span<const float> state(int output) const;   // [n_embd], the input of a prediction layer
   // See ModelMemory::copy_block().
   void copy_block(int group, int32_t from, int32_t to) { memory_.copy_block(group, from, to); }
 
-  // The CPU's threads, for work on a step's results between two runs; see Stream::parallel_for().
+  // The CPU's threads, for processing a step's results between two runs; see Stream::parallel_for().
   int n_threads() const { return streams_[0]->n_threads(); }
   void parallel_for(int64_t n, const std::function<void(int64_t piece, int thread)>& body) {
     streams_[0]->parallel_for(n, body);
@@ -46,7 +46,7 @@ class ModelRunner {
 
   const Model& model() const { return placed_.model(); }
   const PlacedModel& placed() const { return placed_; }
-  const PlanCache& plans() const { return plans_; }  // for the fallbacks to the CPU
+  const PlanCache& plans() const { return plans_; }  // for fallbacks to the CPU
   const std::vector<DeviceUse>& memory_use() const { return use_; }
 
  private:
@@ -58,7 +58,7 @@ class ModelRunner {
   // Of the last step, in the plan's memory.
   std::span<const float> logits_, hidden_, states_, best_values_, log_sums_;
   std::span<const int32_t> best_ids_;
-  int n_selected_ = 0;  // of each row of logits; 0: all
+  int n_selected_ = 0;  // logits returned per row; 0: all
 };
 
 }  // namespace infer

@@ -36,7 +36,8 @@ std::vector<LayerCache> PlacedModel::caches(int layer) const {
   return caches;
 }
 
-// Few sizes, so that few plans are made. A host device has its logits in place already.
+// Sizes are rounded, so that few plans are made. A host device needs no selection: its logits are already in host
+// memory.
 Bucket bucket_of(const StepInputs& step, const PlacedModel& placed, int64_t n_deciding) {
   const bool near = step.n_logits() == 0 || placed.device_of_layer(kOutputLayer).is_host();
   const int selected = n_deciding == 1 ? 1 : kMostSelected;

@@ -1,5 +1,5 @@
 // A model whose parts are placed on devices, and the plans of its steps. Allocates no device memory, so that `infer
-// plan` and -ngl auto can ask exactly what a run would do.
+// plan` and -ngl auto can compute exactly what a run would take.
 #pragma once
 
 #include <compare>
@@ -52,7 +52,7 @@ class PlacedModel {
   const std::vector<Device*>& devices() const { return devices_; }  // [0] is the CPU
   Device& device_of_layer(int layer) const { return *devices_[static_cast<size_t>(placement_.of_layer(layer))]; }
 
-  // On the layer's device. On the CPU if that device does not keep such a cache.
+  // On the layer's device, or on the CPU if that device does not support such a cache.
   std::vector<LayerCache> caches(int layer) const;
 
  private:
@@ -71,7 +71,7 @@ struct Bucket {
   auto operator<=>(const Bucket&) const = default;
 };
 inline constexpr int kMostSelected = 64;
-// For steps of which the best `n_deciding` logits of each row are enough; 0: all are needed.
+// For steps that need only the best `n_deciding` logits of each row; 0: all of them.
 Bucket bucket_of(const StepInputs& step, const PlacedModel& placed, int64_t n_deciding);
 Bucket largest_bucket(const StepCapacity& capacity);
 
@@ -82,7 +82,7 @@ struct BucketPlan {
   Graph::TopK best;  // in a bucket with selected logits
 };
 
-// The addresses of a run's tensors, requested when a plan is bound.
+// The addresses of a run's tensors, looked up when a plan is bound.
 class TensorMemory {
  public:
   virtual ~TensorMemory() = default;

@@ -42,7 +42,7 @@ void check_rules_match(const Model& model, const std::vector<TensorRule>& rules)
     }
     if (matches) continue;
     throw Error(ErrorCode::kInvalidArgument, concat("--tensor-device ", rule.text,
-                                                    ": no matrix of the model has such a name. The pattern must match "
+                                                    ": no matrix of the model matches. The pattern must match "
                                                     "the whole name; infer inspect --tensors lists the names."));
   }
 }

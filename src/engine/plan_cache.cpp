@@ -17,7 +17,7 @@ PlanCache::Entry& PlanCache::get(const Bucket& bucket) {
   return entry;
 }
 
-// A plan may still run on a device; its segments wait for that.
+// The device may still be executing the plan; destroying its segments waits for that.
 void PlanCache::make_room() {
   while (plans_.size() >= most_plans_) {
     plans_.erase(std::min_element(plans_.begin(), plans_.end(),
@@ -41,7 +41,7 @@ void PlanCache::count_run(const Entry& entry) {
   for (const auto& [index, n_nodes] : entry.fallbacks) fallback_runs_[index] += n_nodes;
 }
 
-// New memory for devices whose current memory is too small for the plan; null for the others.
+// New memory for the devices whose current memory is too small for the plan; null for the others.
 PlanCache::Shared PlanCache::larger(const Bucket& bucket, const Plan& plan) const {
   Shared larger(shared_.arenas.size());
   for (size_t d = 0; d < shared_.arenas.size(); ++d) {
@@ -51,7 +51,7 @@ PlanCache::Shared PlanCache::larger(const Bucket& bucket, const Plan& plan) cons
       const uint64_t free = device.memory().free;
       if (needed > free) {
         throw DeviceMemoryError(device,
-                                concat("[memory] a step of ", bucket.tokens, " tokens needs ", bytes_text(needed), ", ",
+                                concat("[memory] A step of ", bucket.tokens, " tokens needs ", bytes_text(needed), ", ",
                                        device.name(), " has ", bytes_text(free), " free"));
       }
       larger.arenas[d] = allocate_on(device, needed);

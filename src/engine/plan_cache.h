@@ -15,7 +15,7 @@ namespace infer {
 
 class PlanCache {
  public:
-  // A server that decodes any number of up to 64 sequences, with and without a piece of a prompt, has about so many.
+  // About as many as a server needs that decodes 1 to 64 sequences, with and without a prompt chunk.
   static constexpr size_t kMostPlans = 64;
 
   // The arguments outlive this; `streams` has one entry per device.
@@ -42,7 +42,7 @@ class PlanCache {
   void count_run(const Entry& entry);
 
  private:
-  // What plans share, one entry per device, null if not needed: arenas, and staging memory for results.
+  // Memory that all plans share, one entry per device, null if not needed: arenas, and staging memory for results.
   struct Shared {
     std::vector<std::unique_ptr<Buffer>> arenas, staging;
     explicit Shared(size_t n_devices) : arenas(n_devices), staging(n_devices) {}

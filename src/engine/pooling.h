@@ -14,8 +14,8 @@ namespace infer {
 // Throws Error(kInvalidFile) if a result is NaN, which means that the weights are damaged.
 void check_numbers(std::span<const float> results);
 
-// Divides a vector by its length, as the `--embd-normalize` of llama.cpp counts: 2 the Euclidean one, 1 and other p > 0
-// the p-norm, 0 the largest magnitude over 32,760, below 0 nothing. A zero vector is unchanged.
+// Divides a vector by its norm. `p` is llama.cpp's --embd-normalize: 2 Euclidean, 1 and other p > 0 the p-norm, 0 the
+// largest magnitude divided by 32,760, negative none. A zero vector is unchanged.
 void normalize(std::vector<float>& vector, int p);
 
 class Pooler {
@@ -25,7 +25,8 @@ class Pooler {
 
   // Adds a step's contributing hidden states, in plan order, starting at output row `output`.
   void add(const StepPlan& plan, const ModelRunner& runner, int output);
-  // The vector of a finished sequence, [n_embd], or the classifier's scores of it. Throws what check_numbers() throws.
+  // Returns and forgets the vector of a finished sequence, [n_embd], or the classifier's scores. Throws what
+  // check_numbers() throws.
   std::vector<float> take(const Sequence& s, const Model& model);
   void forget(RequestId id) { sums_.erase(id); }
   void clear() { sums_.clear(); }

@@ -1,7 +1,6 @@
 // Keys for the contents of cache blocks: a 128-bit hash of a block's tokens, all preceding blocks and the request's
-// salt. Each cache group has its own index, with the same keys. The hash is SipHash-2-4 with a secret chosen at random
-// at startup, so nobody can construct two texts with the same key and read another request's cache. Immutable;
-// thread-safe.
+// salt. The cache groups use the same keys in separate indexes. The hash is SipHash-2-4 with a random secret chosen at
+// startup, so nobody can construct two texts with the same key to read another request's cache. Immutable; thread-safe.
 // SipHash: Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012; 128-bit output as in the authors' code.
 #pragma once
 

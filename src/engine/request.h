@@ -28,26 +28,26 @@ struct Request {
   std::vector<TokenId> stop_tokens;       // further tokens that end the text
   std::vector<std::string> stop_strings;  // detected by the code that turns tokens into text, which then calls finish()
 
-  // Higher runs first, then first come, first served. Each level counts as having arrived kTokensPerPriority tokens of
-  // work earlier (see Scheduler), so a request can be overtaken only for a bounded amount of work.
+  // Higher runs first; equal priorities are first come, first served. Each level counts as arriving kTokensPerPriority
+  // tokens of work earlier (see Scheduler), so the work that can overtake a request is bounded.
   int32_t priority = 0;
   std::string cache_salt;    // only requests with the same salt share cached prefixes
   bool reuse_prefix = true;  // false: neither uses nor publishes cached blocks
-  // If not 0, continues from exactly the tokens that the conversation's last request computed (published blocks only
-  // serve multiples of kBlockTokens), and retains its own for the next. Only one request of a conversation at a time
-  // can reuse them.
+  // If not 0, continues from exactly the tokens that the conversation's last request computed (published blocks alone
+  // cover multiples of kBlockTokens), and retains its own for the next. Only one request of a conversation can reuse
+  // them at a time.
   uint64_t conversation = 0;
   // Ids of further continuations of the prompt; unique like `id`. The prompt is computed once; then each choice becomes
   // a request of its own. The i-th, counted from 1, samples with seed + i.
   std::vector<RequestId> choices;
-  // Drafts that may be verified in a step, if the engine speculates; 0: none. The answer does not depend on it.
+  // The most drafts to verify in a step, if the engine speculates; 0: none. Does not affect the answer.
   int32_t max_drafts = INT32_MAX;
   int32_t max_running = 0;  // how many of the request and its choices may run at once; 0: all
-  // Compute logits of every prompt position from this one on; -1: none. Such a request uses no cached blocks.
+  // Compute the logits of every prompt position from this one on; -1: none. Such a request uses no cached blocks.
   int64_t logits_from = -1;
   bool wants_prompt_logits() const { return logits_from >= 0; }
-  // Report the rows of every token sampled for this request and its choices to Engine::on_logits(). Otherwise a device
-  // may return only the best logits. logits_from also implies reporting.
+  // Report the logits of every token sampled for this request and its choices to Engine::on_logits(). Without it a
+  // device may return only the best logits. logits_from implies it.
   bool report_logits = false;
   bool reports_logits() const { return report_logits || wants_prompt_logits(); }
   // Unless kNone, the result is a vector, without tokens or logits. With kMean and kCls the request uses no cached

@@ -5,7 +5,7 @@
 namespace infer {
 namespace {
 
-// The share of a weight that one token uses.
+// The share of a weight that one token reads.
 double share_in_use(const Model& model, const ModelWeight& weight) {
   if (weight.role != WeightRole::kExpert) return 1;
   return static_cast<double>(model.config().routing.n_used) / static_cast<double>(weight.desc.shape[0]);

@@ -56,7 +56,7 @@ bool Scheduler::allocate(Sequence& s, int64_t n) {
 }
 
 void Scheduler::schedule_decodes(StepPlan& plan) {
-  // In rank order, so that the victim, the last in rank, has never been scheduled already.
+  // In rank order: the victim of a preemption, the last in rank, is then never one already scheduled.
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence& s = *running_[i];
     if (s.remaining() != 1 || s.held_) continue;

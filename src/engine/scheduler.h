@@ -7,14 +7,13 @@
 // its known tokens, so only decodes can run out of blocks. Then blocks retained for finished conversations are
 // evicted; after that the lowest-ranked sequence is preempted: it releases its blocks, waits, and is recomputed later.
 //
-// Rank is the order of arrival, where each level of priority counts as having arrived kTokensPerPriority tokens of work
-// earlier. So a sequence can be overtaken only for a bounded amount of work. The first in rank is never preempted for
-// another, and add() has checked that it fits alone: it always advances.
+// Rank is the order of arrival, where each level of priority counts as arriving kTokensPerPriority tokens of work
+// earlier. So the work that can overtake a sequence is bounded. The first in rank is never preempted for another, and
+// add() has checked that it fits alone: it always advances.
 //
 // Prompts share what the decodes leave of a step. A quarter goes to the first in rank, so that every prompt finishes
-// eventually; the rest goes to short prompts first, whether they are running or could be admitted. Prompts of similar
-// length are computed one after another by rank, so that a later one finds in the cache what it shares with an earlier
-// one.
+// eventually; the rest goes to short prompts first, running or admissible. Prompts of similar length are computed one
+// after another by rank, so that a later one finds their common prefix in the cache.
 //
 // Owns the cache's bookkeeping and the sequences. One thread.
 #pragma once
@@ -39,7 +38,7 @@ struct SchedulerConfig {
   int32_t max_outputs = 512;   // rows of logits per step
   int32_t max_waiting = 1024;  // length of the queue
   int64_t max_context = 4096;  // tokens per sequence, prompt and answer together
-  bool whole_prompts = false;  // each in one step, which has room for it: of encoders, which generate nothing
+  bool whole_prompts = false;  // each prompt in one step, which has room for it; for encoders
   size_t n_vocab = 0;
   std::vector<TokenId> eog_tokens;  // the model's end-of-generation tokens
 };
@@ -52,8 +51,8 @@ struct ScheduledSequence {
   int32_t n_tokens = 0;
   int32_t first_output = 0;
   int32_t n_drafts = 0;  // the last n_drafts tokens are drafts
-  // Tokens are sampled from the last n_drafts + 1 rows. False while the prompt is incomplete, and for requests that
-  // want no tokens.
+  // Tokens are sampled from the last n_drafts + 1 rows. False while the prompt is incomplete, and for requests without
+  // new tokens.
   bool samples = false;
   int32_t first_sampled_row() const { return n_tokens - 1 - n_drafts; }
 };
@@ -79,7 +78,7 @@ struct SchedulerStats {
   int64_t steps = 0;
   int64_t computed_tokens = 0;  // without rejected drafts
   DraftCounts drafts;
-  int64_t admissions = 0;         // sequences admitted; counted again after each preemption
+  int64_t admissions = 0;         // sequences admitted, including again after a preemption
   int64_t prefix_hits = 0;        // of these, those with any token found in the cache
   int64_t admitted_tokens = 0;    // known tokens at each admission
   int64_t prefix_hit_tokens = 0;  // of these, found in the cache
@@ -102,8 +101,8 @@ class Scheduler {
   // and the request's limits and mask allow. Ignored while the sequence lacks more than one token.
   void propose(RequestId id, std::span<const TokenId> drafts);
 
-  // The next step; empty if no sequence can run. Must be followed by commit() unless it is empty. All prompt chunks
-  // together have at most `prompt_budget` (at least 1) tokens.
+  // The next step; empty if no sequence can run. Must be followed by commit() unless empty. All prompt chunks together
+  // have at most `prompt_budget` (at least 1) tokens.
   StepPlan schedule(int32_t prompt_budget = INT32_MAX);
 
   // Takes the results of the step. sampled[i]: the tokens sampled for plan.sequences[i], in order of its sampled rows,
@@ -119,10 +118,11 @@ class Scheduler {
   // schedule() and commit(). Throws Error(kInvalidArgument) if the id is taken.
   void fork(RequestId parent, RequestId child, Sampler sampler, int64_t n_shared, TokenId next);
 
-  // Makes `tokens` (at least the prompt) the known tokens of a sequence that has not finished. What it has computed of
-  // the tokens that stay the same remains, of `most_computed` at most. Not between schedule() and commit().
+  // Replaces the known tokens of a sequence that has not finished by `tokens` (at least the prompt). Keeps what is
+  // computed of the unchanged leading tokens, up to `most_computed`. Must not be called between schedule() and
+  // commit().
   void revise(RequestId id, std::span<const TokenId> tokens, int64_t most_computed = INT64_MAX);
-  // A sequence that is held takes part in no step until it is released. Its blocks may go to others meanwhile.
+  // A held sequence takes part in no step until it is released. Meanwhile it may lose its blocks to others.
   void hold(RequestId id, bool held);
 
   // Ends a sequence (cancelled, stop string found, error); does nothing for a finished or unknown one. Choices that
@@ -160,15 +160,15 @@ class Scheduler {
   // How many of a sequence's remaining tokens the step can take if it may have at most `limit` tokens in total.
   int64_t chunk_size(const Sequence& s, const StepPlan& plan, int32_t limit) const;
   void add_chunk(Sequence& s, int64_t n, StepPlan& plan);
-  // Allocates blocks for the next n tokens, evicting what conversations retain if necessary.
+  // Allocates blocks for the next n tokens, evicting retained conversations if necessary.
   bool allocate(Sequence& s, int64_t n);
-  // Sequences that have a prompt to compute and may do so in this step.
+  // Sequences with a prompt to compute that may run in this step.
   std::vector<Sequence*> prompts() const;
   bool may_run(const Sequence& s) const;                          // by Request::max_running
   static void insert(std::vector<Sequence*>& list, Sequence& s);  // in rank order
   void enqueue(Sequence& s);
   static int32_t size_class(int64_t n_lacking);  // lengths within a factor of four are alike
-  // Moves a waiting sequence to the running ones; false if there are not enough blocks.
+  // Admits a waiting sequence to the running ones; false if there are not enough blocks.
   bool admit(Sequence& s);
   void preempt(Sequence& s);
 
@@ -176,7 +176,7 @@ class Scheduler {
   FinishReason advance(Sequence& s, const ScheduledSequence& scheduled, std::span<const TokenId> sampled);
   // Adds sampled tokens to the known ones, up to the first that ends the text; returns why it ended.
   FinishReason append(Sequence& s, std::span<const TokenId> tokens);
-  // Adds the sequence of a choice. `n_running` sequences keep running.
+  // Adds the sequence of a choice. `n_running`: sequences that keep running.
   void add_choice(const Sequence& parent, Choice& choice, size_t n_running);
   void add_fork(const Sequence& parent, std::unique_ptr<Sequence> child, int64_t n_shared, TokenId next,
                 size_t n_running);
@@ -191,7 +191,7 @@ class Scheduler {
   uint64_t arrivals_ = 0;
   int64_t work_ = 0;        // tokens of all steps so far
   bool in_flight_ = false;  // between schedule() and commit()
-  int32_t step_limit_ = 0;  // tokens that the step may have before drafts are added
+  int32_t step_limit_ = 0;  // tokens that the step may have, not counting drafts
   SchedulerStats stats_;
 };
 

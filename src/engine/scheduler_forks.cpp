@@ -1,4 +1,4 @@
-// The scheduler's functions for sequences that continue another: further choices of a prompt, and forks.
+// The part of the scheduler for sequences that continue another: further choices of a prompt, and forks.
 #include <utility>
 
 #include "ggml-like/error.h"

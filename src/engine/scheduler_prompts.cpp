@@ -1,4 +1,4 @@
-// The scheduler's functions for prompts: which wait, which are admitted, and how they share a step.
+// The part of the scheduler for prompts: which wait, which are admitted, and how they share a step.
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -43,7 +43,7 @@ void Scheduler::schedule_prompts(StepPlan& plan) {
     return queue.empty() ? nullptr : *std::min_element(queue.begin(), queue.end(), in_rank);
   };
   Sequence* first = first_in_rank();
-  // If there are no blocks for the first in rank, no lower-ranked sequence takes any.
+  // If there are not enough blocks for the first in rank, no lower-ranked sequence may take any.
   if (first && waits(first) && !admit(*first)) {
     std::erase_if(queue, waits);
     first = first_in_rank();

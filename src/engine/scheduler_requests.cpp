@@ -56,7 +56,7 @@ void Scheduler::check_request(const Request& request) const {
                                concat(blocks_for(needed), " cache blocks"), max_known() / kBlockTokens));
   }
   require(request.pooling == Pooling::kNone || (request.max_new_tokens == 0 && !request.wants_prompt_logits()),
-          "no new tokens and no logits of a request for a vector", request.max_new_tokens);
+          "no new tokens and no logits in an embedding request", request.max_new_tokens);
   std::unordered_set<RequestId> ids;
   const auto check_id = [&](RequestId id) {
     const bool unused = !sequences_.contains(id) && !future_choices_.contains(id) && ids.insert(id).second;
@@ -109,7 +109,8 @@ void Scheduler::revise(RequestId id, std::span<const TokenId> tokens, int64_t mo
   s.n_known_ = static_cast<int64_t>(tokens.size());
   if (!changes) return;
   const int64_t n_computed = s.n_computed_;
-  s.n_computed_ = cache_.truncate(s, std::min({n_same, most_computed, s.n_known_ - 1}));  // one is left to compute
+  // The last token is always computed again.
+  s.n_computed_ = cache_.truncate(s, std::min({n_same, most_computed, s.n_known_ - 1}));
   if (n_computed > 0 && s.n_computed_ == 0) preempt(s);
 }
 

@@ -42,7 +42,7 @@ int64_t StepSampler::n_deciding(const StepPlan& plan) const {
   return most;
 }
 
-// Why the logits of each sequence are unusable; null if they are usable.
+// The error in each sequence's logits; null if they are usable.
 std::vector<std::exception_ptr> StepSampler::check_rows(const StepPlan& plan) {
   std::vector<size_t> owners;  // the sequence of each row
   for (size_t i = 0; i < plan.sequences.size(); ++i) {

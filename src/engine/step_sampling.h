@@ -28,8 +28,8 @@ struct SampledStep {
 
 class StepSampler {
  public:
-  // With isolate_errors, a sequence that nothing can be sampled for is a failure of the step; otherwise sample()
-  // throws. Only the first n_vocab logits of each row count. The runner outlives this.
+  // With isolate_errors, a sequence whose next token cannot be sampled becomes a failure of the step; otherwise
+  // sample() throws. Only the first n_vocab logits of each row count. The runner outlives this.
   StepSampler(ModelRunner& runner, size_t n_vocab, bool isolate_errors);
 
   // Called before sampling for every row of logits of a request that reports them; `position` is that of the row's
@@ -70,7 +70,7 @@ class StepSampler {
   const bool isolate_errors_;
   std::vector<SamplerScratch> scratch_;  // one per thread
   LogitsCallback on_logits_;
-  std::vector<uint32_t> last_row_;  // bits of what last_logits_hash() is made of
+  std::vector<uint32_t> last_row_;  // the bits that last_logits_hash() hashes
 };
 
 }  // namespace infer

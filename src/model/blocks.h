@@ -1,8 +1,8 @@
 // The building blocks of architectures, as free functions: each declares weights or adds nodes to a graph. They know
 // nothing about architectures; everything they need is an argument. An architecture that computes something else calls
-// another function, or Graph directly.
+// a different function, or Graph directly.
 //
-// In shapes, n_tokens is the number of tokens in a step, n_outputs the number of those whose hidden state is wanted,
+// In shapes, n_tokens is the number of tokens in a step, n_outputs the number of those whose hidden state is needed,
 // and n_rows is either.
 #pragma once
 

@@ -25,7 +25,7 @@ constexpr std::string_view cache_kind_name(CacheKind kind) {
 struct CacheGroup {
   CacheKind kind = CacheKind::kFull;
   std::vector<int32_t> layers;  // ascending
-  int32_t window = 0;           // kWindow: positions that a query sees, including its own; at least 1
+  int32_t window = 0;           // kWindow: positions that a query attends to, including its own; at least 1
   size_t bytes = 0;             // of one block (kState: of one slot) in all layers of the group
   int32_t n_blocks = 0;         // number of blocks (kState: slots)
 };

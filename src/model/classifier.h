@@ -1,4 +1,4 @@
-// The classifier that rerank models have behind the model. It works on the one pooled vector of a text, on the host.
+// The classifier of rerank models. It runs on the host, on the single pooled vector of a text.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace infer {
 
-// scores = out(norm(f(dense(pooled)))), then the softmax of them if config.softmax. Without a dense layer, neither f
-// nor the norm exists.
+// scores = out(norm(f(dense(pooled)))), followed by a softmax if config.softmax. Without a dense layer, f and the norm
+// are left out.
 struct Classifier {
   ClassifierConfig config;
   Linear dense = {};             // [n_hidden, n_embd]

@@ -22,14 +22,14 @@ constexpr std::array kGatings = {
 
 // The value for a gating; 0, "the file does not say", if it has none.
 double gating_number(Gating gating) {
-  if (gating == Gating::kSigmoidOfSelected) gating = Gating::kSigmoid;  // files do not distinguish them
+  if (gating == Gating::kSigmoidOfSelected) gating = Gating::kSigmoid;  // files do not distinguish the two
   for (const auto& [number, known] : kGatings) {
     if (known == gating) return number;
   }
   return 0;
 }
 
-// Experts are selected from the best groups.
+// Reads group-limited routing: experts are selected only from the best groups.
 void read_groups(ConfigReader& reader, ModelConfig& config) {
   const int groups = reader.count("expert_group_count", 0, std::max(config.n_expert, 1), 0);
   const int used = reader.count("expert_group_used_count", 0, std::max(groups, 1), 0);
@@ -46,14 +46,14 @@ void read_groups(ConfigReader& reader, ModelConfig& config) {
   config.routing.groups_used = used;
 }
 
-// Of all shared experts, if one has the width `each`.
+// The combined width of the shared experts, if each is `each` wide.
 int width_of_shared_experts(ConfigReader& reader, const ModelConfig& config, int each) {
   const int64_t width = int64_t{reader.count("expert_shared_count", 0, kMaxExperts, 0)} * each;
   if (width <= kMaxWidth) return static_cast<int>(width);
   reject_value(config.architecture + ".expert_shared_count", concat("a width up to ", kMaxWidth), width);
 }
 
-// `has_none` says of a layer's place in a period whether it has no window.
+// `has_none` tells from a layer's position in its period whether it has no window.
 template <typename F>
 void read_windows_except(ConfigReader& reader, ModelConfig& config, int fallback, int period, const F& has_none) {
   if (config.causal) reader.only("attention.causal", {1});
@@ -81,7 +81,7 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config, float
   rope.freq_base = static_cast<float>(reader.number("rope.freq_base", 1.001, 1e15, 10000));
 
   const std::string type = reader.text("rope.scaling.type", "linear");
-  // With longrope, the file also has frequency factors.
+  // With longrope, the file also contains frequency factors.
   if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
     throw Error(ErrorCode::kUnsupported,
                 concat("[model] key ", reader.architecture(), ".rope.scaling.type = \"", printable(type, 60),
@@ -100,7 +100,7 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config, float
   rope.beta_slow = static_cast<float>(reader.number("rope.scaling.yarn_beta_slow", 1e-3, 1e4, 1));
   reader.ignore("rope.scaling.yarn_attn_factor");  // with YaRN, llama.cpp does not apply it
   if (rope.ext_factor == 0) reader.only("rope.scaling.yarn_attn_factor", {1});
-  // YaRN's own magnitude factor applies to longer contexts only; cancel it otherwise.
+  // YaRN's own magnitude factor is only for longer contexts; cancel it otherwise.
   if (rope.ext_factor != 0 && rope.freq_scale > 1) rope.attn_factor /= 1 - 0.1f * std::log(rope.freq_scale);
   return rope;
 }
@@ -138,7 +138,7 @@ void read_latent_attention(ConfigReader& reader, ModelConfig& config) {
     reject_value(prefix + "key_length", concat(latent.kv_rank + config.rope.n_dims, " for the compressed vector"),
                  config.key_dim);
   } else {
-    config.value_dim = latent.kv_rank;  // files need not say
+    config.value_dim = latent.kv_rank;  // files need not give it
   }
   if (latent.key_dim <= config.rope.n_dims) {
     reject_value(prefix + "key_length_mla", concat("more than the ", config.rope.n_dims, " rotated dimensions"),
@@ -180,7 +180,7 @@ void read_shared_caches(ConfigReader& reader, ModelConfig& config, int fallback)
       continue;
     }
     reject_value(reader.architecture() + ".attention.shared_kv_layers",
-                 concat("a layer ", reading.cache_layer, " whose keys and values layer ", i, " can read"),
+                 concat("layer ", reading.cache_layer, " whose keys and values layer ", i, " can read"),
                  exists ? "one with another window or other heads" : "none");
   }
 }
@@ -215,7 +215,7 @@ void require_encoder(ConfigReader& reader, ModelConfig& config) {
 
 void require_full_causal_attention(ConfigReader& reader, const ModelConfig& config) {
   reader.only("attention.causal", {1});
-  // A window as long as the context hides nothing.
+  // A window at least as long as the context has no effect.
   const int window = reader.count("attention.sliding_window", 0, kMaxContext, 0);
   if (window > 0 && window < config.context_length) reader.only("attention.sliding_window", {0});
 }
@@ -348,10 +348,11 @@ void choose_layers(ConfigReader& reader, ModelConfig& config) {
   config.n_prediction_layers = reader.count("nextn_predict_layers", 0, config.n_layer - 1, 0);
   const int n_trunk = config.n_layer - config.n_prediction_layers;
   if (config.part == ModelPart::kPrediction) {
-    // Files may count layers that they leave out.
+    // Files may count prediction layers that they do not contain.
     const std::string joined = concat("blk.", n_trunk, ".nextn.eh_proj.weight");
     if (config.n_prediction_layers == 0 || !reader.has_tensor(joined)) {
-      throw Error(ErrorCode::kUnsupported, "The model has no prediction layer. Choose another way to make drafts.");
+      throw Error(ErrorCode::kUnsupported,
+                  "The model has no prediction layer. Choose another --spec, or a --draft-model.");
     }
     config.first_layer = n_trunk;
     config.layers.erase(config.layers.begin(), config.layers.begin() + n_trunk);
@@ -363,7 +364,7 @@ void choose_layers(ConfigReader& reader, ModelConfig& config) {
 void drop_prediction_layers(ConfigReader& reader, ModelConfig& config) {
   if (reader.part() == ModelPart::kPrediction) {
     throw Error(ErrorCode::kUnsupported, concat("The prediction layers of ", config.architecture,
-                                                " are not implemented. Choose another way to make drafts."));
+                                                " are not implemented. Choose another --spec, or a --draft-model."));
   }
   choose_layers(reader, config);
 }

@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-// Keys that no architecture reads and that do not change the result.
+// Keys that no architecture reads and that have no effect on the result.
 constexpr std::array<std::string_view, 3> kWithoutEffect = {
     "vocab_size",              // implied by the embedding's shape
     "rope.scaling.finetuned",  // whether the model was trained with the scaling

@@ -1,6 +1,6 @@
 // Reads hyper-parameters from a file's `<arch>.*` metadata and checks their ranges. The reader records which keys were
-// read. Any other key is rejected, unless it is known to have no effect, so that no model runs by rules its file
-// contradicts.
+// read. Any other key is rejected, unless it is known to have no effect, so that a model never runs contrary to its
+// file.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace infer {
 
-// Caps on counts: far above any model, far below what overflows.
+// Caps on counts: far above those of any model, far below what would overflow.
 inline constexpr int64_t kMaxLayers = 4096;
 inline constexpr int64_t kMaxWidth = 1 << 22;  // embedding, feed forward, heads * head size
 inline constexpr int64_t kMaxHeads = 1 << 14;
@@ -26,14 +26,15 @@ inline constexpr int64_t kMaxExperts = 1 << 14;
 inline constexpr int64_t kMaxVocabulary = 1 << 24;
 inline constexpr int64_t kMaxContext = 1 << 30;
 
-// Which layers of a file a model has. Prediction layers (multi-token prediction, https://arxiv.org/abs/2412.19437)
-// draft for the others: from the final hidden state of a token and the token after it, they guess the one after that.
+// The part of a file's layers that a model consists of. Prediction layers (multi-token prediction,
+// https://arxiv.org/abs/2412.19437) draft for the others: from the final hidden state of a token and the token after
+// it, they predict the one after that.
 enum class ModelPart : uint8_t {
   kTrunk,       // all but the prediction layers
   kPrediction,  // the first prediction layer
 };
 
-// Throws Error(kInvalidFile) about the value of a key, which is given with its prefix.
+// Throws Error(kInvalidFile) about the value of a key, given with its prefix.
 template <typename Expected, typename Found>
 [[noreturn]] void reject_value(const std::string& key, const Expected& expected, const Found& found) {
   throw Error(ErrorCode::kInvalidFile, expected_found("model", concat("key ", key), expected, found));
@@ -52,15 +53,15 @@ class ConfigReader {
   // One number for all n layers, or an array with one per layer.
   std::vector<int> counts(std::string_view key, int n, int64_t low, int64_t high,
                           const std::vector<int>* fallback = nullptr);
-  // The first n numbers of an array, which may have more. Required.
+  // The first n numbers of an array, which may be longer. Required.
   std::vector<int> counts_of_first(std::string_view key, int n, int64_t low, int64_t high);
-  // One flag for each of n layers: an array of booleans or integers. Nullopt if the key is absent or one number.
+  // One flag for each of n layers: an array of booleans or integers. nullopt if the key is absent or has a single
+  // number.
   std::optional<std::vector<bool>> flags(std::string_view key, int n);
-  // One number in [low, high] for all n layers, or an array with one per layer; if the key is absent, `fallback`, or
-  // zeros.
+  // One number in [low, high] for all n layers, or an array with one per layer. Default: `fallback`, or zeros.
   std::vector<float> numbers(std::string_view key, int n, double low, double high,
                              const std::vector<float>& fallback = {});
-  // The same for a required key that stands in the file without the "<arch>." prefix.
+  // The same for a required key that is stored without the "<arch>." prefix.
   std::vector<float> numbers_without_prefix(std::string_view key, int n, double low, double high);
   // A finite number in [low, high]; booleans are 0 and 1.
   double number(std::string_view key, double low, double high, std::optional<double> fallback = std::nullopt);

@@ -12,7 +12,7 @@
 namespace infer {
 namespace {
 
-constexpr std::string_view kPositionTable = "position_embd.weight";  // a row for each token of the context
+constexpr std::string_view kPositionTable = "position_embd.weight";  // one row per position
 
 // The number of rows in the embedding, which must equal the number of tokens.
 int vocabulary_size(const GgufFile& file, const Vocabulary& vocabulary) {
@@ -38,7 +38,8 @@ Model::Model(std::shared_ptr<const GgufFile> file, std::unique_ptr<Architecture>
   if (!architecture_) architecture_ = create_architecture(reader.architecture());
   config_ = architecture_->read_config(reader);
   if (config_.part != part) {
-    throw Error(ErrorCode::kUnsupported, "The model has no prediction layer. Choose another way to make drafts.");
+    throw Error(ErrorCode::kUnsupported,
+                "The model has no prediction layer. Choose another --spec, or a --draft-model.");
   }
   config_.pooling = read_pooling(reader, config_);
   reader.finish();
@@ -84,7 +85,7 @@ void Model::check_cache_types(CacheTypes types) const {
   };
   for (int layer = 0; layer < config_.n_layer; ++layer) {
     check("keys", types.key, config_.key_dim_of(layer));
-    // A latent cache has no values of its own, but the first part of a key is read as one.
+    // A latent cache has no values of its own; the first part of a key serves as value.
     check("values", config_.latent.cached ? types.key : types.value, config_.value_dim_of(layer));
     if (config_.layers[layer].indexed) check("keys", types.key, config_.indexer.key_dim);
   }

@@ -30,11 +30,11 @@ struct CacheTypes {
   DataType key = DataType::kF16, value = DataType::kF16;
 };
 
-// Neither is marked as an output: the caller may want less than all logits.
+// Neither is marked as an output, since the caller may need only some of the logits.
 struct ModelOutputs {
   ValueId logits = kNoValue;  // [O, n_vocab], named "logits"; kNoValue for an encoder
   ValueId hidden = kNoValue;  // [O, n_embd], the final hidden state after its norm, named "result_norm"
-  ValueId state = kNoValue;   // [O, n_embd], what a prediction layer takes; kNoValue: `hidden`
+  ValueId state = kNoValue;   // [O, n_embd], the input of a prediction layer; kNoValue: `hidden`
 };
 
 class Model {
@@ -49,7 +49,7 @@ class Model {
   const std::string& name() const { return config_.name; }                  // general.name, may be empty
   const ModelConfig& config() const { return config_; }
   int context_length() const { return config_.context_length; }  // trained context, in tokens
-  int max_context() const { return config_.max_context; }        // tokens; 0: any number
+  int max_context() const { return config_.max_context; }        // tokens; 0: no limit
   int n_layer() const { return config_.n_layer; }
   int n_embd() const { return config_.n_embd; }
   int n_vocab() const { return config_.n_vocab; }
@@ -63,15 +63,15 @@ class Model {
   const std::vector<CacheGroup>& cache_groups() const { return cache_groups_; }
   // Throws Error(kInvalidArgument) if a head is not a multiple of the type's block, or a type cannot be stored to.
   void check_cache_types(CacheTypes types) const;
-  // The keys and values that a layer reads, which may be those of an earlier layer; its compressed entries, its index
-  // keys, its recurrent state and the token ids beside it. REQUIRE: 0 <= layer < n_layer(), checked types, and that
-  // there are some.
+  // The caches of a layer: keys and values (possibly those of an earlier layer), compressed entries, index keys, the
+  // recurrent state, and the token ids kept with it. REQUIRE: 0 <= layer < n_layer(), checked types, and that the layer
+  // has such a cache.
   CacheDesc cache_desc(int layer, CacheTypes types) const;
   CacheDesc compressed_desc(int layer, CacheTypes types) const;
   CacheDesc index_desc(int layer, CacheTypes types) const;
   CacheDesc state_desc(int layer) const;
   CacheDesc token_ids_desc(int layer) const;
-  // All that a layer stores.
+  // All caches that a layer stores.
   std::vector<CacheDesc> caches(int layer, CacheTypes types) const;
 
   // The weights of kInputLayer (embedding, rope frequency factors), of a layer, or of kOutputLayer (final norm, head);
@@ -103,7 +103,7 @@ class Model {
 
   // The layer's group of recurrent states, or of keys and values; -1: none. An index into cache_groups().
   int find_group(int layer, bool of_states) const;
-  // The group of the layer's compressed entries or, where it has none, of its keys and values.
+  // The group of the layer's compressed entries or, if it has none, of its keys and values.
   int find_compressed_group(int layer) const;
 };
 

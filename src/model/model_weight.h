@@ -7,14 +7,14 @@
 
 namespace infer {
 
-// Given where the weight is declared, never inferred from a name or shape. A bias has the role of its matrix.
+// Set where the weight is declared, never inferred from a name or shape. A bias has the role of its matrix.
 enum class WeightRole : uint8_t {
-  kEmbedding,     // token embedding, and what else is looked up by token or position
+  kEmbedding,     // token embedding, and other tables looked up by token or position
   kRope,          // frequency factors of the rotary position embedding
   kNorm,          // of the residual stream or of heads
   kAttention,     // projections to and from heads
   kRecurrent,     // projections to and from a recurrent state, and its parameters
-  kResidual,      // mixes the streams of the residual, or adds to it apart from attention and feed-forward
+  kResidual,      // mixes the residual streams, or adds to them outside attention and feed-forward
   kFeedForward,   // dense
   kRouter,        // scores the experts for a token
   kExpert,        // all routed experts, counted by the first dimension; a token uses routing.n_used of them

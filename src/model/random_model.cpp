@@ -66,8 +66,8 @@ void add_vocabulary(std::vector<std::pair<std::string, GgufValue>>& metadata, in
   metadata.emplace_back("tokenizer.ggml.eos_token_id", GgufValue::of_uint32(2));
 }
 
-// How a tensor is filled: so many different rows of normally distributed numbers, multiplied by `scale`, are repeated,
-// beginning with row `first`.
+// How a tensor is filled: `rows` different rows of normally distributed numbers, multiplied by `scale`, are repeated,
+// starting with row `first`.
 struct Filling {
   float scale = 1;
   int rows = 64, first = 0;
@@ -93,15 +93,15 @@ void write_tensor(std::span<GgufWriter* const> writers, const GgufWriter::Tensor
   }
 }
 
-// The layer of a tensor's name: "blk.3.attn_q.weight"; -1 for a tensor of no layer.
+// The layer in a tensor's name ("blk.3.attn_q.weight"); -1 if there is none.
 int layer_of(const std::string& name) { return name.starts_with("blk.") ? std::stoi(name.substr(4)) : -1; }
 
-// Whether what it computes is added to the hidden state.
+// Whether its result is added to the hidden state.
 bool adds_to_hidden_state(const std::string& name) {
   return name.find("attn_output") != name.npos || name.find("ffn_down") != name.npos;
 }
 
-// The types of a mix: for most weights, and for the more important ones.
+// The types of a mix: for most weights, and for the more sensitive ones.
 struct Types {
   DataType main, better;
 };

@@ -1,5 +1,4 @@
-// Models with random weights in well-known shapes, for benchmarks, memory planning and tests without a real model
-// file.
+// Models with random weights in well-known shapes, for benchmarks, memory planning and tests without a real model file.
 #pragma once
 
 #include <string>
@@ -22,9 +21,8 @@ enum class RandomWeights {
 void write_random_model(const std::string& shape, const std::string& type, const std::string& path,
                         RandomWeights weights = RandomWeights::kFill);
 
-// A model and a draft model for it, to measure speculative decoding: the draft consists of the model's first layers,
-// and what the other layers add to the hidden state is `scale` times what the first ones add. The smaller it is, the
-// more often the two agree.
+// A model and a draft model for it, to measure speculative decoding. The draft consists of the model's first layers;
+// what the other layers add to the hidden state is scaled by `scale`. The smaller it is, the more often the two agree.
 struct RandomPair {
   int draft_layers = 2;
   float scale = 0.1f;
@@ -33,11 +31,12 @@ struct RandomPair {
 void write_random_pair(const std::string& shape, const std::string& type, const RandomPair& pair,
                        const std::string& path, const std::string& draft_path);
 
-// A model for measuring prompt look-up: after token t it writes token t + 1, from the highest of `kSuccessors` tokens
-// on the lowest again, since its layers add next to nothing to the hidden state. It computes as much as any of its
-// shape.
+// A model for measuring prompt lookup: after token t it generates token t + 1, and after the highest of `kSuccessors`
+// tokens the lowest again, because its layers add next to nothing to the hidden state. A step costs as much as with any
+// other model of its shape.
 inline constexpr int kSuccessors = 4096;
-// Throws as above, and Error(kInvalidArgument) if the vocabulary is smaller than that or the head is the embedding.
+// Throws as above, and Error(kInvalidArgument) if the vocabulary is smaller than that or the head is tied to the
+// embedding.
 void write_successor_model(const std::string& shape, const std::string& type, const std::string& path);
 
 }  // namespace infer

@@ -1,4 +1,4 @@
-// Words that a reader may have meant, for messages about an unknown one.
+// Suggestions for a mistyped word, for error messages.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace infer {
 
-// Those of `known` that differ from `word` by at most three inserted, removed or replaced characters, and by less than
-// half of the longer one; the nearest first, in the order of `known` where they are as near, and at most five.
+// The words of `known` that differ from `word` by at most three inserted, removed or replaced characters, and by less
+// than half of the longer one. Nearest first, ties in the order of `known`, at most five.
 std::vector<std::string_view> similar_words(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace infer

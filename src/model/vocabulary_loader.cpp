@@ -114,9 +114,9 @@ class Loader {
     };
     const auto n_tokens = static_cast<int64_t>(v_.tokens.size());
     for (const auto& [name, id] : ids) {
-      if (id >= n_tokens) id = kNoToken;  // a default meant for larger vocabularies
+      if (id >= n_tokens) id = kNoToken;  // a default intended for larger vocabularies
       const std::optional<int64_t> given = file_.get_int(key(name));
-      if (!given || *given == -1 || *given == UINT32_MAX) continue;  // some converters write "none" as one of these
+      if (!given || *given == -1 || *given == UINT32_MAX) continue;  // some converters write one of these for "none"
       if (*given < 0 || *given >= n_tokens) invalid(name, concat("an id below ", n_tokens), *given);
       id = static_cast<TokenId>(*given);
     }

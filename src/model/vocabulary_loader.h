@@ -1,5 +1,4 @@
-// Reads a model file's tokenizer.ggml.* metadata into a Vocabulary, with llama.cpp's defaults for absent
-// keys.
+// Reads a model file's tokenizer.ggml.* metadata into a Vocabulary, with llama.cpp's defaults for absent keys.
 #pragma once
 
 #include "ggml-like/gguf.h"

@@ -11,7 +11,7 @@
 namespace infer {
 namespace {
 
-// Drops dimensions of 1, which files may omit or add.
+// Removes dimensions of 1, which files may omit or add.
 std::vector<int64_t> significant(std::span<const int64_t> dims) {
   std::vector<int64_t> others;
   std::copy_if(dims.begin(), dims.end(), std::back_inserter(others), [](int64_t dim) { return dim != 1; });

@@ -1,4 +1,4 @@
-// The weights of a model: an architecture declares the tensors it needs by role, name and shape, and gets Weight
+// The weights of a model. An architecture declares the tensors it needs by role, name and shape, and gets Weight
 // objects that point into the mapped file. In the end every tensor of the file must have been declared, so that none is
 // silently left out of the computation.
 //
@@ -22,29 +22,30 @@ namespace infer {
 
 class WeightSet {
  public:
-  // `first_layer` is the number in the file of layer 0. If it is not 0, the tensors of other layers are not missed.
+  // `first_layer` is the number of layer 0 in the file. If it is not 0, undeclared tensors of other layers are no
+  // error.
   explicit WeightSet(std::shared_ptr<const GgufFile> file, int first_layer = 0)
       : file_(std::move(file)), first_layer_(first_layer) {}
   WeightSet(const WeightSet&) = delete;
   WeightSet& operator=(const WeightSet&) = delete;
 
   // The tensor NAME (for kInputLayer and kOutputLayer) or blk.LAYER.NAME. The file may omit or add dimensions of 1,
-  // give a vector more than one dimension, and join a stack of matrices to one. Vectors become F32, whatever their type
-  // in the file. Throws Error(kInvalidFile) if the tensor is missing or has another shape, and Error(kUnsupported) if
-  // its type has no matmul kernel. A matrix NAME.weight gets NAME.scale as its factor if the file has that tensor with
-  // one value, or one per expert. NAME.input_scale is ignored: it is for hardware that quantizes activations to the
-  // same format.
+  // give a vector more than one dimension, and merge a stack of matrices into one. Vectors become F32, whatever their
+  // type in the file. Throws Error(kInvalidFile) if the tensor is missing or has a different shape, and
+  // Error(kUnsupported) if its type has no matmul kernel. If the file has a tensor NAME.scale with one value, or one
+  // per expert, it becomes the factor of the matrix NAME.weight. NAME.input_scale is ignored: it is for hardware that
+  // quantizes activations to the same format.
   const Weight* require(int layer, WeightRole role, std::string_view name, const Shape& shape);
   // The same, but null if the tensor is missing.
   const Weight* optional(int layer, WeightRole role, std::string_view name, const Shape& shape);
-  // The tensor NAME of shape [n, shape..] as n weights.
+  // The tensor NAME of shape [n, shape...] as n weights.
   std::vector<const Weight*> require_parts(int layer, WeightRole role, std::string_view name, int n,
                                            const Shape& shape);
-  // A table of numbers from 0 to limit - 1, of type I32. Throws Error(kInvalidFile) if it has others.
+  // A table of numbers from 0 to limit - 1, of type I32. Throws Error(kInvalidFile) for any other number.
   const Weight* require_indices(int layer, WeightRole role, std::string_view name, const Shape& shape, int64_t limit);
-  // Uses the same data a second time, in another layer and role.
+  // Uses the same data again, in another layer and role.
   const Weight* share(int layer, WeightRole role, const Weight& weight);
-  // A tensor that is not used; it may be missing.
+  // Marks a tensor as unused; it may be missing.
   void ignore(int layer, std::string_view name);
   // The same for all tensors blk.LAYER.*.
   void ignore_layer(int layer);
@@ -60,7 +61,7 @@ class WeightSet {
   uint64_t bytes() const { return bytes_; }  // in the file's format
 
  private:
-  // The tensor blk.LAYER.NAME, not yet among the weights; nullopt if it is missing.
+  // The tensor blk.LAYER.NAME, before it becomes a weight; nullopt if it is missing.
   std::optional<Weight> find(int layer, std::string_view name, const Shape& shape);
   const Weight* find_factor(int layer, WeightRole role, std::string_view name, const Shape& shape);
   [[noreturn]] void missing(int layer, std::string_view name, const Shape& shape) const;

@@ -31,7 +31,7 @@ void add_key(std::string_view key, std::vector<std::string>& keys) {
   keys.emplace_back(key);
 }
 
-// Examines every byte, whether or not earlier ones matched.
+// Always examines every byte, whether or not earlier ones matched.
 bool equal_in_constant_time(std::string_view secret, std::string_view given) {
   unsigned difference = secret.size() == given.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -59,7 +59,7 @@ bool is_address(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), buffer) == 1 || inet_pton(AF_INET6, host.c_str(), buffer) == 1;
 }
 
-// Both are lowercase. `entry` is a host or an origin; the origin may end with a slash.
+// Both are lowercase. `entry` is a host or an origin, possibly with a slash at the end.
 bool origin_matches(const std::string& origin, std::string entry) {
   if (entry.ends_with('/')) entry.pop_back();
   if (entry.find("://") != std::string::npos) return origin == entry;

@@ -21,9 +21,9 @@ std::optional<size_t> find_api_key(const std::vector<std::string>& keys, std::st
 // Whether only this machine can reach a bound address: localhost, 127.0.0.0/8, ::1.
 bool is_loopback(std::string_view host);
 
-// Whether to serve a request with this Host header. Only names that the operator chose are served, so that a web page
-// cannot reach the server under a name of its own: localhost, literal addresses, `bound` and `allowed` ("*": all), each
-// with any port.
+// Whether to serve a request with this Host header. To keep a web page from reaching the server under its own name (DNS
+// rebinding), only these are served, each with any port: localhost, literal addresses, `bound` and `allowed` ("*":
+// all).
 bool host_allowed(std::string_view header, std::string_view bound, const std::vector<std::string>& allowed);
 
 // Whether a page of this origin may call: its origin is listed, or it is this server's own (`host`: Host header). The
@@ -31,8 +31,8 @@ bool host_allowed(std::string_view header, std::string_view bound, const std::ve
 // none is given), and "*" for all.
 bool origin_allowed(std::string_view origin, std::string_view host, const std::vector<std::string>& allowed);
 
-// The value of Access-Control-Allow-Headers: the headers every client sends, plus those this one asks for. `asked`: the
-// value of Access-Control-Request-Headers; invalid names and names beyond the 64th are dropped.
+// The value of Access-Control-Allow-Headers: the headers every client sends, plus those this client asks for. `asked`:
+// the value of Access-Control-Request-Headers; invalid names and names beyond the 64th are dropped.
 std::string allowed_request_headers(std::string_view asked);
 
 }  // namespace infer

@@ -2,8 +2,8 @@
 // bounds are refused at once, with an estimate of when to retry. Any thread; tickets must not outlive their Admission.
 //
 // A request enters once, however many prompts and choices it has. It holds a place for each unfinished answer, but
-// always leaves at least one of the concurrent places to others; its other answers follow as its places become
-// free.
+// never all of the concurrent places: at least one is left to others, and its remaining answers follow as its places
+// become free.
 #pragma once
 
 #include <chrono>

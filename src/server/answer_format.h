@@ -1,5 +1,5 @@
-// How an endpoint sends the answers to a request: whole, as the events of a stream, or as an error in the middle of a
-// stream. Each endpoint that generates text has its own; the code that runs requests knows none of them. One object per
+// How an endpoint sends the answers to a request: whole, as the events of a stream, or as an error in the middle of
+// one. Each endpoint that generates text has its own; the code that runs requests knows none of them. One object per
 // request; one thread.
 #pragma once
 

@@ -15,7 +15,7 @@ constexpr size_t kAlwaysTokenized = 64 << 10;  // bytes; needed because some voc
 
 std::string count(int64_t n) { return grouped(static_cast<uint64_t>(n)); }
 
-// What error messages call a member of the request.
+// The name of a request member in error messages.
 const char* name_of_input(std::string_view param) {
   return param == "messages" ? "conversation" : param == "input" ? "input" : "prompt";
 }
@@ -27,10 +27,11 @@ std::string way_out(const ServedModel& model, const char* what) {
 
 ApiError context_exceeded(const ServedModel& model, const char* param, int64_t n, int64_t room) {
   const char* what = name_of_input(param);
-  ApiError error(400, "invalid_request_error",
-                 concat("The ", what, " needs ", count(n + room), " tokens", room > 0 ? " with one of its answer" : "",
-                        "; the context holds ", count(model.max_tokens()), ".", way_out(model, what)),
-                 "context_length_exceeded", param);
+  ApiError error(
+      400, "invalid_request_error",
+      concat("The ", what, " needs ", count(n + room), " tokens", room > 0 ? " including one for the answer" : "",
+             "; the context holds ", count(model.max_tokens()), ".", way_out(model, what)),
+      "context_length_exceeded", param);
   error.details = {{"n_prompt_tokens", n}, {"n_ctx", model.max_tokens()}};
   return error;
 }
@@ -90,11 +91,11 @@ void stream(Api& api, ApiCall& call, Answering& a, const HttpResponse::Write& wr
       a.answers.take(event);
       send(a.format->next(a.answers, event));
     });
-    call.key_slot.release();  // so that the client's next request can follow as soon as it has read the end
+    call.key_slot.release();  // so that the client can send its next request as soon as it has read the end
     send(a.format->last(a.answers));
     if (!open) status = kClientGone;
   } catch (const ApiError& error) {
-    // The status line was sent long ago, so the error becomes an event of the stream.
+    // The status line has already been sent, so the error becomes an event of the stream.
     call.key_slot.release();
     if (error.status() != kClientGone) send(a.format->error(a.answers, error));
     status = error.status();

@@ -20,8 +20,8 @@ void check_prompt_text(const ServedModel& model, std::string_view text, const ch
 std::unique_ptr<Generation> make_generation(const Api& api, const ApiCall& call, std::vector<TokenId> prompt,
                                             const GenerationParams& params, const char* param);
 
-// Holds the answers of `answering` to a constraint: returns the mask of their tokens, null if they are free. `chat`:
-// they are of a chat. Throws ApiError (400) for a constraint that cannot be enforced.
+// Compiles the constraint of a request's answers into a token mask; null if they are unconstrained. `chat`: they are
+// chat answers. Throws ApiError (400) for a constraint that cannot be enforced.
 std::shared_ptr<const TokenMask> mask_for(const ServedModel& model, const AnswerConstraint& constraint, bool chat,
                                           Answers& answers);
 
@@ -33,7 +33,7 @@ struct Answering {
   std::unique_ptr<AnswerFormat> format;
   GenerationRun run;
   Answers answers;
-  std::optional<size_t> first_difference;  // to the most similar recent prompt, if that is logged
+  std::optional<size_t> first_difference;  // from the most similar recent prompt, if logged
 };
 
 // Starts the generations and answers the call, whole or as a stream. Throws what GenerationRun throws, unless the

@@ -38,7 +38,7 @@ struct Answers {
   const Tokenizer* tokenizer = nullptr;
   std::vector<AnswerRecord> choices;  // params.n per prompt, prompt by prompt
   Usage usage;                        // totals
-  std::vector<std::string> warnings;  // what of the request could not be enforced
+  std::vector<std::string> warnings;  // parts of the request that could not be enforced
 
   void take(const AnswerEvent& event);
   // The first choice for the prompt that `choice` answers.

@@ -9,7 +9,7 @@ namespace {
 
 // Bytes of bodies being processed at once: parsing and tokenizing take a multiple of a body's size.
 constexpr size_t kInputBytes = 16 << 20;
-constexpr std::chrono::milliseconds kLook{50};  // latency for noticing a disconnect or the end
+constexpr std::chrono::milliseconds kLook{50};  // the longest delay before a disconnect or the end is noticed
 
 int64_t unix_time() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();

@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-// Adds what depends on the model and on the prompt.
+// Adds the parts that depend on the model and on the prompt.
 AnswerConstraint complete(const ServedModel& model, AnswerConstraint constraint, const std::string& prompt) {
   using Mode = CallConstraint::Mode;
   if (!model.chat_format->calls.writes_calls()) {

@@ -1,4 +1,4 @@
-// POST /v1/completions: continues the prompts.
+// POST /v1/completions: continues one or more prompts.
 #include "src/server/answering.h"
 #include "src/server/openai_formats.h"
 #include "src/text/prompt_tokens.h"

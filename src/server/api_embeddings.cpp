@@ -16,7 +16,7 @@ std::vector<TokenId> encode_input(const ServedModel& model, const Prompt& input)
   return model.engine->tokenizer().encode(*text, true, false);
 }
 
-// How the request, else the server, else the model pools.
+// The pooling of the request, or else of the server's options, or else of the model.
 Pooling choose_pooling(const ServedModel& model, const EmbeddingRequest& request, const ApiOptions& options) {
   const Pooling own = model.engine->model().config().pooling;
   const Pooling chosen = request.pooling.value_or(options.pooling.value_or(own));

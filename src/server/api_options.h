@@ -17,7 +17,7 @@ struct ApiOptions {
   std::string bound_host = "127.0.0.1";
   std::vector<std::string> allowed_hosts, cors_origins;
   AdmissionLimits admission;
-  bool schema_lenient = false;  // keywords of JSON schemas that cannot be enforced are passed over
+  bool schema_lenient = false;  // keywords of JSON schemas that cannot be enforced are ignored
   bool share_prefixes = false;  // requests with different keys share cached prefixes
   RequestLimits limits;
   SamplingParams sampling;  // the defaults for requests

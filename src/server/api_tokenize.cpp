@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxBytes = 4 << 20;       // of the text, whatever the context
 constexpr size_t kBytesAtATime = 16 << 10;  // of the response
 
-// One member after the other: GCC 12 destroys nested initializer lists twice when an allocation within them fails.
+// One member at a time: GCC 12 destroys nested initializer lists twice when an allocation within them fails.
 std::string with_piece(const Tokenizer& tokenizer, TokenId token) {
   Json entry = Json::object();
   entry["id"] = token;

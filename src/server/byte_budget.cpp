@@ -13,7 +13,7 @@ ByteBudget::Share& ByteBudget::Share::operator=(Share&& other) noexcept {
 }
 
 bool ByteBudget::Share::take_locked(size_t bytes) {
-  // The only holder may exceed the limit: nothing else could ever make room.
+  // A sole holder may exceed the limit: waiting could never make room.
   if (budget_->taken_ > bytes_ && bytes > budget_->limit_ - std::min(budget_->limit_, budget_->taken_)) return false;
   budget_->taken_ += bytes;
   bytes_ += bytes;

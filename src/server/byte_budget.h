@@ -24,7 +24,7 @@ class ByteBudget {
     Share& operator=(Share&& other) noexcept;
     ~Share() { release(); }
 
-    // Takes more bytes if they are available now. The only holder always gets its bytes, however many.
+    // Takes more bytes if they are available now. A sole holder always gets its bytes, however many.
     bool try_grow(size_t bytes);
     // The same, but waits for them; false after the timeout.
     bool grow(size_t bytes, std::chrono::milliseconds timeout);

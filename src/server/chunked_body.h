@@ -27,7 +27,7 @@ class ChunkedBody {
   static constexpr ptrdiff_t kMaxDigits = 16;        // of a chunk's size
   static constexpr size_t kMaxLine = 256;            // bytes of a chunk's size and extensions
   static constexpr size_t kMaxTrailers = 8192;       // bytes of all trailers
-  static constexpr uint64_t kFreeFraming = 1 << 16;  // bytes besides the data, plus kFramingPerByte per data byte
+  static constexpr uint64_t kFreeFraming = 1 << 16;  // bytes besides the data, plus kFramingPerByte for each data byte
   static constexpr uint64_t kFramingPerByte = 8;
 
   bool begin_chunk();

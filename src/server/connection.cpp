@@ -14,7 +14,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kLinger{1};                // to drain what the client is still sending
-constexpr size_t kMaxLingerBytes = 16 << 20;              // limit on that
+constexpr size_t kMaxLingerBytes = 16 << 20;              // the most bytes drained
 constexpr std::string_view kResponseStart = "HTTP/1.1 ";  // start of every response
 constexpr size_t kSmallRead = 4096;                       // bytes; smaller reads go through the buffer
 
@@ -117,7 +117,7 @@ Connection::Head Connection::read_head(size_t max_bytes, std::string& head) {
 
 ssize_t Connection::read(char* data, size_t size) {
   if (size == 0) return 0;
-  // Checked even if bytes are available: they may arrive one at a time or without end.
+  // Checked even if bytes are available: they may trickle in forever.
   if (steady_clock::now() >= read_until_) {
     read_timed_out_ = true;
     return -1;

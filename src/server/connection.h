@@ -1,5 +1,5 @@
 // One client's connection: a socket, with or without TLS, that never blocks beyond its deadlines. One thread; another
-// may shut the socket down.
+// may shut down the socket.
 #pragma once
 
 #include <sys/types.h>
@@ -51,14 +51,14 @@ class Connection {
   // Sends "100 Continue", before the response.
   bool write_continue();
 
-  // Whether the client has disconnected, as far as can be known. Never waits. A client that closed its sending side may
-  // still read; only sending to it tells, because a vanished client's system replies with a reset. So the first call
-  // that sees the sending side closed writes something harmless to a client that still reads: the start of the response
-  // or, within one, whatever `probe` writes.
+  // Whether the client has disconnected, as far as can be known. Never waits. A client that has closed its sending side
+  // may still be reading. Only sending shows it, because the system of a client that is gone replies with a reset. So
+  // the first call that sees the sending side closed writes something harmless to a client that still reads: the start
+  // of the response or, within one, whatever `probe` writes.
   bool peer_gone();
   void set_probe(std::function<void()> probe) { probe_ = std::move(probe); }
 
-  // Closes the connection so that the last response arrives even if the client is still sending.
+  // Closes the connection in such a way that the last response arrives even if the client is still sending.
   void close_gently();
 
  private:

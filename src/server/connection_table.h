@@ -20,16 +20,16 @@ class ConnectionTable {
   enum class Phase {
     kIdle,     // no byte of a request has arrived
     kHead,     // its head is arriving
-    kRequest,  // being read further or answered; never dropped
+    kRequest,  // the rest is being read, or it is being answered; never dropped
   };
 
-  // Adds a connection from `address`, in phase kIdle; nullopt if there is no place. If all places are taken, the
-  // connection that has waited longest for the head of a request is dropped: one from the same address if that holds
-  // its half, else one from an address beyond its half, else any.
+  // Adds a connection from `address`, in phase kIdle; nullopt if there is no place. If all places are taken, drops the
+  // connection that has waited longest for the head of a request: one from the same address if that holds its half,
+  // else one from an address above its half, else any.
   std::optional<uint64_t> add(int socket, const std::string& address);
   // False if the connection must end: it was dropped, or it is in phase kIdle and the server is draining.
   bool set_phase(uint64_t id, Phase phase);
-  // The table no longer touches this socket.
+  // The table must not touch this socket again.
   void closing(uint64_t id) noexcept;
   void remove(uint64_t id) noexcept;
 

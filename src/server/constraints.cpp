@@ -14,7 +14,7 @@ using Mode = CallConstraint::Mode;
 
 constexpr size_t kMaxChoices = 100'000, kMaxTriggers = 256, kMaxTools = 1024;
 
-// Collects the constraint of a request; a second one is refused.
+// Collects the constraint of a request; a second one is an error.
 class ConstraintReader {
  public:
   explicit ConstraintReader(bool lenient) { constraint_.lenient = lenient; }
@@ -107,14 +107,14 @@ void read_structured_outputs(const JsonFields& fields, ConstraintReader& reader)
   if (members.boolean("json_object", false)) reader.add_schema(members.name_of("json_object"), object_schema());
   for (const char* name : {"structural_tag", "whitespace_pattern"}) {
     if (members.find(name)) {
-      throw invalid_parameter(members.name_of(name), "This server has no such constraint. Leave it out.",
+      throw invalid_parameter(members.name_of(name), "This server does not support this constraint. Leave it out.",
                               "unsupported_parameter");
     }
   }
   if (members.boolean("disable_any_whitespace", false)) reader.set_compact();
 }
 
-// llama-server's grammar_lazy: the words or tokens with which the grammar begins.
+// llama-server's grammar_lazy: the words or tokens that start the grammar.
 void read_triggers(const JsonFields& fields, const RequestContext& context, ConstraintReader& reader) {
   const Json* triggers = fields.array("grammar_triggers", kMaxTriggers);
   if (!fields.boolean("grammar_lazy", false)) return;

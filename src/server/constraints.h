@@ -1,5 +1,5 @@
-// The members of a request that say what the answers must look like, in the spellings of OpenAI, llama-server and vLLM.
-// Pure functions; any thread. They throw ApiError (400) naming the member.
+// The request members that constrain answers, in the spellings of OpenAI, llama-server and vLLM. Pure functions; any
+// thread. They throw ApiError (400) naming the member.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace infer {
 
-// response_format, grammar, json_schema, structured_outputs, guided_*; at most one of them may constrain.
+// response_format, grammar, json_schema, structured_outputs, guided_*; at most one of them may set a constraint.
 ContentConstraint read_content_constraint(const JsonFields& fields, const RequestContext& context);
 
-// The tools of a chat and what may be called.
+// The tools of a chat, and which calls are allowed.
 struct ToolRequest {
   Json tools;            // offered to the model: an array, or null
-  CallConstraint calls;  // kFree if nothing may be called
+  CallConstraint calls;  // kFree if no calls are offered
 };
 // tools, tool_choice, parallel_tool_calls.
 ToolRequest read_tools(const JsonFields& fields, const RequestContext& context);

@@ -38,7 +38,7 @@ Json read_content(const Json& message, const std::string& path, bool may_lack) {
   return *content;
 }
 
-// One call of an assistant's message; adds the type, which clients leave out.
+// One call of an assistant message; adds the type if the client left it out.
 Json read_call(const Json& call, const std::string& path) {
   if (!call.is_object()) throw unexpected_value(path, "an object", describe_json(call));
   const JsonFields fields(call, path + ".");
@@ -117,8 +117,8 @@ void fit_arguments(Json& function, const TemplateTraits& traits, const std::stri
   }
 }
 
-// Gives an id to calls without one, and to results without one that of the first call still lacking a result.
-// `only_short`: ids other than nine letters and digits are replaced, in calls and results alike.
+// Gives an id to calls without one; results without one get that of the first call that still lacks a result.
+// `only_short`: replaces ids other than nine letters and digits, in calls and results alike.
 class CallIds {
  public:
   explicit CallIds(bool only_short) : only_short_(only_short) {}
@@ -155,7 +155,7 @@ class CallIds {
   int n_made_ = 0;
 };
 
-// How the prompt ends: with the header of an answer, with an incomplete answer, or as the messages end.
+// How the prompt ends: with the header of an answer, with an incomplete answer, or with the last message.
 void read_end(const JsonFields& fields, ChatPromptRequest& request) {
   Conversation& conversation = request.conversation;
   const bool says_continue = fields.find("continue_final_message"),

@@ -16,7 +16,7 @@ struct Endpoint {
   const char* method;  // a GET endpoint also answers HEAD
   const char* path;    // a path that ends with a slash matches everything below it
   // Answers a call: fills in its response, or sets a stream that calls Api::finish() at its end. Throws ApiError, Error
-  // or std::bad_alloc, which become an error response. Runs on many threads at once.
+  // or std::bad_alloc, each of which becomes an error response. Runs on many threads at once.
   void (*run)(Api& api, const std::shared_ptr<ApiCall>& call);
   bool needs_key = true;                                 // if the server has API keys
   bool needs_model = true;                               // responds 503 until the model is loaded and during shutdown

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kResetInterval{200};
 
 double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-// With only windows and states, no number of tokens fills the cache.
+// A cache of only windows and states is never full, whatever the number of tokens.
 int64_t cache_tokens_of(const Scheduler& scheduler) {
   const int64_t most = scheduler.cache().max_tokens();
   if (most < std::numeric_limits<int64_t>::max()) return most;
@@ -107,7 +107,7 @@ EngineThread::Work EngineThread::wait_for_work() {
   Work work;
   std::unique_lock lock(mutex_);
   const auto some = [&] { return stopping_ || !submitted_.empty() || some_cancelled_ || !choices_.empty(); };
-  // The metrics show what a dirty engine holds until it is reset.
+  // Until the reset, the metrics still show what a dirty engine holds.
   if (engine_is_dirty_) work_.wait_for(lock, kResetInterval, some);
   else work_.wait(lock, some);
   work.submitted.swap(submitted_);
@@ -223,7 +223,7 @@ void EngineThread::take_logits(RequestId id, int64_t position, std::span<const f
   const int64_t n_prompt = static_cast<int64_t>(generation.prompt.size());
   if (position + 1 >= n_prompt) choice.rows[position] = logits;
   if (!generation.prompt_scores || choice.index != 0 || position >= n_prompt) return;
-  // The rows of a prompt come in order, and again after a preemption.
+  // A prompt's rows come in order, and again after a preemption.
   auto& scores = choice.prompt_scores;
   if (scores.empty()) scores.push_back({generation.prompt[0], std::nullopt, {}});
   if (position + 1 < n_prompt && static_cast<int64_t>(scores.size()) == position + 1) {

@@ -40,7 +40,7 @@ class EngineThread {
   int64_t cache_tokens() const { return cache_tokens_; }  // capacity of the whole KV cache
   const Placement& placement() const { return engine_->runner().placed().placement(); }
   const std::vector<DeviceUse>& memory_use() const { return engine_->runner().memory_use(); }
-  // Bytes that the draft model takes of each device; empty without a draft.
+  // Bytes that the draft model takes on each device; empty without a draft.
   const std::vector<uint64_t>& draft_memory() const { return draft_memory_; }
 
  private:
@@ -70,7 +70,7 @@ class EngineThread {
   };
 
   void run();
-  // What handlers have passed since the last call. Blocks until there is something to do.
+  // What handlers have passed in since the last call. Blocks until there is something to do.
   struct Work {
     std::vector<std::shared_ptr<Generation>> submitted;
     bool some_cancelled = false, stopping = false;
@@ -81,7 +81,7 @@ class EngineThread {
   void start(const std::shared_ptr<Generation>& generation);
   void stop_cancelled();
   void stop_all(FinishReason reason, const std::string& error = "");
-  // After a failed allocation in advance(): ends all requests, just submitted ones too, with std::bad_alloc.
+  // After a failed allocation in advance(): ends all requests, including those just submitted, with std::bad_alloc.
   void drop_everything(const Work& work) noexcept;
   void stop(const std::shared_ptr<Generation>& generation, FinishReason reason, const std::string& error = "");
   void step();

@@ -25,7 +25,7 @@ struct AnswerTimes {
   Clock::time_point arrived, started, first_token, ended;
 };
 
-// The engine's news about one choice.
+// An engine event about one choice.
 struct AnswerEvent {
   int32_t choice = 0;
   AnswerDelta delta;
@@ -62,7 +62,7 @@ struct Generation {
   std::vector<TokenId> prompt;
   GenerationParams params;
   std::shared_ptr<const DryBreakers> dry_breakers;  // set by EngineThread::submit() if needed
-  std::shared_ptr<const TokenMask> mask;            // null: the answers are free
+  std::shared_ptr<const TokenMask> mask;            // null: the answers are unconstrained
   AnswerRules rules;                                // how the answers end and how their text is read
   bool prompt_scores = false;                       // report log-probabilities of the prompt's tokens before the answer
   Pooling pooling = Pooling::kNone;                 // other values: compute an embedding instead of an answer

@@ -32,8 +32,8 @@ std::vector<std::string> read_stop(const JsonFields& fields, const RequestLimits
   return stops;
 }
 
-// Reads logit_bias in the three forms that clients send: {"15043": -100}, [[15043, -100]], and with a text instead of a
-// token id, where the bias applies to each token of the text.
+// Reads logit_bias in the forms that clients send: {"15043": -100}, [[15043, -100]], and with a text instead of a token
+// id, where the bias applies to each token of the text.
 class LogitBiasReader {
  public:
   LogitBiasReader(const RequestContext& context, SamplingParams& sampling) : context_(context), sampling_(sampling) {}
@@ -102,7 +102,7 @@ class LogitBiasReader {
   SamplingParams& sampling_;
 };
 
-// The sampler chain in order, with llama.cpp's names and letters, and how to turn each stage off.
+// The sampler chain in order, with llama.cpp's names and letters, and how to turn off each stage.
 struct ChainStage {
   std::string_view name;
   char letter;

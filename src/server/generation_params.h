@@ -28,12 +28,12 @@ struct RequestLimits {
   int max_depth = 256;  // of nested JSON
 };
 
-// What reading a request needs.
+// What is needed to read a request.
 struct RequestContext {
   RequestLimits limits;
   SamplingParams sampling;  // the defaults
   int32_t n_vocab = 0;
-  bool schema_lenient = false;  // keywords of schemas that cannot be enforced are passed over
+  bool schema_lenient = false;  // keywords of schemas that cannot be enforced are ignored
   std::function<std::vector<TokenId>(std::string_view text)> tokenize;  // plain text, without special tokens
 };
 

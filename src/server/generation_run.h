@@ -34,8 +34,8 @@ class GenerationRun {
   // Acquires places for all of them and starts. Throws what Admission::enter throws; nothing has started then.
   void start(Admission& admission);
 
-  // Passes on the events, in order, until every choice is finished. Throws ApiError: what `watch` throws, and 500 if
-  // the engine failed.
+  // Passes events on, in order, until every choice is finished. Throws ApiError: what `watch` throws, and 500 if the
+  // engine failed.
   void run(const Watch& watch, const std::function<void(AnswerEvent&&)>& take);
 
   const std::vector<std::shared_ptr<Generation>>& generations() const { return generations_; }
@@ -43,7 +43,7 @@ class GenerationRun {
   int32_t n_choices() const { return n_choices_; }
 
  private:
-  // Submits more generations while there are places for them.
+  // Submits more generations as long as there are places for them.
   void feed();
   void finish_choice(int32_t choice);
   size_t index_of(int32_t choice) const;  // index into generations_

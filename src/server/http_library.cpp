@@ -19,7 +19,7 @@ constexpr std::string_view kEmptyEvent = ":\n\n";
 
 }  // namespace
 
-// The library's view of a connection: the head again, as text, and the body. Chunks are reframed, because the library
+// The library's view of a connection: the checked head as text, and the body. Chunks are reframed, because the library
 // parses framing less strictly than ChunkedBody.
 class HttpLibrary::Stream : public httplib::Stream {
  public:
@@ -53,7 +53,7 @@ class HttpLibrary::Stream : public httplib::Stream {
   socket_t socket() const override { return connection_.socket(); }
 
   bool failed() const { return failed_; }
-  // Why a body could not be read to its end.
+  // The reason a body could not be read to its end.
   std::string body_error() const {
     if (chunks_ && !chunks_->error().empty()) return chunks_->error();
     return expected_found("http", "a complete body", "less");
@@ -79,7 +79,7 @@ class HttpLibrary::Stream : public httplib::Stream {
 };
 
 // The library's server without its sockets: process_request() on our own Stream class. Each connection has its own
-// thread, so a handler's exchange is that of its thread.
+// thread, so the current exchange is thread-local.
 class HttpLibrary::Server : public httplib::Server {
  public:
   Server(const HttpServerOptions& options, HttpService& service, ByteBudget& bodies, int listener)

@@ -1,5 +1,5 @@
-// Accepts connections, one thread each; cpp-httplib decompresses bodies and writes responses on them. Implemented here
-// is what that library lacks: a connection limit, deadlines for whole requests, strict checking of heads and chunks,
+// Accepts connections, one thread each; cpp-httplib decompresses bodies and writes responses on them. This class adds
+// what that library lacks: a connection limit, deadlines for whole requests, strict checking of heads and chunks,
 // detection of disconnected clients, and an orderly shutdown.
 #pragma once
 
@@ -32,7 +32,7 @@ class HttpServer {
  public:
   // Binds and listens. Throws Error(kIo) if the address is unavailable, and what make_tls_context() throws.
   HttpServer(const HttpServerOptions& options, HttpService& service);
-  // Like stop(), but waits as long as it takes.
+  // Like stop(), but without a timeout.
   ~HttpServer();
 
   int port() const { return port_; }

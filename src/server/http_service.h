@@ -12,7 +12,7 @@
 
 namespace infer {
 
-// Everything it refers to lives until its response is written.
+// Everything it refers to lives until the response is written.
 struct HttpRequest {
   const HttpHead& head;
   std::string body;

@@ -17,8 +17,8 @@ namespace {
 
 ApiError invalid_json(const std::string& what) { return ApiError(400, "invalid_request_error", what, "invalid_json"); }
 
-// Builds the value from the events of the library's parser. The library's own builder compares each member of an object
-// with all earlier ones, and copies an object's contents whenever it grows.
+// Builds the value from the parser's events. The library's own builder compares each member of an object with all
+// earlier ones, and copies an object's contents whenever it grows.
 class Builder {
  public:
   using number_integer_t = Json::number_integer_t;

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 struct JsonLimits {
   int depth = 64;                    // nesting of arrays and objects
-  size_t object_members = 4096;      // per object; looking a member up takes time proportional to them
+  size_t object_members = 4096;      // per object; looking up a member takes time proportional to this
   size_t members = size_t{1} << 18;  // of all objects together
   size_t values = size_t{1} << 20;   // numbers, strings, arrays, ...: each takes up to 64 bytes besides its text
 };

@@ -103,11 +103,11 @@ void write_cache(const EngineGauges& g, Exposition& out) {
 
 void write_drafts(const DraftGauges& drafts, Exposition& out) {
   out.counter("draft_tokens_total", "Drafted tokens that the model verified.", count(drafts.counts.proposed));
-  out.counter("draft_accepted_tokens_total", "Drafted tokens that the model chose too.", count(drafts.counts.accepted));
-  out.counter("draft_verifications_total", "Times that drafts of a sequence were verified.",
+  out.counter("draft_accepted_tokens_total", "Drafted tokens that the model accepted.", count(drafts.counts.accepted));
+  out.counter("draft_verifications_total", "Number of times drafts of a sequence were verified.",
               count(drafts.counts.verifications));
   out.counter("decode_tokens_total", "Tokens generated in steps without prompt tokens.", count(drafts.decode_tokens));
-  out.counter("decode_rounds_total", "Sequences of these steps, summed up: without drafts, as many as tokens.",
+  out.counter("decode_rounds_total", "Sequences summed over these steps; equals decode_tokens_total without drafts.",
               count(drafts.decode_rounds));
   write_cache_groups("draft_", drafts.cache_groups, out);
 }

@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-// `calls`: the answer contains tool calls, which is why it ends.
+// `calls`: the answer contains tool calls, which are then its finish reason.
 Json finish_json(FinishReason reason, bool calls = false) {
   if (reason == FinishReason::kNone) return nullptr;
   const std::string word = finish_word(reason);
@@ -67,7 +67,7 @@ class OpenAiFormat : public AnswerFormat {
 
   Json chunk(const Answers& answers, Json choice) const {
     Json chunk = envelope(answers, chunk_object_, Json::array({std::move(choice)}));
-    if (answers.params.include_usage) chunk["usage"] = nullptr;  // the last chunk has it
+    if (answers.params.include_usage) chunk["usage"] = nullptr;  // the last chunk contains it
     return chunk;
   }
 
@@ -77,7 +77,7 @@ class OpenAiFormat : public AnswerFormat {
                        "choices", std::move(choices));
   }
 
-  // For the first choice.
+  // Timings of the first choice.
   static Json timings(const Answers& answers) {
     const AnswerRecord& first = answers.choices[0];
     return timings_json(first.times, {answers.usage.prompt_tokens, answers.usage.cached_tokens, first.n_tokens},

@@ -15,9 +15,9 @@ namespace infer {
 
 class RecentPrompts {
  public:
-  // Compares with the prompts added so far under this salt, and returns where the most similar one first differs: the
-  // position of that token. nullopt if there is none, or if the whole prompt matches. Then adds the prompt, replacing
-  // the oldest if there are too many.
+  // Compares the prompt with those added so far under this salt. Returns the position at which the most similar one
+  // first differs; nullopt if there is none, or if the whole prompt matches. Then adds the prompt, replacing the oldest
+  // if there are too many.
   std::optional<size_t> add(std::span<const TokenId> prompt, const std::string& salt);
 
  private:

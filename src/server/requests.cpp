@@ -17,7 +17,7 @@ std::vector<Prompt> read_prompts(const JsonFields& fields, const char* name, int
   const char* expected = "a string, an array of strings, or token ids";
   const Json* value = fields.find(name);
   if (!value) fields.refuse(name, expected);
-  // Prompts are made in their places: libstdc++ 12 takes a variant whose copy could not be allocated for a valid one.
+  // Constructed in place: libstdc++ 12 treats a variant whose copy failed to allocate as valid.
   std::vector<Prompt> prompts;
   if (value->is_string()) {
     prompts.emplace_back(value->get<std::string>());
@@ -46,8 +46,8 @@ void refuse_unsupported_generation(const Json& body, ApiRoute route) {
   if (options != body.end() && options->is_object()) refuse_unsupported(*options, route, "stream_options.");
 }
 
-// A constrained answer ends where its constraint does. With ignore_eos, calls that may be made are not held to
-// anything.
+// A constrained answer ends where its constraint does, so ignore_eos is refused with one. Calls that are merely allowed
+// are not constrained then.
 void check_end(AnswerConstraint& constraint, const GenerationParams& generation) {
   if (!generation.ignore_eog) return;
   if (constraint.calls.mode == CallConstraint::Mode::kAllowed) constraint.calls.mode = CallConstraint::Mode::kFree;

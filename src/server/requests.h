@@ -57,8 +57,8 @@ CompletionRequest parse_completion_request(const Json& body, const RequestContex
 EmbeddingRequest parse_embedding_request(const Json& body, const RequestContext& context);
 TokenizeRequest parse_tokenize_request(const Json& body);
 std::vector<TokenId> parse_detokenize_request(const Json& body, const RequestContext& context);
-// Only the conversation of a chat request: roles, content and calls are checked, null members removed, and content is a
-// string or a list of text parts. Defined in conversation.cpp.
+// Only the conversation of a chat request: roles, content and calls are checked, null members are removed, and content
+// is a string or a list of text parts. Defined in conversation.cpp.
 ChatPromptRequest parse_conversation(const Json& body, const RequestContext& context);
 
 }  // namespace infer

@@ -155,7 +155,8 @@ Json completion_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScor
     if (score.logprob) {
       top = Json::object();
       for (const TokenLogprob& other : score.top) {
-        top.emplace(token_text(tokenizer.piece(other.token, true)), logprob_json(other.logprob));  // best first
+        // Of equal texts, emplace keeps the first, which is the best.
+        top.emplace(token_text(tokenizer.piece(other.token, true)), logprob_json(other.logprob));
       }
     }
     tops.push_back(std::move(top));

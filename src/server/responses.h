@@ -28,7 +28,7 @@ Json chat_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& sc
 // in `bytes: \xe2\x96`, with ASCII left readable.
 std::string token_text(std::string_view piece);
 // {"tokens", "token_logprobs", "top_logprobs", "text_offset"}; advances `offset`, in characters of the text.
-// top_logprobs is an object by text: of two tokens with the same text, it has the more probable one.
+// top_logprobs is an object keyed by text, so of two tokens with the same text it has only the more probable one.
 Json completion_logprobs(const Tokenizer& tokenizer, const std::vector<TokenScore>& scores, int64_t& offset);
 
 // {"object": "list", "data": [{"embedding": ...}], ...}; vectors as arrays of numbers, or base64 of little-endian F32.
@@ -36,8 +36,7 @@ Json embedding_response(const std::string& model, const std::vector<std::vector<
                         int64_t prompt_tokens);
 std::string base64(std::string_view bytes);
 
-// "data: {...}
-// ". Invalid UTF-8 in a text becomes U+FFFD.
+// "data: {...}\n\n". Invalid UTF-8 in a text becomes U+FFFD.
 std::string sse_event(const Json& json);
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 std::string json_text(const Json& json);

@@ -50,8 +50,8 @@ void move_system_text(Json& messages) {
   }
 }
 
-// Renders a conversation whose last message is the beginning of the answer. If the template alters that text, it is
-// appended after the header of an answer instead.
+// Renders a conversation whose last message is the beginning of the answer. If the template alters that text, appends
+// it after the header of an answer instead.
 RenderedText render_begun_answer(const ChatTemplate& chat_template, Conversation conversation) {
   const std::string begun = text_of_content(conversation.messages.back()["content"]);
   if (!begun.empty()) {

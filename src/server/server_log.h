@@ -17,8 +17,8 @@ class ServerLog {
 
   bool wants(LogLevel level) const { return level <= level_; }
   // `event` is a word; `fields` an object of plain values. As text: `time level event name=value ...`; as JSON: one
-  // object, with "time", "level" and "event" first. Untrusted text is made safe for a terminal. If there is not enough
-  // memory for the line, a line saying so replaces it.
+  // object that starts with "time", "level" and "event". Untrusted text is made safe for a terminal. If memory does not
+  // suffice for the line, logs a line saying so instead.
   void write(LogLevel level, std::string_view event, const Json& fields) noexcept;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace infer {
 
-// `draft`: the bytes a draft model takes of each device; empty without a draft.
+// `draft`: the bytes a draft model takes on each device; empty without a draft.
 Json stats_json(const Placement& placement, const std::vector<DeviceUse>& devices, const std::vector<uint64_t>& draft,
                 const EngineGauges& gauges);
 

@@ -1,5 +1,4 @@
-// TLS for the server's connections, using OpenSSL. Builds without it use tls_absent.cpp, which refuses
-// certificates.
+// TLS for the server's connections, using OpenSSL. Builds without it use tls_absent.cpp, which refuses certificates.
 #pragma once
 
 #include <sys/types.h>

@@ -18,15 +18,15 @@ constexpr const char* kReasoning = "Reasoning is not limited, and arrives as rea
 constexpr const char* kTextOnly = "This server reads and writes text only.";
 constexpr const char* kTokenIds = "Answers contain text; /tokenize gives token ids.";
 constexpr const char* kNeverCut = "This server never truncates or shifts a prompt.";
-constexpr const char* kDrafts = "The flags of the server choose how it drafts; speculative.n_max limits it.";
+constexpr const char* kDrafts = "Drafting is set by the server's flags; speculative.n_max limits it.";
 constexpr const char* kVectors = "Vectors are 32-bit floats of unit length.";
 
 constexpr UnsupportedParameter kTable[] = {
     // Structured output.
     {"preserved_tokens", kText, "*", "Control tokens that a grammar names are always kept."},
     {"structural_tag", kText, "[]", "Send a grammar instead."},
-    {"guided_decoding_backend", kText, "*", "There is one way of holding answers to a constraint."},
-    {"guided_whitespace_pattern", kText, "[]", "White space in JSON is free, or compact."},
+    {"guided_decoding_backend", kText, "*", "There is only one backend for constraints."},
+    {"guided_whitespace_pattern", kText, "[]", "White space in JSON is either unconstrained or compact."},
     // Tools.
     {"functions", kChatRoute, "[[]]", "Pass functions as tools."},
     {"function_call", kChatRoute, R"(["auto", "none"])", "Pass functions as tools."},
@@ -64,9 +64,9 @@ constexpr UnsupportedParameter kTable[] = {
     {"allowed_token_ids", kText, "[]", "To allow or forbid tokens, use logit_bias."},
     {"bad_words", kText, "[[]]", "To allow or forbid tokens, use logit_bias."},
     {"logits_processors", kText, "[[]]", "To allow or forbid tokens, use logit_bias."},
-    {"adaptive_target", kText, "[-1]", "There is no such sampler."},
+    {"adaptive_target", kText, "[-1]", "This server does not have that sampler."},
     {"adaptive_decay", kText, "*", "It refines adaptive_target, which is refused."},
-    {"tfs_z", kText, "[1]", "There is no such sampler."},
+    {"tfs_z", kText, "[1]", "This server does not have that sampler."},
     {"penalize_nl", kText, "[true]", "Line breaks are penalized like any other token."},
     {"penalty_prompt", kText, "[]", "Penalties always cover the prompt."},
     {"backend_sampling", kText, "[false]", "A request cannot choose where tokens are sampled."},
@@ -75,7 +75,7 @@ constexpr UnsupportedParameter kTable[] = {
     {"t_max_predict_ms", kText, "[0, -1]", "To end an answer, use stop, stop_token_ids and max_tokens."},
     {"t_max_prompt_ms", kText, "[0, -1]", "The server's --timeout limits the time of a request."},
     {"vllm_xargs", kText, "[{}]", "This server has no extensions."},
-    // What a response holds.
+    // Contents of a response.
     {"n_probs", kText, "[0]", "For log-probabilities, use logprobs."},
     {"post_sampling_probs", kText, "[false]", "Log-probabilities are always those before sampling."},
     {"prompt_logprobs", kText, "[]", "For a prompt's log-probabilities, use echo and logprobs with /v1/completions."},

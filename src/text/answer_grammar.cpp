@@ -32,7 +32,7 @@ class AnswerGrammarWriter {
         text_(rules_, tokenizer) {}
 
   grammar::Rules write() {
-    // GBNF comes with rules of its own, so it is read first.
+    // A GBNF grammar replaces rules_, so it must be read first.
     const ExprId content = constrained_content();
     const grammar::RuleId root = rules_.declare("the answer");
     rules_.define(root, whole(content));
@@ -43,7 +43,7 @@ class AnswerGrammarWriter {
   }
 
  private:
-  // kNoId: any.
+  // kNoId: unconstrained.
   ExprId constrained_content() {
     const ContentConstraint& content = constraint_.content;
     switch (content.kind) {
@@ -73,7 +73,7 @@ class AnswerGrammarWriter {
         content.text, [&](std::string_view text) { return tokenizer_.find(text); }, limits_);
     const ExprId written = rules_.rule(rules_.root());
     if (!content.lazy) return written;
-    // A token may begin the grammar; its text, if it has one, does so as a word.
+    // A token may also start the grammar; if it has text, that text counts as a trigger word.
     std::vector<std::string> words = content.triggers;
     for (const TokenId token : content.trigger_tokens) {
       if (const std::string_view piece = tokenizer_.piece(token, false); !piece.empty()) words.emplace_back(piece);

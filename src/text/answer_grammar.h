@@ -1,6 +1,6 @@
-// What an answer must look like: the content held to a grammar, a schema, a pattern or a choice, tool calls held to
-// their tools, and the reasoning before them free. Written as one grammar of the whole answer, so that one token mask
-// does everything. Plain data and free functions; any thread.
+// The constraints on an answer: its content may have to follow a grammar, schema, pattern or list of choices, its tool
+// calls the tools' parameters; the reasoning before them is unconstrained. Compiled into one grammar of the whole
+// answer, so that a single token mask enforces everything. Plain data and free functions; any thread.
 #pragma once
 
 #include <memory>
@@ -17,16 +17,16 @@
 
 namespace infer {
 
-// Holds the content of an answer.
+// Constrains the content of an answer.
 struct ContentConstraint {
   enum class Kind { kNone, kGrammar, kJsonSchema, kRegex, kChoice };
   Kind kind = Kind::kNone;
-  std::string source;                // what set it, for messages; not part of the constraint
+  std::string source;                // what set it, for messages; not compared
   std::string text;                  // a grammar in GBNF, the JSON text of a schema, or a regular expression
   std::vector<std::string> choices;  // of kChoice
   bool compact = false;              // kJsonSchema: no spaces or line breaks between tokens
-  bool lenient = false;              // kJsonSchema: keywords that cannot be enforced are passed over
-  // kGrammar: the text is free until one of these words or tokens, with which the grammar begins.
+  bool lenient = false;              // kJsonSchema: ignore keywords that cannot be enforced
+  // kGrammar: the text is unconstrained until one of these words or tokens appears, which starts the grammar.
   bool lazy = false;
   std::vector<std::string> triggers;
   std::vector<TokenId> trigger_tokens;
@@ -35,21 +35,21 @@ struct ContentConstraint {
 // Which calls an answer may contain.
 struct CallConstraint {
   enum class Mode {
-    kFree,      // calls are not looked at
-    kAllowed,   // content, calls or both; a call that begins is a valid one
-    kRequired,  // calls and nothing else
+    kFree,      // calls are not constrained
+    kAllowed,   // content, calls or both; a call, once begun, must be valid
+    kRequired,  // only calls
   };
   Mode mode = Mode::kFree;
-  nlohmann::ordered_json tools;  // those that may be called, as for ToolSet
+  nlohmann::ordered_json tools;  // the callable ones, as for ToolSet
   bool several = true;
 };
 
-// The reasoning with which an answer may begin.
+// The reasoning at the start of an answer.
 struct ReasoningStart {
-  std::string close;                                     // the prompt has opened it: it ends with this tag
-  std::vector<std::pair<std::string, std::string>> may;  // tags that may open and close it
+  std::string close;                                     // if the prompt has opened the reasoning: the tag that ends it
+  std::vector<std::pair<std::string, std::string>> may;  // pairs of tags that may open and close it
 };
-// For an answer to `prompt`. `template_source` shows which tags the model knows.
+// For an answer to `prompt`. The tags that the model knows are found in `template_source`.
 ReasoningStart reasoning_start(std::string_view prompt, std::string_view template_source, const ToolCallFormat& format);
 
 struct AnswerConstraint {
@@ -64,8 +64,8 @@ struct AnswerConstraint {
   std::string key() const;
 };
 
-// The grammar of the answers. `format`: of the model's template; null outside chats. `warnings` takes what a lenient
-// schema passes over. Throws Error(kInvalidArgument), which says what cannot be enforced, and where.
+// The grammar of the answers. `format`: of the model's template; null outside chats. `warnings` gets the keywords that
+// a lenient schema ignores. Throws Error(kInvalidArgument), saying what cannot be enforced and where.
 std::shared_ptr<const grammar::Grammar> compile_answer_grammar(const AnswerConstraint& constraint,
                                                                const Tokenizer& tokenizer, const ToolCallFormat* format,
                                                                std::vector<std::string>* warnings,

@@ -1,5 +1,5 @@
-// Compiles the grammars of answers for one model and keeps those used last, with their token masks, so that requests
-// with the same constraint share them. Any number of threads.
+// Compiles the answer grammars of one model and keeps the most recently used ones with their token masks, so that
+// requests with the same constraint share them. Any number of threads.
 #pragma once
 
 #include <list>
@@ -24,12 +24,12 @@ class AnswerGrammarCache {
 
   struct Entry {
     std::shared_ptr<grammar::MaskCache> masks;
-    std::vector<std::string> warnings;  // what a lenient schema passes over
+    std::vector<std::string> warnings;  // keywords that a lenient schema ignores
   };
-  // Compiles on the caller's thread. `chat`: the answer is one of a chat. Throws as compile_answer_grammar() does.
+  // Compiles on the caller's thread. `chat`: the answer is a chat answer. Throws as compile_answer_grammar() does.
   Entry get(const AnswerConstraint& constraint, bool chat);
 
-  // A mask at the beginning of an answer.
+  // A mask for the start of an answer.
   static std::shared_ptr<const TokenMask> mask(const Entry& entry);
 
  private:
@@ -39,8 +39,8 @@ class AnswerGrammarCache {
   const size_t n_vocab_;
   const std::shared_ptr<const ChatFormat> format_;
   std::mutex mutex_;
-  std::shared_ptr<const grammar::GrammarVocabulary> vocabulary_;  // guarded by mutex_; made when first needed
-  std::list<std::pair<std::string, Entry>> entries_;              // guarded by mutex_; by key, the last used first
+  std::shared_ptr<const grammar::GrammarVocabulary> vocabulary_;  // guarded by mutex_; created on first use
+  std::list<std::pair<std::string, Entry>> entries_;              // guarded by mutex_; by key, most recently used first
 };
 
 }  // namespace infer

@@ -40,9 +40,9 @@ void AnswerText::finish(AnswerDelta& delta, bool cut_off) {
   std::string text = stops_.add(rest);
   text += stops_.flush();
   show(text, delta);
-  // Tokens without text at the end of an answer that no stop string ended.
+  // At the end of an answer without a stop string, tokens without text remain.
   for (; !stopped() && !held_.empty(); held_.pop_front()) delta.scores.push_back(std::move(held_.front().score));
-  // Without calls everything held back is text.
+  // If no calls are parsed, everything held back is text.
   if (parser_) take(parser_->finish(cut_off && !chat_->tools.empty()), delta);
 }
 

@@ -20,15 +20,15 @@
 
 namespace infer {
 
-// How the text of an answer in a chat is read.
+// How the text of a chat answer is parsed.
 struct ChatRules {
   std::shared_ptr<const ChatFormat> format;
   std::string prompt;   // as rendered; it may open the reasoning or a call
-  ToolSet tools;        // without any, calls are content
+  ToolSet tools;        // if there are none, calls are content
   std::string id_seed;  // see make_call_id
 };
 
-// Defines where an answer ends, and how its text is read.
+// Defines where an answer ends and how its text is parsed.
 struct AnswerRules {
   std::vector<std::string> stops;         // strings that end the answer; empty ones are ignored
   std::vector<TokenId> stop_tokens;       // tokens that end it, besides the model's end-of-generation tokens
@@ -55,7 +55,7 @@ struct AnswerDelta {
 
 class AnswerText {
  public:
-  // The tokenizer must outlive this. `choice`: which of a request's answers it is; their calls have different ids.
+  // The tokenizer must outlive this. `choice`: index among a request's answers; it makes the ids of their calls differ.
   AnswerText(const Tokenizer& tokenizer, const AnswerRules& rules, int32_t choice = 0);
 
   // Adds to `delta` the text that the tokens of one step complete. `last_ends`: the last token is an end-of-generation
@@ -64,10 +64,10 @@ class AnswerText {
   // REQUIRES: !stopped().
   size_t add(std::span<const TokenId> tokens, bool last_ends, AnswerDelta& delta,
              std::span<std::optional<TokenScore>> scores = {});
-  // Adds the text held back; there are no more tokens. `cut_off`: the answer reached its limit of tokens, so that a
-  // call may be incomplete.
+  // Adds the text that was held back; no more tokens follow. `cut_off`: the answer reached its token limit, so a call
+  // may be incomplete.
   void finish(AnswerDelta& delta, bool cut_off = false);
-  // A stop string was completed; it and what follows are in no delta.
+  // A stop string was completed; neither it nor what follows is in any delta.
   bool stopped() const { return stops_.stopped(); }
 
  private:

@@ -27,7 +27,7 @@ class ByteTrie {
   explicit ByteTrie(Entries entries);
 
   bool empty() const { return labels_.size() == 1; }
-  int32_t child(int32_t node, uint8_t label) const;  // kNone when there is none
+  int32_t child(int32_t node, uint8_t label) const;  // kNone if there is none
   int32_t value(int32_t node) const { return values_[static_cast<size_t>(node)]; }
   // The longest key that is a prefix of text[at...] and at most `limit` bytes long.
   Match longest_match(std::string_view text, size_t at, size_t limit = SIZE_MAX) const;

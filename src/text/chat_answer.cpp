@@ -29,7 +29,7 @@ ChatFormat find_chat_format(const ChatTemplate& chat_template, const Tokenizer& 
   ChatFormat format;
   format.calls = find_tool_call_format(chat_template);
   const bool harmony = format.calls.kind == ToolCallFormat::Kind::kHarmony;
-  // Each message of an answer in that format ends with the same token.
+  // In that format each message of an answer ends with the same token, which must not end the answer.
   if (!harmony) format.end = find_answer_end(chat_template, tokenizer);
   std::vector<std::string> texts = texts_of(format.calls);
   const std::string end = format.end.token == kNoToken ? format.end.text : text_of(tokenizer, format.end.token);
@@ -63,7 +63,7 @@ AnswerEnd find_answer_end(const ChatTemplate& chat_template, const Tokenizer& to
   try {
     text = chat_template.render(conversation);
   } catch (const Error&) {
-    return {};  // a template that rejects this conversation reports it when it is used
+    return {};  // a template that rejects this conversation reports the error when it is used
   }
   const size_t at = text.rfind(kProbe);
   if (at == std::string::npos) return {};

@@ -1,5 +1,5 @@
 // Connects the tokens of a chat with its text: the texts of BOS and EOS in a template, how the template writes answers,
-// and which control tokens are part of that. Thread-safe.
+// and which control tokens are part of them. Thread-safe.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 
 namespace infer {
 
-// What ends an answer besides end-of-generation tokens: the model writes it, but it is not part of the answer.
+// What ends an answer besides end-of-generation tokens. The model writes it, but it is not part of the answer.
 struct AnswerEnd {
   std::string text;          // "": none
   TokenId token = kNoToken;  // a control token that ends an answer
 };
 
-// Renders a conversation that contains an answer and looks at what follows the answer. Finds at most one of the two;
-// neither if an end-of-generation token follows or the template rejects such a conversation.
+// Finds them by rendering a conversation that contains an answer, and looking at what follows it. At most one is found;
+// none if an end-of-generation token follows or the template rejects the conversation.
 AnswerEnd find_answer_end(const ChatTemplate& chat_template, const Tokenizer& tokenizer);
 
 // How a model writes its answers.
 struct ChatFormat {
   ToolCallFormat calls;
   AnswerEnd end;
-  bool end_is_in_calls = false;  // the end also stands in calls, and so ends no answer that may have some
-  std::vector<TokenId> markers;  // control tokens that tell the parts of an answer apart, ascending
+  bool end_is_in_calls = false;  // the end also occurs in calls, so it cannot end answers that may have some
+  std::vector<TokenId> markers;  // control tokens that separate the parts of an answer, ascending
 };
 ChatFormat find_chat_format(const ChatTemplate& chat_template, const Tokenizer& tokenizer);
 
@@ -35,7 +35,7 @@ ChatFormat find_chat_format(const ChatTemplate& chat_template, const Tokenizer& 
 std::string bos_text(const Tokenizer& tokenizer);
 std::string eos_text(const Tokenizer& tokenizer);
 
-// An answer's text for a token, with that of markers. REQUIRES: 0 <= token < n_tokens().
+// The text of a token in an answer, including that of markers. REQUIRES: 0 <= token < n_tokens().
 std::string_view marked_piece(const Tokenizer& tokenizer, const ChatFormat& format, TokenId token);
 
 }  // namespace infer

@@ -37,10 +37,10 @@ struct Conversation {
   nlohmann::ordered_json variables;
 };
 
-// The forms of message content that a template shows.
+// The forms of message content that a template renders.
 struct ContentForms {
   bool text = false;   // a string
-  bool parts = false;  // a list of {"type": "text", "text": ...}; all of them show
+  bool parts = false;  // a list of {"type": "text", "text": ...}; all parts are rendered
 };
 
 // What a template supports, found by rendering small conversations.

@@ -21,7 +21,7 @@ std::string Detokenizer::add(std::string_view piece) {
 }
 
 std::string Detokenizer::flush() {
-  // The bytes held back are one maximal subpart by construction.
+  // By construction the bytes held back are one maximal subpart.
   const std::string out(pending_.empty() ? std::string_view() : kReplacementUtf8);
   pending_.clear();
   return out;

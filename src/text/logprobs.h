@@ -19,15 +19,14 @@ double log_sum_exp(std::span<const float> logits);
 
 double logprob(std::span<const float> logits, TokenId token);
 
-// The log-probability of a token and the n most probable tokens, as below, computing the sum once.
+// The log-probability of a token and the n most probable tokens, as below, with one pass for the sum.
 struct TokenLogprobs {
   double logprob;
   std::vector<TokenLogprob> top;
 };
 TokenLogprobs token_logprobs(std::span<const float> logits, TokenId token, size_t n);
 
-// The n most probable tokens, best first, ties to the lower id; fewer when the vocabulary is smaller or the rest
-// is -inf.
+// The n most probable tokens, best first, ties to the lower id; fewer if the vocabulary is smaller or the rest is -inf.
 std::vector<TokenLogprob> top_logprobs(std::span<const float> logits, size_t n);
 
 }  // namespace infer

@@ -1,6 +1,6 @@
 // nlohmann::ordered_json with a destructor that does not allocate. The library's own first collects nested values in a
 // vector; if that allocation fails, an exception leaves the destructor and terminates the process. Code that handles
-// JSON from clients includes this header instead of <nlohmann/json.hpp>.
+// JSON from clients must include this header instead of <nlohmann/json.hpp>.
 #pragma once
 
 #include <nlohmann/json.hpp>

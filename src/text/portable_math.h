@@ -1,5 +1,5 @@
 // exp and log of doubles in plain IEEE arithmetic: the same bits on every machine and instruction set. The C library
-// does not promise that, since it selects FMA variants at run time. Error below 1.5 ulp. Pure.
+// does not guarantee that, since it selects FMA variants at run time. Error below 1.5 ulp. Pure functions.
 #pragma once
 
 #include <bit>

@@ -23,12 +23,12 @@ struct PreTokenizerStep {
 struct PreTokenizerRule {
   std::vector<PreTokenizerStep> steps;
   bool byte_encode = true;     // false: symbols are characters; unknown ones fall back to <0xXX> tokens
-  bool newline_words = false;  // a word of only line feeds that is a token is not built by merging
+  bool newline_words = false;  // a token that consists only of line feeds is used as a whole, without merging
 };
 
 // The vocabulary defaults implied by the name; the file's own keys override them.
 enum PreTokenizerDefault : uint32_t {
-  kIgnoreMerges = 1,  // a word that is a token as a whole is not built by merging
+  kIgnoreMerges = 1,  // a word that is itself a token is used as a whole, without merging
   kAddBos = 2,
   kForceBos = 4,  // overrides the file
   kNoDefaultBos = 8,

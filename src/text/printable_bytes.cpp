@@ -9,7 +9,7 @@ namespace {
 
 struct Alphabet {
   std::array<uint32_t, 256> to_code{};
-  std::array<int16_t, 512> to_byte{};  // -1: the code stands for no byte
+  std::array<int16_t, 512> to_byte{};  // -1: the code represents no byte
 
   Alphabet() {
     to_byte.fill(-1);

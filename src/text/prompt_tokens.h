@@ -1,5 +1,5 @@
 // Converts the text of a prompt to tokens. Thread-safe; both functions throw what Tokenizer::encode throws. If the
-// vocabulary wants BOS at the beginning there is exactly one, even if the text already spells it out.
+// vocabulary adds BOS, there is exactly one, even if the text already spells it out.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace infer {
 
-// Encodes a rendered chat template. Control tokens are recognised in the template's text and stay plain text in the
+// Encodes a rendered chat template. Control tokens are recognised in the template's text, but remain plain text in the
 // caller's. Nothing is appended, since the answer follows.
 std::vector<TokenId> encode_rendered_prompt(const Tokenizer& tokenizer, const RenderedText& prompt);
 

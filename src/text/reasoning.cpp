@@ -47,7 +47,7 @@ ReasoningSplitter::ReasoningSplitter(std::string_view prompt, ReasoningTags more
   }
 }
 
-// Adds to `parts`; white space waits for what follows, since a closing tag makes it part of nothing.
+// Adds to `parts`; holds back trailing white space, which belongs to no part if a closing tag follows.
 void ReasoningSplitter::emit_reasoning(std::string_view text, std::vector<Part>& parts) {
   if (skip_space_) text = trim_start(text);
   if (text.empty()) return;
@@ -57,7 +57,7 @@ void ReasoningSplitter::emit_reasoning(std::string_view text, std::vector<Part>&
   space_ += text.substr(bare.size());
 }
 
-// False: more text decides whether the answer begins with reasoning.
+// False if more text is needed to decide whether the answer begins with reasoning.
 bool ReasoningSplitter::start() {
   const std::string_view start = trim_start(pending_);
   space_ += std::string_view(pending_).substr(0, pending_.size() - start.size());
@@ -72,7 +72,7 @@ bool ReasoningSplitter::start() {
     pending_.erase(0, tags->open.size());
     return true;
   }
-  if (std::any_of(known_.begin(), known_.end(), may_open)) return false;  // also for white space alone
+  if (std::any_of(known_.begin(), known_.end(), may_open)) return false;  // also true for white space alone
   state_ = State::kAnswer;
   pending_.insert(0, std::exchange(space_, ""));
   return true;

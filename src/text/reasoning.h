@@ -26,10 +26,10 @@ class ReasoningSplitter {
 
   // `prompt`: the rendered prompt before the answer. Many templates end it with an opening tag; the answer then begins
   // inside the reasoning.
-  // `more`: tags that are no supported pair, or none; their text must outlive this.
+  // `more`: another pair of tags, in addition to the supported ones, or empty; the text must outlive this.
   explicit ReasoningSplitter(std::string_view prompt, ReasoningTags more = {});
 
-  // Returns the parts that are decided so far, in order. Tags and the white space next to them belong to no part.
+  // Returns the parts decided so far, in order. Tags and the white space next to them belong to no part.
   std::vector<Part> add(std::string_view text);
   // Returns what was held back; the answer has ended.
   std::vector<Part> flush();
@@ -45,7 +45,7 @@ class ReasoningSplitter {
   std::vector<ReasoningTags> known_;
   ReasoningTags tags_;       // for kReasoning
   std::string pending_;      // may be the beginning of a tag
-  std::string space_;        // before it
+  std::string space_;        // white space before pending_
   bool skip_space_ = false;  // after a tag
 };
 

@@ -15,8 +15,8 @@ struct TextRange {
 
 struct RenderedText {
   std::string text;
-  // What came from the variables, such as the messages of a conversation, in ascending order with gaps between. The
-  // template itself wrote the rest.
+  // The bytes that came from variables, such as the messages of a conversation, in ascending order with gaps in
+  // between. The template itself wrote the rest.
   std::vector<TextRange> from_caller;
 };
 

@@ -6,7 +6,7 @@
 namespace infer {
 namespace {
 
-// `form` with its two marks replaced; what replaces them is plain text.
+// `form` with its two placeholders filled in; the inserted texts are plain text.
 RenderedText fill_in(std::string_view form, std::string_view query, std::string_view document) {
   const std::array<std::pair<std::string_view, std::string_view>, 2> marks = {
       {{"{query}", query}, {"{document}", document}}};

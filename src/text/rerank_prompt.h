@@ -1,4 +1,4 @@
-// The tokens that a rerank model reads.
+// The input tokens of a rerank model.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,10 @@
 
 namespace infer {
 
-// A query and a document, whose relevance the model scores. `form` is the file's tokenizer.chat_template.rerank, with
-// {query} and {document} in it; control tokens are recognised in its own text only. Without one, both are encoded with
-// the vocabulary's begin, separator and end tokens round them. Throws what Tokenizer::encode() throws.
+// Encodes a query and a document, whose relevance the model scores. `form` is the file's
+// tokenizer.chat_template.rerank, with the placeholders {query} and {document}; control tokens are recognised only in
+// its own text. Without one, both texts are enclosed in the vocabulary's begin, separator and end tokens. Throws what
+// Tokenizer::encode() throws.
 std::vector<TokenId> encode_rerank_pair(const Tokenizer& tokenizer, const std::optional<std::string>& form,
                                         std::string_view query, std::string_view document);
 

@@ -19,7 +19,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
               expected_found("sampling", "a token that can follow", "every token forbidden"));
 }
 
-// Those that are not allowed become -infinity.
+// Copies the logits; those of tokens that are not allowed become -infinity.
 void copy_allowed(std::span<const float> logits, AllowedTokens allowed, std::vector<float>& out) {
   if (allowed.empty()) {
     out.assign(logits.begin(), logits.end());
@@ -142,7 +142,7 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
   const SamplingParams& p = *params_;
   surprise_ = 0;
   if (own_.mask && p.greedy() && logits.size() == n_vocab_) {
-    // The best token of all is the best of those that are allowed, if it is one.
+    // Tries the best token without the mask first: if it is allowed, it is also the best of the allowed ones.
     const TokenId best = find_best(adjust(logits, history, scratch, {}));
     if (best != kNoToken && own_.mask->allows(best)) return sampled_ = best;
   }
@@ -167,7 +167,7 @@ int64_t Sampler::n_deciding() const {
   if (own_.mask || !p.logit_bias.empty() || p.has_penalties() || p.has_dry()) return 0;
   if (p.greedy()) return 1;
   if ((p.mirostat == 2 && p.temperature > 0) || p.top_n_sigma > 0) return 0;
-  // With a top_k beyond it select_top() keeps the order of the vocabulary.
+  // A top_k of the vocabulary size or more makes select_top() keep the order of the vocabulary.
   return p.top_k > 0 && static_cast<size_t>(p.top_k) < n_vocab_ ? p.top_k : 0;
 }
 

@@ -19,7 +19,7 @@
 
 namespace infer {
 
-// Working memory shared by the samplers of one thread; its contents mean nothing between calls.
+// Working memory shared by the samplers of one thread; nothing in it is kept between calls.
 struct SamplerScratch {
   std::vector<float> logits;    // [n_vocab]
   std::vector<int32_t> counts;  // [n_vocab], all zero between calls
@@ -54,8 +54,7 @@ class Sampler {
   // request with that seed. REQUIRES: nothing has been accepted yet.
   Sampler for_choice(uint32_t index) const;
 
-  // A copy for rows of n_vocab logits: those of a draft, whose vocabulary is the same but for what is unused at its
-  // end.
+  // A copy for rows of n_vocab logits: those of a draft model, whose vocabulary may differ by unused tokens at the end.
   Sampler with_vocabulary(size_t n_vocab) const;
 
   const SamplingParams& params() const { return *params_; }
@@ -79,7 +78,7 @@ class Sampler {
   std::span<const float> adjust(std::span<const float> logits, std::span<const TokenId> history,
                                 SamplerScratch& scratch, AllowedTokens allowed) const;
   void apply_penalties(std::span<float> logits, std::span<const TokenId> history, std::vector<int32_t>& counts) const;
-  // The stages behind the selection of the best logits.
+  // The stages after the selection of the best logits.
   TokenId choose(int64_t position, SamplerScratch& scratch) const;
   TokenId sample_mirostat(std::span<const float> logits, int64_t position, Candidates& candidates);
 

@@ -11,8 +11,8 @@ namespace {
 constexpr size_t kMaxTail = 20;
 constexpr double kLogLargestFloat = 88.7228391;  // caps the exponent, as in llama.cpp
 
-// lengths[k]: how many tokens at the end of `text` repeat those before its last k tokens (the Z-function of the
-// reversed text). Linear time.
+// lengths[k]: how many tokens at the end of `text` repeat the tokens that end k positions earlier (the Z-function of
+// the reversed text). Linear time.
 std::vector<int32_t> suffix_repeats(std::span<const TokenId> text) {
   const size_t n = text.size();
   auto from_end = [&](size_t i) { return text[n - 1 - i]; };
@@ -71,7 +71,7 @@ std::vector<std::vector<TokenId>> dry_breaker_sequences(
   auto add = [&](std::vector<TokenId> sequence) {
     if (seen.insert(sequence).second) sequences.push_back(std::move(sequence));
   };
-  // Each remainder is encoded once, not once per token that could precede it.
+  // Each remainder is encoded once, instead of once per token that could precede it.
   std::map<std::string, std::vector<TokenId>> encoded;
   auto tail_of = [&](const std::string& rest) -> const std::vector<TokenId>& {
     const auto [entry, fresh] = encoded.try_emplace(rest);
@@ -90,7 +90,7 @@ std::vector<std::vector<TokenId>> dry_breaker_sequences(
         add({token});
         continue;
       }
-      // The token ends with the first `n` bytes of the breaker: the rest must follow.
+      // The token ends with the first `n` bytes of the breaker, so the rest must follow.
       for (size_t n = std::min(text.size(), breaker.size() - 1); n > 0; --n) {
         if (text.compare(text.size() - n, n, breaker, 0, n) != 0) continue;
         std::vector<TokenId> sequence = {token};
@@ -117,7 +117,7 @@ std::vector<DryPenalty> dry_penalties(const SamplingParams& params, const DryBre
   if (limit < allowed) return penalties;
 
   const std::vector<int32_t> repeats = suffix_repeats(text);
-  std::map<TokenId, int64_t> longest;  // token that would continue a repetition -> its length so far
+  std::map<TokenId, int64_t> longest;  // token that would continue a repetition -> length of that repetition
   for (size_t k = 1; k < text.size(); ++k) {
     const int64_t length = std::min<int64_t>(repeats[k], limit);
     if (length < allowed) continue;
@@ -130,8 +130,8 @@ std::vector<DryPenalty> dry_penalties(const SamplingParams& params, const DryBre
     if (breakers.is_single_token(token)) continue;
     int64_t exponent = length - allowed;
     if (max_exponent > 0) exponent = std::min(exponent, max_exponent);
-    // For a base near the largest float max_exponent is 1; for a base of 1 the power is 1. So the product fits a
-    // double.
+    // The product cannot overflow a double: with a base near the largest float, max_exponent is 1; with a base of 1,
+    // the power is 1.
     const double penalty = static_cast<double>(params.dry_multiplier) * portable_power(params.dry_base, exponent);
     penalties.push_back({token, static_cast<float>(std::min(penalty, 3.0e38))});
   }

@@ -16,7 +16,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLn2 = 0.693147180559945309417;
 
-constexpr size_t kMostSorted = 1024;  // longer lists stay sorted by ascending id
+constexpr size_t kMostSorted = 1024;  // longer lists stay in order of ascending id
 
 // Probabilities as integers, whose sums are exact: what a stage keeps does not depend on the order in which the
 // selection below adds them up.
@@ -130,8 +130,8 @@ void select_top(std::span<const float> logits, float floor, int64_t k, Candidate
     out.best_first = false;
     return;
   }
-  // Whenever the buffer, a few times larger than k, is full, it is cut back to the k best; from then on only larger
-  // logits enter. Ids ascend, so a later token with the k-th logit never outranks it.
+  // Whenever the buffer, which holds a few times k, is full, it is cut down to the k best; from then on only larger
+  // logits enter. Ids ascend, so a later token equal to the k-th logit never outranks it.
   const size_t keep = static_cast<size_t>(k);
   const size_t capacity = std::max<size_t>(4 * keep, 256);
   for (size_t i = 0; i < logits.size(); ++i) {

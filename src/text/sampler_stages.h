@@ -32,8 +32,8 @@ struct RankedCandidate {
   Candidate item;
 };
 
-// The token with the highest logit, the lowest id among equals; kNoToken if all are -inf.
-// Throws Error(kInvalidArgument) on NaN or +inf.
+// The token with the highest logit, with the lowest id among equals; kNoToken if all are -inf. Throws
+// Error(kInvalidArgument) on NaN or +inf.
 TokenId find_best(std::span<const float> logits);
 
 // The smallest logit that top-n-sigma keeps: max - n * (standard deviation of all logits above -inf).
@@ -43,8 +43,7 @@ float top_n_sigma_floor(std::span<const float> logits, float n);
 // first, longer ones by ascending id.
 void select_top(std::span<const float> logits, float floor, int64_t k, Candidates& out);
 
-// Each keeps at least one candidate of a non-empty list, in linear time, and preserves the order. `work` is
-// scratch.
+// Each keeps at least one candidate of a non-empty list, takes linear time and preserves the order. `work` is scratch.
 void keep_typical(Candidates& c, double p, std::vector<RankedCandidate>& work);
 void keep_top_p(Candidates& c, double p, std::vector<RankedCandidate>& work);
 void keep_min_p(Candidates& c, double p);

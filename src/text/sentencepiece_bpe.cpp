@@ -74,7 +74,7 @@ class SentencePieceBpe final : public TokenizerAlgorithm {
     std::vector<Pair> heap;
   };
 
-  // In no token does a space follow a byte outside `before_blank_`, so no merge crosses such a place and words can be
+  // No token contains a space after a byte outside `before_blank_`, so no merge crosses such a place and words can be
   // processed one by one.
   size_t word_end(std::string_view text, size_t begin) const {
     for (size_t at = text.find(kEscapedBlank, begin + 1); at != std::string_view::npos;

@@ -43,21 +43,21 @@ struct Found {
 struct Search {
   std::string_view text;
   const ByteTrie& tokens;
-  const ByteTrie& harmless;  // those that may stand in plain ranges
+  const ByteTrie& harmless;  // tokens that may occur in plain ranges
   const std::vector<uint8_t>& attributes;
   std::span<const TextRange> plain;
   TakenBytes taken = TakenBytes(text.size());
   std::vector<Found> found = {};
 
-  // By position; no two overlap.
+  // By position, without overlaps.
   std::vector<Found> run();
-  // The longest token at `at`, of at most `limit` bytes, that may be there.
+  // The longest token at `at`, of at most `limit` bytes, that is allowed there.
   ByteTrie::Match longest_match(size_t at, size_t limit) const;
   void take(size_t begin, size_t end, TokenId token);
 };
 
 std::vector<Found> Search::run() {
-  // Candidates by length, one per position at a time: its longest token that may still fit.
+  // Candidates by length, one per position at a time: the longest token there that may still fit.
   struct Candidate {
     uint32_t begin;
     TokenId token;
@@ -100,7 +100,7 @@ ByteTrie::Match Search::longest_match(size_t at, size_t limit) const {
   return other.length > match.length ? other : match;
 }
 
-// With the white space that the token takes away on its sides.
+// Includes the white space on either side that the token absorbs.
 void Search::take(size_t begin, size_t end, TokenId token) {
   const uint8_t attribute = attributes[static_cast<size_t>(token)];
   if (attribute & kAttrStripLeft) {

@@ -1,5 +1,6 @@
-// Finds special tokens spelled out in a text ("<|im_start|>"). The longest tokens are matched over the whole text
-// first, then shorter ones in the rest, leftmost first. Of tokens with equal text one is used. Immutable; thread-safe.
+// Finds special tokens spelled out in a text ("<|im_start|>"). The longest tokens are matched first, over the whole
+// text, then shorter ones in the rest, leftmost first. Of several tokens with equal text, one is used. Immutable;
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,8 @@ class SpecialSplitter {
   const std::vector<uint8_t>& attributes_;
   ByteTrie all_;
   ByteTrie user_defined_;
-  // What plain ranges may contain: user-defined tokens that the file does not call control tokens, and reasoning tags.
-  // An answer shows these as text, so they return in the next prompt.
+  // What plain ranges may contain: user-defined tokens that the file does not declare as control tokens, and reasoning
+  // tags. Answers show these as text, so they come back in the next prompt.
   ByteTrie harmless_;
 };
 

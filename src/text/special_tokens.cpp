@@ -13,7 +13,7 @@ namespace {
 
 using Texts = std::span<const std::string_view>;
 
-// If a vocabulary has several of a list, the first one listed is used.
+// If a vocabulary contains several of a list, the first one listed is used.
 constexpr std::string_view kEndOfTurn[] = {
     "<|eot_id|>",
     "<|im_end|>",
@@ -86,7 +86,7 @@ constexpr std::string_view kEndOfGeneration[] = {
     "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
     "[e~[",
 };
-// gpt-oss's message markers are shown because the parser of its answers needs them.
+// gpt-oss's message markers are always shown, because the parser of its answers needs them.
 constexpr std::string_view kAlwaysShown[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
 
 uint8_t attribute_of(TokenType type) {
@@ -180,7 +180,7 @@ class Finder {
     attributes(id) = attribute;
   }
 
-  // The file format cannot express these, so they depend on names.
+  // The file format cannot express these attributes, so they depend on names.
   void set_strip_attributes() {
     const auto set = [&](std::string_view text, uint8_t attribute, bool on) {
       const TokenId id = index_.find(text);

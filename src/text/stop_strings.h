@@ -1,5 +1,5 @@
-// Finds stop strings in a stream of text, also across token boundaries: text that may begin one is held back until that
-// is decided. One object per stream.
+// Finds stop strings in a stream of text, also across token boundaries. Text that may begin a stop string is held back
+// until it is clear. One object per stream.
 #pragma once
 
 #include <string>

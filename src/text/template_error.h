@@ -11,7 +11,7 @@ namespace infer {
 class TemplateError : public Error {
  public:
   enum class Kind {
-    kSyntax,   // the template is malformed, or uses what does not exist (a filter, another file)
+    kSyntax,   // the template is malformed, or refers to something that does not exist (a filter, another file)
     kRuntime,  // the template cannot be applied to these variables
     kRaised,   // the template itself rejected the conversation with raise_exception
     kBudget,   // too much time, memory, output or nesting

@@ -61,7 +61,7 @@ Conversation probe_of_tools(ordered_json messages) {
   return conversation;
 }
 
-// The forms of content that show, given the conversation that `around` builds from the content.
+// The forms of content that the template renders, in a conversation that `around` builds from the content.
 template <typename Around>
 ContentForms content_forms(const ChatTemplate& chat_template, Around around) {
   ContentForms forms;
@@ -100,7 +100,7 @@ void find_tool_use(const ChatTemplate& chat_template, TemplateTraits& traits) {
     traits.tool_results = traits.tool_results || has(prompt, "qxresultq");
     return prompt;
   };
-  // Some templates require a user message at the end, others reject one after a call.
+  // Some templates require a user message at the end, others reject one after a call; try both.
   const auto see_call = [&](const ordered_json& arguments) {
     const std::string whole = see({user, call(arguments), result("qxresultq"), user});
     const std::string begun = see({user, call(arguments)});

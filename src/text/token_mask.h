@@ -19,7 +19,7 @@ class TokenMask {
 
   // The tokens allowed next: [ceil(n_vocab / 64)], or empty. Valid until any other function is called.
   virtual AllowedTokens allowed() = 0;
-  // Whether allowed() has this token. For most masks faster than allowed(), as it concerns one token.
+  // Whether allowed() includes this token. For most masks faster than allowed(), since it concerns only one token.
   virtual bool allows(TokenId token) {
     const AllowedTokens all = allowed();
     const auto id = static_cast<size_t>(token);
@@ -27,7 +27,7 @@ class TokenMask {
   }
   // The sequence continues with `token`, which is allowed.
   virtual void accept(TokenId token) = 0;
-  // Takes back the last n accepted tokens.
+  // Undoes the last n accepted tokens.
   virtual void rollback(int64_t n) = 0;
   // A mask in the same state, for another continuation of the sequence.
   virtual std::unique_ptr<TokenMask> clone() const = 0;

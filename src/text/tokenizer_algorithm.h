@@ -12,7 +12,7 @@
 
 namespace infer {
 
-// U+2581, which stands for a space in the tokens of SentencePiece, WordPiece and Unigram vocabularies.
+// U+2581, which represents a space in the tokens of SentencePiece, WordPiece and Unigram vocabularies.
 inline constexpr std::string_view kEscapedBlank = "\xE2\x96\x81";
 
 class TokenizerAlgorithm {

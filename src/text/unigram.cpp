@@ -124,7 +124,7 @@ class Unigram final : public TokenizerAlgorithm {
       }
       at += length;
     }
-    // From the end backwards; adjacent unknown tokens become one.
+    // From the end backwards; adjacent unknown tokens are joined into one.
     const auto first = static_cast<ptrdiff_t>(out.size());
     bool after_unknown = false;
     for (size_t at = normalized.size(); at > 0; at = steps[at].begin) {

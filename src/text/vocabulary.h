@@ -43,7 +43,7 @@ struct Vocabulary {
   bool escape_whitespaces = true;
   bool ignore_merges = false;
   bool clean_spaces = false;
-  std::string general_name;                   // `general.name`: some files need quirks that depend on it
+  std::string general_name;                   // `general.name`, because some files need quirks that depend on it
   std::vector<uint8_t> precompiled_charsmap;  // Unigram normalization; empty if absent
   std::string architecture;                   // `general.architecture`, for the same reason
   std::vector<TokenId> eog_listed;            // ids that end generation, besides those the tokenizer recognises

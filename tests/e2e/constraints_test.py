@@ -279,10 +279,10 @@ def run_with_constraints():
         tools.write_text(json.dumps([CLOCK]))
         run_text("--tools", tools)
         tools.write_text("{}")
-        expect("is no list of tools" in run_text("--tools", tools, status=2), "no tools")
+        expect("is not a list of tools" in run_text("--tools", tools, status=2), "no tools")
     expect(json.loads(run_text("-j", '{"type": "boolean"}', "--temp", 2)) in (True, False), "a boolean")
     expect("line 1, column 10" in run_text("--grammar", "root ::= x", status=2), "where the error is")
-    expect("is no JSON schema" in run_text("-j", "[]", status=2), "no schema")
+    expect("is not a JSON schema" in run_text("-j", "[]", status=2), "no schema")
     expect("--ignore-eos" in run_text("-j", "{}", "--ignore-eos", status=2), "no end")
     raw = succeeded(run("-m", DEMO_TARGET, "--raw", "-q", "-p", "Once", "-j", '{"const": 12}', "-n", 8)).out
     expect_equal(json.loads(raw), 12, "the constant")

@@ -67,7 +67,7 @@ def a_draft_is_counted_along_with_the_model():
     text = succeeded(run("plan", *flags, "--draft-model", DEMO_DRAFT)).out
     expect("  draft " in text and "of the draft" in text, "a line of its own", text)
     result = run("plan", "-m", DEMO_TARGET, "-md", BPE)
-    expect(result.code == 2 and "The draft model has another vocabulary" in result.err, "another vocabulary", result)
+    expect(result.code == 2 and "The draft model has a different vocabulary" in result.err, "another vocabulary", result)
 
 
 @test

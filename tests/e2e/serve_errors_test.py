@@ -137,7 +137,7 @@ def prompts_that_do_not_fit():
     expect_equal(SERVER.post(TEXT, text(prompt=tokens)).status, 200, "a prompt that leaves room for one token")
     way_out = "Shorten the prompt or raise the server's context with -c."
     expect_too_long(SERVER.post(TEXT, text(prompt=tokens + [5])), "prompt", 1024,
-                    f"The prompt needs 1,025 tokens with one of its answer; the context holds 1,024. {way_out}")
+                    f"The prompt needs 1,025 tokens including one for the answer; the context holds 1,024. {way_out}")
     expect_equal(SERVER.post(TEXT, text(prompt=tokens + [5], max_tokens=0)).status, 200, "a prompt without an answer")
     expect_too_long(SERVER.post(TEXT, text(prompt=[5] * 28935, max_tokens=0)), "prompt", 28935,
                     f"The prompt needs 28,935 tokens; the context holds 1,024. {way_out}")

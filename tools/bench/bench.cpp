@@ -134,7 +134,7 @@ class Bench {
 };
 
 // The lower bound under these limits: a step reads the weights once and the keys and values of every sequence, and does
-// the arithmetic of its matmuls. For prompts the head is not counted: at most one row goes through it.
+// the arithmetic of its matmuls. For prompts the output head is not counted: at most one row goes through it.
 double Bench::least_seconds_per_token(const Test& test, const MachineLimits& limits) {
   const PlacedModel& placed = engine_->runner().placed();
   Operations work = operations_per_token(placed.model());

@@ -15,8 +15,8 @@ namespace infer {
 struct BenchOptions {
   ModelFlags model;  // the file is "" if there is a shape
   ShapeFlags shape;
-  SpeculationFlags speculation;          // if any, generation is measured with and without
-  std::string text_file;                 // with the beginning of the texts to continue; "": random tokens
+  SpeculationFlags speculation;          // if enabled, generation is measured with and without it
+  std::string text_file;                 // prompts are cut from the start of this text; "": random tokens
   std::vector<int> prompts = {512};      // prompt lengths; 0: no such test
   std::vector<int> generations = {128};  // tokens generated; 0: no such test
   std::vector<int> batches = {1};        // concurrent sequences

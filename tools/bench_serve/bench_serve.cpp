@@ -162,7 +162,8 @@ int run_bench_serve(const BenchServeOptions& options) {
   for (const int concurrency : options.concurrency) {
     const int requests = options.requests > 0 ? options.requests : std::max(16, 4 * concurrency);
     for (Workload& one : compared) {
-      // The same requests twice: neither may find in the server what the other left there.
+      // Each level runs the same requests twice; the salt keeps the second run from finding the first one's prompts
+      // cached.
       if (options.compare_drafts) one.cache_salt = concat("bench-", levels.size());
       levels.push_back(run_level(endpoint, one, concurrency, requests, next, stop));
       if (stop()) return 130;
@@ -190,7 +191,7 @@ int run_bench_serve(const BenchServeOptions& options) {
 
 std::function<int()> define_bench_serve(CLI::App& app) {
   const auto o = std::make_shared<BenchServeOptions>();
-  app.add_option("--url", o->url, "Endpoint: http://HOST:PORT, https://HOST:PORT, with a path if it has one")
+  app.add_option("--url", o->url, "Endpoint: http://HOST:PORT, https://HOST:PORT, with a path if needed")
       ->required()
       ->type_name("URL");
   app.add_option("--concurrency", o->concurrency,

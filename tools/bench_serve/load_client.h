@@ -30,7 +30,7 @@ struct Outcome {
   std::vector<double> gaps;     // between pieces of text
   double per_output_token = 0;  // mean after the first; 0 if there is only one token
   long long prompt_tokens = 0, cached_tokens = 0, output_tokens = 0;
-  long long drafted_tokens = 0, accepted_tokens = 0;  // as the server's timings say
+  long long drafted_tokens = 0, accepted_tokens = 0;  // from the server's timings
 };
 
 class LoadClient {

@@ -23,7 +23,7 @@ struct Workload {
   bool chat_endpoint = true;
   std::vector<std::string> prompts = {};  // sent in turn; empty: made-up texts
   std::optional<int> max_drafts =
-      std::nullopt;             // sent as speculative.n_max, with a request for timings; unset: neither
+      std::nullopt;             // sent as speculative.n_max, with a request for timings; unset: omitted
   std::string cache_salt = "";  // "": the field is omitted
 
   // Path of every request, below /v1.

@@ -29,7 +29,7 @@ class Chat {
     session_.log().system = options.system;
   }
 
-  // The only answer of a chat that is not interactive.
+  // The only answer of a non-interactive chat.
   int answer_once() {
     session_.log().add("user", options_.prompt);
     return answer() == FinishReason::kCancelled ? 130 : 0;
@@ -86,7 +86,7 @@ class Chat {
         continue;
       }
       leaves_on_interrupt_ = false;
-      // A paste or a history entry may bring several lines at once.
+      // A paste or a history entry may contain several lines.
       if (std::optional<std::string> message =
               reader.unfinished() || input.text.find('\n') == std::string::npos ? reader.add(input.text) : input.text) {
         editor.remember(typed_form(*message));
@@ -129,7 +129,7 @@ class Chat {
     shell_.attached.clear();
   }
 
-  // Answers, and goes on with the results of the tools that the model calls.
+  // Answers, and continues with the results of the tools that the model calls.
   FinishReason answer() {
     for (;;) {
       const FinishReason finished = answer_message();
@@ -146,12 +146,12 @@ class Chat {
     }
   }
 
-  // A line of JSON for the program that reads the answer.
+  // A line of JSON, for the program that reads the answer.
   static void print_call(const nlohmann::ordered_json& function) {
     write_text(function.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
 
-  // Shows a call and adds what the user types as its result; false to leave it.
+  // Shows a call, and adds what the user types as its result; false to abandon it.
   bool ask_for_result(const nlohmann::ordered_json& call) {
     const std::string name = call["function"]["name"], arguments = call["function"]["arguments"];
     write_note(concat("The model calls ", printable(name), "(", printable(arguments, 2000), "). Type the result:"));

@@ -14,7 +14,7 @@ struct ChatMessage {
   std::string role;       // "user", "assistant", or another role from a loaded file
   std::string content;    // without the reasoning
   std::string reasoning;  // for assistant messages; "": none
-  // Further members, as templates take them: tool_calls of an assistant's message, name and tool_call_id of a result.
+  // Further members that templates read: tool_calls of an assistant message, name and tool_call_id of a tool result.
   nlohmann::ordered_json more = nlohmann::ordered_json::object();
   bool operator==(const ChatMessage&) const = default;
 };

@@ -124,7 +124,7 @@ void edit(Shell& shell, const std::string&) {
   shell.attempt = 0;
 }
 
-// Throws unless a chat may be written to `path`: there is no file, or it is a chat that is this one or may be replaced.
+// Throws unless a chat may be written to `path`: it does not exist, is this chat, or is a chat to replace.
 void check_replaceable(const std::string& path, bool replaces) {
   std::error_code ignored;
   const auto status = std::filesystem::status(path, ignored);

@@ -20,7 +20,7 @@
 namespace infer {
 namespace {
 
-constexpr int kParallel = 32;  // texts computed together, as far as they fit a step
+constexpr int kParallel = 32;  // texts computed together, as far as they fit in a step
 
 struct EmbedOptions {
   ModelFlags model;
@@ -37,13 +37,13 @@ struct EmbedOptions {
   std::string out;  // "": standard output
 };
 
-// Gives texts to the engine and their vectors, in the order of the texts, to the writer.
+// Feeds texts to the engine and writes their vectors in the order of the texts.
 class Embedder {
  public:
   Embedder(Engine& engine, Pooling pooling, const EmbedOptions& options, VectorWriter& writer)
       : engine_(engine), pooling_(pooling), options_(options), writer_(writer) {}
 
-  // Calls `progress` with the number of vectors written. False if that returned false: the caller has had enough.
+  // Calls `progress` with the number of vectors written. Returns false if that did: the user stopped it.
   template <typename Progress>
   bool run(std::vector<std::vector<TokenId>> prompts, const Progress& progress) {
     size_t given = 0;
@@ -83,7 +83,7 @@ class Embedder {
   const Pooling pooling_;
   const EmbedOptions& options_;
   VectorWriter& writer_;
-  std::map<size_t, std::vector<float>> finished_;  // by index of the text: those that wait for an earlier one
+  std::map<size_t, std::vector<float>> finished_;  // by text index; waiting for an earlier one
   size_t written_ = 0;
 };
 
@@ -190,8 +190,8 @@ std::function<int()> define_embed(CLI::App& app) {
       ->check(one_of({"mean", "last", "cls", "rank"}))
       ->type_name("WORD");
   app.add_option("--embd-normalize", o->normalize,
-                 "Divide vectors by their length: 2: Euclidean (default), 1: taxicab, P: P-norm, 0: largest value "
-                 "becomes 32760, -1: leave them")
+                 "Normalize vectors: 2: Euclidean (default), 1: taxicab, P: P-norm, 0: largest value "
+                 "becomes 32760, -1: off")
       ->check(whole_number(-1, 64))
       ->type_name("P");
   app.add_option("--dimensions", o->dimensions, "Keep the first N values (default: all)")

@@ -20,11 +20,11 @@ struct EmbedText {
 std::vector<EmbedText> read_embed_texts(const std::vector<std::string>& arguments,
                                         const std::vector<std::string>& files, bool whole_files);
 
-// How texts become tokens.
+// How texts are tokenized.
 struct EmbedEncoding {
   const std::string* query = nullptr;  // not null: scores each text against it
   int64_t most_tokens = 0;             // per text
-  bool truncates = false;              // longer texts are cut, except for the token that ends them; else refused
+  bool truncates = false;              // longer texts are cut, keeping the end token; otherwise an error
 };
 
 // Throws Error(kInvalidArgument) for a text without tokens, and for one that is too long.

@@ -11,7 +11,7 @@
 namespace infer {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "F32 is written as it is in memory");
+static_assert(std::endian::native == std::endian::little, "F32 is written in memory order");
 
 // The shortest numbers that read back as the same F32 values.
 std::string list_of(std::span<const float> vector) {

@@ -11,7 +11,7 @@
 namespace infer {
 
 enum class VectorFormat {
-  kJson,       // one document, as /v1/embeddings answers
+  kJson,       // one document, like a response of /v1/embeddings
   kJsonLines,  // {"index": 0, "embedding": [...]} per line
   kNpy,        // NumPy's, F32, [n_texts, n_values]
   kRaw,        // F32, little-endian, nothing else
@@ -32,9 +32,9 @@ class VectorWriter {
   // An empty `path` is standard output.
   VectorWriter(What what, const std::string& path);
 
-  // The vector of the next text, as long as the others.
+  // Adds the vector of the next text. All have the same length.
   void add(std::span<const float> vector);
-  // After the last text; `n_tokens` is the sum of their lengths. Without this call, no file appears.
+  // Call after the last text; `n_tokens` is the total number of tokens. Without it, no file appears.
   void finish(int64_t n_tokens);
 
  private:

@@ -23,7 +23,7 @@ using nlohmann::json;
 struct GrammarOptions {
   std::string grammar_file;
   std::string schema_file;
-  std::string model;  // -m: resolves tokens that the grammar names by their text
+  std::string model;  // -m: to resolve tokens that the grammar names by their text
   bool check = false;
   bool jsonl = false;    // {"text"} per line in, {"result"} per line out
   bool compact = false;  // --json-compact
@@ -78,7 +78,7 @@ int run_grammar(const GrammarOptions& options) {
   try {
     grammar = read_grammar(options);
   } catch (const Error& error) {
-    // A file that is refused is not wrong usage: exit code 1.
+    // A rejected file is not wrong usage: exit code 1.
     if (error.code() != ErrorCode::kInvalidArgument) throw;
     throw Error(ErrorCode::kInvalidFile, error.what());
   }
@@ -98,8 +98,8 @@ std::function<int()> define_grammar(CLI::App& app) {
       ->type_name("FILE");
   app.add_flag("--jsonl", o->jsonl,
                "Read one {\"text\"} per line, write one {\"result\": \"accept\" | \"prefix\" | \"reject\"} per line");
-  app.add_flag("--json-compact", o->compact, "Allow no spaces and line breaks between the tokens of JSON");
-  app.add_flag("--schema-lenient", o->lenient, "Pass over keywords that cannot be enforced, with a warning");
+  app.add_flag("--json-compact", o->compact, "Require compact JSON, without spaces or line breaks between its tokens");
+  app.add_flag("--schema-lenient", o->lenient, "Ignore keywords that cannot be enforced, with a warning");
   return [o] { return run_grammar(*o); };
 }
 

@@ -26,7 +26,7 @@ namespace {
 struct ImatrixOptions {
   ModelFlags model;                   // context 0: 512; the file may be "" if there is no text
   std::string file;                   // the text; "": only in_files
-  std::vector<std::string> in_files;  // importance matrices to add up
+  std::vector<std::string> in_files;  // importance matrices to add
   std::string out;
   int chunks = 0;  // maximum; 0: all
 };
@@ -50,13 +50,13 @@ ImportanceSums read_files(const ImatrixOptions& options, const GgufFile* model) 
       }
     }
     if (model && n_known == 0)
-      throw Error(ErrorCode::kInvalidFile, concat("[imatrix] ", where, ": no importance of any tensor of this model"));
+      throw Error(ErrorCode::kInvalidFile, concat("[imatrix] ", where, " has no entry for any tensor of this model"));
     total.add(sums, where);
   }
   return total;
 }
 
-// Adds the inputs of the matmuls while the model reads the text. Returns false if the user stopped it.
+// Sums the inputs of the matmuls while the model reads the text. Returns false if the user stopped it.
 bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFile>& file, ImportanceSums& total) {
   const std::string text = read_text_file(options.file);
   std::shared_ptr<Model> model = load_model(file);

@@ -113,7 +113,7 @@ ImportanceSums read_gguf(const std::filesystem::path& path) {
     const GgufTensor* counts = file->find_tensor(name + std::string(kCounts));
     if (!counts) fail(where, concat("tensor ", printable(name), ": expected counts, found none"));
     if (sums.n_elements() % counts->n_elements() != 0) {
-      fail(where, concat("tensor ", printable(name), ": ", sums.n_elements(), " sums do not go with ",
+      fail(where, concat("tensor ", printable(name), ": ", sums.n_elements(), " sums do not match ",
                          counts->n_elements(), " counts"));
     }
     insert(result, where, name, {doubles(where, sums), doubles(where, *counts)});
@@ -179,7 +179,7 @@ ImportanceSums ImportanceSums::read(const std::filesystem::path& path, int64_t r
   std::ifstream(path, std::ios::binary).read(magic, sizeof(magic));
   const bool gguf = std::string_view(magic, sizeof(magic)) == "GGUF";
   ImportanceSums result = gguf ? read_gguf(path) : read_binary(path, rows_per_call);
-  if (result.entries.empty()) fail(shown(path), "no importance of any tensor in it");
+  if (result.entries.empty()) fail(shown(path), "no entry for any tensor");
   return result;
 }
 

@@ -22,12 +22,12 @@ struct ImportanceSums {
   std::vector<std::string> datasets;                  // names of the texts
   int64_t n_chunks = 0, chunk_size = 0;               // chunk_size in tokens; 0: unknown
 
-  // Reads GGUF files of this kind (`infer imatrix`, llama-imatrix) and the older binary format (.dat). The latter
-  // counts calls instead of rows; one call counts as `rows_per_call`. Throws Error(kInvalidFile) if it is neither or
-  // damaged, and Error(kIo).
+  // Reads GGUF importance matrices (`infer imatrix`, llama-imatrix) and the older binary format (.dat). The latter
+  // counts calls instead of rows; one call counts as `rows_per_call` rows. Throws Error(kInvalidFile) for a damaged or
+  // other file, and Error(kIo).
   static ImportanceSums read(const std::filesystem::path& path, int64_t rows_per_call = 1);
 
-  // Adds sums and counts. Each text is listed once; chunks are counted in this one's `chunk_size`, or in the first
+  // Adds sums and counts. Each text is listed once; chunks are converted to this one's `chunk_size`, or to the first
   // known one. Throws Error(kInvalidFile) naming `where` if a tensor's size differs.
   void add(const ImportanceSums& other, const std::string& where);
 

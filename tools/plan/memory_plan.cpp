@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-// Memory that devices may share: the host's, or a device's own.
+// A memory that one or more devices use: the host's, or a device's own.
 struct Pool {
   std::string devices;  // "cpu", "cpu and ref"
   uint64_t needed = 0, weights = 0, free = 0;
@@ -46,7 +46,7 @@ class Planner {
     options.opened = devices_;
     return {plan_memory(question_.model, options), plan_draft_memory(options)};
   }
-  // Uses the memory that was free at first, to ignore changes by other programs. Empty for sizes beyond any memory.
+  // Uses the memory that was free at first, to ignore changes by other programs. Empty if a size overflows.
   std::vector<Pool> pools(const EngineOptions& options) const {
     try {
       std::vector<Pool> pools = pools_of(ask(options)), first = pools_of(uses_);
@@ -83,7 +83,7 @@ class Planner {
     }
     return parts;
   }
-  // What this many parts would need on a device that -ngl auto finds too small for them.
+  // What this many parts would need on a device that is too small for them according to -ngl auto.
   std::string shortage_of_parts(int parts) const {
     EngineOptions options = question_.options;
     options.placement.n_gpu_layers = parts;
@@ -101,7 +101,7 @@ class Planner {
     change(options, n);
     const std::vector<Pool> all = pools(options);
     const auto small = std::find_if(all.begin(), all.end(), [](const Pool& pool) { return !pool.fits(); });
-    if (small == all.end()) return "would exceed any memory";
+    if (small == all.end()) return "would be larger than any memory";
     return concat("would need ", bytes_text(small->needed), " of the ", bytes_text(small->free), " that ",
                   small->devices, small->devices.find(' ') == std::string::npos ? " has" : " have", " free");
   }
@@ -154,7 +154,7 @@ std::string why_layers(const PlanQuestion& question, const Planner& planner) {
   return concat(where, ": -ngl auto, ", planner.shortage_of_parts(moved + 1));
 }
 
-// Which matrices are not with their layers, and which flags caused it.
+// Which matrices are on another device than their layers, and the flags that caused it.
 std::string why_tensors(const PlanQuestion& question, const std::vector<DeviceUse>& devices) {
   const PlacementOptions& o = question.options.placement;
   std::string where, flags;
@@ -170,7 +170,7 @@ std::string why_tensors(const PlanQuestion& question, const std::vector<DeviceUs
 std::string why_context(const PlanQuestion& question, int64_t context) {
   const int64_t trained = question.model->context_length();
   const std::string of_model =
-      trained > 0 ? concat("the model was trained with ", trained) : "the model does not say its own";
+      trained > 0 ? concat("the model was trained with ", trained) : "the model does not state its context";
   if (question.options.context > 0) return concat("-c ", question.options.context, "; ", of_model);
   return context == trained ? of_model : concat("without -c at most ", kDefaultContext, "; ", of_model);
 }
@@ -192,7 +192,7 @@ void add_most_parallel(const Planner& planner, MemoryPlan& plan) {
   plan.most_parallel = planner.largest(kMostParallel, change);
   plan.choices.push_back(
       {"most_parallel", plan.most_parallel == kMostParallel
-                            ? concat("--parallel goes no further than ", kMostParallel)
+                            ? concat("the maximum of --parallel is ", kMostParallel)
                             : concat(plan.most_parallel + 1, " ", planner.shortage(plan.most_parallel + 1, change))});
 }
 

@@ -67,7 +67,7 @@ ordered_json to_json(const DeviceUse& use) {
           {"activations", use.activations}, {"staging", use.staging}, {"needed", use.needed()}};
 }
 
-// What a sequence has in the cache, by the layers that are cached alike.
+// What a sequence stores in the cache, grouped by layers that cache alike.
 ordered_json caches_json(const Model& model) {
   ordered_json caches = ordered_json::array();
   for (const CacheGroup& group : model.cache_groups()) {
@@ -78,7 +78,7 @@ ordered_json caches_json(const Model& model) {
   return caches;
 }
 
-// The names of the operations of a step; `infer devices --ops` says which devices have them.
+// The names of the operations in a step; `infer devices --ops` lists which devices implement them.
 std::set<std::string_view> operations(const Model& model) {
   Graph graph(1, 1);
   model.build(graph, {});

@@ -27,7 +27,7 @@ struct Working {
   throw Error(ErrorCode::kIo, concat("[quantize] ", printable(path.string(), 4096), ": ", what));
 }
 
-// Index of the first NaN or infinite value, or n. Sums of 0 * x are cheap, and NaN only if some x is not finite.
+// Index of the first NaN or infinite value, or n. Summing 0 * x is cheap and gives NaN only if some x is not finite.
 int64_t first_not_finite(const float* x, int64_t n) {
   constexpr int64_t kStretch = 4096;
   for (int64_t start = 0; start < n; start += kStretch) {
@@ -47,7 +47,7 @@ int64_t first_not_finite(const float* x, int64_t n) {
   return n;
 }
 
-// CPU time of this thread: other processes do not count.
+// CPU time of this thread, so other processes do not count.
 double processor_seconds() {
   timespec now = {};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -155,7 +155,7 @@ void ModelParts::read(uint32_t part, uint64_t offset, std::byte* to, size_t n) c
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_io(paths_[part], std::strerror(errno));
     if (got == 0)
-      fail_io(paths_[part], concat("expected a file of the same size as before, found its end at byte ", offset, ""));
+      fail_io(paths_[part], concat("expected the file to keep its size, found its end at byte ", offset, ""));
     to += got;
     offset += static_cast<uint64_t>(got);
     n -= static_cast<size_t>(got);

@@ -15,7 +15,7 @@
 namespace infer {
 
 // The parts of a model, open for reading. Reads are positional, so any number of threads may share it; nothing is
-// mapped, so memory does not grow with what was read.
+// mapped, so memory use does not grow with the bytes read.
 class ModelParts {
  public:
   explicit ModelParts(const std::vector<std::filesystem::path>& paths);
@@ -23,7 +23,7 @@ class ModelParts {
   ModelParts(const ModelParts&) = delete;
   ModelParts& operator=(const ModelParts&) = delete;
 
-  // Throws Error(kIo) if the system refuses or the part has become shorter.
+  // Throws Error(kIo) if reading fails or the file has become shorter.
   void read(uint32_t part, uint64_t offset, std::byte* to, size_t n) const;
 
  private:

@@ -93,7 +93,7 @@ constexpr std::string_view kKeptParts[] = {
     ".patch_embd",
     ".patch_merger",
     "a.rvq.codebook",
-    "mm.a.code_embd",  // images and sound
+    "mm.a.code_embd",  // vision and audio
 };
 
 // The number of dimensions up to the slowest one above 1.
@@ -124,7 +124,7 @@ constexpr FileTypes in(std::initializer_list<FileType> types) {
 constexpr FileTypes kLow = in({kIQ1_S, kIQ1_M, kIQ2_XXS, kIQ2_XS, kIQ2_S, kIQ2_M});
 constexpr FileTypes kLowest = kLow & ~in({kIQ2_S, kIQ2_M});
 
-// A subset of the layers, in order. For attention's V, n is the number of such tensors, otherwise the number of layers.
+// A subset of the layers, in order. For attention V, n is the number of V tensors, otherwise the number of layers.
 enum class Layers : uint8_t {
   kAll,
   kFirst2,
@@ -143,7 +143,7 @@ constexpr Conditions kFalcon = 1 << 2, kNotFalcon = 1 << 3;
 constexpr Conditions kSharedHeads = 1 << 4;  // four or more query heads per KV head
 constexpr Conditions kImportance = 1 << 5, kNoImportance = 1 << 6;
 constexpr Conditions kOddRow = 1 << 7;       // the row is not a multiple of the base type's block
-constexpr Conditions kStacked = 1 << 8;      // more than one matrix, which decides in the MXFP4 file type
+constexpr Conditions kStacked = 1 << 8;      // more than one matrix; used by the MXFP4 file type
 constexpr Conditions kFourExperts = 1 << 9;  // or more
 
 struct Rule {
@@ -248,7 +248,7 @@ constexpr Rule kRules[] = {
     {Role::kOther, in({kMXFP4}), kAlways, Layers::kAll, DataType::kQ8_0},
 };
 
-// In a model with 70 billion parameters, V is an eighth of Q: more bits there cost next to nothing. Not for kLow.
+// In a 70B model, V is an eighth the size of Q, so more bits there cost next to nothing. Not for kLow.
 struct Raise {
   DataType from, to;
 };
@@ -261,7 +261,7 @@ bool has_raised_v(const MixModel& model) {
          (model.architecture == "qwen2" && model.n_layer == 80);
 }
 
-// For a row that is not a multiple of the block.
+// For rows that are not a multiple of the block size.
 constexpr Raise kFallbacks[] = {
     {DataType::kQ2_K, DataType::kQ4_0},      {DataType::kQ3_K, DataType::kQ4_0},
     {DataType::kQ4_K, DataType::kQ5_0},      {DataType::kQ5_K, DataType::kQ5_1},
@@ -416,7 +416,7 @@ MixModel MixModel::of(const GgufFile& file) {
 
 std::vector<MixChoice> choose_types(const MixModel& model, std::span<const MixTensor> tensors,
                                     const MixOptions& options) {
-  // Rules that count go through the layers in order, whatever their order in the file.
+  // Rules that count follow the order of the layers, whatever their order in the file.
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {

@@ -1,5 +1,5 @@
-// Which tensor of a model gets which type in a Q4_K_M file and similar ones: the mixes that these names imply wherever
-// GGUF files are used, as a table of rules. Pure functions.
+// Which tensor of a model gets which type in Q4_K_M and similar files: the mixes that GGUF tools commonly mean by these
+// names, as a table of rules. Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Runs numbered tasks on several threads and hands their results to the caller in order. The outcome does not depend on
-// the number of threads: the failure of an earlier task comes before that of a later one.
+// the number of threads: if several tasks fail, the earliest failure is reported.
 //
 // At most `window` results exist at a time, each in a slot whose memory is reused. Used from one thread.
 #pragma once
@@ -17,7 +17,7 @@ namespace infer {
 template <typename Result>
 class OrderedWork {
  public:
-  // work(task, result) runs on any of the threads; `result` may contain what an earlier task left in the slot.
+  // work(task, result) runs on any of the threads; `result` may hold leftovers of an earlier task in the same slot.
   OrderedWork(int n_threads, size_t n_tasks, std::function<void(size_t task, Result& result)> work)
       : n_tasks_(n_tasks), work_(std::move(work)), slots_(static_cast<size_t>(n_threads) * 2 + 1) {
     try {
@@ -41,7 +41,7 @@ class OrderedWork {
   // The result of the next task, valid until the next call; nullptr after the last. Throws what the task threw.
   Result* next() {
     std::unique_lock lock(mutex_);
-    if (taken_ > 0) {  // the slot handed out last is free again
+    if (taken_ > 0) {  // the slot handed out last becomes free
       slots_[(taken_ - 1) % slots_.size()].done = false;
       ++released_;
       room_.notify_one();
@@ -85,7 +85,7 @@ class OrderedWork {
   const size_t n_tasks_;
   const std::function<void(size_t, Result&)> work_;
 
-  std::mutex mutex_;  // guards everything below except the result of a slot being worked on or handed out
+  std::mutex mutex_;  // guards everything below, except results being computed or handed out
   std::condition_variable room_, finished_;
   std::vector<Slot> slots_;
   size_t started_ = 0, taken_ = 0, released_ = 0;

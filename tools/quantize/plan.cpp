@@ -14,7 +14,7 @@
 namespace infer {
 namespace {
 
-constexpr size_t kMaxParts = 500;  // each keeps its writer open until the end
+constexpr size_t kMaxParts = 500;  // each keeps a writer open until the end
 constexpr uint32_t kQuantizationVersion = 2;
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -101,7 +101,7 @@ const Importance::Entry* importance_of(const Importance& importance, const GgufT
                              concat(entry->weights.size(), "; use an importance matrix of this model")));
 }
 
-// Types whose codebooks leave so few choices that an importance matrix makes a model much better.
+// Types with such small codebooks that an importance matrix improves the model a lot.
 bool wants_importance(DataType type) {
   using enum DataType;
   constexpr DataType kTypes[] = {kIQ1_S, kIQ1_M, kIQ2_XXS, kIQ2_XS, kIQ2_S};
@@ -164,7 +164,7 @@ Metadata new_metadata(const QuantizeOptions& options, const QuantizePlan& plan, 
   set(metadata, "general.quantization_version", GgufValue::of_uint32(kQuantizationVersion));
   set(metadata, "general.file_type", GgufValue::of_uint32(type.number));
   if (plan.importance.empty()) {
-    // Data from an earlier quantization does not apply to this one.
+    // Data about an earlier quantization does not apply to this one.
     std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("quantize.imatrix."); });
     return metadata;
   }
@@ -248,7 +248,7 @@ std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options) 
   }
   if (n_with_importance == 0 && plan->n_without_importance > 0) {
     throw Error(ErrorCode::kInvalidFile, concat("[imatrix] ", printable(options.importance, 4096),
-                                                ": no importance of any tensor of this model"));
+                                                " has no entry for any tensor of this model"));
   }
   plan_outputs(options, *type, *plan);
   check_outputs(options, *plan);

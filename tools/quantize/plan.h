@@ -25,7 +25,7 @@ struct QuantizePlan {
   Importance importance;
   std::vector<Conversion> conversions;  // in file order; they refer to `input` and `importance`
   std::vector<OutputFile> outputs;
-  size_t n_fallbacks = 0;           // tensors whose rows do not suit the intended type
+  size_t n_fallbacks = 0;           // tensors whose rows do not fit the intended type
   size_t n_without_importance = 0;  // tensors to be quantized that are not in the importance matrix
   size_t n_wanting_importance = 0;  // tensors that get a type of two bits or less, without an importance matrix
 

@@ -40,7 +40,7 @@ std::vector<Task> make_tasks(const QuantizePlan& plan) {
   return tasks;
 }
 
-// Catches a shortage that is already certain; a disk that fills up later is noticed while writing.
+// Detects a shortage that is already certain; a disk that fills up later is noticed while writing.
 void check_room(const QuantizePlan& plan) {
   const std::filesystem::path& path = plan.outputs.front().path;
   uint64_t needed = 0;
@@ -61,7 +61,7 @@ std::unique_ptr<GgufWriter> open_output(const QuantizePlan& plan, const OutputFi
   return std::make_unique<GgufWriter>(output.path, output.metadata, std::move(tensors), plan.input->alignment());
 }
 
-// Returns false if the user stopped it. No files are left then, nor after an error.
+// Returns false if the user stopped it. No files are left behind then, nor after an error.
 bool convert(const QuantizePlan& plan, int n_threads, bool measure, Summary& summary) {
   // All files have temporary names until every one is complete; unfinished ones are removed on destruction.
   std::vector<std::unique_ptr<GgufWriter>> writers;
@@ -99,7 +99,7 @@ void print_notes(const QuantizePlan& plan) {
   const auto note = [](size_t n, const char* what) {
     if (n > 0) std::fprintf(stderr, "infer quantize: note: %zu of the tensors %s\n", n, what);
   };
-  note(plan.n_fallbacks, "have rows that do not suit the intended type and get another");
+  note(plan.n_fallbacks, "have rows that do not fit the intended type and get another one");
   note(plan.n_without_importance, "to be quantized are not in the importance matrix");
   note(plan.n_wanting_importance,
        "get types of two bits or less; an importance matrix (--imatrix) makes them much better");

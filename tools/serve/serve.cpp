@@ -53,9 +53,9 @@ void check(const ServeOptions& o) {
                                                     "$INFER_API_KEY, or allow it with --no-auth."));
   }
   if (o.no_auth && !o.api.keys.empty()) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "There are API keys, but --no-auth asks for none. Leave out --no-auth, or --api-key-file and $INFER_API_KEY.");
+    throw Error(ErrorCode::kInvalidArgument,
+                "--no-auth conflicts with the API keys that are set. Leave out --no-auth, or --api-key-file and "
+                "$INFER_API_KEY.");
   }
 }
 
@@ -88,7 +88,7 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   engine.cache_tokens = chosen.cache_tokens;
   log.write(LogLevel::kInfo, "context",
             {{"tokens", chosen.context}, {"kv_tokens", chosen.cache_tokens}, {"limited_by", chosen.limit}});
-  // The queue is bounded by the admitted requests; each place may have as many choices as a request may.
+  // The queue is bounded by the admitted requests; each may have the maximum number of choices.
   engine.max_waiting = static_cast<int>((o.api.admission.running + o.api.admission.waiting) *
                                         static_cast<int64_t>(o.api.limits.max_choices));
   served->engine = std::make_unique<EngineThread>(std::make_unique<Engine>(std::move(model), engine), metrics,
@@ -105,7 +105,7 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
   return served;
 }
 
-// Lets requests in progress finish until the timeout or another signal. False if some did not end even when told to.
+// Lets requests in progress finish until the timeout or another signal. False if some did not end even when cancelled.
 bool drain(HttpServer& http, ApiService& service, const StopSignals& signals, std::chrono::seconds timeout) {
   service.api().drain();
   http.drain();
@@ -113,7 +113,7 @@ bool drain(HttpServer& http, ApiService& service, const StopSignals& signals, st
   while (!http.wait_until_closed(std::chrono::milliseconds(20))) {
     if (signals.wait(std::chrono::milliseconds(20)) || Clock::now() >= until) break;
   }
-  // Tells the remaining clients.
+  // Ends the remaining requests with an error response.
   service.api().cancel_all();
   http.wait_until_closed(std::chrono::seconds(2));
   return http.stop(std::chrono::seconds(3));
@@ -128,7 +128,7 @@ int run_serve(ServeOptions o) {
     for (std::string& key : split_api_keys(keys)) o.api.keys.push_back(std::move(key));
   }
   check(o);
-  // A missing or damaged model is refused before the server starts listening.
+  // Refuses a missing or damaged model before the server starts listening.
   GgufFile::open(o.model.model, {.map_data = false});
   o.api.bound_host = o.http.host;
   o.api.admission.running = o.model.engine.max_sequences;
@@ -159,7 +159,7 @@ int run_serve(ServeOptions o) {
   signals.wait();
   log.write(LogLevel::kInfo, "stopping", {{"timeout", o.drain_timeout.count()}});
   if (!drain(http, service, signals, o.drain_timeout)) {
-    // Their threads use objects that would be destroyed on the way out.
+    // Their threads use objects that would be destroyed by a normal exit.
     log.write(LogLevel::kError, "stopped", {{"reason", "requests in progress did not end in time and were abandoned"}});
     std::_Exit(1);
   }

@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-// Contexts in the KV cache, if there are that many sequences and enough memory.
+// Number of full contexts in the KV cache, if there are that many sequences and enough memory.
 constexpr int64_t kContexts = 4;
 
 // `draft`: empty without a draft.
@@ -37,7 +37,7 @@ class Chooser {
     options_.opened = open_devices(options);
   }
 
-  // Chooses contexts of at most `most` tokens (due to `limit`), as far as the cache allows.
+  // Chooses a context of at most `most` tokens (a bound set by `limit`), as large as the cache allows.
   ServeContext choose(int64_t most, const char* limit) {
     const int64_t least = std::min(most, kDefaultContext);
     fix_layers(least);
@@ -54,7 +54,7 @@ class Chooser {
   }
 
  private:
-  // What -ngl auto offloads with a cache of one context; a larger cache takes none of it back.
+  // Fixes the layers that -ngl auto offloads with a cache of one context, so that a larger cache displaces none.
   void fix_layers(int64_t context) {
     if (options_.placement.n_gpu_layers != kAutoLayers) return;
     options_.placement.n_gpu_layers = moved_parts(plan_memory(model_, with_cache(context, blocks_for(context))));

@@ -17,13 +17,13 @@ struct ServeContext {
                       // context is unknown
 };
 
-// Host memory that a server may fill: three quarters of what is free, because it runs for long and other programs
-// start.
+// Host memory that a server may fill: three quarters of what is free, because it runs for a long time and other
+// programs start.
 uint64_t usable_host_memory(uint64_t free);
 
-// `options`: context and cache_tokens as set by the flags, 0 if not set. The cache holds up to four contexts and at
-// least one. It takes no layers from a GPU that could hold them beside one context of kDefaultContext (or the given
-// one). If not even that fits, it is returned, and loading the model reports what is missing. Throws what plan_memory
+// `options`: context and cache_tokens as set by the flags, 0 if not set. The cache holds one to four contexts. It
+// displaces no layers from a GPU that could hold them together with one context of kDefaultContext (or the given one).
+// If not even that fits, returns it anyway, and loading the model reports what is missing. Throws what plan_memory
 // throws.
 ServeContext choose_serve_context(const std::shared_ptr<Model>& model, EngineOptions options);
 

@@ -62,9 +62,8 @@ void add_model_and_chat(const Flags& flags, ServeOptions& o) {
              "Chat template instead of the model's: a Jinja file, or a name (infer template --list)", "NAME|FILE");
   flags.app.add_flag("--special-in-content", o.special_in_content,
                      "Read control tokens such as <|im_end|> in messages as tokens (default: as text)");
-  flags.app.add_flag(
-      "--schema-lenient", o.api.schema_lenient,
-      "Pass over keywords of JSON schemas that cannot be enforced, and name them in the answer's warnings");
+  flags.app.add_flag("--schema-lenient", o.api.schema_lenient,
+                     "Ignore keywords of JSON schemas that cannot be enforced, and list them in the answer's warnings");
   flags.app
       .add_option_function<std::string>(
           "--pooling", [&o](const std::string& word) { o.api.pooling = pooling_of(word); },
@@ -138,23 +137,25 @@ void add_limits(const Flags& flags, ServeOptions& o) {
                 1 << 20);
   flags.seconds("--idle-timeout", o.http.timeouts.idle, "Seconds that a connection may wait for a request", 1, 86400);
   flags.seconds("--read-timeout", o.http.timeouts.read, "Seconds for a request to arrive", 1, 86400);
-  flags.seconds("--write-timeout", o.http.timeouts.write, "Seconds a client may read nothing of its answer", 1, 86400);
+  flags.seconds("--write-timeout", o.http.timeouts.write, "Seconds that a client may go without reading its answer", 1,
+                86400);
   flags.seconds("--timeout", o.api.request_timeout, "Seconds per request, including waiting", 1, 1 << 24);
-  flags.seconds("--drain-timeout", o.drain_timeout, "Seconds for requests in progress after SIGTERM", 0, 1 << 24);
+  flags.seconds("--drain-timeout", o.drain_timeout, "Seconds that requests in progress get to finish after SIGTERM", 0,
+                1 << 24);
 }
 
 void add_logs(const Flags& flags, ServeOptions& o) {
   flags.word("--log-format", o.log_format, "Format of the log", {"text", "json"});
   flags.word("--log-level", o.log_level, "Least severe level to log", {"error", "info", "debug"});
   flags.app.add_flag_callback(
-      "--no-metrics", [&o] { o.api.serve_metrics = false; }, "No /metrics");
+      "--no-metrics", [&o] { o.api.serve_metrics = false; }, "Turn off /metrics");
 }
 
 }  // namespace
 
 std::function<int()> define_serve(CLI::App& app) {
   const auto o = std::make_shared<ServeOptions>();
-  // Options take the group that is the default when they are added.
+  // Options join the default group at the time they are added.
   const auto in_group = [&](const char* group, void (*add)(const Flags&, ServeOptions&)) {
     CLI::OptionDefaults& defaults = *app.option_defaults();
     const std::string before = defaults.get_group();

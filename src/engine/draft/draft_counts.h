@@ -1,4 +1,4 @@
-// What became of drafts. Plain data.
+// Counts of drafts verified and accepted. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 namespace infer {
 
 struct DraftCounts {
-  int64_t verifications = 0;  // sequences of steps that verified any
+  int64_t verifications = 0;  // sequence-steps that verified at least one draft
   int64_t proposed = 0;       // drafts verified
-  int64_t accepted = 0;       // of these, those that the model chose too
+  int64_t accepted = 0;       // of these, drafts that matched the token the model sampled
 
   DraftCounts& operator+=(const DraftCounts& other) {
     verifications += other.verifications;

@@ -8,23 +8,23 @@
 namespace infer {
 namespace {
 
-constexpr double kRateWeight = 0.12;                        // of a verified draft in the mean of acceptance
-constexpr double kForgetWeight = 0.02;                      // of a step without drafts, in the same mean
-constexpr double kCostWeight = 0.1, kSettledWeight = 0.02;  // of a step in the mean of costs, at least
-constexpr double kOutlier = 2;       // a step that takes this many times what is expected counts as this
-constexpr int64_t kForgotten = 512;  // steps after which a measurement is out of date, and worth another try
-// What a row adds before it was measured, as a share of a step with one row per sequence. Low, so that it is measured.
+constexpr double kRateWeight = 0.12;                        // weight of a verified draft in the mean acceptance rate
+constexpr double kForgetWeight = 0.02;                      // pull of a step without drafts towards the usual rate
+constexpr double kCostWeight = 0.1, kSettledWeight = 0.02;  // minimum weight of a step in the mean costs
+constexpr double kOutlier = 2;       // a step's time counts as at most this many times its expected time
+constexpr int64_t kForgotten = 512;  // steps after which a measurement is stale and is repeated
+// Assumed cost of a row not measured yet, as a share of a step with one row per sequence. Low, to get it measured.
 constexpr double kGuessedRow = 0.08;
-constexpr double kGuessedDraft = 0.15, kGuessedDraftToken = 0.02;  // of a target's step, before any was measured
+constexpr double kGuessedDraft = 0.15, kGuessedDraftToken = 0.02;  // shares of a target step, before any measurement
 constexpr int kDepthsToBegin = 8;
-constexpr double kPromptShare = 0.5;  // of a step without drafts: how long it may wait for prompts of the draft model
+constexpr double kPromptShare = 0.5;  // share of a step without drafts by which prompts of the draft model may delay it
 constexpr int32_t kLeastPrompt = 32, kMostPrompt = 1 << 20;  // tokens
-constexpr double kWorthBeginning = 1.5;                      // times its cost
-constexpr double kLeastGain = 0.03;                // expected tokens of a draft below which it is not worth a thought
-constexpr double kToStart = 1.05, kToGoOn = 1.02;  // times the tokens per second without drafts
-constexpr double kMayLose = 0.006;                 // share of all time
-constexpr double kFirstLoss = 4, kMostSaved = 4;   // steps
-constexpr int kPlainEvery = 64;                    // steps: what a step without drafts costs is measured again
+constexpr double kWorthBeginning = 1.5;                      // the saving must exceed the cost this many times
+constexpr double kLeastGain = 0.03;                          // drafts with fewer expected accepted tokens are ignored
+constexpr double kToStart = 1.05, kToGoOn = 1.02;            // required gain over the tokens per second without drafts
+constexpr double kMayLose = 0.006;                           // share of the total time
+constexpr double kFirstLoss = 4, kMostSaved = 4;             // steps
+constexpr int kPlainEvery = 64;  // steps after which a step without drafts is measured again
 
 }  // namespace
 
@@ -69,7 +69,7 @@ double StepCosts::expect(int sequences, int rows) const {
   if (!plain(sequences)) return 0;
   const double plain = this->plain(sequences)->seconds;
   const Key asked = key(sequences, rows);
-  // The measured steps of as many sequences with fewer and with more rows.
+  // The nearest measured steps with the same number of sequences and fewer, or more, rows.
   int below = sequences, above = 0;
   double below_seconds = plain, above_seconds = 0;
   for (const auto& [at, mean] : means_) {
@@ -166,7 +166,7 @@ int32_t DraftDepth::prompt_tokens(int sequences) const {
 bool DraftDepth::pays_to_begin(int sequences, int64_t lag, int64_t remaining, double acceptance) const {
   const double plain = costs_.expect(sequences, sequences);
   if (plain <= 0) return false;
-  // With the best depth for all sequences alike.
+  // Assumes the same depth for all sequences, and takes the best one.
   double tokens = 1, gain = 1, best = 1;
   for (int depth = 1; depth <= kDepthsToBegin; ++depth) {
     gain *= acceptance;
@@ -183,7 +183,7 @@ void DraftDepth::record(int sequences, int rows, int tokens, double seconds, dou
   since_plain_ = rows == sequences ? 0 : since_plain_ + 1;
   const double plain = costs_.settled(sequences), expected = costs_.expect(sequences, rows);
   if (!costs_.record(sequences, rows, seconds) || rows == sequences) return;
-  // A step that the system held up says nothing about drafts: it would have been held up without them.
+  // A stall of the system says nothing about drafts: the step would have been delayed without them too.
   const double verified = std::min(seconds, kOutlier * expected);
   const double drafted =
       expected_drafting_ > 0 ? std::min(draft_seconds, kOutlier * expected_drafting_) : draft_seconds;

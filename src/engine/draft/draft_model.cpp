@@ -10,14 +10,14 @@
 namespace infer {
 namespace {
 
-// A rejected draft goes back this far at most; windows keep what its tokens see.
+// Rejecting drafts goes back at most this far; windows keep the blocks needed for that.
 constexpr int kMostDepth = 64;
-constexpr int kMostSteps = 64;  // of a call to draft()
-// What a sequence lacks that is at most one step behind: the target's own token, and the last draft if that was
+constexpr int kMostSteps = 64;  // per call to draft()
+// The most tokens that an up-to-date sequence lacks: the token sampled by the target, and the last draft if it was
 // accepted.
 constexpr int kFewTokens = 2;
 
-// Of a token in the softmax of a row.
+// The softmax probability of a token.
 double probability(std::span<const float> logits, TokenId token) {
   const float most = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -90,10 +90,10 @@ Sequence* DraftModel::follow(const Wish& wish, bool reports) {
     request.id = target.id();
     request.prompt.assign(known.begin(), known.end());
     request.ignore_eog = true;
-    request.sampling.temperature = 0;  // its sampler is the target's
+    request.sampling.temperature = 0;  // the target's sampler is used
     request.report_logits = reports;
     request.cache_salt = target.request().cache_salt;
-    request.reuse_prefix = !predicts() && target.request().reuse_prefix;  // equal tokens, but other states
+    request.reuse_prefix = !predicts() && target.request().reuse_prefix;  // same tokens, but other hidden states
     if (!scheduler_.add(std::move(request))) return nullptr;
     s = scheduler_.find(target.id());
   }
@@ -106,18 +106,18 @@ Sequence* DraftModel::follow(const Wish& wish, bool reports) {
   return s;
 }
 
-// The drafts of a call to draft(), while they grow.
+// The state of one call to draft().
 struct DraftModel::Round {
   std::span<const Wish> wishes;
   double least_probability;
-  int32_t prompt_tokens;  // that may still be computed
+  int32_t prompt_tokens;  // prompt tokens that may still be computed
   std::vector<std::vector<TokenId>> drafts = std::vector<std::vector<TokenId>>(wishes.size());
-  std::unordered_map<RequestId, size_t> open = {};                    // wishes that want more
-  std::unordered_map<RequestId, std::span<const float>> logits = {};  // of the last step, if they are needed
+  std::unordered_map<RequestId, size_t> open = {};                    // wishes that want more drafts
+  std::unordered_map<RequestId, std::span<const float>> logits = {};  // of the last step, if needed
   int n_drafted = 0;                                                  // in the last step
 };
 
-// Takes the results of a step. Wishes that are fulfilled, and those whose prompt may not go on, are no longer open.
+// Takes the results of a step. Closes wishes that are fulfilled, and those whose prompt has used up the budget.
 void DraftModel::collect(Round& round, const StepPlan& plan, const SampledStep& sampled) {
   round.n_drafted = 0;
   for (size_t i = 0; i < plan.sequences.size(); ++i) {
@@ -169,7 +169,7 @@ std::vector<std::vector<TokenId>> DraftModel::draft(std::span<const Wish> wishes
     for (const SampledStep::Failure& failure : sampled.failures) scheduler_.take(failure.id);
     collect(round, plan, sampled);
     after_step(plan.n_tokens, round.n_drafted);
-    // Prompts that go on beside nobody's drafts wait for the next call.
+    // Once no open wish has drafts, the remaining prompts wait for the next call.
     const bool some_draft = std::any_of(round.open.begin(), round.open.end(),
                                         [&](const auto& entry) { return !round.drafts[entry.second].empty(); });
     if (!some_draft && round.n_drafted > 0) break;

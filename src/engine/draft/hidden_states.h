@@ -1,5 +1,5 @@
-// The last hidden states of the target's sequences, from which its prediction layer drafts. Bounded per sequence: a
-// prediction layer that begins late sees the later part of a text only. One thread.
+// The latest hidden states of the target's sequences, which its prediction layer drafts from. Bounded per sequence, so
+// a prediction layer that starts late sees only the end of a text. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace infer {
 
 class HiddenStates {
  public:
-  static constexpr int64_t kMostRows = 1024;  // of a sequence
+  static constexpr int64_t kMostRows = 1024;  // per sequence
 
-  // The state of the token at `position`. Those behind it are forgotten, and after a gap those before it.
+  // Stores the state of the token at `position`. Forgets later states, and after a gap also the earlier ones.
   void add(RequestId id, int64_t position, std::span<const float> state);
-  // The positions that are known: [first, end). Both are 0 for an unknown sequence.
+  // The range of known positions, [first, end). Both are 0 for an unknown sequence.
   int64_t first(RequestId id) const;
   int64_t end(RequestId id) const;
   // REQUIRES: first(id) <= position < end(id). Valid until the next add().

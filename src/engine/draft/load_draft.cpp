@@ -18,7 +18,7 @@ EngineOptions draft_engine_options(const EngineOptions& options) {
   draft.speculation = {};
   draft.placement = {};
   draft.placement.n_gpu_layers = options.speculation.draft_gpu_layers;
-  // A draft is small, and runs before every step: no second device is worth the way to it.
+  // A draft model is small and runs before every step, so splitting it over devices would cost more than it gains.
   draft.placement.tensor_split.assign(options.opened->of_layers.size(), 0);
   draft.placement.tensor_split.front() = 1;
   draft.key_type = options.speculation.key_type;
@@ -66,12 +66,12 @@ void check_draft(const Model& target, const Model& draft) {
   const size_t common = std::min(ours.size(), theirs.size());
   for (size_t i = 0; i < common; ++i) {
     if (ours[i].text == theirs[i].text || (unused(ours[i]) && unused(theirs[i]))) continue;
-    fail(concat("The draft model has another vocabulary: token ", grouped(i), " is ", printable(theirs[i].text, 40),
-                " there and ", printable(ours[i].text, 40), " in the model."));
+    fail(concat("The draft model has a different vocabulary: token ", grouped(i), " is ", printable(theirs[i].text, 40),
+                " there and ", printable(ours[i].text, 40), " in the main model."));
   }
   for (const auto* longer : {&ours, &theirs}) {
     if (std::all_of(longer->begin() + static_cast<std::ptrdiff_t>(common), longer->end(), unused)) continue;
-    fail(concat("The draft model has a vocabulary of ", grouped(theirs.size()), " tokens, the model one of ",
+    fail(concat("The draft model has a vocabulary of ", grouped(theirs.size()), " tokens, the main model one of ",
                 grouped(ours.size()), "."));
   }
   if (draft.config().part == ModelPart::kPrediction || draft.weight_bytes() < target.weight_bytes()) return;
@@ -110,7 +110,7 @@ std::unique_ptr<DraftModel> load_draft(const EngineOptions& options, const Runne
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kOutOfMemory) throw;
     throw Error(ErrorCode::kOutOfMemory,
-                concat("The memory holds the model, but not the draft model beside it (", error.what(),
+                concat("The model fits in memory, but the draft model does not (", error.what(),
                        "). Choose a smaller draft, or a smaller context with -c."));
   }
 }

@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-// How many tokens agree backwards from the ends of two lists.
+// The length of the longest common suffix.
 int agreement(std::span<const TokenId> a, std::span<const TokenId> b) {
   const size_t most = std::min({a.size(), b.size(), static_cast<size_t>(LookupIndex::kMostCompared)});
   size_t n = 0;
@@ -23,7 +23,7 @@ LookupIndex::TextId LookupIndex::open(std::string salt, bool shared) {
   return last_;
 }
 
-// Of the n-gram that ends at token `at`, in the texts that may find it.
+// The hash of the n-gram that ends at token `at`, limited to texts that may find each other.
 uint64_t LookupIndex::key(TextId id, const Text& text, size_t at) {
   uint64_t hash = text.shared ? std::hash<std::string>()(text.salt) : id * 0x9e3779b97f4a7c15ull;
   for (size_t i = at + 1 - kGram; i <= at; ++i) {
@@ -78,7 +78,7 @@ void LookupIndex::forget(TextId id) {
 LookupIndex::Match LookupIndex::find(TextId id, int most) const {
   const Text& text = texts_.at(id);
   if (most <= 0 || text.tokens.size() < kGram) return {};
-  // The last n-gram of the text is its own latest occurrence.
+  // The text's last n-gram is also the latest occurrence, so start from the one before.
   Place place = text.earlier.back(), best;
   int longest = kGram - 1;
   for (int i = 0; i < kMostPlaces && longest < kMostCompared; ++i) {
@@ -95,7 +95,7 @@ LookupIndex::Match LookupIndex::find(TextId id, int most) const {
   const Text* source = find_text(best);
   if (!source) return {};
   Match match{longest, {}};
-  // Only this text goes on beyond its end, by what was just found.
+  // Continues past the end of this text with the tokens just found.
   for (size_t at = best.at + 1; static_cast<int>(match.tokens.size()) < most; ++at) {
     const size_t n = source->tokens.size();
     if (at >= n && best.text != id) break;

@@ -1,4 +1,4 @@
-// What a user may ask of speculative decoding. Plain data.
+// The user's options for speculative decoding. Plain data.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,23 @@ namespace infer {
 
 class Model;
 
-// Whether the prediction layer that some models have drafts for them.
+// Whether a model's own prediction layer, if it has one, drafts for it.
 enum class Prediction : uint8_t {
   kOff,
-  kAuto,  // where there is one, and no draft model
-  kOn,    // an error where there is none
+  kAuto,  // if there is one, and no draft model
+  kOn,    // an error if there is none
 };
 
 struct SpeculationOptions {
-  bool lookup = false;  // drafts are what followed the same tokens before
+  bool lookup = false;  // prompt lookup: drafts are what followed the same tokens before
   Prediction prediction = Prediction::kOff;
-  std::shared_ptr<Model> draft;                  // a model that drafts, where nothing is looked up; null: none
-  int draft_gpu_layers = kAutoLayers;            // of the draft, on the first device
-  std::optional<DataType> key_type, value_type;  // of the draft's KV cache; unset: that of the device
-  int most = 8;                                  // drafts of a sequence in a step
-  int least = 0;                                 // fewer drafts of the draft model are not verified
-  double least_probability = 0;                  // below it the draft model makes no further draft
-  int fixed = 0;                                 // > 0: always so many where there are any, whether they pay or not
+  std::shared_ptr<Model> draft;                  // the draft model, for when lookup finds nothing; null: none
+  int draft_gpu_layers = kAutoLayers;            // layers of the draft to offload to the first device
+  std::optional<DataType> key_type, value_type;  // of the draft's KV cache; unset: the device's default
+  int most = 8;                                  // maximum drafts per sequence and step
+  int least = 0;                                 // the draft model's drafts are not verified if there are fewer
+  double least_probability = 0;                  // the draft model stops before a less probable token
+  int fixed = 0;                                 // > 0: always this many if available, whether they pay off or not
 
   bool any() const { return lookup || draft; }
   int drafts_of_step() const { return fixed > 0 ? fixed : most; }

@@ -10,12 +10,12 @@ namespace infer {
 namespace {
 
 constexpr int64_t kIndexedTokens = 1 << 17;
-// Before any draft was verified: of matches of 2, 4, 8, 16 and 32 tokens and more.
+// Acceptance rates assumed at first for lookup matches of 2, 4, 8, 16 and at least 32 tokens.
 constexpr double kFirstRates[] = {0.4, 0.5, 0.7, 0.8, 0.9};
-constexpr double kFirstRate = 0.6;         // of a new sequence's looked-up drafts
-constexpr double kFirstDraftedRate = 0.7;  // of the draft model's
-constexpr int64_t kAnswer = 256;           // tokens that an answer without a limit is taken to have
-constexpr int64_t kCaughtUp = 64;          // tokens that the draft model computes without ado
+constexpr double kFirstRate = 0.6;         // lookup drafts of a new sequence
+constexpr double kFirstDraftedRate = 0.7;  // drafts of the draft model
+constexpr int64_t kAnswer = 256;           // assumed length of an answer without a limit, in tokens
+constexpr int64_t kCaughtUp = 64;          // a smaller lag of the draft model is always worth computing
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -68,7 +68,7 @@ void Speculator::end_preempted(const Scheduler& scheduler) {
 void Speculator::propose(Scheduler& scheduler) {
   draft_seconds_ = 0;
   if (draft_) end_preempted(scheduler);
-  // A row beside the chunk of a prompt costs what a token of the prompt costs: drafts would only delay both.
+  // In a step with a prompt chunk, each draft row takes the place of a prompt token: drafts would only delay both.
   const bool full = std::ssize(scheduler.running()) == scheduler.config().max_sequences;
   bool only_decodes = full || scheduler.waiting().empty();
   std::vector<Candidate> candidates;
@@ -128,7 +128,7 @@ std::vector<std::vector<TokenId>> Speculator::ask_model(std::span<const DraftMod
   double last = now();
   const auto after_step = [&](int rows, int drafts) {
     const double seconds = now() - std::exchange(last, now());
-    // The first draft of a sequence computes a few tokens: the target's own, and what was accepted.
+    // A sequence's first draft may compute a few tokens: the one the target sampled, and an accepted draft.
     if (rows <= draft_->few_tokens() * drafts) {
       if (depth_.record_draft(drafts, rows, seconds)) draft_seconds_ += seconds;
     } else {
@@ -138,7 +138,7 @@ std::vector<std::vector<TokenId>> Speculator::ask_model(std::span<const DraftMod
   try {
     return draft_->draft(wishes, options_.least_probability, prompt_tokens, after_step);
   } catch (const Error& error) {
-    if (note_) note_(concat("[draft] No more drafts: ", error.what()));
+    if (note_) note_(concat("[draft] the draft model failed and is no longer used: ", error.what()));
     draft_.reset();
     return {};
   }

@@ -1,5 +1,5 @@
-// Proposes drafts for the sequences of a step, by prompt look-up or else by a draft model, as many as pay, and learns
-// from what became of them. Sits between the engine and its scheduler: propose(), then the step, then learn(). One
+// Proposes drafts for the sequences of a step, from prompt lookup or else from a draft model, as many as pay off, and
+// learns from how many are accepted. Sits between the engine and its scheduler: propose(), the step, then learn(). One
 // thread.
 #pragma once
 
@@ -21,8 +21,8 @@ namespace infer {
 
 class Speculator {
  public:
-  // `draft` may be null. `most_rows`: of all sequences in a step, drafts included. `note` gets a line when the draft
-  // model fails, after which it is not asked again; may be null.
+  // `draft` may be null. `most_rows`: the most rows of all sequences in a step, drafts included. `note`, which may be
+  // null, gets a line if the draft model fails, after which it is no longer used.
   Speculator(const SpeculationOptions& options, std::unique_ptr<DraftModel> draft, int most_rows,
              std::function<void(const std::string& line)> note);
 
@@ -30,12 +30,12 @@ class Speculator {
   void propose(Scheduler& scheduler);
   // After Scheduler::commit(); `seconds`: of the whole step.
   void learn(const StepPlan& plan, const SampledStep& sampled, double seconds);
-  // Whether it needs the hidden states of all rows of a step, which see() then gets before learn().
+  // Whether it needs the hidden states of all rows of a step, passed to see() before learn().
   bool wants_hidden() const { return draft_ && draft_->predicts(); }
   void see(const StepPlan& plan, const ModelRunner& target, std::span<const int> outputs) {
     draft_->see(plan, target, outputs);
   }
-  // The sequence has ended, or will never be seen again. What it wrote may still help others.
+  // The sequence has ended or will not be seen again. Lookup for other sequences may still find its text.
   void end(const Sequence& s);
   void reset();
 
@@ -44,9 +44,9 @@ class Speculator {
  private:
   struct Followed {
     LookupIndex::TextId text = 0;
-    int64_t n_indexed = 0;  // of its known tokens
+    int64_t n_indexed = 0;  // known tokens in the index
     AcceptanceRate looked_up, drafted;
-    int match_length = 0;  // of the drafts proposed last; 0: they are the draft model's
+    int match_length = 0;  // of the last drafts proposed; 0: they came from the draft model
   };
   // A sequence that may get drafts in this step.
   struct Candidate {
@@ -58,9 +58,9 @@ class Speculator {
   Followed& follow(const Sequence& s);
   void index(Followed& followed, const Sequence& s);
   AcceptanceRate& rate_of_length(int match_length);
-  // Gives the draft model's blocks of sequences that the target has preempted to those that run.
+  // Frees the draft model's blocks of sequences that the target has preempted.
   void end_preempted(const Scheduler& scheduler);
-  // Whether the draft model is, or is worth being brought, as far as the sequence.
+  // Whether the draft model has caught up with the sequence, or is worth letting catch up.
   bool may_draft(const Sequence& s, const Followed& followed, int n_sequences) const;
   std::vector<std::vector<TokenId>> ask_model(std::span<const DraftModel::Wish> wishes, int32_t prompt_tokens);
 
@@ -71,8 +71,8 @@ class Speculator {
   LookupIndex texts_;
   DraftDepth depth_;
   std::vector<AcceptanceRate> by_length_;
-  AcceptanceRate drafted_;    // of all sequences
-  double draft_seconds_ = 0;  // spent on this step's drafts, prompts apart
+  AcceptanceRate drafted_;    // over all sequences
+  double draft_seconds_ = 0;  // spent on this step's drafts, excluding prompts
   std::unordered_map<RequestId, Followed> followed_;
 };
 

@@ -1,6 +1,6 @@
-// afmoe: scaled embedding; normalized heads; three layers with a window and NeoX rope, then one that sees everything
-// and has no positions; a sigmoid gate on attention; norms before and after attention and feed-forward; leading dense
-// layers, then routed experts beside a shared one.
+// afmoe: scaled embedding; normalized heads; three sliding-window layers with NeoX rope, then one with full attention
+// and no positions; a sigmoid gate on attention; norms before and after attention and feed-forward; leading dense
+// layers, then routed experts plus a shared one.
 #include <cmath>
 
 #include "src/model/arch/architecture.h"
@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-constexpr int kPeriod = 4;  // of the layers without a window
+constexpr int kPeriod = 4;  // one layer in this many has full attention
 
 class Afmoe final : public Architecture {
  public:

@@ -1,5 +1,5 @@
-// apertus: every head of queries and keys is normalized, then NeoX rope; the feed-forward is an xIELU without a gate,
-// whose parameters differ between layers.
+// apertus: every head of queries and keys is normalized before NeoX rope; the feed-forward is an xIELU without a gate,
+// with parameters that differ between layers.
 #include <cmath>
 
 #include "src/model/arch/architecture.h"
@@ -81,7 +81,7 @@ class Apertus final : public Architecture {
     FeedForwardWeights ffn;
   };
 
-  // Files give the alphas before a softplus, and for negative numbers without beta.
+  // Files store the alphas before a softplus, and alpha for negative inputs without beta.
   void read_activations(ConfigReader& reader, const ModelConfig& config) {
     const auto read = [&](std::string_view key) {
       return reader.numbers_without_prefix(key, config.n_layer, -1e6, 1e6);
@@ -95,7 +95,7 @@ class Apertus final : public Architecture {
   }
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

@@ -19,22 +19,22 @@ class Architecture {
   // Must read every key that changes the result; the caller then sets `config.n_vocab`.
   virtual ModelConfig read_config(ConfigReader& reader) = 0;
   virtual void declare_weights(WeightSet& weights, const ModelConfig& config) = 0;
-  // Unless overridden, a full group of the layers without a window (latent if the cache holds compressed vectors), a
-  // group for each length of window, and one of the recurrent states. A layer with a state and key and value heads is
-  // in two groups; one with neither, or that reads the keys and values of another, in none.
+  // By default: a full group for the layers without a window (latent if the cache holds compressed vectors), a group
+  // for each window length, and one for the recurrent states. A layer with both a state and key and value heads is in
+  // two groups; one with neither, or that reads another layer's keys and values, is in none.
   virtual std::vector<CacheGroup> cache_groups(const ModelConfig& config) const;
   virtual ModelOutputs build_graph(Graph& graph, const Model& model, CacheTypes cache) const = 0;
 };
 
 struct ArchitectureEntry {
   std::string_view name;    // general.architecture
-  std::string_view models;  // what people know it by
+  std::string_view models;  // the models that people know it by
   std::unique_ptr<Architecture> (*create)();
 };
 
 // All architectures, sorted by name.
 std::span<const ArchitectureEntry> all_architectures();
-// Throws Error(kUnsupported) with similar names that are known.
+// Throws Error(kUnsupported) with the similar names that exist.
 std::unique_ptr<Architecture> create_architecture(std::string_view name);
 
 }  // namespace infer

@@ -1,4 +1,4 @@
-// baichuan: like llama; the model with 40 layers (13B) has ALiBi instead of positions.
+// baichuan: like llama; the 40-layer model (13B) uses ALiBi instead of rope.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

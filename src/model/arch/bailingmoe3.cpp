@@ -1,6 +1,6 @@
 // bailingmoe3: Kimi delta attention with bounded decays in most layers, latent attention with interleaved rope and a
-// sigmoid gate per head in the others; leading dense layers, then routed experts beside shared ones, both with limits
-// that differ between layers.
+// sigmoid gate per head in the others; leading dense layers, then routed experts plus shared ones, whose activation
+// limits differ between layers.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -95,7 +95,7 @@ class BailingMoe3 final : public Architecture {
     LatentAttentionWeights attn;        // empty in recurrent layers
     Linear gate;                        // [n_head, n_embd]
     KimiDeltaWeights delta;             // empty in layers with attention
-    Linear out;                         // of either: [n_embd, n_head * value_dim or n_inner]
+    Linear out;                         // of attention or delta: [n_embd, n_head * value_dim or n_inner]
     const Weight* ffn_norm = nullptr;   // [n_embd]
     LayerFeedForwardWeights ffn;
   };

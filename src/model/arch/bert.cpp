@@ -1,6 +1,6 @@
-// The encoders with norms behind attention and feed-forward, which have a tanh GELU unless stated:
+// Encoders with norms after attention and feed-forward; tanh GELU unless stated otherwise:
 //   bert: learned positions;
-//   jina-bert-v2: ALiBi to both sides, possibly normalized queries and keys, a second norm, a gate;
+//   jina-bert-v2: ALiBi in both directions; optionally normalized queries and keys, a second norm, a gate;
 //   nomic-bert-moe: NeoX rope, experts in some layers;
 //   nomic-bert: NeoX rope and a SiLU gate.
 #include "src/model/arch/architecture.h"
@@ -26,7 +26,7 @@ class Bert final : public Architecture {
     } else {
       reader.ignore("rope.dimension_count");
     }
-    reader.ignore("moe_every_n_layers");  // the tensors say it
+    reader.ignore("moe_every_n_layers");  // the tensors show it
     read_experts(reader, config);
     if (config.n_expert > 0) require_wide_experts(config);
     set_routing(reader, config, Gating::kSoftmax, Normalization::kNone);
@@ -88,14 +88,14 @@ class Bert final : public Architecture {
   struct Layer {
     AttentionWeights attn;
     LayerNorm q_norm, k_norm;         // [n_head * key_dim], [n_kv_head * key_dim], or empty
-    LayerNorm attn_norm;              // [n_embd], of attention and its input
-    LayerNorm second_norm;            // [n_embd], of that and the input of attention, or empty
-    FeedForwardWeights plain;         // one of these four
-    GatedFeedForwardWeights gated;    // gate and up apart
+    LayerNorm attn_norm;              // [n_embd], of attention plus its input
+    LayerNorm second_norm;            // [n_embd], of attn_norm's result plus the input of attention; or empty
+    FeedForwardWeights plain;         // one of these four is used
+    GatedFeedForwardWeights gated;    // gate and up are separate
     JoinedFeedForwardWeights joined;  // gate and up in one matrix
-    UngatedExpertWeights experts;     // with their router
+    UngatedExpertWeights experts;     // used with the router
     RouterWeights router;
-    LayerNorm ffn_norm;  // [n_embd], of the feed-forward and its input
+    LayerNorm ffn_norm;  // [n_embd], of the feed-forward plus its input
   };
 
   static void declare_mlp(WeightSet& weights, const ModelConfig& config, int i, Layer& w) {

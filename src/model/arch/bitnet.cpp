@@ -1,5 +1,5 @@
 // bitnet: NeoX rope, and norms before the last matrix of attention and of the feed-forward. Its ternary matrices have
-// factors (WeightSet::require).
+// scale factors (WeightSet::require).
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

@@ -1,11 +1,11 @@
-// bloom: ALiBi instead of positions, layer norms, one of them on the embedding; a tanh GELU without a gate.
+// bloom: ALiBi instead of rope; layer norms, including one on the embedding; a tanh GELU without a gate.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
 namespace infer {
 namespace {
 
-constexpr float kMaxBias = 8;  // ALiBi, in all models
+constexpr float kMaxBias = 8;  // ALiBi, the same in all models
 
 class Bloom final : public Architecture {
  public:

@@ -1,4 +1,4 @@
-// chatglm: gate and up are joined, queries, keys and values may be; partial interleaved rope.
+// chatglm: gate and up are one matrix, as may be queries, keys and values; partial interleaved rope.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

@@ -1,5 +1,5 @@
-// cohere2: attention and feed-forward work in parallel on the same layer norm; every fourth layer sees everything and
-// has no positions, the others have a window. A factor on logits.
+// cohere2: attention and feed-forward run in parallel on the same layer norm; every fourth layer has full attention and
+// no positions, the others have a sliding window. Scaled logits.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -74,7 +74,7 @@ class Cohere2 final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   LayerNorm output_norm_;                 // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

@@ -1,6 +1,6 @@
-// cohere2moe: attention and feed-forward work in parallel on the same norm; the leading dense layers and those with a
-// window have interleaved rope, as prediction layers do, the others no positions; the mean of routed experts and a
-// shared one. A factor on logits.
+// cohere2moe: attention and feed-forward run in parallel on the same norm. Leading dense layers, sliding-window layers
+// and prediction layers have interleaved rope, the others no positions. The mean of the routed experts and a shared
+// one. Scaled logits.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -11,7 +11,7 @@ class Cohere2Moe final : public Architecture {
  public:
   ModelConfig read_config(ConfigReader& reader) override {
     ModelConfig config = read_sizes(reader);
-    // Files say by the name of the epsilon which norm is meant.
+    // The name of the epsilon key tells which norm is used.
     has_rms_norm_ = reader.number("attention.layer_norm_rms_epsilon", 0, 1, 0) != 0;
     config.norm_eps = has_rms_norm_ ? read_rms_norm_eps(reader) : read_layer_norm_eps(reader);
     if (has_rms_norm_) reader.ignore("attention.layer_norm_epsilon");
@@ -89,7 +89,7 @@ class Cohere2Moe final : public Architecture {
   }
 
   ModelInput input_;
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

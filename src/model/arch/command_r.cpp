@@ -1,5 +1,5 @@
-// command-r: attention and feed-forward work in parallel on the same layer norm; a factor on logits. In Command R+
-// every head of queries and keys has a layer norm.
+// command-r: attention and feed-forward run in parallel on the same layer norm; scaled logits. In Command R+ every head
+// of queries and keys has a layer norm.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -70,7 +70,7 @@ class CommandR final : public Architecture {
   struct Layer {
     LayerNorm attn_norm;  // [n_embd]
     AttentionWeights attn;
-    HeadNorms head_norms;  // empty but in Command R+
+    HeadNorms head_norms;  // empty except in Command R+
     GatedFeedForwardWeights ffn;
   };
 

@@ -1,5 +1,5 @@
-// dbrx: layer norms, queries, keys and values within limits, NeoX rope, and routed experts whose softmax weights are
-// divided by their sum.
+// dbrx: layer norms; queries, keys and values clamped to limits; NeoX rope; routed experts whose softmax weights are
+// normalized to a sum of 1.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

@@ -1,4 +1,4 @@
-// deci: like llama, but layers may lack attention, have a single matrix instead of it, or lack the feed-forward.
+// deci: like llama, but layers may have no attention, a single matrix in its place, or no feed-forward.
 #include "ggml-like/error.h"
 
 #include "src/model/arch/architecture.h"
@@ -86,13 +86,13 @@ class Deci final : public Architecture {
  private:
   struct Layer {
     const Weight* attn_norm = nullptr;  // [n_embd], null without attention
-    AttentionWeights attn;              // only `out`, [n_embd, n_embd], where a matrix takes its place
+    AttentionWeights attn;              // only `out`, [n_embd, n_embd], if a matrix takes its place
     const Weight* ffn_norm = nullptr;   // [n_embd], null without feed-forward
     GatedFeedForwardWeights ffn;
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

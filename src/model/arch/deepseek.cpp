@@ -1,5 +1,5 @@
-// deepseek: DeepSeek MoE, before latent attention. Interleaved rope, leading dense layers, then routed experts with
-// plain softmax weights, beside a shared one.
+// deepseek: DeepSeek MoE, before latent attention. Interleaved rope; leading dense layers, then routed experts with
+// plain softmax weights, plus a shared one.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -80,7 +80,7 @@ class Deepseek final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

@@ -1,5 +1,5 @@
-// deepseek2 and mistral4: latent attention with interleaved rope, leading dense layers, then routed experts beside
-// shared ones. With YaRN, scores are scaled as well as rotated values.
+// deepseek2 and mistral4: latent attention with interleaved rope; leading dense layers, then routed experts plus shared
+// ones. With YaRN, attention scores are scaled as well as rotated values.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

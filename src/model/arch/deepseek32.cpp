@@ -1,22 +1,22 @@
 // deepseek32 and glm-dsa: latent attention to the positions that an indexer selects; leading dense layers, then routed
-// experts beside shared ones. In glm-dsa, a layer without an indexer attends to the same positions as the layer before.
-// A prediction layer attends to all positions.
+// experts plus shared ones. In glm-dsa, a layer without an indexer reuses the positions of the layer before. A
+// prediction layer attends to all positions.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
 namespace infer {
 namespace {
 
-// What differs between the two.
+// The differences between the two.
 struct Variant {
   void (*read)(ConfigReader&, ModelConfig&);
-  bool interleaved_index;  // rotated pairs of index queries and keys
+  bool interleaved_index;  // rotates interleaved pairs of index queries and keys
 };
 
 void read_deepseek32(ConfigReader&, ModelConfig&) {}
 
-// Files of GLM 5 and 5.1, with shorter contexts than those of 5.2, have an indexer in each layer; those of 5.2 need not
-// say that it is in every fourth, after the first two.
+// GLM 5 and 5.1 have an indexer in every layer. GLM 5.2, recognized by its longer context, has one in every fourth
+// layer after the first two, which its files may leave unsaid.
 void read_glm_dsa(ConfigReader& reader, ModelConfig& config) {
   constexpr int kContext52 = 1 << 20;
   reader.only("rope.scaling.yarn_log_multiplier", {0});
@@ -49,7 +49,7 @@ class DeepSeek32 final : public Architecture {
     choose_layers(reader, config);
     read_latent_indexer(reader, config);
     variant_.read(reader, config);
-    // Its indexer would change only what follows `select.count` positions, and drafts need not be exact.
+    // The indexer matters only beyond `select.count` positions, and drafts need not be exact.
     if (predicts(config)) config.layers[0].sparse = config.layers[0].indexed = false;
     return config;
   }

@@ -1,5 +1,5 @@
 // deepseek4: several residual streams; attention to the last positions and to compressed entries, with one vector as
-// key and value of all heads; routed experts beside shared ones, selected by the token's id in the first layers.
+// key and value of all heads; routed experts plus shared ones, selected by the token's id in the first layers.
 #include "ggml-like/message.h"
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
@@ -29,7 +29,7 @@ class DeepSeek4 final : public Architecture {
     n_groups_ = reader.count("attention.output_group_count", 1, config.layers[0].n_head);
     out_rank_ = reader.count("attention.output_lora_rank", 1, kMaxWidth);
     n_hashed_ = reader.count("hash_layer_count", 0, config.n_layer);
-    // Files may count layers for predicting further tokens without having them.
+    // Files may count prediction layers that they do not contain.
     const int n_further = reader.count("nextn_predict_layers", 0, config.n_layer - 1, 0);
     const std::string further = concat("blk.", config.n_layer - n_further, ".nextn.eh_proj.weight");
     if (n_further > 0 && reader.has_tensor(further)) drop_prediction_layers(reader, config);
@@ -111,7 +111,7 @@ class DeepSeek4 final : public Architecture {
     RouterWeights router;
     ExpertWeights experts;
     GatedFeedForwardWeights shared;      // empty without a shared expert
-    const Weight* experts_of = nullptr;  // [n_vocab, n_used], of each token; null where scores select them
+    const Weight* experts_of = nullptr;  // [n_vocab, n_used]: each token's experts; null if scores select them
   };
 
   // x [n_rows, n_embd] -> [n_rows, n_embd].
@@ -125,7 +125,7 @@ class DeepSeek4 final : public Architecture {
 
   HyperConfig hyper_;
   int n_groups_ = 1, out_rank_ = 0;                   // of the output's first matrices
-  int n_hashed_ = 0;                                  // layers whose experts follow from the token's id
+  int n_hashed_ = 0;                                  // layers that select experts by the token's id
   std::vector<float> routed_limits_, shared_limits_;  // [block_count]
   const Weight* embedding_ = nullptr;                 // [n_vocab, n_embd]
   std::vector<Layer> layers_;                         // [n_layer]

@@ -1,4 +1,4 @@
-// The encoders with RMS norms in front of attention and feed-forward, rope, and a SiLU gate:
+// Encoders with RMS norms before attention and feed-forward, rope, and a SiLU gate:
 //   eurobert: NeoX rope;
 //   neo-bert: interleaved rope; queries, keys and values are one matrix, as are gate and up.
 #include "src/model/arch/architecture.h"

@@ -1,5 +1,5 @@
-// exaone4: norms only after attention and feed-forward, and over every head of queries and keys. The 32B model has
-// layers with a window, and positions only in those.
+// exaone4: norms only after attention and feed-forward, and on every head of queries and keys. The 32B model has
+// sliding-window layers, and rope only in those.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -82,7 +82,7 @@ class Exaone4 final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

@@ -1,5 +1,5 @@
-// falcon: attention and feed-forward work in parallel, on the same layer norm or (40B) on one each; NeoX rope, a tanh
-// GELU without a gate.
+// falcon: attention and feed-forward run in parallel, on the same layer norm or (40B) each on its own; NeoX rope, a
+// tanh GELU without a gate.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -71,7 +71,7 @@ class Falcon final : public Architecture {
   struct Layer {
     LayerNorm attn_norm;  // [n_embd]
     AttentionWeights attn;
-    LayerNorm attn_norm_2;  // [n_embd], before attention; attn_norm where the file has one norm
+    LayerNorm attn_norm_2;  // [n_embd], before attention; attn_norm if the file has only one norm
     FeedForwardWeights ffn;
   };
 

@@ -1,4 +1,4 @@
-// falcon-h1: every layer has attention and a Mamba-2 mixer side by side, both on the same normalized input.
+// falcon-h1: every layer runs attention and a Mamba-2 mixer in parallel, both on the same normalized input.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

@@ -1,5 +1,5 @@
-// gemma2: a window in every other layer, norms after attention and feed-forward too, and caps on attention scores and
-// logits.
+// gemma2: a sliding window in every other layer, norms also after attention and feed-forward, soft caps on attention
+// scores and logits.
 #include <cmath>
 
 #include "src/model/arch/architecture.h"
@@ -17,7 +17,7 @@ class Gemma2 final : public Architecture {
     read_windows(reader, config, 4096, 2);
     reader.only("use_parallel_residual", {0});
     read_no_experts(reader);
-    // The 27B model is the only one that does not scale by the head size.
+    // Only the 27B model does not scale by the head size.
     const int scaled_by = config.n_layer == 46 ? config.n_embd / config.layers[0].n_head : config.key_dim;
     attention_scale_ = 1 / std::sqrt(static_cast<float>(scaled_by));
     attention_cap_ = static_cast<float>(reader.number("attn_logit_softcapping", 1e-3, 1e6, 50));

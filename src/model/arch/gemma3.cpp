@@ -1,5 +1,5 @@
-// gemma3: five layers with a window to one without. The two kinds have rotary bases of their own, and only the layers
-// without a window scale positions. Every head of queries and keys is normalized before the rotation.
+// gemma3: five sliding-window layers to one with full attention. The two kinds have different rope bases, and only
+// layers with full attention scale positions. Every head of queries and keys is normalized before the rotation.
 #include <cmath>
 
 #include "src/model/arch/architecture.h"
@@ -19,7 +19,7 @@ class Gemma3 final : public Architecture {
     read_no_experts(reader);
     config.rope_window = without_scaling(config.rope);
     config.rope_window.freq_base = static_cast<float>(reader.number("rope.freq_base_swa", 1.001, 1e15, 10000));
-    // The 27B model is the only one that does not scale by the head size.
+    // Only the 27B model does not scale by the head size.
     const int scaled_by = config.n_layer == 62 ? config.n_embd / config.layers[0].n_head : config.key_dim;
     attention_scale_ = 1 / std::sqrt(static_cast<float>(scaled_by));
     logits_cap_ = static_cast<float>(reader.number("final_logit_softcapping", 0, 1e6, 0));

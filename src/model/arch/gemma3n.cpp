@@ -1,6 +1,6 @@
-// gemma3n: four residual streams, of which a layer computes one; a low-rank branch beside attention; an input per
-// layer; sparse gates in the first layers. The last layers read the keys and values of earlier ones. Heads are
-// normalized, values without weights; layers with a window have a rotary base of their own.
+// gemma3n: four residual streams, of which a layer computes one; a low-rank branch in parallel with attention; an input
+// per layer; sparse gates in the first layers. The last layers read the keys and values of earlier ones. Heads are
+// normalized, values without weights; sliding-window layers have a different rope base.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ constexpr int kBranchRank = 64;
 constexpr int kInputWidth = 256;  // of a layer's input
 constexpr int kStoringLayers = 20;
 constexpr int kSparseLayers = 10;
-constexpr float kSparsity = 1.6448534f;  // deviations above the mean: 95 % of a normal distribution are below
+constexpr float kSparsity = 1.6448534f;  // standard deviations above the mean: 95 % of a normal distribution are below
 constexpr float kNotSparse = -std::numeric_limits<float>::infinity();
 
 class Gemma3n final : public Architecture {
@@ -122,7 +122,7 @@ class Gemma3n final : public Architecture {
     const Weight* ffn_norm = nullptr;        // [n_embd]
     GatedFeedForwardWeights ffn;
     const Weight* ffn_post_norm = nullptr;  // [n_embd]
-    const Weight* correct_scale = nullptr;  // [n_embd], of the first stream in front of the layer's input
+    const Weight* correct_scale = nullptr;  // [n_embd], scales the first stream before the layer's input
     PerLayerWeights per_layer;
   };
 

@@ -1,7 +1,7 @@
-// gemma4: heads of two sizes, by whether a layer has a window; the last layers read the keys and values of earlier
-// ones. Heads are normalized, values without weights; norms also follow attention and feed-forward. There may be an
-// input and a scale per layer, and layers with routed experts beside the dense feed-forward, each with norms of its
-// own.
+// gemma4: layers with and without a window have heads of different sizes; the last layers read the keys and values of
+// earlier ones. Heads are normalized, values without weights; there are norms after attention and feed-forward too.
+// Optionally an input and a scale per layer, and layers with routed experts in parallel with the dense feed-forward,
+// each with its own norms.
 #include <cmath>
 
 #include "ggml-like/error.h"
@@ -104,7 +104,7 @@ class Gemma4 final : public Architecture {
     float scale = 1;                        // of the layer's result
   };
 
-  // The sizes of keys and values are the same, and others in layers with a window.
+  // Keys and values have the same size, which is different in layers with a window.
   static void read_head_sizes(ConfigReader& reader, ModelConfig& config) {
     if (!reader.flags("attention.sliding_window_pattern", config.n_layer)) {
       throw Error(ErrorCode::kInvalidFile,

@@ -1,4 +1,4 @@
-// gemma-embedding: an encoder with the layers of gemma3, possibly with two linear layers behind them.
+// gemma-embedding: an encoder with the layers of gemma3, optionally followed by two linear layers.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -32,7 +32,7 @@ class GemmaEmbedding final : public Architecture {
 
   ModelOutputs build_graph(Graph& g, const Model& model, CacheTypes cache) const override {
     ValueId x = layers_.build(g, model, cache, attention_scale(model.config()));  // [n_outputs, n_embd]
-    // The model applies them to the mean. They are linear, so the mean of their results is the same.
+    // The model applies these layers to the mean. They are linear, so applying them before the mean gives the same.
     if (dense_2_.weight) x = linear(g, linear(g, x, dense_2_), dense_3_);  // [n_outputs, n_embd]
     return encoder_outputs(g, x);
   }

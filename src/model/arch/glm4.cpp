@@ -1,4 +1,4 @@
-// glm4: norms before and after attention and feed-forward; gate and up are joined; partial interleaved rope.
+// glm4: norms before and after attention and feed-forward; gate and up are one matrix; partial interleaved rope.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

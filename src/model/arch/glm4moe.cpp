@@ -1,5 +1,5 @@
-// glm4moe: GLM 4.5 to 4.7. NeoX rope of a part of each head; heads are normalized in some models; leading dense layers,
-// then routed experts beside a shared one.
+// glm4moe: GLM 4.5 to 4.7. Partial NeoX rope; heads are normalized in some models; leading dense layers, then routed
+// experts plus a shared one.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -77,8 +77,8 @@ class Glm4Moe final : public Architecture {
   struct Layer {
     const Weight* attn_norm = nullptr;  // [n_embd]
     AttentionWeights attn;
-    const Weight* q_norm = nullptr;    // [key_dim], null where the file has none
-    const Weight* k_norm = nullptr;    // [key_dim], null where the file has none
+    const Weight* q_norm = nullptr;    // [key_dim], null if the file has none
+    const Weight* k_norm = nullptr;    // [key_dim], null if the file has none
     const Weight* ffn_norm = nullptr;  // [n_embd]
     LayerFeedForwardWeights ffn;
   };

@@ -1,4 +1,4 @@
-// gpt-oss: sinks in attention, a window in every other layer, biases everywhere, and routed experts with a clamped
+// gpt-oss: attention sinks, a sliding window in every other layer, biases everywhere, and routed experts with a clamped
 // gated activation, weighted by a softmax over the selected ones.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"

@@ -1,5 +1,5 @@
-// gptneox: layer norms, partial NeoX rope, a tanh GELU without a gate. Attention and feed-forward work in parallel,
-// each after a norm of its own, or one after the other.
+// gptneox: layer norms, partial NeoX rope, a tanh GELU without a gate. Attention and feed-forward, each with its own
+// norm, run in parallel or one after the other.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

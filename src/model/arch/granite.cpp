@@ -1,5 +1,5 @@
 // granite and granitemoe: like llama, with factors on the embedding, on what attention and feed-forward add, on
-// attention scores and on logits; in granitemoe with routed experts, and in some models a shared one.
+// attention scores and on logits. granitemoe has routed experts, and in some models a shared one.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -18,7 +18,7 @@ class Granite final : public Architecture {
     config.n_ff_expert = config.layers[0].n_ff;
     set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
     read_shared_expert(reader, config);
-    has_rope_ = reader.number("rope.scaling.finetuned", 0, 1, 1) != 0;  // whether there are positions
+    has_rope_ = reader.number("rope.scaling.finetuned", 0, 1, 1) != 0;  // whether the model uses rope
     embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 1e-6, 1e6, 1));
     residual_scale_ = static_cast<float>(reader.number("residual_scale", 1e-6, 1e6, 1));
     logits_divisor_ = static_cast<float>(reader.number("logit_scale", 1e-6, 1e6));
@@ -84,13 +84,13 @@ class Granite final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]
   bool has_rope_ = true;
   float embedding_scale_ = 1;
-  float residual_scale_ = 1;  // of what attention and feed-forward add
+  float residual_scale_ = 1;  // on the outputs of attention and feed-forward
   float logits_divisor_ = 1;
   float attention_scale_ = 1;
 };

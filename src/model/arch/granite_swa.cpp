@@ -1,5 +1,5 @@
-// granite_swa: granite with sinks in attention, layers with a window, layers without positions, and routed experts
-// beside a shared one.
+// granite_swa: granite with attention sinks, sliding-window layers, layers without positions, and routed experts plus a
+// shared one.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -107,13 +107,13 @@ class GraniteSwa final : public Architecture {
   }
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]
   std::vector<bool> has_rope_;            // [n_layer]
   float embedding_scale_ = 1;
-  float residual_scale_ = 1;  // of what attention and feed-forward add
+  float residual_scale_ = 1;  // on the outputs of attention and feed-forward
   float logits_divisor_ = 1;
   float attention_scale_ = 1;
 };

@@ -1,5 +1,5 @@
-// granitehybrid: Mamba-2 layers mixed with attention, with granite's factors on the embedding, on what a layer adds, on
-// attention scores and on logits; each is followed by a dense feed-forward or by routed experts. A layer without key
+// granitehybrid: Mamba-2 layers mixed with attention layers, with granite's factors on the embedding, on what a layer
+// adds, on attention scores and on logits; each followed by a dense feed-forward or routed experts. A layer without key
 // and value heads is recurrent.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
@@ -93,7 +93,7 @@ class GraniteHybrid final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

@@ -1,6 +1,5 @@
 // grok: a factor and a soft cap on attention scores, norms before and after attention and feed-forward, NeoX rope, and
-// in every layer routed experts with a GELU gate, beside a dense feed-forward in Grok 2. Factors on embedding and
-// logits.
+// in every layer routed experts with a GELU gate, plus a dense feed-forward in Grok 2. Factors on embedding and logits.
 #include <numbers>
 
 #include "src/model/arch/architecture.h"
@@ -9,14 +8,14 @@
 namespace infer {
 namespace {
 
-constexpr float kBetaFast = 8;  // of YaRN, if the file does not say
+constexpr float kBetaFast = 8;  // for YaRN, if the file does not say
 
 class Grok final : public Architecture {
  public:
   ModelConfig read_config(ConfigReader& reader) override {
     ModelConfig config = read_sizes(reader);
     config.norm_eps = read_rms_norm_eps(reader);
-    reader.ignore("router_logit_softcapping");  // llama.cpp does not apply it, nor the next
+    reader.ignore("router_logit_softcapping");  // neither this nor the next is applied by llama.cpp
     reader.ignore("attention.temperature_length");
     config.rope = read_rope(reader, config, kBetaFast);
     require_full_causal_attention(reader, config);
@@ -25,7 +24,7 @@ class Grok final : public Architecture {
     require_wide_experts(config);
     set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
     read_no_shared_expert(reader);
-    // The defaults are those of Grok 1, whose files lack the keys.
+    // The defaults are those of Grok 1, whose files lack these keys.
     embedding_scale_ = static_cast<float>(reader.number("embedding_scale", 1e-6, 1e6, 78.38367176906169));
     logits_scale_ = static_cast<float>(reader.number("logit_scale", 1e-6, 1e6, 0.5773502691896257));
     attention_.scale = static_cast<float>(reader.number("attention.output_scale", 1e-6, 1e6, 0.08838834764831845));

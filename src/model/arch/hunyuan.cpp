@@ -1,5 +1,5 @@
 // hunyuan-dense and hunyuan-moe: NeoX rope; every head of queries and keys is normalized after the rotation; a dense
-// feed-forward, or routed experts whose softmax weights are divided by their sum, beside a shared one.
+// feed-forward, or routed experts whose softmax weights are normalized to a sum of 1, plus a shared one.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -82,7 +82,7 @@ class Hunyuan final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

@@ -1,5 +1,5 @@
-// jamba: Mamba layers of the first generation, with norms on time steps, b and c, mixed with attention without
-// positions; routed experts in some layers. A layer without key and value heads is recurrent.
+// jamba: Mamba-1 layers, with norms on time steps, b and c, mixed with attention without positions; routed experts in
+// some layers. A layer without key and value heads is recurrent.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

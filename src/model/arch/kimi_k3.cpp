@@ -1,6 +1,6 @@
 // kimi-k3: Kimi delta attention in most layers, gated latent attention without positions in the others; residuals that
-// attend over earlier layers; gates through a tanh; leading dense layers, then routed experts, in a smaller space,
-// beside shared ones.
+// attend over earlier layers; gates capped by a tanh; leading dense layers, then routed experts in a smaller space,
+// plus shared ones.
 #include <algorithm>
 
 #include "src/model/arch/architecture.h"
@@ -96,13 +96,13 @@ class KimiK3 final : public Architecture {
 
  private:
   struct Layer {
-    const Weight* attn_score = nullptr;  // [1, n_embd], null where nothing is banked
+    const Weight* attn_score = nullptr;  // [1, n_embd], null without a bank
     const Weight* attn_norm = nullptr;   // [n_embd]
     LatentAttentionWeights attn;         // empty in recurrent layers
-    Linear gate;                         // [n_head * value_dim, n_embd], empty where the file has none
+    Linear gate;                         // [n_head * value_dim, n_embd], empty if the file has none
     KimiDeltaWeights delta;              // empty in layers with attention
-    Linear out;                          // of either: [n_embd, n_head * value_dim or n_inner]
-    const Weight* ffn_score = nullptr;   // [1, n_embd], null where nothing is banked
+    Linear out;                          // of attention or delta: [n_embd, n_head * value_dim or n_inner]
+    const Weight* ffn_score = nullptr;   // [1, n_embd], null without a bank
     const Weight* ffn_norm = nullptr;    // [n_embd]
     NarrowExpertsWeights ffn;
   };
@@ -121,11 +121,11 @@ class KimiK3 final : public Architecture {
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
   std::vector<Layer> layers_;             // [n_layer]
-  const Weight* output_score_ = nullptr;  // [1, n_embd], null where nothing is banked
+  const Weight* output_score_ = nullptr;  // [1, n_embd], null without a bank
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]
-  int expert_width_ = 0;                  // of the experts' inputs and results; 0: n_embd
-  int bank_period_ = 0;                   // of so many layers, the first banks its residual; 0: none does
+  int expert_width_ = 0;                  // of the experts' inputs and outputs; 0: n_embd
+  int bank_period_ = 0;                   // the first of every this many layers banks its residual; 0: none does
   float lowest_decay_ = 0;                // natural logarithm; 0: decays are not bounded
   float gate_cap_ = 1, up_cap_ = 0;       // of the activation
 };

@@ -1,5 +1,5 @@
 // kimi-linear: Kimi delta attention in most layers, latent attention without positions in the others; leading dense
-// layers, then routed experts beside shared ones.
+// layers, then routed experts plus shared ones.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -82,7 +82,7 @@ class KimiLinear final : public Architecture {
     const Weight* attn_norm = nullptr;  // [n_embd]
     LatentAttentionWeights attn;        // empty in recurrent layers
     KimiDeltaWeights delta;             // empty in layers with attention
-    Linear out;                         // of either: [n_embd, n_head * value_dim or n_inner]
+    Linear out;                         // of attention or delta: [n_embd, n_head * value_dim or n_inner]
     const Weight* ffn_norm = nullptr;   // [n_embd]
     LayerFeedForwardWeights ffn;
   };

@@ -1,6 +1,6 @@
 // laguna: normalized heads, whose number differs between layers; a softplus gate on attention, per head or per element;
-// one layer that sees everything to three with a window and a rope of their own, without scaling; leading dense layers,
-// then routed experts beside a shared one.
+// one layer with full attention to three sliding-window layers, which have their own rope without scaling; leading
+// dense layers, then routed experts plus a shared one.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

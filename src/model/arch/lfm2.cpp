@@ -1,6 +1,6 @@
 // lfm2 and lfm2moe: gated short convolutions mixed with attention that normalizes the heads of queries and keys, each
-// followed by a feed-forward, which lfm2moe replaces by routed experts behind the leading dense layers. A layer without
-// key and value heads is a convolution.
+// followed by a feed-forward; lfm2moe has routed experts instead, after the leading dense layers. A layer without key
+// and value heads is a convolution.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

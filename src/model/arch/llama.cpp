@@ -1,6 +1,6 @@
 // llama: Llama 1 to 3, Mistral, Mixtral and many more; internlm2, ernie4_5, ernie4_5-moe, xverse. Interleaved rope;
-// dense gated feed-forwards, or routed experts whose softmax weights are divided by their sum, in ernie4_5-moe beside a
-// shared one and behind dense layers.
+// dense gated feed-forwards, or routed experts whose softmax weights are normalized to a sum of 1. In ernie4_5-moe
+// these come after dense layers and are combined with a shared one.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -80,7 +80,7 @@ class Llama final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

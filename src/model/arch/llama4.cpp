@@ -1,6 +1,6 @@
-// llama4: three layers with chunked attention and interleaved rope, then one that sees everything, has no positions and
-// scales queries by their position. Some layers have a routed expert, which gets its input times a sigmoid weight,
-// beside a shared one; the others are dense.
+// llama4: three layers with chunked attention and interleaved rope, then one with full attention, no positions, and
+// queries scaled by position. Some layers have a shared and a routed expert, whose input is multiplied by a sigmoid
+// weight; the others are dense.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -8,7 +8,7 @@ namespace infer {
 namespace {
 
 constexpr int kChunk = 8192;           // positions
-constexpr int kPeriod = 4;             // of the layers that see everything, and of those without positions
+constexpr int kPeriod = 4;             // one layer in this many has full attention and no positions
 constexpr int kMaverickExperts = 128;  // Llama 4 Maverick does not normalize heads
 
 class Llama4 final : public Architecture {
@@ -17,7 +17,7 @@ class Llama4 final : public Architecture {
     ModelConfig config = read_sizes(reader);
     config.norm_eps = read_rms_norm_eps(reader);
     config.rope = read_rope(reader, config);
-    // llama.cpp takes chunks of this length whatever the file says.
+    // llama.cpp uses chunks of this length, whatever the file says.
     reader.count("attention.sliding_window", 1, kMaxContext, kChunk);
     read_windows(reader, config, kChunk, kPeriod);
     for (LayerConfig& l : config.layers) l.window = l.window > 0 ? kChunk : 0;
@@ -25,7 +25,7 @@ class Llama4 final : public Architecture {
     read_experts(reader, config);
     require_experts(config);
     set_routing(reader, config, Gating::kSigmoidOfSelected, Normalization::kNone);
-    read_no_shared_expert(reader);  // its width is that of a routed one
+    read_no_shared_expert(reader);  // its width is that of a routed expert
     config.n_ff_shared_expert = config.n_ff_expert;
     normalizes_heads_ = config.n_expert != kMaverickExperts;
     attention_scale_ = static_cast<float>(reader.number("attention.scale", 0, 1e6, 0));
@@ -103,7 +103,7 @@ class Llama4 final : public Architecture {
   }
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

@@ -1,4 +1,4 @@
-// mamba: state space layers of the first generation, without attention or feed-forward; also FalconMamba.
+// mamba: Mamba-1 layers, without attention or feed-forward; also FalconMamba.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -62,7 +62,7 @@ class Mamba final : public Architecture {
   std::vector<Layer> layers_;            // [n_layer]
   const Weight* output_norm_ = nullptr;  // [n_embd]
   Linear head_;                          // [n_vocab, n_embd]
-  bool norms_ = false;                   // time steps, b and c are normalized, without weights if there are none
+  bool norms_ = false;                   // time steps, b and c are normalized, without weights if the file has none
 };
 
 }  // namespace

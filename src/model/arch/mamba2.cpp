@@ -1,4 +1,4 @@
-// mamba2: state space layers of the second generation, without attention or feed-forward.
+// mamba2: Mamba-2 layers, without attention or feed-forward.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

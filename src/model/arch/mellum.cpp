@@ -1,4 +1,4 @@
-// mellum: routed experts whose softmax weights are divided by their sum; layers with a window, which do not scale
+// mellum: routed experts whose softmax weights are normalized to a sum of 1; sliding-window layers, which do not scale
 // positions; every head of queries and keys is normalized before the rotation.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"

@@ -1,6 +1,6 @@
-// mimo2: MiMo V2. Heads of values are shorter than those of keys; layers with a window have sinks and a rotary base and
-// key and value heads of their own; NeoX rope of a part of each head; a factor on attention; routed experts in most
-// layers.
+// mimo2: MiMo V2. Heads of values are shorter than those of keys; sliding-window layers have attention sinks, and a
+// rope base and number of key and value heads of their own; partial NeoX rope; a factor on attention; routed experts in
+// most layers.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -81,7 +81,7 @@ class Mimo2 final : public Architecture {
   struct Layer {
     const Weight* attn_norm = nullptr;  // [n_embd]
     AttentionWeights attn;
-    const Weight* sinks = nullptr;     // [n_head], null where the layer has none
+    const Weight* sinks = nullptr;     // [n_head], null if the layer has none
     const Weight* ffn_norm = nullptr;  // [n_embd]
     LayerFeedForwardWeights ffn;
   };

@@ -1,5 +1,5 @@
 // minicpm: like llama, with factors on the embedding, on what attention and feed-forward add, and on logits. Old files
-// do not give the factors.
+// lack the factors.
 #include <cmath>
 
 #include "src/model/arch/architecture.h"
@@ -80,12 +80,12 @@ class MiniCpm final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]
   float embedding_scale_ = 1;
-  float residual_scale_ = 1;  // of what attention and feed-forward add
+  float residual_scale_ = 1;  // on the outputs of attention and feed-forward
   float logits_divisor_ = 1;
 };
 

@@ -1,5 +1,5 @@
 // minicpm3: latent attention, and factors on the embedding, on what attention and feed-forward add, and on logits.
-// Files do not give the factors.
+// Files lack the factors.
 #include <cmath>
 
 #include "src/model/arch/architecture.h"
@@ -9,7 +9,7 @@ namespace infer {
 namespace {
 
 constexpr float kEmbeddingScale = 12;
-constexpr float kBaseWidth = 256;  // of the model that its logits are scaled to
+constexpr float kBaseWidth = 256;  // width of the base model that logits are scaled to
 
 class MiniCpm3 final : public Architecture {
  public:
@@ -83,11 +83,11 @@ class MiniCpm3 final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]
-  float residual_scale_ = 1;              // of what attention and feed-forward add
+  float residual_scale_ = 1;              // on the outputs of attention and feed-forward
 };
 
 }  // namespace

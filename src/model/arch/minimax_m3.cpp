@@ -1,6 +1,6 @@
-// minimax-m3: normalized heads with NeoX rope of a part of each; leading dense layers, then layers whose attention sees
-// blocks of positions that an indexer selects for each head of keys and values, and which have routed experts beside
-// shared ones.
+// minimax-m3: normalized heads with partial NeoX rope; leading dense layers, then layers with routed experts plus
+// shared ones, whose attention is restricted to blocks of positions that an indexer selects for each head of keys and
+// values.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -94,7 +94,7 @@ class MiniMaxM3 final : public Architecture {
     LayerFeedForwardWeights ffn;
   };
 
-  // x [n_tokens, n_embd] is what the heads were projected from. -> [n_tokens, n_head * value_dim].
+  // x [n_tokens, n_embd], from which the heads were projected -> [n_tokens, n_head * value_dim].
   static ValueId attend(Graph& g, ValueId x, const Heads& heads, const Layer& w, const Model& model, int layer,
                         ValueId table, CacheTypes cache) {
     const ModelConfig& config = model.config();

@@ -1,5 +1,5 @@
-// mistral3: Ministral 3 and its kin. Like llama, with a factor on queries that grows with their position, and a
-// magnitude of YaRN that files choose.
+// mistral3: Ministral 3 and its kin. Like llama, with queries scaled by position, and with a YaRN magnitude set by the
+// file.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -80,7 +80,7 @@ class Mistral3 final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

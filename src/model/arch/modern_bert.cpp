@@ -1,6 +1,6 @@
-// modern-bert: an encoder with layer norms without biases in front of attention and feed-forward (the embedding's norm
-// serves as that of layer 0), NeoX rope, and a window to both sides in all but every third layer. The two kinds of
-// layers have rotary bases of their own. Gate and up are one matrix.
+// modern-bert: an encoder with layer norms without biases before attention and feed-forward (in layer 0 the embedding's
+// norm takes the place of the first), NeoX rope, and a two-sided window in all but every third layer. The two kinds of
+// layers have different rope bases. Gate and up are one matrix.
 #include <array>
 
 #include "ggml-like/error.h"

@@ -1,4 +1,4 @@
-// mpt: ALiBi or learned positions, layer norms, which may be on queries and keys too; queries, keys and values within
+// mpt: ALiBi or learned positions; layer norms, optionally on queries and keys too; queries, keys and values clamped to
 // limits; a tanh GELU without a gate.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
@@ -81,7 +81,7 @@ class Mpt final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;  // [n_vocab, n_embd]
-  const Weight* positions_ = nullptr;  // [context_length, n_embd], null where the file has none
+  const Weight* positions_ = nullptr;  // [context_length, n_embd], null if the file has none
   std::vector<Layer> layers_;          // [n_layer]
   LayerNorm output_norm_;              // [n_embd]
   Linear head_;                        // [n_vocab, n_embd]

@@ -1,5 +1,5 @@
-// nanbeige: like llama, but the layers run several times, each pass with a cache of its own. Between two passes there
-// may be the final norm.
+// nanbeige: like llama, but the layers run several times, with a separate cache for each pass. The final norm may also
+// be applied between passes.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -78,10 +78,10 @@ class Nanbeige final : public Architecture {
     AttentionWeights attn;
     const Weight* ffn_norm = nullptr;  // [n_embd]
     GatedFeedForwardWeights ffn;
-    const Weight* pass_norm = nullptr;  // [n_embd], in front of a later pass
+    const Weight* pass_norm = nullptr;  // [n_embd], before a later pass
   };
 
-  // The layer of a later pass: the same data, which may be on another device.
+  // The layer in a later pass: the same weights, possibly on another device.
   Layer repeated(WeightSet& weights, int layer) const {
     Layer w = layers_[layer % n_own_layers_];
     const auto share = [&](const Weight*& weight, WeightRole role) {
@@ -103,7 +103,7 @@ class Nanbeige final : public Architecture {
   }
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

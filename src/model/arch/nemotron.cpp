@@ -1,5 +1,5 @@
-// nemotron and codeshell: layer norms, NeoX rope (of a part of each head in nemotron), and a feed-forward without a
-// gate, whose activation is a squared ReLU in nemotron and a tanh GELU in codeshell.
+// nemotron and codeshell: layer norms, NeoX rope (partial in nemotron), and a feed-forward without a gate, whose
+// activation is a squared ReLU in nemotron and a tanh GELU in codeshell.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

@@ -1,6 +1,6 @@
-// nemotron_h and nemotron_h_moe: every layer is one of three: Mamba-2, attention without positions, or a feed-forward
-// with squared ReLU, dense or of experts, which may work in a smaller space. The file says which by the numbers of key
-// and value heads and the widths of the feed-forward.
+// nemotron_h and nemotron_h_moe: every layer is one of three kinds: Mamba-2, attention without positions, or a
+// feed-forward with squared ReLU, either dense or made of experts, which may work in a smaller space. The numbers of
+// key and value heads and the feed-forward widths tell which kind.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -81,7 +81,7 @@ class NemotronH final : public Architecture {
  private:
   struct Layer {
     const Weight* norm = nullptr;  // [n_embd]
-    Mamba2Weights mamba;           // one of the three
+    Mamba2Weights mamba;           // one of these three is used
     AttentionWeights attn;
     FeedForwardWeights ffn;         // dense, or the shared expert
     RouterWeights router;           // of layers with experts
@@ -125,7 +125,7 @@ class NemotronH final : public Architecture {
   const Weight* output_norm_ = nullptr;  // [n_embd]
   Linear head_;                          // [n_vocab, n_embd]
   float attention_scale_ = 0;
-  int latent_ = 0;  // width of what experts work on; 0: n_embd
+  int latent_ = 0;  // width of the experts' inputs; 0: n_embd
 };
 
 }  // namespace

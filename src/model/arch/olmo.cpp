@@ -1,4 +1,4 @@
-// olmo: norms without weights; queries, keys and values within limits.
+// olmo: norms without weights; queries, keys and values clamped to limits.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

@@ -1,5 +1,5 @@
 // olmo2: OLMo 2 and 3. Norms only after attention and feed-forward, and over all heads of queries and of keys. The
-// layers with a window of OLMo 3 do not scale positions.
+// sliding-window layers of OLMo 3 do not scale positions.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

@@ -1,5 +1,5 @@
-// olmoe and minimax-m2: NeoX rope (of a part of each head in minimax-m2), a norm over all heads of queries and of keys,
-// and routed experts: in olmoe by plain softmax weights, in minimax-m2 by sigmoid weights divided by their sum.
+// olmoe and minimax-m2: NeoX rope (partial in minimax-m2), a norm over all heads of queries and of keys, and routed
+// experts: in olmoe with plain softmax weights, in minimax-m2 with sigmoid weights normalized to a sum of 1.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -14,7 +14,7 @@ void minimax_m2_routing(ConfigReader& reader, ModelConfig& config) {
   reader.only("expert_weights_norm", {1});
   read_routing(reader, config, Gating::kSigmoid);
   config.routing.normalize = true;
-  // Experts are as wide as feed_forward_length says, even if expert_feed_forward_length says otherwise.
+  // Experts are feed_forward_length wide, even if expert_feed_forward_length says otherwise.
   if (config.layers[0].n_ff > 0) config.n_ff_expert = config.layers[0].n_ff;
 }
 

@@ -1,5 +1,5 @@
-// openelm: head counts and feed-forward widths differ by layer; every head of queries and keys is normalized before the
-// rotation.
+// openelm: head counts and feed-forward widths differ between layers; every head of queries and keys is normalized
+// before the rotation.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

@@ -1,4 +1,4 @@
-// phi2: attention and feed-forward work in parallel on the same layer norm; partial NeoX rope, biases everywhere.
+// phi2: attention and feed-forward run in parallel on the same layer norm; partial NeoX rope, biases everywhere.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 

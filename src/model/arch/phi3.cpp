@@ -1,5 +1,5 @@
-// phi3: queries, keys and values are joined, and so are gate and up. Long contexts have rope factors of their own.
-// llama.cpp ignores the window that some files declare, and so does this.
+// phi3: queries, keys and values are one matrix, as are gate and up. Long contexts have their own rope factors. The
+// window that some files declare is ignored, as in llama.cpp.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -75,7 +75,7 @@ class Phi3 final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

@@ -1,5 +1,5 @@
-// phimoe: Phi 3.5 MoE. RMS norms with a bias, NeoX rope whose factors suit the context, and routed experts whose
-// softmax weights are divided by their sum.
+// phimoe: Phi 3.5 MoE. RMS norms with a bias, NeoX rope with factors chosen by the context length, and routed experts
+// whose softmax weights are normalized to a sum of 1.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -13,7 +13,7 @@ class PhiMoe final : public Architecture {
     config.norm_eps = read_rms_norm_eps(reader);
     config.rope = read_rope(reader, config);
     reader.only("attention.causal", {1});
-    reader.ignore("attention.sliding_window");  // as llama.cpp does
+    reader.ignore("attention.sliding_window");  // as in llama.cpp
     reader.only("use_parallel_residual", {0});
     read_experts(reader, config);
     require_wide_experts(config);
@@ -77,7 +77,7 @@ class PhiMoe final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   LayerNorm output_norm_;                 // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

@@ -1,6 +1,6 @@
 // plamo2: Mamba-2 layers with norms on time steps, b and c, mixed with attention; norms before and after mixer and
-// feed-forward, and over every head of queries and keys, with weights of its own for each head. A layer without key and
-// value heads is recurrent.
+// feed-forward; every head of queries and keys is normalized with its own weights. A layer without key and value heads
+// is recurrent.
 #include <cmath>
 
 #include "src/model/arch/architecture.h"
@@ -99,7 +99,7 @@ class Plamo2 final : public Architecture {
 
   static int64_t time_step_rank(const ModelConfig& config) { return std::max(64, config.n_embd / 16); }
 
-  // `in` has for each head the rows of the gate, then those of x; `x` those of b, c and time steps. Time steps, a and d
+  // Rows of `in`, per head: those of the gate, then those of x. Rows of `x`: b, c and time steps. Time steps, a and d
   // are per head.
   static void declare_mixer(WeightSet& weights, const ModelConfig& config, int layer, MambaWeights& w) {
     const WeightRole role = WeightRole::kRecurrent, norm = WeightRole::kNorm;

@@ -1,5 +1,5 @@
-// plamo3: seven layers with a window to one without, each kind with a rotary base of its own; norms before and after
-// attention and feed-forward, and over every head of queries and keys; gate and up are joined.
+// plamo3: seven sliding-window layers to one with full attention, with different rope bases; norms before and after
+// attention and feed-forward, and on every head of queries and keys; gate and up are one matrix.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -87,7 +87,7 @@ class Plamo3 final : public Architecture {
   };
 
   const Weight* embedding_ = nullptr;     // [n_vocab, n_embd]
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]

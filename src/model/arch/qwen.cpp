@@ -1,4 +1,4 @@
-// qwen: the first generation. Queries, keys and values are joined, with a bias; NeoX rope.
+// qwen: the first generation. Queries, keys and values are one matrix, with a bias; NeoX rope.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -14,7 +14,7 @@ class Qwen final : public Architecture {
     require_full_causal_attention(reader, config);
     reader.only("use_parallel_residual", {0});
     read_no_experts(reader);
-    for (LayerConfig& layer : config.layers) layer.n_ff /= 2;  // the file gives the width of gate and up together
+    for (LayerConfig& layer : config.layers) layer.n_ff /= 2;  // the file gives the sum of the widths of gate and up
     return config;
   }
 

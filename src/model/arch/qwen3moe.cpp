@@ -1,14 +1,14 @@
-// Normalized heads, NeoX rope, and routed experts, possibly beside a shared one and behind dense layers:
-//   qwen3moe, and the text part of qwen3vlmoe: softmax weights of experts are divided by their sum;
-//   dots1, bailingmoe2 and hy_v3: routed as the file says;
-//   exaone-moe: the same, and three layers with a window and rope, then one that sees everything and has no positions.
+// Normalized heads, NeoX rope, and routed experts, optionally with a shared one and after dense layers:
+//   qwen3moe, and the text part of qwen3vlmoe: softmax weights of experts are normalized to a sum of 1;
+//   dots1, bailingmoe2 and hy_v3: the file says how experts are routed;
+//   exaone-moe: the same, and three sliding-window layers with rope, then one with full attention and no positions.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
 namespace infer {
 namespace {
 
-// What they share; each reads its own hyper-parameters.
+// The common part; each architecture reads its own hyper-parameters.
 class NormalizedHeadsMoe : public Architecture {
  public:
   void declare_weights(WeightSet& weights, const ModelConfig& config) override {
@@ -86,7 +86,7 @@ class NormalizedHeadsMoe : public Architecture {
   };
 
   ModelInput input_;
-  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;  // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;             // [n_layer]
   const Weight* output_norm_ = nullptr;   // [n_embd]
   Linear head_;                           // [n_vocab, n_embd]
@@ -99,7 +99,7 @@ class Qwen3Moe final : public NormalizedHeadsMoe {
     ModelConfig config = read_sizes_and_experts(reader);
     require_full_causal_attention(reader, config);
     read_position_sections(reader, config);
-    reader.ignore("n_deepstack_layers");  // of images
+    reader.ignore("n_deepstack_layers");  // for images
     set_routing(reader, config, Gating::kSoftmax, Normalization::kSum);
     read_no_shared_expert(reader);
     return config;
@@ -122,7 +122,7 @@ class Dots1 final : public NormalizedHeadsMoe {
   }
 
  private:
-  Read &shared_, &prediction_;  // how it reads the shared experts and the prediction layers
+  Read &shared_, &prediction_;  // read the shared experts and the prediction layers
 };
 
 class ExaoneMoe final : public NormalizedHeadsMoe {

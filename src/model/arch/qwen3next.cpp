@@ -1,5 +1,5 @@
 // qwen3next, qwen35 and qwen35moe: gated delta-net layers mixed with gated attention, each followed by a dense
-// feed-forward, or by routed experts and a gated shared one.
+// feed-forward, or by routed experts plus a gated shared one.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -88,7 +88,7 @@ class Qwen3Next final : public Architecture {
     const Weight* attn_norm = nullptr;  // [n_embd]
     GatedAttentionWeights attn;
     DeltaNetWeights delta;             // of layers without attention
-    Linear out;                        // of either: [n_embd, n_head * value_dim or n_inner]
+    Linear out;                        // of attention or delta: [n_embd, n_head * value_dim or n_inner]
     const Weight* ffn_norm = nullptr;  // [n_embd]
     GatedFeedForwardWeights ffn;       // of dense models
     MixtureWeights mixture;            // of mixtures of experts

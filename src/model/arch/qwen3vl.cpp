@@ -15,7 +15,7 @@ class Qwen3Vl final : public Architecture {
     reader.only("use_parallel_residual", {0});
     read_no_experts(reader);
     read_position_sections(reader, config);
-    reader.ignore("n_deepstack_layers");  // of images
+    reader.ignore("n_deepstack_layers");  // for images
     return config;
   }
 

@@ -1,5 +1,5 @@
-// qwen4exp: several residual streams; gated delta-net layers mixed with gated attention, which may see only positions
-// that an indexer selects; embeddings of hashed n-grams in front of one layer; routed experts beside a gated shared
+// qwen4exp: several residual streams; gated delta-net layers mixed with gated attention, which may be restricted to
+// positions that an indexer selects; embeddings of hashed n-grams before one layer; routed experts plus a gated shared
 // one.
 #include "ggml-like/message.h"
 #include "src/model/arch/architecture.h"
@@ -108,9 +108,9 @@ class Qwen4Exp final : public Architecture {
   struct Layer {
     GatedStreamWeights attn_streams;
     GatedAttentionWeights attn;
-    NormalizedIndexerWeights indexer;  // of attention to selected positions
+    NormalizedIndexerWeights indexer;  // only for attention to selected positions
     DeltaNetWeights delta;             // of layers without attention
-    Linear out;                        // of either: [n_embd, n_head * value_dim or n_inner]
+    Linear out;                        // of attention or delta: [n_embd, n_head * value_dim or n_inner]
     GatedStreamWeights ffn_streams;
     MixtureWeights mixture;
   };
@@ -129,7 +129,7 @@ class Qwen4Exp final : public Architecture {
 
   int n_stream_ = 0, rank_ = 0;  // of the residual streams and their gates
   NgramConfig ngrams_;
-  int64_t ngram_state_ = 0;  // where that of its convolution begins in the slot of its layer
+  int64_t ngram_state_ = 0;  // offset of its convolution's state in the layer's slot
   float attention_scale_ = 0;
   const Weight* embedding_ = nullptr;  // [n_vocab, n_embd]
   NgramWeights ngram_weights_;

@@ -1,11 +1,11 @@
-// refact: like llama, with ALiBi instead of positions.
+// refact: like llama, with ALiBi instead of rope.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
 namespace infer {
 namespace {
 
-constexpr float kMaxBias = 8;  // ALiBi, in all models
+constexpr float kMaxBias = 8;  // ALiBi, the same in all models
 
 class Refact final : public Architecture {
  public:

@@ -77,7 +77,7 @@ class Rwkv6 final : public Architecture {
       }
       h = channel_mix(g, h, change, w);                             // [n_rows, n_embd]
       x = named(g, i, "out", g.add(x, named(g, i, "ffn_out", h)));  // [n_rows, n_embd]
-      // The weights of the file are divided accordingly, which keeps values small.
+      // The file's weights are divided accordingly; this keeps values small.
       if (halved_every_ > 0 && (i + 1) % halved_every_ == 0) x = g.scale(x, 0.5f);
     }
     g.set_layer(kOutputLayer);

@@ -90,7 +90,7 @@ class Rwkv7 final : public Architecture {
   struct Layer {
     LayerNorm time_norm, heads_norm, channel_norm;  // [n_embd]
     std::vector<const Weight*> mix;                 // of r, w, k, v, a and g: [n_embd]
-    LowRankWeights decay, rate, value_mix;          // value_mix: not in the first layer
+    LowRankWeights decay, rate, value_mix;          // value_mix: unused in the first layer
     Linear gate_down, gate_up;                      // [gate rank, n_embd], [n_embd, gate rank]; empty without a gate
     const Weight *key_scale = nullptr, *key_rate = nullptr, *first = nullptr;  // [n_embd]
     Linear key, value, receptance, out;                                        // [n_embd, n_embd]
@@ -98,7 +98,7 @@ class Rwkv7 final : public Architecture {
     FeedForwardWeights ffn;
   };
 
-  // x [n_tokens, n_embd] -> the same shape. The first layer sets the values that later ones mix in.
+  // x [n_tokens, n_embd] -> the same shape. The first layer stores the values that later ones mix in.
   ValueId time_mix(Graph& g, ValueId x, const Layer& w, const ModelConfig& config, const CacheDesc& state,
                    ValueId& first_values) const {
     const ValueId change = shift_difference(g, x, time_shift_state(state));  // [n_tokens, n_embd]

@@ -1,4 +1,4 @@
-// stablelm: layer norms, partial NeoX rope. In StableLM 2 12B attention and feed-forward work in parallel on the same
+// stablelm: layer norms, partial NeoX rope. In StableLM 2 12B, attention and feed-forward run in parallel on the same
 // norm, and every head of queries and keys has a layer norm.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
@@ -71,7 +71,7 @@ class StableLm final : public Architecture {
   struct Layer {
     LayerNorm attn_norm;  // [n_embd]
     AttentionWeights attn;
-    HeadNorms head_norms;  // empty but in 12B
+    HeadNorms head_norms;  // empty except in 12B
     LayerNorm ffn_norm;    // [n_embd], empty in 12B
     GatedFeedForwardWeights ffn;
   };

@@ -1,6 +1,6 @@
 // step35: Step 3.5. Normalized heads, whose number differs between layers; a sigmoid gate per head on attention; NeoX
-// rope, in layers without a window of half the dimensions and with frequency factors; routed experts beside a shared
-// one, both with limits that differ between layers, except in the leading dense layers.
+// rope, in layers without a window on half the dimensions and with frequency factors; leading dense layers, then routed
+// experts plus a shared one, whose activation limits differ between layers.
 #include "src/model/arch/architecture.h"
 #include "src/model/blocks.h"
 
@@ -90,15 +90,15 @@ class Step35 final : public Architecture {
   struct Layer {
     const Weight* attn_norm = nullptr;  // [n_embd]
     AttentionWeights attn;
-    const Weight* q_norm = nullptr;    // [key_dim], null where the file has none
-    const Weight* k_norm = nullptr;    // [key_dim], null where the file has none
-    Linear gate;                       // [n_head, n_embd], empty where the file has none
+    const Weight* q_norm = nullptr;    // [key_dim], null if the file has none
+    const Weight* k_norm = nullptr;    // [key_dim], null if the file has none
+    Linear gate;                       // [n_head, n_embd], empty if the file has none
     const Weight* ffn_norm = nullptr;  // [n_embd]
     LayerFeedForwardWeights ffn;
   };
 
   ModelInput input_;
-  const Weight* rope_factors_ = nullptr;              // [rope.n_dims / 2], null where the file has none
+  const Weight* rope_factors_ = nullptr;              // [rope.n_dims / 2], null if the file has none
   std::vector<Layer> layers_;                         // [n_layer]
   const Weight* output_norm_ = nullptr;               // [n_embd]
   Linear head_;                                       // [n_vocab, n_embd]

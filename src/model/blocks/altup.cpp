@@ -18,12 +18,12 @@ ValueId as_streams(Graph& graph, ValueId x, int64_t n) {
   return graph.reshape(x, {shape[0], n, shape[1] / n});
 }
 
-// x [n_rows, d] as long as the vector of the same row of `other`.
+// x [n_rows, d], each row rescaled to the RMS of the same row of `other`.
 ValueId with_length_of(Graph& graph, ValueId x, ValueId other) {
   return graph.mul(graph.rms_norm(x, nullptr, kNoDivisionByZero), graph.rms(other));
 }
 
-// a and b [n_rows, n, d] one after another: [n_rows, both n, d].
+// Concatenates a and b [n_rows, n, d] along the streams: [n_rows, n of both, d].
 ValueId append_streams(Graph& graph, ValueId a, ValueId b) {
   const int64_t n = graph.value(a).desc.shape[1] + graph.value(b).desc.shape[1];
   const ValueId both = graph.concat_columns(as_streams(graph, flat(graph, a), 1), as_streams(graph, flat(graph, b), 1));
@@ -87,7 +87,7 @@ ValueId correct_streams(Graph& graph, ValueId predicted, ValueId computed, const
   const int64_t n = graph.value(predicted).desc.shape[1];
   const ValueId off = graph.add(computed, graph.scale(stream_of(graph, predicted, 0), -1));    // [n_rows, n_embd]
   const ValueId coefficients = linear(graph, modalities(graph, computed, w, eps), w.correct);  // [n_rows, n]
-  // Each stream gets 1 + its coefficient times that.
+  // Stream i gets (1 + coefficient i) * off.
   const ValueId once = as_streams(graph, off, 1);
   const ValueId corrected = graph.add(predicted, graph.mix_streams(once, as_streams(graph, coefficients, n)));
   return graph.add(corrected, once);

@@ -5,7 +5,7 @@
 namespace infer {
 namespace {
 
-// Applies `f` to x [n_tokens, n_head, head_dim] seen as [n_tokens, n_head * head_dim].
+// Applies `f` to x [n_tokens, n_head, head_dim] reshaped to [n_tokens, n_head * head_dim].
 template <typename F>
 ValueId with_rows(Graph& graph, ValueId x, F f) {
   const Shape shape = graph.value(x).desc.shape;

@@ -9,9 +9,9 @@ namespace infer {
 struct AttentionWeights {
   Linear q;    // [n_head * key_dim, n_embd]
   Linear k;    // [n_kv_head * key_dim, n_embd]
-  Linear v;    // [n_kv_head * value_dim, n_embd]; empty where values are the same as keys
+  Linear v;    // [n_kv_head * value_dim, n_embd]; empty if values are the same as keys
   Linear out;  // [n_embd, n_head * value_dim]
-  Linear qkv;  // the rows of q, then those of k and v; only where the file joins the three, which are then empty
+  Linear qkv;  // the rows of q, k and v, in this order, if the file joins the three; they are then empty
 };
 
 // Uses the head counts of the layer's configuration.
@@ -25,7 +25,7 @@ struct Heads {
   ValueId q, k, v;
 };
 
-// x [n_tokens, n_embd], the weights joined or not.
+// x [n_tokens, n_embd]; the weights may be joined or not.
 Heads project_heads(Graph& graph, ValueId x, const AttentionWeights& w, const ModelConfig& config, int layer);
 
 // x [n_rows, n_head * head_dim] -> [n_rows, n_head, head_dim]: a view.
@@ -38,10 +38,10 @@ ValueId rope_neox(Graph& graph, ValueId x, ValueId table);         // rotates th
 // Both rotate queries and keys.
 void rope_interleaved(Graph& graph, Heads& heads, ValueId table);
 void rope_neox(Graph& graph, Heads& heads, ValueId table);
-// Normalizes every head of queries and keys; weights [key_dim].
+// Normalizes every head of queries and keys with the same weights [key_dim].
 void rms_norm_heads(Graph& graph, Heads& heads, const Weight* q_norm, const Weight* k_norm, float eps);
 
-// The same with weights of its own for every head: [n_head * key_dim] and [n_kv_head * key_dim].
+// The same with separate weights for every head: [n_head * key_dim] and [n_kv_head * key_dim].
 void rms_norm_each_head(Graph& graph, Heads& heads, const Weight* q_norm, const Weight* k_norm, float eps);
 
 // Normalizes all heads of a token together; weights [n_head * key_dim] and [n_kv_head * key_dim].
@@ -57,16 +57,16 @@ struct HeadNorms {
 HeadNorms declare_head_norms(WeightSet& weights, const ModelConfig& config, int layer);
 void layer_norm_heads(Graph& graph, Heads& heads, const HeadNorms& w, float eps);
 
-// Limits every value of queries, keys and values to [-limit, limit]; a limit of 0 is none.
+// Clamps queries, keys and values to [-limit, limit]; 0: no limit.
 void clamp_heads(Graph& graph, Heads& heads, float limit);
 
-// q [n_tokens, n_head, key_dim] times the factor of each token, [n_tokens, 1].
+// Multiplies q [n_tokens, n_head, key_dim] by a factor per token, [n_tokens, 1].
 ValueId scale_by_position(Graph& graph, ValueId q, ValueId factor);
 
-// attn_gate: one row per head, or one per value that attention computes. Empty if the file has none.
+// Declares attn_gate: one row per head, or one per value of the attention result. Empty if the file has none.
 Linear declare_attention_gate(WeightSet& weights, const ModelConfig& config, int layer, int64_t n_out);
-// h [n_tokens, n_head * value_dim] times f(gate(x)), x [n_tokens, n_embd] being the input of attention; h itself
-// without a gate.
+// h [n_tokens, n_head * value_dim] times f(gate(x)), where x [n_tokens, n_embd] is the input of attention; just h if
+// there is no gate.
 ValueId gate_attention(Graph& graph, ValueId h, ValueId x, const Linear& gate, UnaryKind f);
 
 // 1 / sqrt(key_dim), the usual factor on q . k.

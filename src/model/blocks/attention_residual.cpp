@@ -3,7 +3,7 @@
 namespace infer {
 namespace {
 
-// Vectors [n_rows, n] one after another: [n_rows, 1, all of them].
+// Concatenates vectors [n_rows, n]: [n_rows, 1, sum of n].
 ValueId joined(Graph& graph, const std::vector<ValueId>& vectors) {
   const auto single = [&](ValueId x) {
     const Shape& shape = graph.value(x).desc.shape;

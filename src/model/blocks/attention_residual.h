@@ -1,5 +1,5 @@
-// Residuals that attend over earlier layers, as in Kimi K3: what a layer gets is a mean of the current residual and
-// some that were banked before, weighted by the softmax of their scores.
+// Residuals that attend over earlier layers, as in Kimi K3: the input of a layer is a weighted mean of the current
+// residual and earlier, banked ones, weighted by the softmax of their scores.
 #pragma once
 
 #include <vector>

@@ -12,12 +12,12 @@
 namespace infer {
 namespace {
 
-// The strides of files; only with the shorter do pools overlap, and has a layer an indexer.
+// The strides that files use. Only with the short one do pools overlap and does the layer have an indexer.
 constexpr int kShort = 4, kLong = 128;
 
 int parts_of(int stride) { return stride == kShort ? 2 : 1; }
 
-// F32 values of the state of a layer with this stride.
+// The number of F32 values in the state of a layer with this stride.
 int64_t state_values(const ModelConfig& config, int stride) {
   if (stride == 0) return 0;
   const int64_t dim = config.key_dim + (stride == kShort ? config.indexer.key_dim : 0);
@@ -45,7 +45,7 @@ ValueId rotate_last(Graph& graph, ValueId x, ValueId table) {
   return graph.concat_columns(graph.slice_columns(x, 0, dim - n_rot), rotated);
 }
 
-// Pools x [n_tokens, n_embd] and stores the entries that are complete.
+// Pools x [n_tokens, n_embd] and stores the completed entries.
 void store_compressed(Graph& graph, ValueId x, const CompressorWeights& w, const ModelConfig& config, ValueId table,
                       const CacheDesc& cache, const CacheDesc& state) {
   const Shape shape{graph.value(x).desc.shape[0], parts_of(cache.stride), cache.key_dim};
@@ -56,7 +56,7 @@ void store_compressed(Graph& graph, ValueId x, const CompressorWeights& w, const
   graph.kv_store(rotate_last(graph, entry, table), kNoValue, cache);
 }
 
-// The numbers of the entries that the indexer selects, [n_tokens, 1, select.count].
+// The indices of the entries that the indexer selects, [n_tokens, 1, select.count].
 ValueId select_entries(Graph& graph, ValueId x, ValueId queries, const CompressedAttentionWeights& w,
                        const ModelConfig& config, ValueId table, const CacheDesc& index) {
   const ValueId q = split_heads(graph, linear(graph, queries, w.index_q), config.indexer.key_dim);
@@ -64,7 +64,7 @@ ValueId select_entries(Graph& graph, ValueId x, ValueId queries, const Compresse
   return graph.select_positions(rotate_last(graph, q, table), weights, index, config.indexer.select);
 }
 
-// Attention over two parts of a context, from that over each. -> [n_tokens, n_head * value_dim].
+// Merges attention over two parts of a context -> [n_tokens, n_head * value_dim].
 ValueId combine(Graph& graph, const Graph::PartialAttention& a, const Graph::PartialAttention& b, int64_t value_dim) {
   const Shape shape = graph.value(a.out).desc.shape, sums = graph.value(a.log_sum).desc.shape;
   const ValueId difference = graph.add(a.log_sum, graph.scale(b.log_sum, -1));  // [n_tokens, n_head]
@@ -86,7 +86,7 @@ void read_compressed_attention(ConfigReader& reader, ModelConfig& config) {
   read_indexer(reader, config);
   config.rope_window = without_scaling(config.rope);
   config.rope.freq_base = static_cast<float>(reader.number("attention.compress_rope_freq_base", 1.001, 1e15));
-  // Rotated values keep their magnitude.
+  // Cancels YaRN's magnitude: rotated values keep their length.
   config.rope.attn_factor = config.rope.ext_factor == 0 ? 1 : 1 / (1 - 0.1f * std::log(config.rope.freq_scale));
   const int window = reader.count("attention.sliding_window", 1, kMaxContext);
   const std::vector<int> strides = reader.counts_of_first("attention.compress_ratios", config.n_layer, 0, kLong);

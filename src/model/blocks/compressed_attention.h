@@ -1,6 +1,6 @@
 // The attention of DeepSeek V4: one vector per position is key and value of all heads. Besides the last positions, a
-// token sees compressed entries, each pooled from consecutive positions; where they are short, an indexer selects among
-// them.
+// token attends to compressed entries, each pooled from consecutive positions; with the short stride, an indexer
+// selects among them.
 #pragma once
 
 #include "src/model/blocks/linear.h"
@@ -8,7 +8,7 @@
 
 namespace infer {
 
-// Pools a vector for each `stride` positions, gated per channel. With `parts` 2, consecutive pools overlap.
+// Pools one vector per `stride` positions, gated per channel. With `parts` 2, consecutive pools overlap.
 struct CompressorWeights {
   Linear x;                         // [parts * dim, n_embd]
   Linear gate;                      // [parts * dim, n_embd]
@@ -23,32 +23,32 @@ struct CompressedAttentionWeights {
   Linear q_b;                       // [n_head * key_dim, q_rank]
   Linear kv;                        // [key_dim, n_embd]
   const Weight* kv_norm = nullptr;  // [key_dim]
-  CompressorWeights compressor;     // empty where nothing is compressed
-  Linear index_q;                   // [indexer.n_head * indexer.key_dim, q_rank], empty without an indexer, as the rest
-  Linear index_weights;             // [indexer.n_head, n_embd]
+  CompressorWeights compressor;     // empty without compression
+  Linear index_q;        // [indexer.n_head * indexer.key_dim, q_rank]; this and the rest are empty without an indexer
+  Linear index_weights;  // [indexer.n_head, n_embd]
   CompressorWeights index_compressor;
   const Weight* out_a = nullptr;  // [n_groups, out_rank, n_head / n_groups * key_dim]
   Linear out_b;                   // [n_embd, n_groups * out_rank]
 };
 
-// Sets the layers' windows, strides and indexers, and the two ropes: layers without compression, which use rope_window,
-// neither scale positions nor share the base of the others. REQUIRES: `config` has its sizes and rope.
+// Sets the layers' windows, strides and indexers, and the two ropes. Layers without compression use rope_window, which
+// does not scale positions and has its own base. REQUIRES: `config` has its sizes and rope.
 void read_compressed_attention(ConfigReader& reader, ModelConfig& config);
-// A group of the last positions, one of the compressed entries and one of the states of their pools.
+// A group for the last positions, one for the compressed entries and one for the states of their pools.
 std::vector<CacheGroup> compressed_cache_groups(const ModelConfig& config);
 
 CompressedAttentionWeights declare_compressed_attention(WeightSet& weights, const ModelConfig& config, int layer,
                                                         int64_t n_groups, int64_t out_rank);
 
-// Rope tables: the last dimensions of heads are rotated, those of the result back.
+// Rope tables: the last dimensions of the heads are rotated, and those of the result rotated back.
 struct CompressedTables {
-  ValueId forward = kNoValue, backward = kNoValue;  // of the step's tokens
-  ValueId entries = kNoValue;                       // of the first position of each token's pool
+  ValueId forward = kNoValue, backward = kNoValue;  // for the step's tokens
+  ValueId entries = kNoValue;                       // for the first position of each token's pool
 };
 CompressedTables compressed_tables(Graph& graph, RopeTableParams rope, int stride);
 
 struct CompressedCaches {
-  CacheDesc window, compressed, index, state;  // the layer may lack all but the first
+  CacheDesc window, compressed, index, state;  // only the first is always used
 };
 CompressedCaches compressed_caches(const Model& model, int layer, CacheTypes types);
 

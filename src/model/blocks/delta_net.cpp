@@ -69,7 +69,7 @@ ValueId delta_net(Graph& g, ValueId x, const DeltaNetWeights& w, const ModelConf
   const int64_t keys = key_channels(ssm), n = ssm.n_state, head_dim = ssm.n_inner / ssm.n_head;
   ValueId beta, alpha;  // [n_tokens, n_head]
   if (w.beta_alpha.weight) {
-    // For each group the rows of beta, then those of alpha.
+    // Per group: the rows of beta, then those of alpha.
     const int64_t heads = ssm.n_head / ssm.n_group;
     const ValueId both = linear(g, x, w.beta_alpha);  // [n_tokens, 2 * n_head]
     beta = slice_groups(g, both, 2 * heads, 0, heads);

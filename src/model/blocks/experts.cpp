@@ -113,7 +113,7 @@ ValueId gated_experts_of_weighted(Graph& graph, ValueId x, const ExpertWeights& 
   const Shape& used = graph.value(route.ids).desc.shape;
   const int64_t n_rows = used[0], n_used = used[1];
   const ValueId weights = graph.reshape(route.weights, {n_rows, n_used, 1});
-  // Scaling the results of the first matmuls is the same as scaling x, because they have no bias.
+  // Scaling the results of the first matmuls equals scaling x, because they have no bias.
   const auto [gate, up] = gate_and_up(graph, x, w, route.ids);
   const ValueId inner = graph.gated_activation(graph.mul(gate, weights), graph.mul(up, weights), activation);
   const ValueId down = experts_linear(graph, inner, w.down, route.ids);  // [n_rows, n_used, n_embd]

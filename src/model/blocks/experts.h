@@ -1,5 +1,4 @@
-// Mixture of experts: the routed experts and the shared expert, and layers that have either these or a dense
-// feed-forward.
+// Mixture of experts: routed and shared experts, and layers that have either these or a dense feed-forward.
 #pragma once
 
 #include "src/model/blocks/feed_forward.h"
@@ -10,7 +9,7 @@ struct ExpertWeights {
   Linear gate;  // [n_expert, n_ff_expert, n_embd], bias [n_expert, n_ff_expert]
   Linear up;    // [n_expert, n_ff_expert, n_embd], bias [n_expert, n_ff_expert]
   Linear down;  // [n_expert, n_embd, n_ff_expert], bias [n_expert, n_embd]
-  // The rows of each expert's gate, then those of its up; only where the file joins the two, which are then empty.
+  // Per expert: the rows of gate, then those of up, if the file joins the two; they are then empty.
   const Weight* gate_up = nullptr;  // [n_expert, 2 * n_ff_expert, n_embd]
 };
 
@@ -24,13 +23,13 @@ RouterWeights declare_router(WeightSet& weights, const ModelConfig& config, int 
 ExpertWeights declare_experts(WeightSet& weights, const ModelConfig& config, int layer);
 // The same with biases, which declare_experts() leaves empty.
 ExpertWeights declare_biased_experts(WeightSet& weights, const ModelConfig& config, int layer);
-// The shared expert, whose width is n_ff_shared_expert; empty where that is 0.
+// The shared expert, n_ff_shared_expert wide; empty if that is 0.
 GatedFeedForwardWeights declare_shared_expert(WeightSet& weights, const ModelConfig& config, int layer);
-// The same with the rows of gate and up joined.
+// The same with gate and up in one matrix.
 JoinedFeedForwardWeights declare_joined_shared_expert(WeightSet& weights, const ModelConfig& config, int layer);
 const Weight* declare_shared_expert_gate(WeightSet& weights, const ModelConfig& config, int layer);  // [1, n_embd]
 
-// Experts without a gate, which work on vectors of any width.
+// Experts without a gate, for vectors of any width.
 struct UngatedExpertWeights {
   const Weight* up = nullptr;    // [n_expert, n_ff_expert, width]
   const Weight* down = nullptr;  // [n_expert, width, n_ff_expert]
@@ -38,17 +37,18 @@ struct UngatedExpertWeights {
 
 UngatedExpertWeights declare_ungated_experts(WeightSet& weights, const ModelConfig& config, int layer, int64_t width);
 
-// Whether the file has a router for the layer. If not, the layer is dense.
+// Whether the file has a router for the layer; otherwise the layer is dense.
 bool has_experts(const WeightSet& weights, int layer);
 
-// The experts that each token uses: x [n_rows, n_embd] -> ids and weights [n_rows, n_used].
+// Selects each token's experts: x [n_rows, n_embd] -> ids and weights [n_rows, n_used].
 Graph::Route route(Graph& graph, ValueId x, const RouterWeights& w, const ModelConfig& config);
 
 // The weighted sum of the selected experts' gated feed-forwards.
 // x [n_rows, n_embd], route ids and weights [n_rows, n_used] -> [n_rows, n_embd].
 ValueId gated_experts(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route,
                       const GatedActivationParams& activation);
-// The sum of the selected experts' gated feed-forwards, each of which gets x times its weight. REQUIRES: no biases.
+// The sum of the selected experts' gated feed-forwards, where each expert's input is x times its weight. REQUIRES: no
+// biases.
 ValueId gated_experts_of_weighted(Graph& graph, ValueId x, const ExpertWeights& w, const Graph::Route& route,
                                   const GatedActivationParams& activation);
 
@@ -56,10 +56,10 @@ ValueId gated_experts_of_weighted(Graph& graph, ValueId x, const ExpertWeights& 
 ValueId ungated_experts(Graph& graph, ValueId x, const UngatedExpertWeights& w, const Graph::Route& route,
                         UnaryKind activation);
 
-// A feed-forward that is dense in some layers, and in the others a mixture of experts, possibly with a shared one.
+// A feed-forward that is dense in some layers and a mixture of experts in the others, optionally with a shared one.
 struct LayerFeedForwardWeights {
   GatedFeedForwardWeights dense;  // empty in layers with experts
-  RouterWeights router;           // empty in dense layers, as the rest
+  RouterWeights router;           // this and the rest are empty in dense layers
   ExpertWeights experts;
   GatedFeedForwardWeights shared;  // empty without a shared expert
 };
@@ -70,7 +70,7 @@ LayerFeedForwardWeights declare_layer_feed_forward(WeightSet& weights, const Mod
 ValueId layer_feed_forward(Graph& graph, ValueId x, const LayerFeedForwardWeights& w, const ModelConfig& config,
                            const GatedActivationParams& activation);
 
-// The same with an activation of its own in the shared expert, which the dense feed-forward has too.
+// The same with a separate activation for the shared expert and the dense feed-forward.
 ValueId layer_feed_forward(Graph& graph, ValueId x, const LayerFeedForwardWeights& w, const ModelConfig& config,
                            const GatedActivationParams& routed, const GatedActivationParams& shared);
 

@@ -22,18 +22,18 @@ struct JoinedFeedForwardWeights {
   Linear down;     // [n_embd, n_ff]
 };
 
-// Use the width of the layer's configuration. Throw Error(kInvalidFile) if the file does not give it.
+// These use the width in the layer's configuration, and throw Error(kInvalidFile) if the file does not give it.
 FeedForwardWeights declare_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
 GatedFeedForwardWeights declare_gated_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
 JoinedFeedForwardWeights declare_joined_feed_forward(WeightSet& weights, const ModelConfig& config, int layer);
 
 // x [n_rows, n_embd] -> [n_rows, n_embd]: down(activation(up(x))).
 ValueId feed_forward(Graph& graph, ValueId x, const FeedForwardWeights& w, UnaryKind activation);
-// A gated SiLU with f(gate) at most `limit` and up at most as far from 0; a limit of 0 is none.
+// A gated SiLU with f(gate) clamped to at most `limit` and up to [-limit, limit]; 0: no limit.
 GatedActivationParams limited_swiglu(float limit);
-// The same, but it is the gate that is at most `limit`.
+// The same, but the gate's input is clamped instead of f(gate).
 GatedActivationParams input_limited_swiglu(float limit);
-// The activation of gpt-oss (https://arxiv.org/abs/2508.10925): a gated SiLU with a slope of 1.702, inputs limited to
+// The activation of gpt-oss (https://arxiv.org/abs/2508.10925): a gated SiLU with a slope of 1.702, inputs clamped to
 // 7, and 1 added to up.
 GatedActivationParams clamped_swiglu();
 

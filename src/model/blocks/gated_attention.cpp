@@ -62,7 +62,7 @@ ValueId gated_attention_to_selected(Graph& g, ValueId x, const GatedAttentionWei
                                     const NormalizedIndexerWeights& indexer, const ModelConfig& config, int layer,
                                     ValueId rope_table, const SelectedCaches& caches, float scale) {
   const int stride = caches.index.stride;
-  ValueId blocks;  // of `stride` positions, [n_tokens, 1, number]
+  ValueId blocks;  // blocks of `stride` positions, [n_tokens, 1, count]
   if (stride == 1) {
     blocks = select_positions(g, x, indexer, config, rope_table, caches.index);
   } else {

@@ -1,4 +1,4 @@
-// Attention whose result is multiplied by a sigmoid gate, as models mix it with delta nets.
+// Attention whose result is multiplied by a sigmoid gate, used in models that mix it with delta nets.
 #pragma once
 
 #include "src/model/blocks/attention.h"
@@ -6,9 +6,9 @@
 
 namespace infer {
 
-// The gate comes from the rows of q: for each head those of the query, then those of the gate.
+// The gate's weights are rows of q: for each head the rows of the query, then those of the gate.
 struct GatedAttentionWeights {
-  Linear qkv;  // the rows of q, then those of k and v; only where the file joins the three, which are then empty
+  Linear qkv;  // the rows of q, k and v, in this order, if the file joins the three; they are then empty
   Linear q;    // [2 * n_head * key_dim, n_embd]
   Linear k;    // [n_kv_head * key_dim, n_embd]
   Linear v;    // [n_kv_head * value_dim, n_embd]
@@ -25,16 +25,16 @@ struct GatedHeads {
 };
 GatedHeads project_gated_heads(Graph& graph, ValueId x, const GatedAttentionWeights& w, const ModelConfig& config,
                                int layer, ValueId rope_table);
-// The same, then attention -> [n_tokens, n_head * key_dim], before `out`. Keys and values have the same size.
+// The same followed by attention -> [n_tokens, n_head * key_dim], before `out`. Keys and values have the same size.
 ValueId gated_attention(Graph& graph, ValueId x, const GatedAttentionWeights& w, const ModelConfig& config, int layer,
                         ValueId rope_table, const CacheDesc& cache, float scale);
 
-// Caches of a layer whose attention sees selected positions only.
+// Caches of a layer that attends to selected positions only.
 struct SelectedCaches {
   CacheDesc kv, index;
-  CacheDesc state;  // only with index.stride > 1
+  CacheDesc state;  // only used if index.stride > 1
 };
-// The same as gated_attention() with the positions that the indexer selects.
+// Like gated_attention(), restricted to the positions that the indexer selects.
 ValueId gated_attention_to_selected(Graph& graph, ValueId x, const GatedAttentionWeights& w,
                                     const NormalizedIndexerWeights& indexer, const ModelConfig& config, int layer,
                                     ValueId rope_table, const SelectedCaches& caches, float scale);

@@ -42,7 +42,7 @@ GatedStreamInput read_gated_streams(Graph& graph, ValueId streams, const GatedSt
   const Shape shape = graph.value(streams).desc.shape;
   const float share = 1 / static_cast<float>(shape[1]);
   const ValueId x =
-      graph.reshape(norm_streams(graph, streams, w.norm, eps), {shape[0], shape.row_elements()});      // all in a row
+      graph.reshape(norm_streams(graph, streams, w.norm, eps), {shape[0], shape.row_elements()});      // flattened
   const ValueId narrow = graph.unary(graph.scale(linear(graph, x, w.down), share), UnaryKind::kSilu);  // [n_rows, rank]
   const ValueId gated =
       graph.reshape(graph.gated_activation(linear(graph, narrow, w.up), x, UnaryKind::kSigmoid), shape);

@@ -1,4 +1,4 @@
-// The layers that gemma3 and gemma-embedding have: NeoX rope, normalized heads, norms before and behind attention and
+// The layers of gemma3 and gemma-embedding: NeoX rope, normalized heads, norms before and after attention and
 // feed-forward, and a final norm.
 #pragma once
 
@@ -14,8 +14,8 @@ class GemmaLayers {
  public:
   void declare(WeightSet& weights, const ModelConfig& config);
 
-  // The hidden states of the output rows, after the final norm: [n_outputs, n_embd]. Layers with a window rotate by
-  // rope_window, the others by rope.
+  // The hidden states of the output rows, after the final norm: [n_outputs, n_embd]. Layers with a window use
+  // rope_window, the others rope.
   ValueId build(Graph& graph, const Model& model, CacheTypes cache, float attention_scale) const;
 
   const Weight& embedding() const { return *embedding_; }  // [n_vocab, n_embd]

@@ -15,7 +15,7 @@ HyperWeights declare(WeightSet& weights, int layer, std::string_view name, int64
   w.scores.weight = weights.require(layer, role, concat(name, "_fn.weight"), {n_scores, n_in});
   w.base = weights.require(layer, role, concat(name, "_base.weight"), {n_scores});
   const Weight* scales = weights.require(layer, role, concat(name, "_scale.weight"), {n_scale});
-  w.scales.assign(static_cast<size_t>(n_scale), 1.0f);  // what files opened without data have
+  w.scales.assign(static_cast<size_t>(n_scale), 1.0f);  // for files opened without data
   if (scales->host) std::memcpy(w.scales.data(), scales->host, w.scales.size() * sizeof(float));
   return w;
 }
@@ -27,7 +27,7 @@ ValueId raw_scores(Graph& graph, ValueId streams, const HyperWeights& w, float n
   return linear(graph, graph.rms_norm(rows, nullptr, norm_eps), w.scores);
 }
 
-// The sum of the streams, with the weights sigmoid(scores) + eps. scores [n_rows, n_stream] -> [n_rows, n_embd].
+// The sum of the streams weighted by sigmoid(scores) + eps. scores [n_rows, n_stream] -> [n_rows, n_embd].
 ValueId weighted_streams(Graph& graph, ValueId streams, ValueId scores, float eps) {
   const Shape shape = graph.value(streams).desc.shape;
   const ValueId gates = graph.unary(scores, UnaryKind::kSigmoid);

@@ -8,13 +8,13 @@
 namespace infer {
 namespace {
 
-constexpr float kLayerNormEps = 1e-6f;  // files do not say
+constexpr float kLayerNormEps = 1e-6f;  // not in the files
 
 [[noreturn]] void invalid(const ModelConfig& config, std::string_view key, const std::string& expected, int found) {
   reject_value(concat(config.architecture, ".attention.", key), expected, found);
 }
 
-// x [n_tokens, heads * key_dim] -> [n_tokens, heads, key_dim], through the norm and rotated.
+// x [n_tokens, heads * key_dim] -> [n_tokens, heads, key_dim], normalized and rotated.
 ValueId normalized_heads(Graph& graph, ValueId x, const Weight* norm, const ModelConfig& config, ValueId rope_table) {
   const ValueId heads = split_heads(graph, x, config.indexer.key_dim);
   return rope_neox(graph, graph.rms_norm(heads, norm, config.norm_eps), rope_table);
@@ -37,7 +37,7 @@ void read_latent_indexer(ConfigReader& reader, ModelConfig& config) {
   read_indexer(reader, config);
   const LatentConfig& latent = config.latent;
   if (!latent.cached)
-    invalid(config, "key_length_mla", "a width, as a cache of compressed vectors has", latent.key_dim);
+    invalid(config, "key_length_mla", "a width (the cache must hold compressed vectors)", latent.key_dim);
   if (latent.q_rank == 0) invalid(config, "q_lora_rank", "the width of compressed queries", latent.q_rank);
   for (LayerConfig& l : config.layers) l.sparse = l.indexed = true;
 }
@@ -93,7 +93,7 @@ ValueId select_positions(Graph& graph, ValueId x, const NormalizedIndexerWeights
 ValueId select_blocks_by_mean(Graph& graph, ValueId x, const NormalizedIndexerWeights& w, const ModelConfig& config,
                               ValueId rope_table, ValueId key_table, const CacheDesc& index, const CacheDesc& state) {
   const ValueId keys = split_heads(graph, linear(graph, x, w.k), config.indexer.key_dim);  // [n_tokens, 1, key_dim]
-  // Equal gates: each key has the same weight.
+  // Equal gates, so that each key has the same weight.
   const ValueId mean = graph.gated_pool(keys, graph.scale(keys, 0), nullptr, index.stride, state);
   const ValueId q = normalized_heads(graph, linear(graph, x, w.q), w.q_norm, config, rope_table);
   graph.kv_store(normalized_heads(graph, mean, w.k_norm, config, key_table), kNoValue, index);

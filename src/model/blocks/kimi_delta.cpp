@@ -15,7 +15,7 @@ struct Projection {
   Linear first, up;  // `up` is empty without a bottleneck
 };
 
-// The matrix `full` [n_inner, n_embd], or NAME_a with or without NAME_b behind it.
+// Declares the matrix `full` [n_inner, n_embd], or NAME_a, optionally followed by NAME_b.
 Projection declare_projection(WeightSet& weights, const ModelConfig& config, int layer, const std::string& name) {
   const int64_t inner = config.ssm.n_inner, rank = config.ssm.n_state, d = config.n_embd;
   if (weights.has(layer, name + ".weight")) return {declare_linear(weights, layer, kRole, name, inner, d), {}};

@@ -1,5 +1,5 @@
-// Kimi delta attention (https://arxiv.org/abs/2510.26692): a delta rule with a decay per channel, convolutions of
-// queries, keys and values apart, and a sigmoid gate.
+// Kimi delta attention (https://arxiv.org/abs/2510.26692): a delta rule with a decay per channel, separate convolutions
+// of queries, keys and values, and a sigmoid gate.
 #pragma once
 
 #include "src/model/blocks/attention.h"
@@ -9,9 +9,9 @@ namespace infer {
 
 struct KimiDeltaWeights {
   Linear q, k, v;  // [n_inner, n_embd]
-  Linear qkv;      // [3 * n_inner, n_embd]: instead of the three, where the file joins them
+  Linear qkv;      // [3 * n_inner, n_embd]: replaces the three if the file joins them
   const Weight *q_conv = nullptr, *k_conv = nullptr, *v_conv = nullptr;  // [n_inner, conv_width]
-  Linear decay, decay_up;  // [n_inner, n_embd]; or through a bottleneck, [head_dim, n_embd] and [n_inner, head_dim]
+  Linear decay, decay_up;  // [n_inner, n_embd]; or with a bottleneck, [head_dim, n_embd] and [n_inner, head_dim]
   const Weight* dt_bias = nullptr;  // [n_inner]
   const Weight* a = nullptr;        // [n_head]
   Linear beta;                      // [n_head, n_embd]
@@ -20,8 +20,8 @@ struct KimiDeltaWeights {
   Linear out;                       // [n_embd, n_inner]
 };
 
-// Which form the decay has. kBounded: the logarithm of the decay is lowest_decay sigmoid(a dt). kBoundedNegated: the
-// file has -a.
+// The form of the decay. kBounded: the logarithm of the decay is lowest_decay sigmoid(a dt). kBoundedNegated: the same,
+// but the file stores -a.
 enum class DecayForm : uint8_t { kSoftplus, kBounded, kBoundedNegated };
 
 // Sets config.ssm from ssm.conv_kernel and kda.head_dim, and marks the layers without keys and values as recurrent.

@@ -7,7 +7,7 @@
 namespace infer {
 namespace {
 
-// The heads' dimensions without position, and the rotated ones.
+// The unrotated and the rotated dimensions of the heads.
 struct Parts {
   ValueId nope, rot;  // [n_tokens, n_head, n_nope], [n_tokens, n_head, n_rot]
 };
@@ -39,8 +39,8 @@ Parts compressed_parts(Graph& graph, ValueId x, const LatentAttentionWeights& w,
   return {split_heads(graph, vector, kv_rank), rotated(graph, rot, positions)};
 }
 
-// Queries are mapped into the space of the compressed vector, which is key and value of all heads. `attend` returns
-// what queries [n_tokens, n_head, kv_rank + n_rot] find: [n_tokens, n_head * kv_rank].
+// Maps queries into the space of the compressed vector, which then is key and value of all heads. `attend` returns the
+// attention result for queries [n_tokens, n_head, kv_rank + n_rot]: [n_tokens, n_head * kv_rank].
 template <typename Attend>
 ValueId absorbed_attention(Graph& graph, const Parts& query, const Parts& compressed, const LatentAttentionWeights& w,
                            const ModelConfig& config, const CacheDesc& cache, const Attend& attend) {
@@ -51,7 +51,7 @@ ValueId absorbed_attention(Graph& graph, const Parts& query, const Parts& compre
   return as_rows(graph, graph.matmul_experts(heads, *w.v_b, kNoValue));
 }
 
-// Every head gets keys and values of its own.
+// Computes separate keys and values for every head.
 ValueId expanded_attention(Graph& graph, const Parts& query, const Parts& compressed, const LatentAttentionWeights& w,
                            const ModelConfig& config, const CacheDesc& cache, const AttentionParams& params) {
   const int64_t value_dim = config.latent.value_dim, n_nope = config.latent.key_dim - config.rope.n_dims;

@@ -12,13 +12,13 @@ struct Linear {
   const Weight* bias = nullptr;    // [n_out], null if the file has none
 };
 
-// Declares NAME.weight, which must exist, and NAME.bias, which may.
+// Declares NAME.weight, which must exist, and NAME.bias, which is optional.
 Linear declare_linear(WeightSet& weights, int layer, WeightRole role, std::string_view name, int64_t n_out,
                       int64_t n_in);
 // Declares NAME.weight: [width].
 const Weight* declare_norm(WeightSet& weights, int layer, std::string_view name, int64_t width);
 
-// The tensor NAME of one number; 1 if the file has none, or was opened without data.
+// The value of the one-element tensor NAME; 1 if the file has none, or was opened without data.
 float declare_factor(WeightSet& weights, int layer, WeightRole role, std::string_view name);
 
 struct LayerNorm {
@@ -26,7 +26,7 @@ struct LayerNorm {
   const Weight* bias = nullptr;    // [width], null if the file has none
 };
 
-// Declares NAME.weight, which must exist, and NAME.bias, which may.
+// Declares NAME.weight, which must exist, and NAME.bias, which is optional.
 LayerNorm declare_layer_norm(WeightSet& weights, int layer, std::string_view name, int64_t width);
 
 ValueId layer_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps);
@@ -36,7 +36,7 @@ ValueId rms_norm(Graph& graph, ValueId x, const LayerNorm& w, float eps);
 // x [n_rows, n_in] -> [n_rows, n_out].
 ValueId linear(Graph& graph, ValueId x, const Linear& w);
 
-// Of each `width` columns of x [n_rows, b * width], `count` from `begin` on -> [n_rows, b * count].
+// Of every group of `width` columns of x [n_rows, b * width], takes `count` from `begin` on -> [n_rows, b * count].
 ValueId slice_groups(Graph& graph, ValueId x, int64_t width, int64_t begin, int64_t count);
 
 // Names a value "blk.LAYER.PART" for observers and returns it.

@@ -7,7 +7,7 @@ namespace {
 
 constexpr WeightRole kRole = WeightRole::kRecurrent;
 
-// Channels of the convolution in Mamba-2: x, b and c.
+// The channels of Mamba-2's convolution: x, b and c.
 int64_t conv_channels(const SsmConfig& ssm) { return ssm.n_inner + int64_t{2} * ssm.n_group * ssm.n_state; }
 
 // x [n_tokens, heads * dim] -> [n_tokens, heads, dim]: a view.
@@ -69,7 +69,7 @@ ValueId mamba(Graph& g, ValueId x, const MambaWeights& w, const ModelConfig& con
   }
   dt = linear(g, dt, w.dt);  // [n_tokens, n_inner]
   const CacheDesc rest = after(state, conv_state_values(ssm.conv_width, inner));
-  // Every channel is a head with a time step of its own.
+  // Every channel is a separate head with its own time step.
   const ValueId y = g.selective_scan({split(g, x, inner), dt, split(g, b, 1), split(g, c, 1)}, *w.a, w.d,
                                      rest);  // [n_tokens, n_inner]
   return g.gated_activation(gate, y, UnaryKind::kSilu);

@@ -6,11 +6,11 @@
 
 namespace infer {
 
-// The state of a short convolution of `channels`, and what follows it in the slot.
+// The number of values in the state of a short convolution with `channels`.
 int64_t conv_state_values(int conv_width, int64_t channels);
 CacheDesc after(const CacheDesc& state, int64_t values);
 
-// NAME.weight [channels, width]; F32, as every reader of the format requires.
+// NAME.weight [channels, width], in F32, as every implementation of the format requires.
 const Weight* declare_conv(WeightSet& weights, int layer, std::string_view name, int64_t channels, int width);
 
 struct MambaWeights {
@@ -29,15 +29,15 @@ struct MambaWeights {
 
 int64_t mamba_state_values(const SsmConfig& ssm);
 MambaWeights declare_mamba(WeightSet& weights, const ModelConfig& config, int layer);
-// x [n_tokens, n_embd] -> [n_tokens, n_inner], before `out`. Time steps, b and c are normalized if `norms`, with
-// weights if there are some.
+// x [n_tokens, n_embd] -> [n_tokens, n_inner], before `out`. If `norms`, time steps, b and c are normalized, with
+// weights if the file has them.
 ValueId mamba(Graph& graph, ValueId x, const MambaWeights& w, const ModelConfig& config, bool norms,
               const CacheDesc& state);
 
 struct Mamba2Weights {
   Linear in;  // [2 * n_inner + 2 * n_group * n_state + n_head, n_embd]: the rows of gate, x, b, c and time steps
   const Weight* conv = nullptr;       // [n_inner + 2 * n_group * n_state, conv_width]
-  const Weight* conv_bias = nullptr;  // as many, null if the file has none
+  const Weight* conv_bias = nullptr;  // [channels], null if the file has none
   const Weight* dt_bias = nullptr;    // [n_head]
   const Weight* a = nullptr;          // [n_head]
   const Weight* d = nullptr;          // [n_head]
@@ -45,11 +45,11 @@ struct Mamba2Weights {
   Linear out;                         // [n_embd, n_inner]
 };
 
-// Throw Error(kInvalidFile) for channels that heads or groups do not divide.
+// These throw Error(kInvalidFile) if heads or groups do not divide the channels.
 void check_mamba2_sizes(const ModelConfig& config);
 int64_t mamba2_state_values(const SsmConfig& ssm);
 Mamba2Weights declare_mamba2(WeightSet& weights, const ModelConfig& config, int layer);
-// x [n_tokens, n_embd] -> [n_tokens, n_inner], before `out`. Each group is normalized alone if there is a norm.
+// x [n_tokens, n_embd] -> [n_tokens, n_inner], before `out`. If there is a norm, each group is normalized separately.
 ValueId mamba2(Graph& graph, ValueId x, const Mamba2Weights& w, const ModelConfig& config, const CacheDesc& state);
 
 }  // namespace infer

@@ -1,11 +1,11 @@
-// Mixtures as in Qwen2-MoE and its successors: routed experts beside a shared one, whose result a sigmoid gates.
+// Mixtures as in Qwen2-MoE and its successors: routed experts plus a shared one, gated by a sigmoid.
 #pragma once
 
 #include "src/model/blocks/experts.h"
 
 namespace infer {
 
-// Reads the sizes of the experts, if there are any; each token's weights have the sum 1.
+// Reads the sizes of the experts, if there are any; the weights of each token's experts sum to 1.
 void read_mixture(ConfigReader& reader, ModelConfig& config);
 
 struct MixtureWeights {

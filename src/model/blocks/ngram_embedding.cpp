@@ -10,8 +10,8 @@ namespace infer {
 namespace {
 
 constexpr WeightRole kRole = WeightRole::kResidual;
-constexpr int kLongest = 8;       // tokens of an n-gram
-constexpr int kMostLookups = 64;  // of a token
+constexpr int kLongest = 8;       // maximum n
+constexpr int kMostLookups = 64;  // maximum lookups per token
 constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();
 
 }  // namespace
@@ -44,7 +44,7 @@ NgramConfig read_ngram_embedding(ConfigReader& reader, const ModelConfig& config
   NgramTables tables;
   tables.per_length = reader.count("ple.heads_per_ngram", 1, kMostLookups / (longest - 1));
   tables.end_token = reader.count("ple.eos_token_id", 0, kMaxVocabulary - 1);
-  // `n` numbers of an array, which may have more.
+  // The first `n` numbers of an array.
   const auto numbers = [&](std::string_view key, int64_t n) {
     std::vector<uint64_t> array = reader.unsigned_numbers(key);
     if (std::ssize(array) < n)
@@ -72,7 +72,7 @@ NgramWeights declare_ngram_embedding(WeightSet& weights, const ModelConfig& conf
   const int layer = ngrams.layer;
   const int64_t all = n_stream * config.n_embd, width = ngrams.tables->lookups() * ngrams.dim;
   const std::string_view table = "per_layer_token_embd.weight";
-  const int64_t rows = std::max(ngrams.rows(), weights.rows(kInputLayer, table));  // files may have more
+  const int64_t rows = std::max(ngrams.rows(), weights.rows(kInputLayer, table));  // files may have more rows
   return {
       .table = weights.require(kInputLayer, WeightRole::kEmbedding, table, {rows, ngrams.dim}),
       .key = declare_linear(weights, layer, kRole, "ple_key", all, width),

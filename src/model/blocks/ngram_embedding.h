@@ -1,6 +1,6 @@
-// Embeddings of hashed n-grams (https://arxiv.org/abs/2601.07372) in a model of several residual streams: what a table
-// holds of the last tokens is added to each stream, gated by how well it fits the stream, and convolved with what was
-// added before.
+// Embeddings of hashed n-grams (https://arxiv.org/abs/2601.07372) in a model with several residual streams. The table
+// entries for the last tokens are added to each stream, gated by how well they match it, plus a convolution over what
+// was added for earlier tokens.
 #pragma once
 
 #include "src/model/blocks/gated_streams.h"
@@ -9,13 +9,13 @@
 namespace infer {
 
 struct NgramConfig {
-  int layer = -1;      // in front of which the embedding is added; -1: none
+  int layer = -1;      // the embedding is added before this layer; -1: none
   int dim = 0;         // of a row of the table
   int conv_width = 0;  // the convolution's dilation is the longest n-gram
   std::shared_ptr<const NgramTables> tables;
 
   int64_t conv_values(int64_t channels) const;  // of the state of the convolution
-  int64_t rows() const;                         // of the table, at least
+  int64_t rows() const;                         // the minimum number of rows of the table
 };
 
 // Reads the `ple.` keys.

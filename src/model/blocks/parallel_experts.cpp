@@ -5,13 +5,13 @@
 namespace infer {
 namespace {
 
-// The experts of each token with their weights, times the experts' factors.
+// The experts of each token, with their weights multiplied by the experts' factors.
 Graph::Route scaled_route(Graph& graph, ValueId x, const ParallelExpertsWeights& w, const ModelConfig& config) {
   const float scale = 1 / std::sqrt(static_cast<float>(config.n_embd));
   const ValueId normalized = graph.scale(graph.rms_norm(x, w.router_norm, config.norm_eps), scale);
   Graph::Route chosen = route(graph, normalized, w.router, config);  // [n_rows, n_used]
   if (!w.factors) return chosen;
-  // A factor is a matrix of one element per expert.
+  // The factors are stored as a matrix of one element per expert.
   const Shape shape = graph.value(chosen.weights).desc.shape;
   const ValueId each = graph.reshape(chosen.weights, {shape[0], shape[1], 1});
   chosen.weights = graph.reshape(graph.matmul_experts(each, *w.factors, chosen.ids), shape);

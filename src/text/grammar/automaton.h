@@ -1,9 +1,9 @@
 // A compiled grammar: a pushdown automaton over bytes. Immutable; read by any number of threads.
 //
 // A state's edges read one byte and stay in the same fragment (a rule, or the body of a counted repetition). A call
-// enters a fragment and returns to a state when the fragment ends. Every fragment reads at least one byte: that a rule
-// may also be empty is built into its callers. Every state can reach the end of its fragment. So a text that the
-// automaton can read always has a continuation that the grammar accepts.
+// enters a fragment and returns to a state when the fragment ends. Every fragment reads at least one byte: if a rule
+// may also be empty, its callers handle that case. Every state can reach the end of its fragment. So every text that
+// the automaton can read has a continuation that the grammar accepts.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct CallEdge {
   uint32_t to;     // where it returns
 };
 
-// Reads the body `min` to `max` times. Followed only when something is read: a repetition of none is built into the
-// states before it.
+// Reads the body `min` to `max` times. Taken only if something is read: zero repetitions are handled by the states
+// before it.
 struct LoopEdge {
   uint32_t start;
   uint32_t min, max;
@@ -41,14 +41,14 @@ struct TokenEdge {
 
 class Automaton {
  public:
-  // Throws Error(kInvalidArgument), which names the rule, for left recursion and when a limit is exceeded.
+  // Throws Error(kInvalidArgument), naming the rule, for left recursion and for exceeded limits.
   static Automaton compile(const Rules& rules, const Limits& limits);
 
   size_t n_states() const { return states_.size(); }
-  uint32_t start() const { return start_; }  // kNoId: the grammar has no text, except maybe the empty one
+  uint32_t start() const { return start_; }  // kNoId: the grammar accepts no text, except perhaps the empty one
   bool accepts_empty() const { return accepts_empty_; }
 
-  // Ascending. Ranges overlap only in fragments that were too large to make deterministic.
+  // Ascending. Ranges overlap only in fragments that were too large to be made deterministic.
   std::span<const ByteEdge> bytes(uint32_t state) const { return part(bytes_, state, &State::bytes); }
   std::span<const CallEdge> calls(uint32_t state) const { return part(calls_, state, &State::calls); }
   std::span<const TokenEdge> tokens(uint32_t state) const { return part(tokens_, state, &State::tokens); }
@@ -57,13 +57,13 @@ class Automaton {
   uint32_t n_loops(uint32_t state) const { return states_[state + 1].loops - states_[state].loops; }
   const LoopEdge& loop(uint32_t index) const { return loops_[index]; }
   bool is_final(uint32_t state) const { return states_[state].final; }
-  // Nothing but the end of the fragment follows.
+  // The state has no edges; only the end of the fragment follows.
   bool is_only_final(uint32_t state) const { return states_[state].only_final; }
 
  private:
   friend class Determinizer;
   struct State {
-    uint32_t bytes = 0, calls = 0, loops = 0, tokens = 0;  // where they begin; they end where the next state's begin
+    uint32_t bytes = 0, calls = 0, loops = 0, tokens = 0;  // where each begins; it ends where the next state's begins
     bool final = false, only_final = false;
   };
   template <typename T>

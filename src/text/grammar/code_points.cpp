@@ -18,7 +18,7 @@ int encode(uint32_t code, uint8_t (&out)[4]) {
   return length;
 }
 
-// REQUIRES: both ends are encoded in the same number of bytes, and no surrogate is between them.
+// REQUIRES: both ends have UTF-8 encodings of the same length, and there is no surrogate between them.
 void split_range(uint32_t first, uint32_t last, const std::function<void(const ByteSequence&)>& each) {
   for (uint32_t low_bits = 6; low_bits <= 18; low_bits += 6) {
     const uint32_t low = (1u << low_bits) - 1;

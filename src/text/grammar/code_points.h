@@ -28,7 +28,7 @@ class CodePoints {
   bool contains(uint32_t code) const;
   CodePoints complement() const;
   CodePoints without(const CodePoints& other) const;
-  // Ascending, with gaps between.
+  // Ascending, with gaps in between.
   const std::vector<CodeRange>& ranges() const { return ranges_; }
 
  private:
@@ -44,7 +44,7 @@ struct ByteSequence {
   int length = 0;
 };
 
-// Calls `each` for sequences that together spell exactly the code points of the set; surrogates have no spelling.
+// Calls `each` for sequences that together spell exactly the code points of the set; surrogates cannot be spelled.
 void for_each_utf8_sequence(const CodePoints& set, const std::function<void(const ByteSequence&)>& each);
 
 // The code points of valid UTF-8. REQUIRES: is_valid_utf8(text).

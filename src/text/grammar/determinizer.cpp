@@ -11,7 +11,7 @@ namespace {
 
 using Kind = NfaEdge::Kind;
 
-// A fragment of n NFA states may take n + this many states.
+// A fragment of n NFA states may get at most n + this many states.
 constexpr size_t kMoreStates = 20'000;
 
 }  // namespace
@@ -63,7 +63,7 @@ bool Determinizer::build_states(uint32_t fragment, bool deterministic) {
   id_of_one_.clear();
   unexpanded_.clear();
   const size_t n_before = states_.size(), work_before = work_;
-  // The fragment reads at least one byte: its start is not final, even if a state with the same set is.
+  // The fragment reads at least one byte: its start is not final, even if another state with the same set is.
   Set start = closure({nfa_.fragments()[fragment].start});
   start_of_[fragment] = static_cast<uint32_t>(states_.size());
   states_.emplace_back();
@@ -146,7 +146,7 @@ void Determinizer::expand(uint32_t id, const Set& set) {
   states_[id] = std::move(state);
 }
 
-// Calls of the same fragment return to one state that stands for all their returns.
+// Merges calls of the same fragment: they return to one state that stands for all their return states.
 std::vector<Determinizer::Call> Determinizer::merge_calls(std::vector<Call> calls) {
   std::sort(calls.begin(), calls.end(),
             [](const Call& a, const Call& b) { return std::pair(a.argument, a.to) < std::pair(b.argument, b.to); });
@@ -174,7 +174,7 @@ void Determinizer::add_bytes(State& state, std::vector<NfaEdge>& edges) {
 }
 
 void Determinizer::add_overlapping_bytes(State& state, const std::vector<NfaEdge>& edges) {
-  bool begins[257] = {};  // a byte from which the set of edges may be another
+  bool begins[257] = {};  // bytes at which the set of edges may change
   for (const NfaEdge& edge : edges) begins[edge.first] = begins[edge.last + 1] = true;
   Set targets;
   uint32_t to = kNoId;

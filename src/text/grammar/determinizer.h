@@ -1,5 +1,5 @@
-// Makes the automata of a grammar's fragments deterministic, by the subset construction. A fragment for which that
-// would take too many states stays nondeterministic: its states may have edges that overlap. Used once, by one thread.
+// Makes the automata of a grammar's fragments deterministic by subset construction. A fragment that would get too many
+// states stays nondeterministic: its states may have overlapping edges. Used once, by one thread.
 #pragma once
 
 #include <unordered_map>
@@ -14,7 +14,7 @@ namespace infer::grammar {
 class Determinizer {
  public:
   Determinizer(const Nfa& nfa, const NfaAnalysis& analysis, const Limits& limits);
-  // The automaton of everything that the root can reach.
+  // The automaton of everything reachable from the root.
   Automaton run();
 
  private:
@@ -53,13 +53,13 @@ class Determinizer {
   std::vector<uint32_t> wanted_;    // fragments that are called
   size_t work_ = 0;
 
-  // Of the fragment that is being built.
+  // State of the fragment being built.
   uint32_t fragment_ = 0;
   bool deterministic_ = true;
   std::unordered_map<Set, uint32_t, SetHash> ids_;
-  std::unordered_map<uint32_t, uint32_t> id_of_one_;  // of sets of one target
+  std::unordered_map<uint32_t, uint32_t> id_of_one_;  // for sets with one target
   std::vector<std::pair<uint32_t, Set>> unexpanded_;
-  std::vector<uint32_t> seen_;  // [n NFA states] the last closure that reached it
+  std::vector<uint32_t> seen_;  // [n NFA states]: the last closure that reached each state
   uint32_t n_closures_ = 0;
 };
 

@@ -88,7 +88,7 @@ class GbnfParser {
     if (!take(wanted)) fail(std::string(wanted));
   }
 
-  // Spaces and comments; line ends too if these do not end the rule.
+  // Skips spaces and comments; line ends too, if they do not end the rule.
   void skip_space(bool lines) {
     for (; !at_end(); ++at_) {
       if (peek() == '#') {
@@ -128,7 +128,7 @@ class GbnfParser {
     if (!at_line_end()) fail("the end of the rule");
   }
 
-  // Up to the end of the rule. Groups are on a stack of our own, as they can nest deeply.
+  // Reads to the end of the rule. Groups are kept on an explicit stack, since they can nest deeply.
   ExprId read_alternatives() {
     std::vector<Group> groups = {{at_, {}, {}}};
     for (;;) {
@@ -306,7 +306,7 @@ class GbnfParser {
     return static_cast<uint32_t>(code);
   }
 
-  // <[id]> or <text>, with ! before it any other token.
+  // <[id]> or <text>; with ! in front, any other token.
   ExprId read_token() {
     TokenLiteral literal;
     literal.negated = take("!");

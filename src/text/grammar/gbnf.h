@@ -12,7 +12,7 @@ namespace infer::grammar {
 // The token with this text; kNoToken if there is none. Needed for <text>, not for <[id]>.
 using FindToken = std::function<TokenId(std::string_view text)>;
 
-// Throw Error(kInvalidArgument), which says line, column and what was expected.
+// Both throw Error(kInvalidArgument) with the line, the column and what was expected.
 Rules parse_gbnf_rules(std::string_view text, const FindToken& find_token = {}, const Limits& limits = {});
 std::shared_ptr<const Grammar> parse_gbnf(std::string_view text, const FindToken& find_token = {},
                                           const Limits& limits = {});

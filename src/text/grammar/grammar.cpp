@@ -5,7 +5,7 @@
 namespace infer::grammar {
 namespace {
 
-// The only byte that can follow; nullopt if there are several or none, or if the text may end.
+// The only byte that can follow; nullopt if several or none can, or if the text may end.
 std::optional<uint8_t> only_byte(const Automaton& automaton, const MatchState& state) {
   std::optional<uint8_t> only;
   for (const Reading& reading : state.readings()) {

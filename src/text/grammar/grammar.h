@@ -1,5 +1,4 @@
-// A compiled grammar and the questions one asks of it. Immutable: one grammar serves any number of requests and
-// threads.
+// A compiled grammar and the queries on it. Immutable: one grammar serves any number of requests and threads.
 #pragma once
 
 #include <functional>
@@ -16,9 +15,9 @@ namespace infer::grammar {
 
 // How a text relates to a grammar.
 enum class Match {
-  kAccept,  // it is a sentence; more text may be possible
-  kPrefix,  // it is none, but some continuation is
-  kReject,  // no continuation is one
+  kAccept,  // a sentence of the grammar; more text may be possible
+  kPrefix,  // not a sentence, but some continuation is
+  kReject,  // no continuation is a sentence
 };
 
 const char* match_name(Match match);  // "accept", "prefix" or "reject"
@@ -34,7 +33,7 @@ class Grammar {
   const MatchState& start() const { return start_; }
   MatchState after(MatchState state, std::string_view bytes) const;
   Match match(std::string_view text) const;
-  // The bytes that must follow, if there is only one way on; at most `limit`.
+  // The bytes that must follow as long as there is only one choice; at most `limit`.
   std::string forced(MatchState state, size_t limit) const;
 
  private:

@@ -1,4 +1,4 @@
-// A grammar as the mask of a sequence's sampler. Copies share the grammar, its cache and what the sequences have in
+// A grammar as the token mask of a sequence's sampler. Copies share the grammar, its cache, and the state they have in
 // common.
 #pragma once
 
@@ -22,15 +22,15 @@ class GrammarMask : public TokenMask {
   std::unique_ptr<TokenMask> clone() const override { return std::make_unique<GrammarMask>(*this); }
 
   const MatchState& state() const { return states_.back(); }
-  // Whether the generation may end here.
+  // Whether generation may end here.
   bool can_end() const { return state().can_end(); }
-  // The bytes that must follow, at most `limit`. Tokens that spell them may also spell more.
+  // The bytes that must follow, at most `limit`. A token may go beyond them.
   std::string forced(size_t limit) const { return cache_->grammar().forced(state(), limit); }
 
  private:
   std::shared_ptr<MaskCache> cache_;
-  std::vector<MatchState> states_;  // after 0, 1, 2 ... tokens
-  std::vector<uint64_t> bits_;      // of the last state, if computed
+  std::vector<MatchState> states_;  // after 0, 1, 2, ... tokens
+  std::vector<uint64_t> bits_;      // for the last state, if computed
   bool has_bits_ = false;
 };
 

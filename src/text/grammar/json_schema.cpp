@@ -8,9 +8,9 @@ namespace infer::grammar {
 namespace {
 
 constexpr size_t kMaxDepth = 500;     // of the schema's own JSON
-constexpr size_t kMaxMembers = 5000;  // of one object: the parser compares each key with those before it
+constexpr size_t kMaxMembers = 5000;  // per object: the parser compares each key with all earlier ones
 
-// Looks for nesting and objects that would take the parser long. Other errors are the parser's.
+// Rejects nesting and objects that would take the parser too long. Other errors are left to the parser.
 void check_shape(std::string_view text) {
   std::vector<size_t> commas;  // of each open bracket
   for (size_t i = 0; i < text.size(); ++i) {

@@ -1,5 +1,6 @@
-// JSON schemas (2020-12, and draft 7 where it is spelled otherwise) as grammars of the JSON texts that they allow.
-// docs/grammars.md lists what is enforced. What is not is refused, never passed over. Free function, no state.
+// JSON schemas (2020-12, and draft 7 where its syntax differs) as grammars of the JSON texts that they allow.
+// docs/grammars.md lists what is enforced. What cannot be enforced is an error, never silently ignored. Free functions,
+// no state.
 #pragma once
 
 #include <memory>
@@ -14,14 +15,14 @@ namespace infer::grammar {
 
 struct SchemaOptions {
   bool compact = false;  // no spaces or line breaks between tokens
-  bool lenient = false;  // keywords that cannot be enforced are passed over and named in `warnings`
+  bool lenient = false;  // ignore keywords that cannot be enforced, and name them in `warnings`
 };
 
-// Reads the text of a schema. Throws Error(kInvalidArgument) if it is no JSON, or too large or deep.
+// Parses the text of a schema. Throws Error(kInvalidArgument) if it is not JSON, too large or too deep.
 nlohmann::ordered_json parse_schema_text(std::string_view text, const Limits& limits = {});
 
-// Every text the grammar accepts is valid. Keys come in the order of `properties`, others after them. Throws
-// Error(kInvalidArgument), which names the keyword and the JSON pointer of its place.
+// Every text the grammar accepts is valid. Keys come in the order of `properties`, then all others. Throws
+// Error(kInvalidArgument) naming the keyword and its JSON pointer.
 std::shared_ptr<const Grammar> parse_json_schema(std::string_view text, const SchemaOptions& options = {},
                                                  std::vector<std::string>* warnings = nullptr,
                                                  const Limits& limits = {});

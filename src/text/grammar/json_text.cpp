@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::string_view kHex = "0123456789abcdef";
 
-// "" for characters that are written as themselves.
+// "" for characters that need no escape.
 std::string escape_of(uint32_t code) {
   switch (code) {
     case '"':

@@ -1,8 +1,8 @@
 // How texts are spelled inside JSON strings, as expressions of a grammar.
 //
-// The usual spelling writes every character as itself, except `"`, `\` and control characters, which take the shortest
-// escape, with lower-case hexadecimal digits. Where a value must be told from others (keys, enums, patterns), only that
-// spelling is taken, so that equal texts are equal bytes.
+// The canonical spelling writes every character as itself, except `"`, `\` and control characters, which take the
+// shortest escape, with lower-case hexadecimal digits. Where values must be compared (keys, enums, patterns), only that
+// spelling is accepted, so that equal texts are equal bytes.
 #pragma once
 
 #include <string>
@@ -13,19 +13,18 @@
 
 namespace infer::grammar {
 
-// The usual spelling, without quotes.
+// The canonical spelling, without quotes.
 std::string spell(std::string_view text);
-// One character of `set`, in the usual spelling.
+// One character of `set`, in canonical spelling.
 ExprId spelled_character(Rules& rules, const CodePoints& set);
-// One character in any spelling that JSON allows; \u escapes of surrogates only in pairs, which are one character.
+// One character in any spelling that JSON allows; \u escapes of surrogates only in pairs, which form one character.
 ExprId any_character(Rules& rules);
 
-// What may stand between the tokens of JSON, as printers write it: nothing, a space, or a line break and an
-// indentation.
+// White space between JSON tokens, as printers write it: nothing, a space, or a line break with indentation.
 ExprId json_space(Rules& rules, bool compact);
 
-// The usual spelling of characters as an automaton over bytes: for each state its edges, ascending by byte. State 0 is
-// between characters.
+// The canonical spelling of characters as an automaton over bytes: the edges of each state, ascending by byte. State 0
+// is between characters.
 struct CharacterEdge {
   uint8_t first, last;
   uint32_t to;

@@ -1,5 +1,5 @@
-// Bounds on what one grammar may cost. What exceeds them is refused with an error, so that a hostile grammar or schema
-// cannot use up a server's time or memory.
+// Bounds on the cost of one grammar. A grammar beyond them is refused, so that a hostile grammar or schema cannot use
+// up a server's time or memory.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ struct Limits {
   size_t expressions = 500'000;           // as written, before compilation
   size_t nfa_edges = 600'000;             // before determinization
   size_t states = 150'000;                // of the compiled automaton
-  size_t work = 4'000'000;                // steps of the compiler, each some tens of nanoseconds
-  size_t nesting = 300;                   // groups inside groups
-  size_t stacks = 4096;                   // ways to read the same text that are followed at once
+  size_t work = 4'000'000;                // compiler steps of some tens of nanoseconds each
+  size_t nesting = 300;                   // depth of nested groups
+  size_t stacks = 4096;                   // ways to read the same text that are followed in parallel
 };
 
 }  // namespace infer::grammar

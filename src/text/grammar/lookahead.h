@@ -1,6 +1,6 @@
-// The states a grammar can be in a few bytes after a reading whose stack is known only near its top, numbered and with
-// their transitions in tables. Below what is known, a reading escapes: what follows depends on the rest of the stack.
-// Filled as it is used. Not thread-safe.
+// Transition tables for the states of a grammar a few bytes ahead, starting from a reading of which only the top of the
+// stack is known. A reading "escapes" when it leaves the known part: what follows depends on the rest of the stack.
+// Filled on demand. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class Lookahead {
  public:
   using State = uint32_t;
   static constexpr State kDead = 0;
-  // There are too many states to number. What was numbered stays valid.
+  // Thrown when there are too many states to number. Existing numbers stay valid.
   struct Full {};
 
   explicit Lookahead(const Grammar& grammar) : grammar_(grammar) { clear(); }
@@ -29,7 +29,7 @@ class Lookahead {
     return to != kUnknown ? to : find_next(state, byte);
   }
   bool is_dead(State state) const { return state == kDead; }
-  // The reading can go on without what is below; it escapes.
+  // The reading can continue within the known part of the stack.
   bool is_live(State state) const { return flags_[state] & kLive; }
   bool escapes(State state) const { return flags_[state] & kEscapes; }
 
@@ -38,7 +38,7 @@ class Lookahead {
 
  private:
   static constexpr State kUnknown = UINT32_MAX;
-  static constexpr size_t kMaxStates = 16384;  // of about 1 KiB
+  static constexpr size_t kMaxStates = 16384;  // about 1 KiB each
   static constexpr uint8_t kLive = 1, kEscapes = 2;
 
   State find_next(State state, uint8_t byte);
@@ -50,7 +50,7 @@ class Lookahead {
   std::unordered_multimap<uint64_t, State> by_hash_;
 };
 
-// The same without numbers: slower, and needs no memory. For grammars that are too large for the tables.
+// The same without tables: slower, but needs no memory. For grammars that are too large for the tables.
 class DirectLookahead {
  public:
   using State = MatchState;

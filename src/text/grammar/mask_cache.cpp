@@ -6,8 +6,8 @@ namespace infer::grammar {
 namespace {
 
 constexpr size_t kMaxCachedBytes = size_t{16} << 20;
-constexpr size_t kMaxLoopFrames = 4;   // known in any case
-constexpr size_t kMaxExtraFrames = 4;  // known when too much escapes
+constexpr size_t kMaxLoopFrames = 4;   // always part of the key
+constexpr size_t kMaxExtraFrames = 4;  // added to the key if too many tokens escape
 constexpr size_t kManyEscapes = 400;
 constexpr size_t kFewTokens = 512;
 
@@ -15,7 +15,7 @@ void set_bit(std::vector<uint64_t>& bits, TokenId token) {
   bits[static_cast<size_t>(token) / 64] |= uint64_t{1} << (token % 64);
 }
 
-// What a token of at most `reach` bytes can tell of a count.
+// Clamps the counts of a loop to what a token of at most `reach` bytes can distinguish.
 Frame within_reach(Frame frame, uint32_t reach) {
   frame.need = std::min(frame.need, reach + 1);
   if (frame.more > reach) frame.more = kUnbounded;
@@ -49,7 +49,7 @@ void MaskCache::allowed(const MatchState& state, std::vector<uint64_t>& bits) {
     add_tokens(short_, reading, bits);
     add_tokens(long_, reading, bits);
   }
-  // Negated literals allow everything else, but the end only where the grammar can end.
+  // Negated literals also allow end tokens, but those are allowed only where the grammar can end.
   for (const TokenId token : vocabulary_->end_tokens()) {
     uint64_t& word = bits[static_cast<size_t>(token) / 64];
     const uint64_t bit = uint64_t{1} << (token % 64);
@@ -120,7 +120,7 @@ void MaskCache::add_tokens(Layer& layer, const Reading& reading, std::vector<uin
   while (entry->deepen) {
     const std::string known = local.key;
     local = local_of(reading, layer.trie->max_depth(), ++extra_frames);
-    // The key may not change: where stacks branch, no more frames can be known.
+    // If the key does not change, the stacks branch here and no more frames can be added.
     const bool more = local.key != known && extra_frames < kMaxExtraFrames && !local.whole && local.rest.size() == 1;
     if (local.key == known) local.key += "end";
     entry = &entry_of(layer, local, more);
@@ -180,7 +180,7 @@ void MaskCache::follow_escapes(const Layer& layer, std::vector<Stack> rest, cons
   }
 }
 
-// Below the nodes [from, n_from), or from the root if there are none.
+// Visits the nodes below [from, n_from), or all of the trie if there are none.
 template <typename Machine>
 void MaskCache::walk(Machine& machine, const TokenTrie& trie, const MatchState& start, const uint32_t* from,
                      size_t n_from, std::vector<uint64_t>& bits, std::vector<uint32_t>& escapes) {
@@ -214,7 +214,7 @@ void MaskCache::walk_any(const TokenTrie& trie, const MatchState& start, const u
   try {
     walk(lookahead_, trie, start, from, n_from, bits, escapes);
   } catch (const Lookahead::Full&) {
-    // Bits that are set already are right; the walk begins again.
+    // Bits already set are correct; start the walk again.
     escapes.resize(n_before);
     lookahead_.clear();
     DirectLookahead direct(*grammar_);

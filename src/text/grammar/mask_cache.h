@@ -1,8 +1,8 @@
-// Finds the tokens that a grammar allows next. For one grammar and one vocabulary; any number of threads may use it.
+// Computes the tokens that a grammar allows next, for one grammar and one vocabulary. Any number of threads.
 //
-// For a reading (a state of the automaton and its stack) the token trie is walked with nothing known of the stack but
-// its top frames. That settles most tokens, and the result is kept as a bit set. A token that leaves the known part
-// of the stack is settled each time, by walking on from there with the rest of the stack.
+// For a reading (a state of the automaton and its stack) the token trie is walked with only the top frames of the stack
+// known. That settles most tokens; the result is cached as a bit set. A token that leaves the known part of the stack
+// is settled each time, by continuing the walk there with the rest of the stack.
 #pragma once
 
 #include <memory>
@@ -26,30 +26,30 @@ class MaskCache {
   // Writes one bit per token, lowest first: [ceil(n_tokens / 64)]. Tokens that end the generation are allowed where the
   // grammar can end.
   void allowed(const MatchState& state, std::vector<uint64_t>& bits);
-  // Whether allowed() has this token.
+  // Whether allowed() includes this token.
   bool allows(const MatchState& state, TokenId token) const;
   // The state after an allowed token.
   MatchState after(const MatchState& state, TokenId token) const;
 
  private:
-  // What is known of one key.
+  // The cached result for one key.
   struct Entry {
-    bool deepen = false;            // too much escapes: look with one more frame of the stack
-    std::vector<uint64_t> bits;     // empty if `tokens` has them
-    std::vector<TokenId> tokens;    // if they are few
-    std::vector<uint32_t> escapes;  // nodes of the trie after which the known part of the stack is left
+    bool deepen = false;            // too many tokens escape: add one more frame of the stack to the key
+    std::vector<uint64_t> bits;     // [n_words_]; empty if `tokens` is used instead
+    std::vector<TokenId> tokens;    // used if there are few
+    std::vector<uint32_t> escapes;  // nodes of the trie at which the known part of the stack is left
   };
   // One of the two tries, and what is cached for it.
   struct Layer {
     const TokenTrie* trie;
     std::unordered_map<std::string, Entry> entries;  // by state and top frames
   };
-  // A reading with the top of its stack alone.
+  // A reading cut down to the top of its stack.
   struct Local {
     Reading reading;
     std::string key;
     std::vector<Stack> rest;  // the stacks below
-    bool whole = false;       // nothing is below
+    bool whole = false;       // the reading has its whole stack
   };
 
   Local local_of(const Reading& reading, uint32_t reach, size_t extra_frames) const;

@@ -8,15 +8,15 @@
 
 namespace infer::grammar {
 
-// Follows calls and returns from readings until each can read a byte or a token.
+// Follows calls and returns from the readings until each can read a byte or a token.
 class Closure {
  public:
   Closure(const Automaton& automaton, const Limits& limits) : automaton_(automaton), limits_(limits) {}
 
   void enter(uint32_t state, Stack stack) { rest_.push_back({state, std::move(stack)}); }
 
-  // The fragment that was entered from the top of the stack has ended. Stacks that are pushed here are never popped
-  // here, as every fragment reads something.
+  // The fragment that was entered from the top of the stack has ended. Stacks pushed during a closure are never popped
+  // in it, since every fragment reads something.
   void leave(const Stack& stack) {
     if (stack.empty()) {
       done_ = true;
@@ -58,7 +58,7 @@ class Closure {
   }
 
  private:
-  // False if it is already there.
+  // False if it was already there.
   bool add(const Reading& reading) {
     constexpr size_t kFew = 12;
     const uint64_t identity = StackBuilder::identity(reading.stack);
@@ -83,7 +83,7 @@ class Closure {
   void follow(const Reading& reading) {
     const auto [state, stack] = reading;
     for (const CallEdge& call : automaton_.calls(state)) {
-      // A call at the very end of a fragment returns to where the fragment itself does.
+      // A tail call: return directly to where the fragment itself returns.
       enter(call.start, automaton_.is_only_final(call.to) ? stack : stacks_.push(stack, {.to = call.to}, call.start));
     }
     const uint32_t first = automaton_.first_loop(state);

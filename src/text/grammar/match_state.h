@@ -1,5 +1,5 @@
-// Where a text stands in a grammar: all the ways in which the grammar can read the text so far. A value; a copy shares
-// its stacks. Used by one thread at a time, copies by different ones.
+// The position of a text in a grammar: all the ways in which the grammar can read the text so far. A value type; copies
+// share their stacks. Each copy is used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace infer::grammar {
 
-// One way: a state of the automaton, and where its fragments return to.
+// One way to read the text: a state of the automaton, and the stack of where its fragments return to.
 struct Reading {
-  static constexpr uint32_t kDone = kNoId;  // the bottom of the stack was left: nothing may follow
+  static constexpr uint32_t kDone = kNoId;  // the stack is empty: nothing may follow
   uint32_t state = kDone;
   Stack stack;
   bool operator==(const Reading&) const = default;
@@ -22,15 +22,15 @@ struct Reading {
 
 class MatchState {
  public:
-  MatchState() = default;  // no way to read the text
-  // Before the first byte.
+  MatchState() = default;  // the text cannot be read
+  // The state before the first byte.
   static MatchState start(const Automaton& automaton, const Limits& limits);
-  // In `reading` alone.
+  // A state with only `reading`.
   static MatchState at(Reading reading);
 
-  // Each throws Error(kInvalidArgument) if there are more ways than the limit.
+  // These throw Error(kInvalidArgument) if there are more ways than the limit.
   MatchState after_byte(const Automaton& automaton, const Limits& limits, uint8_t byte) const;
-  // After a token that the grammar names. Ignores its bytes.
+  // After a token that the grammar names, ignoring its bytes.
   MatchState after_token(const Automaton& automaton, const Limits& limits, TokenId token) const;
   // After the fragments entered from the tops of `stacks` have ended.
   static MatchState after_end(const Automaton& automaton, const Limits& limits, std::span<const Stack> stacks);
@@ -40,7 +40,7 @@ class MatchState {
   bool can_end() const { return !readings_.empty() && readings_[0].state == Reading::kDone; }
   // Something may follow.
   bool can_continue() const { return readings_.size() > (can_end() ? 1u : 0u); }
-  // The one that is done, if any, is the first; the others have byte or token edges.
+  // A kDone reading, if any, comes first; the others have byte or token edges.
   std::span<const Reading> readings() const { return readings_; }
 
   void merge(const MatchState& other);

@@ -12,10 +12,10 @@ namespace {
 
 using Kind = Expr::Kind;
 
-// Repetitions up to this many copies, and copies times expressions, are written out; others are counted.
+// Repetitions are written out up to this many copies (and copies times expressions); others are counted.
 constexpr uint32_t kMaxCopies = 16;
 constexpr size_t kMaxCopiedSize = 64;
-// How deep expressions and rules that are built into each other may nest.
+// How deep inlined expressions and rules may nest.
 constexpr size_t kMaxDepth = 1000;
 
 }  // namespace
@@ -26,7 +26,7 @@ Nfa::Nfa(const Rules& rules, const Limits& limits) : rules_(rules), limits_(limi
   inlined_.assign(rules.n_rules(), false);
   root_ = fragment_of(rules.root());
   build_fragments();
-  // Rules that the root does not reach are built as well: they are checked for left recursion.
+  // Builds rules that the root does not reach too, to check them for left recursion.
   for (RuleId rule = 0; rule < rules.n_rules(); ++rule) {
     if (calls_[rule] == 0) fragment_of(rule);
   }
@@ -157,12 +157,12 @@ uint32_t Nfa::build_choice(const Expr& e, uint32_t from) {
   return end;
 }
 
-// A prefix tree, as lists of words can be long.
+// Builds a prefix tree, because lists of words can be long.
 uint32_t Nfa::build_words(const std::vector<std::string_view>& words, uint32_t from) {
   const uint32_t end = add_state();
   std::vector<std::string_view> sorted = words;
   std::sort(sorted.begin(), sorted.end());
-  std::vector<uint32_t> path = {from};  // the states of the previous word's prefixes
+  std::vector<uint32_t> path = {from};  // the states along the previous word
   std::string_view previous;
   for (const std::string_view word : sorted) {
     size_t common = 0;
@@ -209,7 +209,7 @@ uint32_t Nfa::build_repeat(const Expr& e, uint32_t from) {
 
 uint32_t Nfa::build_unbounded(const Expr& e, uint32_t from) {
   for (uint32_t i = 1; i < e.min; ++i) from = build(e.children[0], from);
-  // States of their own, so that no other way into `from` or out of the end can take the loop.
+  // Separate states, so that other paths through `from` or the end cannot enter the loop.
   const uint32_t loop = add_state(), end = add_state();
   link(from, loop);
   const uint32_t body_end = build(e.children[0], loop);
@@ -231,7 +231,7 @@ uint32_t Nfa::build_counted(const Expr& e, uint32_t from) {
   return to;
 }
 
-// A rule with one caller is built into it, the first time; an expression that is built again calls the rule.
+// A rule with a single caller is inlined the first time; if its caller is built again, it calls the rule.
 bool Nfa::may_inline(RuleId rule) const {
   return calls_[rule] == 1 && !inlined_[rule] && fragment_of_rule_[rule] == kNoId && depth_ < kMaxDepth;
 }
@@ -258,7 +258,7 @@ uint32_t Nfa::build_partial(const Expr& e, uint32_t from) {
 }
 
 uint32_t Nfa::build_listed(const Expr& e, uint32_t from) {
-  uint32_t first = add_state(), more = add_state();  // before the next item, with none or some before it
+  uint32_t first = add_state(), more = add_state();  // before the next item: without and with earlier items
   link(from, first);
   for (size_t i = 1; i < e.children.size(); ++i) {
     const uint32_t item = add_state(), next_first = add_state(), next_more = add_state();
@@ -282,7 +282,7 @@ uint32_t Nfa::build_free_text(const Expr& e, uint32_t from) {
   const bool up_to = e.kind == Kind::kUpTo;
   const WordSearch search(rules_.words(e), !up_to && e.min == 1);
   const uint32_t end = add_state();
-  std::vector<uint32_t> states;  // [of the search]
+  std::vector<uint32_t> states;  // [states of the search]
   for (uint32_t s = 0; s < search.n_states(); ++s) states.push_back(search.found(s) ? end : add_state());
   link(from, states[0]);
   for (uint32_t s = 0; s < search.n_states(); ++s) {
@@ -304,7 +304,7 @@ uint32_t Nfa::build_free_text(const Expr& e, uint32_t from) {
 uint32_t Nfa::build_other_key(const std::vector<std::string>& words, uint32_t from) {
   const auto& characters = json_characters();
   const uint32_t end = add_state();
-  std::vector<uint32_t> free;  // [n of character states]: the text is no beginning of a word any more
+  std::vector<uint32_t> free;  // [character states]: the text is no longer a prefix of any word
   for (size_t i = 0; i < characters.size(); ++i) free.push_back(add_state());
   link(free[0], end);
   const auto add_range = [&](uint32_t at, int first, int last, uint32_t to) {
@@ -321,7 +321,7 @@ uint32_t Nfa::build_other_key(const std::vector<std::string>& words, uint32_t fr
   std::vector<std::string_view> sorted(words.begin(), words.end());
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  // Words [begin, end) have the first `length` bytes in common; `at` and `character` are the states after these.
+  // Words [begin, end) share the first `length` bytes; `at` and `character` are the states after them.
   struct Node {
     size_t begin, end, length;
     uint32_t at;

@@ -1,5 +1,5 @@
-// The nondeterministic automata of all rules of a grammar, as built from their expressions: the compiler's intermediate
-// form. States are shared by all rules; each rule has a start and an end. Used by one thread.
+// The nondeterministic automata of all rules of a grammar, built from their expressions: the compiler's intermediate
+// form. All rules share one set of states; each rule has a start and an end. Used by one thread.
 #pragma once
 
 #include <string>
@@ -35,8 +35,8 @@ struct CountedLoop {
 
 class Nfa {
  public:
-  // Rules that are called from one place are built into their caller, so that alternatives with a common beginning are
-  // merged. Throws Error(kInvalidArgument) if the limits are exceeded.
+  // Rules with a single caller are inlined, so that alternatives with a common beginning are merged. Throws
+  // Error(kInvalidArgument) if a limit is exceeded.
   Nfa(const Rules& rules, const Limits& limits);
 
   size_t n_states() const { return first_edge_.size(); }
@@ -81,10 +81,10 @@ class Nfa {
   std::vector<uint32_t> first_edge_;  // [n_states]
   std::vector<NfaEdge> edges_;
   std::vector<Fragment> fragments_;
-  std::vector<ExprId> unbuilt_;                   // [n_fragments], in order; bodies of loops are added while building
+  std::vector<ExprId> unbuilt_;                   // [n_fragments], in order; loop bodies are appended while building
   std::vector<uint32_t> fragment_of_rule_;        // [n_rules]
   std::unordered_map<ExprId, uint32_t> body_of_;  // repeated expression -> fragment
-  std::vector<uint32_t> calls_;                   // [n_rules] how many expressions refer to a rule
+  std::vector<uint32_t> calls_;                   // [n_rules]: how many expressions refer to the rule
   std::vector<bool> inlined_;                     // [n_rules]
   std::vector<CountedLoop> loops_;
   std::vector<TokenLiteral> tokens_;

@@ -40,11 +40,11 @@ bool NfaAnalysis::is_empty(const Nfa& nfa, const NfaEdge& edge) const {
 void NfaAnalysis::find_nullable(const Nfa& nfa) {
   const auto& fragments = nfa.fragments();
   nullable.assign(fragments.size(), false);
-  // owners[state]: the fragment of an end state.
+  // owner[state]: the fragment that ends in this state.
   std::vector<uint32_t> owner(nfa.n_states(), kNoId);
   for (size_t f = 0; f < fragments.size(); ++f) owner[fragments[f].end] = static_cast<uint32_t>(f);
   std::vector<bool> reached(nfa.n_states(), false);
-  std::vector<std::vector<uint32_t>> waiting(fragments.size());  // states to reach once a fragment is nullable
+  std::vector<std::vector<uint32_t>> waiting(fragments.size());  // states reached once a fragment is nullable
   std::vector<uint32_t> rest;
   for (const Fragment& fragment : fragments) rest.push_back(fragment.start);
   while (!rest.empty()) {
@@ -64,7 +64,7 @@ void NfaAnalysis::find_nullable(const Nfa& nfa) {
   }
 }
 
-// Searches the graph of fragments for a cycle; an edge leads to each fragment that can be entered before anything is
+// Searches the graph of fragments for a cycle. An edge leads to each fragment that can be entered before anything is
 // read.
 void NfaAnalysis::refuse_left_recursion(const Nfa& nfa) const {
   const size_t n = nfa.fragments().size();
@@ -109,7 +109,7 @@ void NfaAnalysis::refuse_left_recursion(const Nfa& nfa) const {
 
 void NfaAnalysis::find_live(const Nfa& nfa) {
   const size_t n = nfa.n_states();
-  // Edges by their target.
+  // Edges by target.
   struct Back {
     uint32_t from, next;
     const NfaEdge* edge;
@@ -123,14 +123,14 @@ void NfaAnalysis::find_live(const Nfa& nfa) {
     });
   }
   const auto& fragments = nfa.fragments();
-  std::vector<uint32_t> owner(n, kNoId);  // the fragment of a start state
+  std::vector<uint32_t> owner(n, kNoId);  // the fragment that starts in this state
   std::vector<uint32_t> rest;
   for (uint32_t f = 0; f < fragments.size(); ++f) {
     owner[fragments[f].start] = f;
     rest.push_back(fragments[f].end);
   }
   live.assign(n, false);
-  std::vector<std::vector<uint32_t>> waiting(fragments.size());  // states that are live if the fragment is
+  std::vector<std::vector<uint32_t>> waiting(fragments.size());  // states that become live once a fragment is
   while (!rest.empty()) {
     const uint32_t state = rest.back();
     rest.pop_back();

@@ -1,5 +1,5 @@
-// What the compiler must know of the automata of all rules before it makes them deterministic: which can be empty,
-// which call themselves before they read anything, and which states lead to an end. Linear in the size of the automata.
+// What the compiler must know about the automata before it makes them deterministic: which fragments can be empty,
+// which are left-recursive, and which states lead to an end. Linear in the size of the automata.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 namespace infer::grammar {
 
 struct NfaAnalysis {
-  std::vector<bool> nullable;  // [n_fragments] accepts the empty text
-  std::vector<bool> live;      // [n_states] the end of its fragment can be reached
+  std::vector<bool> nullable;  // [n_fragments]: accepts the empty text
+  std::vector<bool> live;      // [n_states]: can reach the end of its fragment
 
-  // Sets the least count of loops whose body can be empty to 0. Throws Error(kInvalidArgument) for left recursion.
+  // Sets the minimum count of loops whose body can be empty to 0. Throws Error(kInvalidArgument) for left recursion.
   explicit NfaAnalysis(Nfa& nfa);
 
-  // Whether the edge can be taken without reading anything. Not for kByte and kToken.
+  // Whether the edge can be taken without reading anything. Not defined for kByte and kToken.
   bool is_empty(const Nfa& nfa, const NfaEdge& edge) const;
 
  private:

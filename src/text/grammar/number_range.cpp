@@ -6,7 +6,8 @@ namespace infer::grammar {
 namespace {
 
 constexpr uint32_t kMaxDigits = 40;
-// Doubles tell numbers of this many digits apart; of more, a number inside the bounds could be read as one outside.
+// Doubles distinguish all numbers of this many digits; with more, a number within the bounds could be parsed as one
+// outside.
 constexpr int kExactDigits = 15;
 
 int64_t power_of_ten(int n) {
@@ -18,7 +19,7 @@ int64_t power_of_ten(int n) {
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
 
-// The texts of numbers >= 0 whose last `point` digits follow a decimal point.
+// The spellings of numbers >= 0 whose last `point` digits follow a decimal point.
 class DigitRange {
  public:
   DigitRange(Rules& rules, int point) : rules_(rules), point_(point) {}
@@ -33,7 +34,7 @@ class DigitRange {
       if (high && *high < first) break;
       add_of_length(std::max(low, first), high ? std::min(*high, last) : last, n);
       if (!high) {
-        // All longer ones.
+        // All numbers with more digits.
         add_longer(n);
         break;
       }
@@ -58,7 +59,7 @@ class DigitRange {
 
   ExprId digits(uint32_t n) { return rules_.repeat(rules_.code_point({{'0', '9'}}), n, n); }
 
-  // Numbers of n digits: those that share the first digits with `low` and are larger in the next, and so on.
+  // Numbers of n digits: for each prefix shared with `low`, those with a larger next digit, and so on.
   void add_of_length(int64_t low, int64_t high, int n) {
     const std::string a = padded(low, n), b = padded(high, n);
     size_t common = 0;
@@ -78,7 +79,7 @@ class DigitRange {
     return std::string(static_cast<size_t>(std::max(0, n - static_cast<int>(text.size()))), '0') + text;
   }
 
-  // `text` up to `at`, then a digit between first and last, then any digits.
+  // The first `at` digits of `text`, then a digit from `first` to `last`, then any digits.
   void add_digits(const std::string& text, size_t at, char first, char last) {
     if (at < text.size() && first > last) return;
     std::vector<ExprId> parts;
@@ -111,7 +112,7 @@ Scaled scale(const NumberRange& range) {
   return out;
 }
 
-// Adds min <= value <= max, each as its digits with `point` of them after the point.
+// min <= value <= max in units of 10^-point, spelled with `point` digits after the point.
 ExprId signed_between(Rules& rules, std::optional<int64_t> min, std::optional<int64_t> max, int point) {
   std::vector<ExprId> choices;
   if (!max || *max >= 0) {
@@ -129,7 +130,7 @@ ExprId signed_between(Rules& rules, std::optional<int64_t> min, std::optional<in
   return rules.choice(std::move(choices));
 }
 
-// Bounds for numbers with `point` digits after the point, and beyond `digits` for those whose further digits are free.
+// Bounds in units of 10^-point.
 struct Steps {
   std::optional<int64_t> min, max;
 };
@@ -178,9 +179,9 @@ ExprId number_between(Rules& rules, const NumberRange& range) {
     if (steps.min && steps.max && *steps.min > *steps.max) continue;
     choices.push_back(signed_between(rules, steps.min, steps.max, point));
   }
-  // More digits than the bounds have. Cut to the bounds' digits, such a number is a step nearer to zero or equal; so
-  // all of [min, max - 1] above zero and of [min + 1, max] below it are inside. A number that is cut to a bound itself
-  // and differs from it only in zeros is left out.
+  // Numbers with more digits than the bounds. Truncated to the bounds' digits, such a number moves towards zero by less
+  // than one step. So above zero all of [min, max - 1] is inside, and below it all of [min + 1, max]. Numbers equal to
+  // a bound but for trailing zeros are left out.
   const auto n_digits = [](std::optional<int64_t> v) { return v ? static_cast<int>(std::to_string(*v).size()) : 0; };
   const int used = std::max({n_digits(scaled.min), n_digits(scaled.max), scaled.digits});
   const auto more = static_cast<uint32_t>(std::clamp(kExactDigits - used, 1, 12));
@@ -197,7 +198,7 @@ ExprId number_between(Rules& rules, const NumberRange& range) {
     if (exclusive && (!to || from <= *to)) {
       DigitRange bound(rules, scaled.digits);
       bound.add(from, from);
-      // Some digit after the bound's is not zero.
+      // At least one of the further digits is not zero.
       std::vector<ExprId> tails;
       for (uint32_t zeros = 0; zeros < more; ++zeros) {
         tails.push_back(rules.sequence({rules.bytes(std::string(zeros, '0')), rules.code_point({{'1', '9'}}),

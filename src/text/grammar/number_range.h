@@ -1,4 +1,4 @@
-// Numbers between two bounds, as texts. Free functions.
+// The spellings of numbers between two bounds. Free functions.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct Decimal {
   int digits = 0;
 };
 
-// From JSON's notation; nullopt if it has more than 15 digits before or after the point.
+// Parses JSON's notation without exponent; nullopt if it has more than 16 digits.
 std::optional<Decimal> parse_decimal(std::string_view text);
 
 struct NumberRange {
@@ -23,7 +23,7 @@ struct NumberRange {
   bool min_exclusive = false, max_exclusive = false;
 };
 
-// Whole numbers without point and exponent. Those without a bound have at most 40 digits.
+// Whole numbers without point or exponent. Without a bound they have at most 40 digits.
 ExprId integer_between(Rules& rules, const NumberRange& range);
 // Numbers with an optional fraction of at most 40 digits, without exponent.
 ExprId number_between(Rules& rules, const NumberRange& range);

@@ -32,11 +32,11 @@ const CodePoints& line_ends() {
   return set;
 }
 
-// An expression and how many code points it matches.
+// An expression and the number of code points it matches.
 struct Piece {
   ExprId expr = 0;
   LengthRange length = {1, 1};
-  std::optional<ExprId> repeated;  // a class, if the piece is nothing but its repetition
+  std::optional<ExprId> repeated;  // set if the piece only repeats one character class
 };
 
 uint32_t plus(uint32_t a, uint32_t b) { return a >= kMaxCount || b >= kMaxCount - a ? kUnbounded : a + b; }
@@ -47,7 +47,7 @@ uint32_t times(uint32_t a, uint32_t b) {
 
 class RegexParser {
  public:
-  // `in_json`: the inside of a JSON string that the pattern matches somewhere; otherwise a whole text.
+  // `in_json`: the pattern may match anywhere inside a JSON string; otherwise it must match the whole text.
   RegexParser(Rules& rules, std::string_view text, const LengthRange& length, const std::string& place, bool in_json)
       : rules_(rules), text_(text), length_(length), place_(place), in_json_(in_json) {}
 
@@ -88,7 +88,7 @@ class RegexParser {
     return {expr, {1, 1}, expr};
   }
 
-  // An alternative of the whole pattern, where ^ and $ may stand. Where they do not, anything may come before or after.
+  // An alternative of the whole pattern, where ^ and $ may occur. Without them, anything may come before or after.
   ExprId top_alternative() {
     const bool from_start = take('^');
     Piece piece = alternative(0);
@@ -155,7 +155,7 @@ class RegexParser {
     } else {
       return piece;
     }
-    take('?');  // lazy: the same texts
+    take('?');  // lazy: matches the same texts
     const bool is_class = piece.repeated && piece.length.min == 1 && piece.length.max == 1;
     Piece out = {rules_.repeat(piece.expr, min, max),
                  {times(piece.length.min, min), max == kUnbounded ? kUnbounded : times(piece.length.max, max)},

@@ -1,6 +1,5 @@
-// Regular expressions of JSON schemas: ECMAScript's, in its Unicode mode, as expressions of a grammar. So matching
-// never backtracks. What is no regular language (lookaround, back-references) or needs tables (\p) is refused. Free
-// functions.
+// The regular expressions of JSON schemas (ECMAScript in Unicode mode) as expressions of a grammar, so matching never
+// backtracks. What is not regular (lookaround, back-references) or needs tables (\p) is refused. Free functions.
 #pragma once
 
 #include <optional>
@@ -15,12 +14,12 @@ struct LengthRange {
   uint32_t min = 0, max = kUnbounded;  // in code points
 };
 
-// The inside of a JSON string, in the usual spelling (json_text.h), that the pattern matches somewhere. The pattern
-// must itself be within `length`, or be one character class that is repeated; others cannot be combined with lengths.
-// Throws Error(kInvalidArgument); messages begin with `place`.
+// The contents of a JSON string, in canonical spelling (json_text.h), in which the pattern matches somewhere. The
+// pattern's own lengths must be within `length`, or it must repeat a single character class; other combinations are
+// refused. Throws Error(kInvalidArgument) with a message that begins with `place`.
 ExprId parse_regex(Rules& rules, std::string_view pattern, const LengthRange& length, const std::string& place);
 
-// The texts that the whole pattern matches, as they are. Throws as parse_regex() does.
+// The texts that the whole pattern matches, not JSON-escaped. Throws as parse_regex() does.
 ExprId parse_text_regex(Rules& rules, std::string_view pattern, const std::string& place);
 
 }  // namespace infer::grammar

@@ -1,4 +1,4 @@
-// A grammar as its front ends (GBNF, JSON Schema) write it: named rules, each an expression over bytes, code points,
+// A grammar as written by its front ends (GBNF, JSON Schema): named rules, each an expression over bytes, code points,
 // tokens and other rules. The compiler (automaton.h) turns it into an automaton. Built by one thread.
 #pragma once
 
@@ -17,7 +17,7 @@ using RuleId = uint32_t;
 inline constexpr uint32_t kUnbounded = UINT32_MAX;
 inline constexpr uint32_t kNoId = UINT32_MAX;
 
-// One token, or with `negated` every token but this one that does not end generation.
+// One token or, if `negated`, every token except this one and those that end generation.
 struct TokenLiteral {
   TokenId token = kNoToken;
   bool negated = false;
@@ -28,18 +28,18 @@ struct Expr {
   enum class Kind : uint8_t {
     kBytes,      // bytes
     kCodePoint,  // one code point of `sets[a]`, as UTF-8
-    kSequence,   // children in turn; none: the empty text
-    kChoice,     // one of the children; none: no text at all
+    kSequence,   // children in order; none: the empty text
+    kChoice,     // one of the children; none: matches nothing
     kRepeat,     // the only child, `min` to `max` times
     kRule,       // rule `a`
     kToken,      // the token `tokens[a]`
-    kPartial,    // the first k children in turn, for any k >= `min`
-    kListed,     // children[0] is a separator. Of the others, in turn, those whose flag is kOptional may be left out
-                 // and those with kRepeated may come any number of times; separators stand between what is there.
-                 // At least `min`, 0 or 1, must be there
-    kOtherKey,   // the inside of a JSON string in its usual spelling that is none of `words_[a]`
-    kUpTo,       // any bytes up to and with the first place where one of `words_[a]` ends
-    kWithout,    // any bytes in which none of `words_[a]` occurs; `min` 1: with which the text does not begin
+    kPartial,    // the first k children in order, for any k >= `min`
+    // The other children in order, with children[0] as separator between those present. Those flagged kOptional may be
+    // omitted, those flagged kRepeated may occur any number of times; at least `min` (0 or 1) must be present.
+    kListed,
+    kOtherKey,  // a JSON string's contents in canonical spelling, other than `words_[a]`
+    kUpTo,      // any bytes up to and including the first occurrence of one of `words_[a]`
+    kWithout,   // any bytes without an occurrence of `words_[a]`; `min` 1: that do not begin with one
   };
   Kind kind = Kind::kSequence;
   uint32_t a = 0;
@@ -62,16 +62,16 @@ class Rules {
   ExprId token(TokenLiteral literal);
   ExprId partial(std::vector<ExprId> children, uint32_t min);
   ExprId listed(ExprId separator, const std::vector<ExprId>& items, std::string flags, uint32_t min);
-  // The words are in the spelling of json_text.h.
+  // The words are in the canonical spelling of json_text.h.
   ExprId other_key(std::vector<std::string> words);
-  // Free text, see kUpTo and kWithout. `words`: at least one for up_to(), none empty.
+  // Unconstrained text, see kUpTo and kWithout. `words`: at least one for up_to(), none empty.
   ExprId up_to(std::vector<std::string> words);
   ExprId without(std::vector<std::string> words);
   ExprId not_beginning(std::vector<std::string> words);
   ExprId nothing() { return sequence({}); }
   ExprId never() { return choice({}); }
 
-  // `name` is what messages call the rule. Its expression is set later, once.
+  // `name` stands for the rule in messages. Its expression is set later, once.
   RuleId declare(std::string name);
   void define(RuleId rule, ExprId expr) { rules_[rule].expr = expr; }
   void set_root(RuleId rule) { root_ = rule; }

@@ -146,7 +146,7 @@ ExprId SchemaCompiler::compile_plain(const Json& schema, const std::string& plac
   return rules_.choice(std::move(choices));
 }
 
-// The values that the rest of the schema allows.
+// The values that the keywords other than applicators allow.
 ExprId SchemaCompiler::compile_values(const Json& schema) {
   Json rest = Json::object();
   for (const auto& [name, value] : schema.items()) {
@@ -173,7 +173,7 @@ ExprId SchemaCompiler::compile_values(const Json& schema) {
   for (const auto& [name, value] : rest.items())
     limited = limited || SchemaDocument::has_only(Json{{"enum", {}}, {name, value}}, "enum") == false;
   if (limited) {
-    // The rest stands at a place of its own: its references, if any, lead into the same document.
+    // The merged rest counts as a separate place; its references still resolve in the same document.
     SchemaOptions options = options_;
     options.compact = true;
     const Grammar grammar = schema_grammar(rest, options, nullptr, limits_);
@@ -261,7 +261,7 @@ ExprId SchemaCompiler::compile_array(const Json& schema, const std::string& plac
   const uint32_t min = count_of(schema, "minItems", 0), max = count_of(schema, "maxItems", kUnbounded);
   if (min > max) return rules_.never();
   if (schema.contains("uniqueItems") && schema["uniqueItems"].get<bool>() && max > 1) unenforced(place, "uniqueItems");
-  // Draft 7: `items` is an array, and `additionalItems` is what `items` is now.
+  // In draft 7, `items` may be an array, and `additionalItems` is what `items` is in 2020-12.
   const bool old = schema.contains("items") && schema["items"].is_array();
   const char* prefix_name = old ? "items" : "prefixItems";
   const char* rest_name = old ? "additionalItems" : "items";
@@ -317,7 +317,7 @@ void SchemaCompiler::add_members(const Json& schema, const std::string& place, s
     for (const auto& [key, value] : schema["properties"].items())
       add(key, value_of(value, concat(place, "/properties", pointer_step(key))), required.count(key) > 0);
   }
-  // Keys that are required but not declared come next, and are additional.
+  // Keys that are required but not declared come next, as additional ones.
   for (const std::string& key : undeclared) {
     const bool limited = schema.contains("additionalProperties");
     add(key, limited ? value_of(schema["additionalProperties"], place + "/additionalProperties") : any_value(), true);
@@ -348,8 +348,8 @@ ExprId SchemaCompiler::compile_object(const Json& schema, const std::string& pla
   return bracketed("{", rules_.listed(separator(), items, std::move(flags), std::min(min, 1u)), "}");
 }
 
-// An object without declared keys, and with a limit of their number. Of equal keys only one counts, so that a least
-// number above 1 cannot be counted.
+// An object with a limited number of keys, none of them declared. Equal keys count only once, so a minimum above 1
+// cannot be enforced.
 ExprId SchemaCompiler::compile_map(const Json& schema, const std::string& place) {
   const uint32_t min = count_of(schema, "minProperties", 0), max = count_of(schema, "maxProperties", kUnbounded);
   if (min > 1) unenforced(place, "minProperties");

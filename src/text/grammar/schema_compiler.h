@@ -1,5 +1,5 @@
-// Writes the rules of a JSON schema. Every subschema is a rule, written from a queue, so that nesting costs no stack.
-// Used by one thread.
+// Writes the grammar rules of a JSON schema. Every subschema becomes a rule, processed from a queue, so that nesting
+// uses no call stack. Used by one thread.
 #pragma once
 
 #include <deque>
@@ -23,14 +23,15 @@ class SchemaCompiler {
   SchemaCompiler(Rules& rules, const Json& root, const SchemaOptions& options, std::vector<std::string>* warnings,
                  const Limits& limits);
 
-  // The rule of the root or of one of its subschemas; `place` is its JSON pointer. finish() writes its expression.
+  // The rule for the root or for one of its subschemas; `place` is its JSON pointer. finish() writes its expression.
   RuleId rule_of(const Json& schema, const std::string& place);
-  // Writes all rules that were asked for, and those they need. Throws as parse_json_schema() does.
+  // Writes all rules requested so far and those they need. Throws as parse_json_schema() does.
   void finish();
 
   ExprId any_number();
 
-  // The schema without references and combinations, if it is an object with properties and no alternatives; else null.
+  // The schema with references and combinations resolved, if it is an object with properties and no alternatives; else
+  // null.
   const Json* as_object(const Json& schema, const std::string& place);
 
  private:
@@ -56,7 +57,7 @@ class SchemaCompiler {
   void add_members(const Json& schema, const std::string& place, std::vector<ExprId>& items, std::string& flags,
                    std::vector<std::string>& words);
 
-  // Parts of JSON, made once.
+  // Building blocks of JSON, created once.
   ExprId token(std::string_view text) { return rules_.bytes(text); }
   ExprId any_value();
   ExprId any_string();
@@ -74,7 +75,7 @@ class SchemaCompiler {
   Rules& rules_;
   std::deque<Task> tasks_;
   std::map<const Json*, RuleId> rule_of_;
-  std::map<std::string, RuleId> rule_of_text_;  // of merged schemas, which have copies
+  std::map<std::string, RuleId> rule_of_text_;  // for merged schemas, which may be copies of each other
   ExprId space_ = 0, digit_ = 0, character_ = 0;
   RuleId value_ = kNoId, string_ = kNoId, number_ = kNoId, integer_ = kNoId;
   bool in_merged_ = false;

@@ -28,10 +28,10 @@ enum class Value {
 struct Keyword {
   std::string_view name;
   Value value;
-  bool enforced;  // otherwise refused, unless it says nothing
+  bool enforced;  // if false, refused unless it has no effect
 };
 
-// All but annotations.
+// All keywords except annotations.
 constexpr Keyword kKeywords[] = {
     {"type", Value::kTypes, true},
     {"enum", Value::kValues, true},
@@ -104,7 +104,7 @@ bool all_texts(const Json& value) {
 
 constexpr double kMaxCount = 2e9;
 
-// "" if `value` is what the keyword takes; otherwise what is expected.
+// "" if `value` is valid for the keyword; otherwise what is expected.
 const char* expected_value(Value kind, const Json& value) {
   switch (kind) {
     case Value::kAny:
@@ -143,7 +143,7 @@ const char* expected_value(Value kind, const Json& value) {
   return "";
 }
 
-// Whether a keyword that cannot be enforced excludes nothing.
+// Whether a keyword that cannot be enforced has no effect with this value.
 bool says_nothing(const Json& schema, std::string_view name, const Json& value) {
   if (name == "then" || name == "else") return !schema.contains("if");
   if (name == "if") return !schema.contains("then") && !schema.contains("else");
@@ -182,7 +182,7 @@ std::string percent_decoded(std::string_view text) {
   return out;
 }
 
-// The child of `json` that one step of a JSON pointer names; null if there is none.
+// The child of `json` that one step of a JSON pointer selects; null if there is none.
 const Json* child_of(const Json& json, const std::string& step) {
   if (json.is_object()) {
     const auto at = json.find(step);

@@ -1,5 +1,5 @@
-// Reads a JSON schema: its keywords and references, and how several schemas that must hold at once become one. Knows
-// nothing of grammars. Used by one thread; the document outlives it.
+// Reads a JSON schema: its keywords and references, and how several schemas that must all hold are merged into one.
+// Independent of grammars. Used by one thread; the document outlives it.
 #pragma once
 
 #include <deque>
@@ -34,21 +34,21 @@ std::string pointer_step(std::string_view name);
 
 class SchemaDocument {
  public:
-  // `warn` takes keywords that cannot be enforced; it may throw.
+  // `warn` gets keywords that cannot be enforced; it may throw.
   SchemaDocument(const Json& root, std::function<void(const std::string& place, const std::string& keyword)> warn)
       : root_(root), warn_(std::move(warn)) {}
 
   // Throws if `schema` is not a schema: unknown keywords and values of the wrong type. Does not look into subschemas.
   void check(const Json& schema, const std::string& place) const;
-  // Null if the schema does not refer to another.
+  // The schema that `schema` refers to; null if it has no reference.
   const Json* target(const Json& schema, const std::string& place) const;
-  // Whether other keywords than `keyword` limit what is valid.
+  // Whether `keyword` is the only one that constrains values.
   static bool has_only(const Json& schema, std::string_view keyword);
 
-  // The schema without $ref, allOf, anyOf and oneOf: a value is valid if one of the results allows it. The results
-  // live as long as the document.
+  // The schema with $ref, allOf, anyOf and oneOf resolved: a value is valid if one of the results allows it. The
+  // results live as long as the document.
   std::vector<const Json*> alternatives(const Json& schema, const std::string& place);
-  // Throws unless it is certain that no value is valid for two of the branches.
+  // Throws unless it can be shown that no value is valid for two of the branches.
   void require_disjoint(const Json& branches, const std::string& place);
 
  private:
@@ -69,7 +69,7 @@ class SchemaDocument {
 
 // What `type` allows.
 unsigned schema_types(const Json& schema);
-// The types that a value has: a whole number is an integer and a number.
+// The types of a value: a whole number is both an integer and a number.
 unsigned type_bits(const Json& value);
 
 }  // namespace infer::grammar

@@ -63,7 +63,7 @@ std::string uri() {
 
 std::string uuid() { return "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"; }
 
-// What ajv-formats checks besides those above.
+// Formats that ajv-formats checks besides those above.
 constexpr std::string_view kUnsupported[] = {
     "iso-time",      "iso-date-time",
     "uri-reference", "uri-template",

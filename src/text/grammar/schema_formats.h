@@ -1,4 +1,5 @@
-// The values of JSON Schema's `format` as patterns. Each takes only texts that validators take, not always all of them.
+// The values of JSON Schema's `format` as patterns. Each matches only texts that validators accept, but not always all
+// of them.
 #pragma once
 
 #include <string>
@@ -8,13 +9,13 @@ namespace infer::grammar {
 
 struct SchemaFormat {
   enum class Kind {
-    kPattern,      // `pattern` says what is taken
+    kPattern,      // matched by `pattern`
     kAnnotation,   // no validator checks it
-    kUnsupported,  // validators check it, we cannot
+    kUnsupported,  // validators check it, but it cannot be enforced here
   };
   Kind kind;
   std::string pattern;
-  uint32_t shortest = 0;  // the least length of what the pattern matches
+  uint32_t shortest = 0;  // minimum length of a match
 };
 
 SchemaFormat schema_format(std::string_view name);

@@ -1,4 +1,4 @@
-// Several schemas that must hold at once, as one.
+// Merges several schemas that must all hold into one.
 #include <algorithm>
 #include <set>
 
@@ -143,7 +143,7 @@ Json SchemaDocument::merge(const Json& a, const Json& b, const std::string& plac
       }
     } else if (name == "const") {
       out[name] = value;
-      out["enum"] = Json::array();  // two constants that differ
+      out["enum"] = Json::array();  // two different constants
     } else if (name == "items" && other.is_object() && value.is_object()) {
       out[name] = both(other, value);
     } else if (name == "uniqueItems") {
@@ -158,7 +158,7 @@ Json SchemaDocument::merge(const Json& a, const Json& b, const std::string& plac
   return out;
 }
 
-// `properties` and `additionalProperties` of both: a key that only one of them declares is additional to the other.
+// Merges `properties` and `additionalProperties`: a key declared by only one schema is additional to the other.
 Json SchemaDocument::merge_objects(const Json& a, const Json& b) const {
   Json out = Json::object();
   const Json none = Json::object();
@@ -219,7 +219,7 @@ bool SchemaDocument::disjoint(const Json& a, const Json& b, const std::string& p
   return disjoint_key(a, b, place, depth) || disjoint_key(b, a, place, depth);
 }
 
-// Whether a key that `a` requires is different or forbidden in `b`.
+// Whether some key that `a` requires has disjoint values in `b`, or is forbidden there.
 bool SchemaDocument::disjoint_key(const Json& a, const Json& b, const std::string& place, int depth) {
   if (!a.contains("required")) return false;
   for (const Json& name : a["required"]) {

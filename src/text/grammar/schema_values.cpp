@@ -1,4 +1,4 @@
-// The parts of JSON that schemas are made of: values of any kind, brackets and separators.
+// The building blocks of JSON for schemas: values of any kind, brackets and separators.
 #include "src/text/grammar/json_text.h"
 #include "src/text/grammar/schema_compiler.h"
 
@@ -8,7 +8,7 @@ ExprId SchemaCompiler::quoted(ExprId inside) { return rules_.sequence({token("\"
 
 ExprId SchemaCompiler::separator() { return rules_.sequence({space_, token(","), space_}); }
 
-// `key` is the inside of the key's string.
+// `key`: the contents of the key's string.
 ExprId SchemaCompiler::member(ExprId key, ExprId value) {
   return rules_.sequence({quoted(key), space_, token(":"), space_, value});
 }
@@ -25,7 +25,7 @@ ExprId SchemaCompiler::any_string() {
   return rules_.rule(string_);
 }
 
-// Numbers that every reader takes as finite: at most 41 digits before the point and an exponent below 200.
+// Numbers that every parser reads as finite: at most 41 digits before the point and an exponent below 200.
 ExprId SchemaCompiler::any_number() {
   if (number_ == kNoId) {
     number_ = rules_.declare("any number");

@@ -41,7 +41,7 @@ bool Stack::operator==(const Stack& other) const {
   return top_ && other.top_ && top_->hash == other.top_->hash && top_->frame == other.top_->frame;
 }
 
-// A loop, because stacks can be deeper than the machine's.
+// Iterative, because stacks can be deeper than the call stack allows.
 void Stack::release(Node* node) {
   Node* dead = nullptr;
   const auto drop = [&](Node* n) {
@@ -101,7 +101,7 @@ void StackBuilder::grow() {
   }
 }
 
-// Hashes come from below; no node is below itself, because the grammar has no left recursion.
+// Hashes are computed bottom up. A node is never below itself, because the grammar has no left recursion.
 void StackBuilder::finish() {
   std::vector<Stack::Node*> rest;
   for (const Fresh& fresh : fresh_) {

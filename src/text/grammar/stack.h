@@ -1,8 +1,8 @@
-// The stacks of all ways to read a text, sharing what they have in common: a node may have several nodes below it, when
-// the same fragment was entered at the same place of the text from several others (a "graph-structured stack"). So even
-// a very ambiguous grammar needs only as many nodes as the text is long, times its states.
+// The stacks of all ways to read a text, with common parts shared (a "graph-structured stack"): a node may have several
+// nodes below it, if the same fragment was entered at the same place of the text from different ones. So even a highly
+// ambiguous grammar needs at most text length times number of states nodes.
 //
-// A stack is a counted reference to an immutable node; a copy costs nothing, and copies may be used by different
+// A stack is a reference-counted pointer to an immutable node, so copies are cheap and may be used by different
 // threads.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace infer::grammar {
 struct Frame {
   bool is_loop = false;
   uint32_t to = 0;    // the state to return to, or the index of the loop
-  uint32_t need = 0;  // of a loop: how many times its body must be read after this time
-  uint32_t more = 0;  // of a loop: how many times it may be read after this time; kUnbounded: any number
+  uint32_t need = 0;  // of a loop: the minimum number of further iterations
+  uint32_t more = 0;  // of a loop: the maximum number of further iterations; kUnbounded: no limit
   bool operator==(const Frame&) const = default;
 };
 
@@ -38,12 +38,12 @@ class Stack {
   bool empty() const { return top_ == nullptr; }
   Stack pushed(const Frame& frame) const;
 
-  // REQUIRES of these: not empty.
+  // REQUIRED for these: not empty.
   const Frame& top() const { return top_->frame; }
   size_t n_below() const { return 1 + top_->more.size(); }
   Stack below(size_t i = 0) const { return share(i == 0 ? top_->below : top_->more[i - 1]); }
 
-  // Equal stacks have equal hashes; that others differ is as certain as 64 bits make it.
+  // Equal stacks have equal hashes; different ones collide with the probability of a 64-bit hash.
   uint64_t hash() const { return top_ ? top_->hash : 0; }
   bool operator==(const Stack& other) const;
 
@@ -52,9 +52,9 @@ class Stack {
   struct Node {
     Frame frame;
     Node* below = nullptr;
-    std::vector<Node*> more = {};  // further ones below
+    std::vector<Node*> more = {};  // further nodes below
     uint64_t hash = 0;             // 0: not complete yet
-    Node* next_dead = nullptr;     // while it is being freed
+    Node* next_dead = nullptr;     // used while freeing
     std::atomic<uint32_t> references{1};
   };
   static void retain(Node* node) {
@@ -72,13 +72,13 @@ class Stack {
   Node* top_ = nullptr;
 };
 
-// Pushes onto several stacks at one place of the text.
+// Pushes onto several stacks at the same place of the text.
 class StackBuilder {
  public:
-  // `stack` with `frame` on top, for a fragment that begins at `start`. A result can get more stacks below it until
-  // finish(); until then it must not be popped.
+  // Returns `stack` with `frame` on top, for a fragment that begins at `start`. Until finish() the result may still get
+  // more stacks below it and must not be popped.
   Stack push(const Stack& stack, const Frame& frame, uint32_t start);
-  // Distinguishes stacks, whether or not they are complete.
+  // Distinguishes stacks, complete or not.
   static uint64_t identity(const Stack& stack);
   void finish();
 
@@ -88,7 +88,7 @@ class StackBuilder {
     uint32_t start;
   };
   std::vector<Fresh> fresh_;
-  std::vector<std::pair<uint64_t, uint32_t>> by_key_;  // hash of frame and start -> index, a table of 2^n slots
+  std::vector<std::pair<uint64_t, uint32_t>> by_key_;  // hash of frame and start -> index; a table of 2^n slots
   size_t find(const Frame& frame, uint32_t start);
   void grow();
 };

@@ -11,7 +11,7 @@ constexpr size_t kMaxShortBytes = 20;
 
 TokenTrie::TokenTrie(std::vector<Entry> entries) {
   std::sort(entries.begin(), entries.end());
-  std::vector<uint32_t> open;  // the nodes of the previous text's prefixes
+  std::vector<uint32_t> open;  // the nodes along the previous text
   std::string_view previous;
   const auto close_to = [&](size_t depth) {
     for (; open.size() > depth; open.pop_back()) ends_[open.back()] = size();

@@ -1,5 +1,5 @@
-// The texts of a vocabulary's tokens as prefix trees, for finding all tokens that a grammar allows in one walk.
-// Immutable; one vocabulary serves all grammars and threads.
+// The texts of a vocabulary's tokens as prefix trees, to find all tokens that a grammar allows in one walk. Immutable;
+// one vocabulary serves all grammars and threads.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace infer::grammar {
 
-// Nodes are in depth-first order, so that a subtree is a range of nodes. There is no node for the root.
+// Nodes are in depth-first order, so that a subtree is a range of nodes. The root has no node.
 class TokenTrie {
  public:
   using Entry = std::pair<std::string_view, TokenId>;
-  // Empty texts are left out. Several tokens may have the same text.
+  // Empty texts are skipped. Several tokens may have the same text.
   explicit TokenTrie(std::vector<Entry> entries);
 
   uint32_t size() const { return static_cast<uint32_t>(bytes_.size()); }
@@ -41,11 +41,11 @@ class TokenTrie {
 
 class GrammarVocabulary {
  public:
-  // `texts`: the bytes that each token adds to the text; "" for tokens that add none, which only a grammar that names
-  // them allows. `end_tokens` end the generation.
+  // `texts`: the bytes that each token adds to the text; "" for tokens that add none, which are allowed only where a
+  // grammar names them. `end_tokens` end generation.
   GrammarVocabulary(std::vector<std::string> texts, std::vector<TokenId> end_tokens);
-  // The tokens of a model. `more_ends` end the generation besides its own end-of-generation tokens. `n_tokens`: at
-  // least so many, as some models have logits for more tokens than their vocabulary has.
+  // The tokens of a model. `more_ends` end generation in addition to its end-of-generation tokens. `n_tokens`: the
+  // minimum number of tokens, since some models have more logits than their vocabulary has tokens.
   static std::shared_ptr<const GrammarVocabulary> of(const Tokenizer& tokenizer,
                                                      const std::vector<TokenId>& more_ends = {}, size_t n_tokens = 0);
 
@@ -54,8 +54,8 @@ class GrammarVocabulary {
   bool is_end(TokenId token) const;
   const std::vector<TokenId>& end_tokens() const { return end_tokens_; }
 
-  // Most tokens, and the few long ones. Apart, because what a counted repetition allows depends on the count only as
-  // far as a token can reach.
+  // Most tokens; the few long ones are separate. A counted repetition's mask depends on the count only as far as a
+  // token can reach, so short tokens need fewer cached masks.
   const TokenTrie& short_tokens() const { return short_; }
   const TokenTrie& long_tokens() const { return long_; }
 

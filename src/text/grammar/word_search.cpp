@@ -39,7 +39,7 @@ void WordSearch::add_word(std::string_view word) {
   found_[at] = true;
 }
 
-// Breadth first: a missing step is that of the longest proper suffix which is the beginning of a word.
+// Breadth first: a missing transition is that of the longest proper suffix that is a prefix of some word.
 void WordSearch::link() {
   std::vector<uint32_t> suffix(n_states(), 0);
   std::deque<uint32_t> states = {0};

@@ -1,4 +1,4 @@
-// The tables of names that templates can call, and how arguments are passed to them.
+// The tables of names that templates can call, and how arguments are passed.
 #pragma once
 
 #include <span>
@@ -7,13 +7,13 @@
 
 namespace infer::jinja {
 
-// Each returns nullptr when there is no such name.
+// These return nullptr if there is no such name.
 const Builtin* find_filter(std::string_view name);
 const Builtin* find_test(std::string_view name);
 const Builtin* find_global(std::string_view name);
 const Builtin* find_method(Kind kind, std::string_view name);
 
-// The parts of those tables, by what they apply to. Each part that is searched is sorted by name.
+// The parts of those tables, by the type they apply to. Parts that are searched are sorted by name.
 std::span<const Builtin> value_filters();
 std::span<const Builtin> sequence_filters();
 std::span<const Builtin> select_filters();
@@ -29,7 +29,7 @@ std::span<const Builtin> changing_methods(Kind kind);  // of lists and dicts; th
 // Puts the arguments into the order of the builtin's parameters. Throws Failure for too many, unknown or missing ones.
 void bind(const Builtin& builtin, Arguments& arguments);
 
-// Arguments after bind(). Each throws Failure when the argument has another type.
+// Read arguments after bind(). Each throws Failure if the argument has another type.
 int64_t int_argument(const Value& value, const char* what);
 int64_t int_or(const Value& value, int64_t fallback, const char* what);
 std::string_view text_argument(const Value& value, const char* what);
@@ -38,7 +38,7 @@ std::string_view text_argument(const Value& value, const char* what);
 class AttributePath {
  public:
   AttributePath(Heap& heap, const Value& path);
-  // With a `fallback` (neither missing nor none), every attribute that does not exist evaluates to it.
+  // With a `fallback` (neither missing nor none), attributes that do not exist evaluate to it.
   Value get(Runtime& runtime, Value item, const Value& fallback = {}) const;
 
  private:

@@ -36,7 +36,7 @@ Value strip_tags(Runtime& runtime, const Value& self, Arguments&) {
   return Value::of(std::move(out));
 }
 
-// Writes everything except letters, digits, _ . - ~ and, in a path, / as %XX.
+// Percent-encodes everything except letters, digits, _ . - ~ and, in a path, /.
 void append_quoted(std::string_view text, bool in_query, Text& out) {
   out.get_allocator().heap().scan(text.size() / 2);
   for (const char c : text) {

@@ -51,7 +51,7 @@ Value map(Runtime& runtime, const Value& self, Arguments& arguments) {
   return make_lazily(runtime.heap(), "do_map", [&](Values& result) { map_items(runtime, self, arguments, result); });
 }
 
-// Appends the items that pass a test (or are true); with `wanted` false, those that do not.
+// Appends the items that pass a test (without a test: that are true); with `wanted` false, those that do not.
 void select_items(Runtime& runtime, const Value& self, Arguments& arguments, bool wanted, bool by_attribute,
                   Values& result) {
   Heap& heap = runtime.heap();

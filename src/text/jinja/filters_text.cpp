@@ -21,7 +21,7 @@ Value converted(Runtime& runtime, const Value& self, Arguments&) {
 Text upper(Heap& heap, std::string_view text) { return to_case(heap, text, Case::kUpper); }
 Text lower(Heap& heap, std::string_view text) { return to_case(heap, text, Case::kLower); }
 
-// Words begin after white space and - ( { [ <, not after every character that is not a letter.
+// Words begin after white space and after - ( { [ <, not after every non-letter.
 Text title(Heap& heap, std::string_view text) {
   Text out(heap);
   heap.scan(text.size());

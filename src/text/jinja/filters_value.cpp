@@ -21,7 +21,7 @@ Value absolute(Runtime&, const Value& self, Arguments&) {
   return self.as_int() < 0 ? negate(self) : Value::of(self.as_int());
 }
 
-// Looks up an attribute only; the keys of a mapping are not searched.
+// Looks up attributes only, not the keys of a mapping.
 Value attribute(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Value& name = arguments.positional[0];
   const std::string_view text = text_argument(name, "attr");
@@ -37,7 +37,7 @@ Value default_value(Runtime& runtime, const Value& self, Arguments& arguments) {
   return fallback.is_missing() ? runtime.text("") : fallback;
 }
 
-// The string may be of any length, so the work is charged first.
+// The string may be of any length, so its work is charged first.
 std::optional<double> float_of(Runtime& runtime, const Value& string) {
   runtime.heap().scan(string.text().size());
   return parse_float(string.text());

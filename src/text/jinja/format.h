@@ -5,7 +5,7 @@
 
 namespace infer::jinja {
 
-// text % values: a tuple holds one value per conversion, a dict serves %(name)s.
+// text % values: a tuple has one value per conversion; a dict is for %(name)s.
 Value format_percent(Runtime& runtime, const Value& text, const Value& values);
 
 // text.format(*positional, **named). If `mapping` is given, names are looked up there (format_map).

@@ -93,7 +93,7 @@ void append_number(const Value& value, Layout layout, Text& out) {
     sign += {'0', layout.type};
   }
   if (layout.grouping) {
-    // Padding zeros are grouped together with the digits.
+    // Padding zeros are part of the digit groups.
     if (layout.fill == "0" && layout.align == '=') {
       if (layout.width > kMaxPrecision) fail_budget(concat("the width ", layout.width, " is too large"));
       size_t whole = digits.find_first_not_of("0123456789abcdefABCDEF");

@@ -13,7 +13,7 @@
 namespace infer::jinja {
 namespace {
 
-// What Python treats as a mapping here: it need not be used.
+// What Python treats as a mapping here: left-over values of these types are no error.
 bool is_subscriptable(const Value& value) {
   return value.is(Kind::kDict) || value.is(Kind::kList) || value.is(Kind::kRange);
 }

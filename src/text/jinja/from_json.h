@@ -7,8 +7,8 @@
 
 namespace infer::jinja {
 
-// `from_caller`: strings are marked as the caller's, and lists and dicts cannot be changed. Throws Failure (kBudget)
-// when the JSON is nested deeper or is larger than the limits allow.
+// `from_caller`: strings are marked as the caller's, and lists and dicts are immutable. Throws Failure (kBudget) if the
+// JSON is nested too deeply or too large.
 Value from_json(Heap& heap, const nlohmann::ordered_json& json, bool from_caller, int depth = 0);
 
 }  // namespace infer::jinja

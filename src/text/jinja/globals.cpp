@@ -24,7 +24,7 @@ Value range(Runtime& runtime, const Value&, Arguments& arguments) {
   const int64_t stop = values[values.size() > 1 ? 1 : 0].as_int();
   const int64_t step = values.size() > 2 ? values[2].as_int() : 1;
   if (step == 0) fail("range() arg 3 must not be zero");
-  // Unsigned: the distance between two 64-bit numbers always fits.
+  // Unsigned, so that the distance between two 64-bit numbers always fits.
   uint64_t size = 0;
   if (step > 0 && start < stop) {
     size = (static_cast<uint64_t>(stop) - static_cast<uint64_t>(start) - 1) / static_cast<uint64_t>(step) + 1;

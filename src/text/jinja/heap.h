@@ -1,6 +1,6 @@
-// The budget of one parse or render, and the memory of its values. Everything a template can make grow is allocated
-// through a HeapAllocator, so live bytes are counted exactly and an allocation beyond the limit is refused beforehand.
-// Evaluation counts steps; work on bytes counts as steps too. A Heap belongs to one render and one thread.
+// The budget of one parse or render, and the memory of its values. Everything that a template can make grow is
+// allocated through a HeapAllocator, so live bytes are counted exactly and an allocation beyond the limit is refused in
+// advance. Evaluation counts steps; work on bytes counts as steps too. A Heap belongs to one render and one thread.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class Object;
 class Heap {
  public:
   explicit Heap(const Limits& limits) : limits_(limits) {}
-  ~Heap();  // deletes the objects that are left: those in reference cycles
+  ~Heap();  // deletes the remaining objects, which are in reference cycles
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
@@ -91,7 +91,7 @@ class Heap {
   friend class Object;
   void add(Object* object, size_t bytes) noexcept;
   void remove(Object* object) noexcept;
-  void drop(Object* object) noexcept;  // its last reference is gone
+  void drop(Object* object) noexcept;  // called when its last reference is gone
   void delete_dropped() noexcept;
   [[noreturn]] void refuse_memory() const;
   [[noreturn]] void refuse_steps() const;
@@ -100,7 +100,7 @@ class Heap {
   size_t live_ = 0, peak_ = 0;
   uint64_t steps_ = 0;
   Object* objects_ = nullptr;  // all live objects, doubly linked
-  Object* dropped_ = nullptr;  // to be deleted, singly linked; a list because recursion could be deep
+  Object* dropped_ = nullptr;  // to be deleted, singly linked; a list, because recursion could get deep
   bool dropping_ = false;
 };
 
@@ -137,7 +137,7 @@ struct ByteRange {
 };
 
 // A string that records which of its bytes come from the caller and which from the template. Bytes appended directly
-// are the template's; append_part() copies the marks. Code that builds a new string from marked ones must mark it.
+// count as the template's; append_part() copies the marks. Code that builds a new string from marked ones must mark it.
 class Text : public std::basic_string<char, std::char_traits<char>, HeapAllocator<char>> {
   using Base = std::basic_string<char, std::char_traits<char>, HeapAllocator<char>>;
 
@@ -166,7 +166,7 @@ class Object {
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
-  // Drops references that may have been set after construction: every cycle contains at least one of them.
+  // Drops references that may have been set after construction; every cycle contains at least one of them.
   virtual void forget() noexcept {}
 
   void retain() noexcept { ++references_; }

@@ -188,7 +188,7 @@ Value Interpreter::finish(Text&& text) {
   return autoescape ? make_markup(std::move(text)) : Value::of(std::move(text));
 }
 
-// On an exception out_ is left dangling, which is safe: nothing below render() catches one.
+// On an exception out_ is left dangling, which is safe: nothing below render() catches exceptions.
 Value Interpreter::capture(const Body& body) {
   Text text(heap());
   Text* const outer = std::exchange(out_, &text);
@@ -231,7 +231,7 @@ void Interpreter::unpack(const Sequence& target, const Value& value) {
 void Interpreter::run_for(const For& node) {
   const Value source = evaluate(node.iterable);
   current_ = &node;
-  // The loop object is a value because a reference to `loop` may outlive the loop.
+  // The loop object is a Value, because a reference to `loop` may outlive the loop.
   const Value loop(Kind::kLoop, heap().make<LoopObject>(node, source, scope_.get(), 1));
   run_loop(loop.get<LoopObject>());
 }
@@ -249,7 +249,7 @@ void Interpreter::run_loop(LoopObject& loop) {
     ++loop.index;
     loop.previous = std::move(loop.current);
     loop.current = item;
-    // Every iteration has its own scope: a macro defined in it may keep it.
+    // Every iteration has its own scope, because a macro defined in it may keep the scope alive.
     scope_ = heap().make<Scope>(loop.scope.get());
     if (loop_symbol_) scope_->set(*loop_symbol_, self);
     current_ = &loop.node;
@@ -258,7 +258,7 @@ void Interpreter::run_loop(LoopObject& loop) {
     if (flow == Flow::kNormal) completed = true;
     if (flow == Flow::kBreak) break;
   }
-  // As in Jinja, iterations left by break or continue do not count.
+  // As in Jinja, an iteration ended by break or continue does not count.
   if (!completed && !loop.node.otherwise.empty()) {
     scope_ = heap().make<Scope>(loop.scope.get());
     run(loop.node.otherwise);

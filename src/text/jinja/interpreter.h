@@ -76,7 +76,7 @@ class LoopObject final : public Object {
   const Ref<Scope> scope;  // the scope around the loop
   const int64_t depth;     // 1: outermost
   int64_t index = -1;      // of the current item, counted from 0
-  int64_t length = -1;     // computed when first asked for
+  int64_t length = -1;     // computed on first use
   Value previous, current;
   Values ahead;  // items read ahead; the next one is at `ahead_next`
   size_t ahead_next = 0;
@@ -85,8 +85,8 @@ class LoopObject final : public Object {
 
 class Interpreter final : public Runtime {
  public:
-  // `variables` come from the caller. `own` come from the program and apply where the caller has none of that name.
-  // Both are JSON objects.
+  // `variables` come from the caller. `own` come from the program, and are used where the caller has no variable of
+  // that name. Both are JSON objects.
   Interpreter(const SyntaxTree& tree, Heap& heap, const Clock& clock, const nlohmann::ordered_json& variables,
               const nlohmann::ordered_json& own);
   // Throws TemplateError.

@@ -1,5 +1,6 @@
 // Splits the source of a template into tokens: the text outside tags, with white space control applied, and the
-// contents of the tags. trim_blocks and lstrip_blocks are on, a final line break is dropped, every line break becomes .
+// contents of the tags. trim_blocks and lstrip_blocks are on, a final line break is dropped, every line break becomes
+// \n.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ struct Token {
 // The token's name in error messages.
 std::string describe(const Token& token);
 
-// Converts line breaks to and drops the last one.
+// Converts line breaks to \n and drops the last one.
 std::string normalize_source(std::string_view source);
 
 class Lexer {

@@ -1,6 +1,6 @@
-// Methods that change the list or dict they are called on. Templates can call them on their own values only; the
-// caller's values do not have them (see Runtime::get_attribute). A value may come to contain itself, so code that walks
-// values limits its depth, and the Heap deletes what is left in cycles.
+// Methods that change the list or dict they are called on. Templates can call them only on their own values, not on the
+// caller's (see Runtime::get_attribute). They can make a value contain itself, so code that walks values limits its
+// depth, and the Heap deletes what is left in cycles.
 #include <algorithm>
 
 #include "src/text/jinja/builtins.h"
@@ -14,7 +14,7 @@ namespace {
 
 Values& items_in(const Value& self) { return self.get<ListObject>().own_items(); }
 
-// Charges for moving this many items by one place.
+// Charges for moving this many items by one position.
 void charge_move(Runtime& runtime, size_t n) { runtime.heap().step(n / 8); }
 
 Value append(Runtime&, const Value& self, Arguments& arguments) {
@@ -23,7 +23,7 @@ Value append(Runtime&, const Value& self, Arguments& arguments) {
 }
 
 Value extend(Runtime& runtime, const Value& self, Arguments& arguments) {
-  const Values more = items_of(runtime.heap(), arguments.positional[0]);  // a copy: it may be the list itself
+  const Values more = items_of(runtime.heap(), arguments.positional[0]);  // a copy, because it may be the list itself
   Values& items = items_in(self);
   items.insert(items.end(), more.begin(), more.end());
   return Value::none();

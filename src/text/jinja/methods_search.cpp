@@ -11,7 +11,7 @@
 namespace infer::jinja {
 namespace {
 
-// The substring between two code points, as find() and similar methods take it. Absent if the start is after the end.
+// The range of code points that find() and similar methods search. Absent if the start is after the end.
 struct Window {
   std::string_view text;
   size_t offset;  // of its first byte
@@ -83,7 +83,7 @@ Value has_end(Runtime& runtime, const Value& self, Arguments& arguments) {
   return Value::of(false);
 }
 
-// Splits at white space. After `most` splits, the last piece (from the end: the first) is the rest.
+// Splits at white space. After `most` splits, the last piece (when splitting from the end, the first) is the rest.
 template <bool FromEnd>
 Values split_at_space(Heap& heap, const Value& self, int64_t most) {
   Values parts(heap);
@@ -129,7 +129,7 @@ Vector<size_t> cuts_of(Heap& heap, std::string_view text, std::string_view separ
   return cuts;
 }
 
-// The same from the right; overlapping occurrences give other offsets than from the left.
+// The same from the right; with overlapping occurrences the offsets differ from those found from the left.
 Vector<size_t> cuts_from_end(Heap& heap, std::string_view text, std::string_view separator, int64_t most) {
   Vector<size_t> all(heap), cuts(heap);
   if (separator.size() == 1) {

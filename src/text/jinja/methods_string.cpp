@@ -22,7 +22,7 @@ Value converted(Runtime& runtime, const Value& self, Arguments&) {
   return make_text_like(Convert(runtime.heap(), self.text()), self);
 }
 
-// True for a non-empty string whose characters all satisfy `Is`.
+// Whether the string is non-empty and all its characters satisfy `Is`.
 template <bool (*Is)(uint32_t)>
 Value all_are(Runtime& runtime, const Value& self, Arguments&) {
   bool all = !self.text().empty();

@@ -15,7 +15,7 @@ std::optional<double> parse_float(std::string_view text);
 int64_t round_to(int64_t number, int64_t digits);
 double round_to(double number, int64_t digits);
 
-// A requested width, at least 0. Throws Failure (kBudget) if it exceeds what any output may have.
+// A requested width, at least 0. Throws Failure (kBudget) if it exceeds the maximum for any output.
 int64_t indent_width(int64_t width);
 
 }  // namespace infer::jinja

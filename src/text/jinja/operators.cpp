@@ -151,7 +151,7 @@ Value repeat(Heap& heap, const Value& sequence, int64_t count) {
     Text out(heap);
     if (n > 0 && text.size() > SIZE_MAX / 2 / n) fail_budget("the repeated string is too large");
     out.reserve(text.size() * n);
-    // Doubles what is there each time.
+    // Doubles the text each time.
     const size_t size = text.size() * n;
     if (size > 0) out += text;
     while (out.size() < size) out.append(std::string_view(out).substr(0, size - out.size()));

@@ -11,7 +11,7 @@ namespace infer::jinja {
 inline constexpr size_t kMaxTemplateBytes = size_t{1} << 20;
 inline constexpr size_t kMaxNodes = 150'000;
 inline constexpr int kMaxParseDepth = 150;  // nesting of brackets and statements
-inline constexpr int kMaxHeight = 500;      // of the tree; a + b + c ... is that deep, too
+inline constexpr int kMaxHeight = 500;      // of the tree; a + b + c ... is that deep as well
 
 // Throws TemplateError: kSyntax, or kBudget for a template beyond the limits above.
 std::unique_ptr<const SyntaxTree> parse(std::string_view source);

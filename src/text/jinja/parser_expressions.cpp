@@ -151,7 +151,7 @@ Expression Parser::parse_unary(bool with_filter) {
   return with_filter ? parse_filters_and_tests(node) : node;
 }
 
-// A macro whose body uses one of these names accepts the corresponding arguments.
+// A macro whose body uses one of these names accepts the corresponding extra arguments.
 void Parser::note_name(std::string_view name) {
   for (Macro* macro : macros_) {
     if (name == "caller") macro->uses_caller = true;
@@ -402,7 +402,7 @@ std::string Parser::parse_dotted_name() {
   return name;
 }
 
-// An unknown filter or test is an error at once, unless it is inside a condition, which may never hold.
+// An unknown filter or test is an immediate error, except inside a condition, which may never be true.
 const Builtin* Parser::known(const Builtin* builtin, const char* what, const std::string& name, uint32_t line) {
   if (!builtin && soft_ == 0) fail(concat("No ", what, " named '", name.substr(0, 100), "'."), line);
   return builtin;

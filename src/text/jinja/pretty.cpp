@@ -150,7 +150,7 @@ class PrettyPrinter {
     if (outermost) out_ += ')';
   }
 
-  // Puts as many words, with the white space after them, on a line as fit.
+  // Puts as many words on a line as fit, each with the white space after it.
   void words(std::string_view line, int64_t width, int64_t allowance, Vector<Text>& pieces) {
     std::string_view rest = line;
     while (!rest.empty()) {

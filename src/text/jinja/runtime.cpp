@@ -10,7 +10,7 @@
 namespace infer::jinja {
 namespace {
 
-// The caller's values are immutable: methods that would change them do not exist, as in Jinja's immutable sandbox.
+// The caller's values are immutable: methods that would change them are hidden, as in Jinja's immutable sandbox.
 bool changes_what_caller_gave(const Value& object, std::string_view name) {
   const bool given = (object.is(Kind::kList) && object.get<ListObject>().from_caller) ||
                      (object.is(Kind::kDict) && object.get<DictObject>().from_caller);

@@ -1,4 +1,4 @@
-// What builtin functions can use: memory, look-up of attributes and items, calls. One per render.
+// What builtin functions have access to: memory, lookup of attributes and items, calls. One per render.
 #pragma once
 
 #include <ctime>

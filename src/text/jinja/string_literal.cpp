@@ -12,7 +12,7 @@ int hex_value(char c) {
   return -1;
 }
 
-// Reads `digits` hexadecimal digits at `at`; -1 if they are not there.
+// Reads `digits` hexadecimal digits at `at`; -1 if there are not enough.
 int64_t hex(std::string_view text, size_t at, size_t digits) {
   if (at + digits > text.size()) return -1;
   int64_t value = 0;

@@ -6,8 +6,8 @@
 
 namespace infer::jinja {
 
-// The value of a string literal, given the text between its quotes, as Python reads it; unknown escapes are kept. For a
-// truncated or unsupported escape, `problem` is set to the reason.
+// The value of a string literal, as Python reads it, given the text between its quotes; unknown escapes are kept. For a
+// truncated or unsupported escape, sets `problem` to the reason.
 std::string unescape(std::string_view literal, std::string& problem);
 
 }  // namespace infer::jinja

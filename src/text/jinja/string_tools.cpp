@@ -41,7 +41,7 @@ Value strip_value(Heap& heap, const Value& text, const Value& characters, Side s
     kept = strip(text.text(), side);
   } else {
     if (!characters.is_string()) fail(concat("strip arg must be None or str, not ", type_name(characters)));
-    // Comparing every character with every character of the set.
+    // Every character is compared with every character of the set.
     const std::string_view set = characters.text();
     if (set.size() > 64) heap.work(std::min(text.text().size() * set.size(), size_t{1} << 40));
     each = 1 + set.size() / 4;

@@ -1,5 +1,5 @@
 // The syntax tree of a template. Nodes are owned by a SyntaxTree, refer to each other by pointer, and never change
-// after parsing. `height` is the longest path down, which bounds the recursion that evaluates a node.
+// after parsing. `height` is the longest path to a leaf, which bounds the recursion when a node is evaluated.
 #pragma once
 
 #include <cstdint>
@@ -112,7 +112,7 @@ struct Call final : Node {
   CallArguments arguments;
 };
 
-// A filter or a test. `builtin` is null if there is none of that name, which is an error only when it is evaluated.
+// A filter or a test. `builtin` is null if there is none with that name, which is an error only when it is evaluated.
 struct Apply final : Node {
   Apply(NodeKind kind, uint32_t line, Expression input, const Literal* name)
       : Node(kind, line), input(input), name(name) {}

@@ -1,7 +1,7 @@
 // A parsed template: the whole interface of the template language. Immutable; any number of threads may render one at
 // the same time. The language is Jinja2 3.1 as Hugging Face transformers configures it for chat templates: sandboxed,
 // trim_blocks and lstrip_blocks on, break and continue, {% generation %}, and the functions raise_exception and
-// strftime_now. A template can reach nothing but its variables, and every render has a budget (see heap.h).
+// strftime_now. A template can access nothing but its variables, and every render has a budget (see heap.h).
 #pragma once
 
 #include <ctime>
@@ -32,7 +32,7 @@ class Template {
   // `variables`: a JSON object. Throws TemplateError.
   std::string render(const nlohmann::ordered_json& variables, const std::function<std::tm()>& clock,
                      const Limits& limits = {}, RenderStatistics* statistics = nullptr) const;
-  // The same, and records which bytes came from the variables. Strings in `own` count as the template's.
+  // The same, and records which bytes came from the variables. Strings from `own` count as the template's.
   RenderedText render_marked(const nlohmann::ordered_json& variables, const nlohmann::ordered_json& own,
                              const std::function<std::tm()>& clock, const Limits& limits = {},
                              RenderStatistics* statistics = nullptr) const;

@@ -1,4 +1,4 @@
-// The tests: what may follow `is`.
+// The tests that may follow `is`.
 #include "src/text/jinja/builtins.h"
 #include "src/text/jinja/iterate.h"
 #include "src/text/jinja/operators.h"
@@ -19,7 +19,7 @@ Value comparison(Runtime& runtime, const Value& self, Arguments& arguments) {
   return Value::of(compare(runtime, Op, self, arguments.positional[0]));
 }
 
-// The remainder that the tests on numbers use.
+// The remainder, as the number tests use it.
 Value modulo(Runtime& runtime, const Value& number, const Value& by) {
   return apply(runtime, BinaryOp::kModulo, number, by);
 }
@@ -36,7 +36,7 @@ Value is_divisible(Runtime& runtime, const Value& self, Arguments& arguments) {
   return Value::of(equals(modulo(runtime, self, arguments.positional[0]), Value::of(int64_t{0})));
 }
 
-// True if there is at least one letter and every letter has the wanted case.
+// Whether there is at least one letter and every letter has the wanted case.
 template <bool (*Wanted)(uint32_t), bool (*Other)(uint32_t)>
 Value is_in_case(Runtime& runtime, const Value& self, Arguments&) {
   Value holder;

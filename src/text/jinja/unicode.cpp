@@ -31,7 +31,7 @@ bool begins_character(char byte) { return (static_cast<uint8_t>(byte) & 0xC0) !=
 
 bool is_cased(uint32_t code) { return is_upper(code) || is_lower(code) || is_title(code); }
 
-// Marks and modifiers, apostrophes included, that are skipped when looking for the end of a word.
+// Marks and modifiers, including apostrophes, that are skipped when looking for the end of a word.
 bool is_case_ignorable(uint32_t code) {
   switch (category(code)) {
     case UTF8PROC_CATEGORY_MN:
@@ -54,7 +54,7 @@ void append_all(const uint32_t (&codes)[3], Text& out) {
   out += std::string_view(bytes);
 }
 
-// Appends one character, decoded from `bytes`, in another case.
+// Appends one character, decoded from `bytes`, converted to another case.
 void append_case(uint32_t code, std::string_view bytes, Case how, Text& out) {
   if (bytes.size() == 1 && code < 0x80) {
     const bool upper = how == Case::kUpper || how == Case::kTitle;
@@ -89,7 +89,7 @@ void append_case(uint32_t code, std::string_view bytes, Case how, Text& out) {
   out += std::string_view(mapped);
 }
 
-// Whether the sigma at `at` ends a word: a cased letter before it, none after it.
+// Whether the sigma at `at` ends a word: there is a cased letter before it and none after it.
 bool ends_word(std::string_view text, size_t at) {
   bool before = false;
   for (size_t i = at; i > 0;) {

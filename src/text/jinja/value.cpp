@@ -152,7 +152,7 @@ void DictObject::place(size_t index) {
   slots_[i] = static_cast<uint32_t>(index + 1);
 }
 
-// Enters the last entry; grows the table when it is two thirds full.
+// Adds the last entry to the slots; grows the table when it is two thirds full.
 void DictObject::add_to_slots() {
   if (entries_.size() * 3 > slots_.size() * 2) {
     slots_.assign(slots_.empty() ? 4 * kFewEntries : slots_.size() * 2, 0);

@@ -191,7 +191,7 @@ class DictObject final : public Object {
   template <typename Equal>
   size_t look_up(uint64_t hash, Equal equal) const;  // index of the entry
   size_t index_of(const Value& key) const;
-  void place(size_t index);  // enters entry `index` into the slots
+  void place(size_t index);  // adds entry `index` to the slots
   void add_to_slots();
 
   Vector<std::pair<Value, Value>> entries_;
@@ -260,9 +260,9 @@ struct Arguments {
 
 class Runtime;
 
-// A builtin function: a filter, a test, a method or a global.
-// `parameters`: names separated by blanks. `[name]` is optional, `.` and `[.]` are positional only, `*` accepts any
-// arguments. Unless it is `*`, `arguments.positional` has one entry per parameter, kMissing where none was given.
+// A builtin function: a filter, a test, a method or a global. `parameters`: names separated by blanks. `[name]` is
+// optional, `.` and `[.]` are positional only, `*` accepts any arguments. Except with `*`, `arguments.positional` has
+// one entry per parameter, kMissing for those not given.
 struct Builtin {
   std::string_view name;
   std::string_view parameters;
@@ -281,8 +281,8 @@ Value make_list(Values&& items);
 Value make_tuple(Values&& items, bool group = false);
 Value make_pair(Heap& heap, const Value& first, const Value& second, bool group = false);
 Value make_generator(Values&& items, std::string_view name, Value failure = {});
-// A generator of the items that `fill(items)` appends. Jinja's generators compute nothing until they are asked, so an
-// error in `fill` is stored and raised later.
+// A generator of the items that `fill(items)` appends. Jinja's generators compute nothing until they are consumed, so
+// an error in `fill` is stored and raised later.
 template <typename Fill>
 Value make_lazily(Heap& heap, std::string_view name, Fill fill) {
   Values items(heap);
@@ -296,9 +296,9 @@ Value make_lazily(Heap& heap, std::string_view name, Fill fill) {
   return make_generator(std::move(items), name, std::move(failure));
 }
 Value make_markup(Text&& text);
-// A string `text` derived from `like`: as safe as it, and the caller's if any of `like` is.
+// A string `text` derived from `like`: equally safe, and marked as the caller's if any of `like` is.
 Value make_text_like(Text&& text, const Value& like);
-// The substring `part` of the string `like`, into which it points: as safe, with its marks.
+// The substring `part` of the string `like`, into which it points: equally safe, with its marks.
 Value make_piece(const Value& like, std::string_view part);
 // Whether `value` is a string with text from the caller.
 bool has_caller_text(const Value& value);

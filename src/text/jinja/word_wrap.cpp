@@ -119,7 +119,7 @@ class Wrapper {
           for (size_t k = 0; k < hyphen; ++k) other = other || codes_[word.begin + k] != '-';
           if (other) taken = hyphen + 1;
         }
-        // No room is left for the word. Here textwrap keeps the trailing white space of the line.
+        // There is no room for the word. In this case textwrap keeps the line's trailing white space.
         if (taken == 0) return line;
         last = word.begin;
         line.end = word.begin + taken;

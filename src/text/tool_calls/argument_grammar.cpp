@@ -10,7 +10,7 @@ namespace {
 
 using Kind = ToolCallFormat::Kind;
 
-// The characters of a name that a schema does not give.
+// The characters of a parameter name, where the schema does not declare names.
 grammar::CodePoints name_characters() { return {{'-', '.'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}; }
 
 }  // namespace
@@ -54,7 +54,7 @@ std::vector<ArgumentGrammar::Parameter> ArgumentGrammar::parameters(const Json& 
         });
     all.push_back({name, &schema, needed});
   }
-  // Gemma's template sorts them.
+  // Gemma's template sorts arguments by name.
   const auto by_name = [](const Parameter& a, const Parameter& b) { return a.name < b.name; };
   if (format_.kind == Kind::kBare) std::sort(all.begin(), all.end(), by_name);
   return all;
@@ -104,7 +104,7 @@ grammar::ExprId ArgumentGrammar::tagged() {
   return rules_.sequence({space, arguments, space});
 }
 
-// What follows the key.
+// The value, after the key.
 grammar::ExprId ArgumentGrammar::tagged_value(const Parameter& parameter) {
   const CallSpelling& spelling = format_.spelling;
   const ParameterKind kind = tools_.parameter(tool_.name, parameter.name);
@@ -124,7 +124,7 @@ grammar::ExprId ArgumentGrammar::tagged_value(const Parameter& parameter) {
   return format_.tags.typed ? rules_.choice({json(), string({})}) : string({});
 }
 
-// Arguments of any name.
+// Arguments with arbitrary names.
 grammar::ExprId ArgumentGrammar::any_tagged() {
   const CallSpelling& spelling = format_.spelling;
   const ExprId name = rules_.repeat(rules_.code_point(name_characters()), 1, 64);
@@ -158,7 +158,7 @@ grammar::ExprId ArgumentGrammar::bare_string(const std::vector<std::string>& all
   return rules_.sequence({quote, rules_.choice(std::move(values)), quote});
 }
 
-// Any value: a string, a number, a word of JSON, a list or an object.
+// Any value: a string, a number, a JSON literal, a list or an object.
 grammar::ExprId ArgumentGrammar::any_bare() {
   const grammar::RuleId value = rules_.declare(tool_.place);
   const ExprId item = rules_.rule(value), comma = rules_.bytes(",");
@@ -195,7 +195,7 @@ grammar::ExprId ArgumentGrammar::python() {
   });
 }
 
-// In single quotes, as Python itself writes strings, or in double ones.
+// A string in single quotes, as Python itself writes them, or in double quotes.
 grammar::ExprId ArgumentGrammar::python_string(const std::vector<std::string>& allowed) {
   std::vector<ExprId> quoted;
   for (const char quote : {'\'', '"'}) {

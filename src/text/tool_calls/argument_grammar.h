@@ -1,7 +1,7 @@
-// The arguments of a call to one tool as expressions of a grammar, in each form that templates write. JSON is held to
-// the whole schema of the parameters. Arguments between tags, without quotes or as in Python are held to the names, the
-// order and the presence of the parameters; their values to their schemas where they are JSON, and to the values of an
-// enum where they are text. Used by one thread.
+// The arguments of a call to one tool as grammar expressions, in each form that templates write. JSON arguments follow
+// the whole schema of the parameters. Arguments between tags, in Python syntax or with unquoted keys follow the names,
+// the order and the presence of the parameters; a value follows its schema if it is written as JSON, and an enum's
+// values if it is text. Used by one thread.
 #pragma once
 
 #include <string>
@@ -27,9 +27,9 @@ class ArgumentGrammar {
   ArgumentGrammar(grammar::Rules& rules, const MarkerText& text, const ToolCallFormat& format, const ToolSet& tools,
                   const Tool& tool, std::vector<std::string>* warnings, const grammar::Limits& limits);
 
-  // In the form of format.kind, which is neither kNone nor kHarmony; these have JSON as kJson has.
+  // In the form of format.kind, which is neither kNone nor kHarmony (whose arguments are JSON, as with kJson).
   grammar::ExprId arguments();
-  // Writes the rules of the schemas. Throws Error(kInvalidArgument), which names the tool and the place.
+  // Writes the rules of the schemas. Throws Error(kInvalidArgument) naming the tool and the place.
   void finish();
 
  private:
@@ -42,10 +42,10 @@ class ArgumentGrammar {
     bool required;
   };
   std::vector<Parameter> parameters(const Json& object) const;
-  // The parameters in turn, as `write` writes each of them.
+  // The parameters in order, each written by `write`.
   template <typename Write>
   ExprId listed(const Json& object, ExprId separator, Write write);
-  // The strings that an enum or a constant allows; empty: any.
+  // The strings that an enum or a constant allows; empty: unrestricted.
   static std::vector<std::string> allowed_strings(const Json& schema);
   ExprId json_value(const Parameter& parameter);
 

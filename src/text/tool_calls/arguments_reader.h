@@ -10,10 +10,11 @@ class ArgumentsReader {
  public:
   virtual ~ArgumentsReader() = default;
 
-  // Reads from the start of `text` as far as it decides, and appends the arguments to `out`. Returns how many bytes are
-  // done with; the next text begins with the rest. REQUIRES: !done(). The text is whole characters of UTF-8.
+  // Reads from the start of `text` as far as it can decide, and appends the arguments to `out`. Returns how many bytes
+  // are consumed; the next call's text begins with the rest. REQUIRES: !done(). The text consists of whole UTF-8
+  // characters.
   virtual size_t read(std::string_view text, std::string& out) = 0;
-  // The answer ended within the arguments, before `rest`, which read() left.
+  // The answer ended within the arguments; `rest` is what read() did not consume.
   virtual void finish(std::string_view rest, std::string& out) = 0;
   // The arguments have ended.
   bool done() const { return done_; }

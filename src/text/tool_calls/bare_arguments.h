@@ -1,5 +1,5 @@
-// Arguments as an object whose keys have no quotes and whose strings stand between a marker of their own, as Gemma 4
-// writes them: {city:<|"|>Rome<|"|>,days:5}.
+// Arguments as an object with unquoted keys, and with strings enclosed in a marker instead of quotes, as Gemma 4 writes
+// them: {city:<|"|>Rome<|"|>,days:5}.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class BareArguments : public ArgumentsReader {
   void finish(std::string_view rest, std::string& out) override;
 
  private:
-  // Reads one byte or one marker; returns its length, 0 if more text decides.
+  // Reads one byte or one marker; returns its length, or 0 if more text is needed.
   size_t step(std::string_view text, std::string& out);
   size_t string(std::string_view text, std::string& out);
   void punctuation(char c, std::string& out);

@@ -9,8 +9,8 @@ using Kind = ToolCallFormat::Kind;
 
 struct Family {
   Kind kind;
-  std::string_view begin;  // of a call, after white space
-  std::string_view other;  // text that it has as well
+  std::string_view begin;  // what a call begins with, after white space
+  std::string_view other;  // text that it also contains; "": none
   std::string_view name;
 };
 

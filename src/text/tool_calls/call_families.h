@@ -1,4 +1,4 @@
-// The names of the formats that are widely used, for messages and documents. Nothing depends on them.
+// The names of widely used formats, for messages and documents only.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxName = 128;
 constexpr char kPlaces[] = {kIdPlace, kNamePlace, '\0'};
-constexpr size_t kLongLead = 6;  // bytes; so many do not stand in content by chance
+constexpr size_t kLongLead = 6;  // bytes; a text this long does not occur in content by chance
 
 const Json* member(const Json& object, const char* name) {
   if (!object.is_object()) return nullptr;
@@ -37,7 +37,7 @@ ArgumentGrammar::Tool read_tool(const Json& tool, size_t index) {
   ArgumentGrammar::Tool result{*name, Json{{"type", "object"}}, {}, place + ".parameters#"};
   if (const Json* parameters = member(of, "parameters"); parameters && !parameters->empty())
     result.parameters = *parameters;
-  // Clients leave the type out, but the arguments of a call are an object.
+  // Clients may omit the type, but the arguments of a call are always an object.
   if (result.parameters.is_object() && !result.parameters.contains("type")) result.parameters["type"] = "object";
   const Json* strict = member(of, "strict");
   result.options.lenient = !(strict && *strict == true);
@@ -77,7 +77,7 @@ ExprId CallGrammar::id() {
   return rules_.repeat(rules_.code_point({{'-', '-'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}), 1, 40);
 }
 
-// {"name": "f", "arguments": {...}}, with an id before or after.
+// {"name": "f", "arguments": {...}}, possibly with an id before or after.
 ExprId CallGrammar::call_object(size_t tool) {
   const ExprId space = grammar::json_space(rules_, false);
   const auto member = [&](const std::string& key, ExprId value) {
@@ -95,7 +95,7 @@ ExprId CallGrammar::call_object(size_t tool) {
   return rules_.sequence({rules_.bytes("{"), space, call, space, rules_.bytes("}")});
 }
 
-// `begin`: the text before the call, with the places of an id and of the name.
+// `begin`: the text before the call, with placeholders for an id and the name.
 ExprId CallGrammar::call(size_t tool, const std::string& begin) {
   std::vector<ExprId> parts;
   const bool names = begin.find(kNamePlace) != std::string::npos;
@@ -108,7 +108,7 @@ ExprId CallGrammar::call(size_t tool, const std::string& begin) {
     } else if (names) {
       parts.push_back(id());
     } else {
-      // An id that contains the name, as Kimi writes them.
+      // An id that contains the name, as Kimi's templates write them.
       parts.push_back(rules_.bytes("functions." + tools_[tool].name + ":"));
       parts.push_back(rules_.repeat(rules_.code_point({{'0', '9'}}), 1, 4));
     }
@@ -131,7 +131,7 @@ ExprId CallGrammar::calls(bool several) {
     const ExprId another = any_tool(spelling.call_end + spelling.separator + spelling.call_begin + spelling.after_name);
     parts.push_back(rules_.repeat(another, 0, grammar::kUnbounded));
   }
-  // What follows the last call is there to be closed, unless nothing opened it.
+  // The text after the last call is required if it closes something that was opened; otherwise it is optional.
   const std::string end = spelling.call_end + spelling.series_end;
   const std::string_view all = text_.before_end(end);
   const bool opened = !trimmed(spelling.series_begin).empty();
@@ -155,7 +155,7 @@ ExprId CallGrammar::content() {
 
 ExprId CallGrammar::content_and_calls(ExprId calls) {
   if (has_marker()) return rules_.sequence({content(), rules_.optional(calls)});
-  // Without a marker a call is a whole answer that begins with the name of a tool.
+  // Without a marker, a call is the whole answer, and begins with a tool's name.
   std::vector<std::string> begins;
   const CallSpelling& spelling = format_.spelling;
   for (const ArgumentGrammar::Tool& tool : tools_) {

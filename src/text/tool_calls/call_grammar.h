@@ -1,5 +1,5 @@
-// The tool calls that an answer may contain as rules of a grammar: the texts of the template, the names of the tools,
-// and their arguments. Used by one thread.
+// The tool calls that an answer may contain, as grammar rules: the template's texts, the names of the tools, and their
+// arguments. Used by one thread.
 #pragma once
 
 #include <memory>
@@ -13,23 +13,23 @@ namespace infer {
 
 class CallGrammar {
  public:
-  // `tools`: as for ToolSet, at least one; `place` names them in messages. A tool whose function has "strict" is held
-  // to its whole schema; keywords of others that cannot be enforced are passed over and named in `warnings`. All
-  // arguments must outlive this. Throws Error(kInvalidArgument) for a tool without a name.
+  // `tools`: as for ToolSet, at least one; `place` names them in messages. A tool with "strict" is held to its whole
+  // schema; for the others, keywords that cannot be enforced are ignored and named in `warnings`. All arguments must
+  // outlive this. Throws Error(kInvalidArgument) for a tool without a name.
   CallGrammar(grammar::Rules& rules, const MarkerText& text, const ToolCallFormat& format,
               const nlohmann::ordered_json& tools, std::vector<std::string>* warnings, const grammar::Limits& limits);
 
-  // One call, or with `several` any number of them, from the first marker to the last. REQUIRES: format.kind is neither
+  // One call or, if `several`, any number of them, from the first marker to the last. REQUIRES: format.kind is neither
   // kNone nor kHarmony.
   grammar::ExprId calls(bool several);
-  // Text that is no call and may be followed by one, where `calls` is what calls() wrote; or nothing but the calls.
+  // Content, optionally followed by `calls` (the result of calls()); or only the calls.
   grammar::ExprId content_and_calls(grammar::ExprId calls);
-  // Content as it may stand beside calls: without their marker.
+  // Content next to calls: any text without their marker.
   grammar::ExprId content();
-  // In the format of gpt-oss: the messages of an answer, where `final` is the text of its last one, unless that is a
-  // call; kNoId: it must be one. REQUIRES: format.kind is kHarmony.
+  // For gpt-oss: the messages of an answer. The last one is either a call or has the text `final`; kNoId: it must be a
+  // call. REQUIRES: format.kind is kHarmony.
   grammar::ExprId messages(grammar::ExprId final);
-  // After everything else. Throws Error(kInvalidArgument), which names the place.
+  // Call this last. Throws Error(kInvalidArgument) naming the place.
   void finish();
 
  private:
@@ -38,7 +38,7 @@ class CallGrammar {
   ExprId call(size_t tool, const std::string& begin);
   ExprId call_object(size_t tool);
   ExprId id();
-  // The text before the first call's name, id or object; it is a marker if it cannot stand in content by chance.
+  // The text before the first call's name, id or object; it is a marker if it cannot occur in content by chance.
   std::string lead() const;
   bool has_marker() const;
 
@@ -47,7 +47,7 @@ class CallGrammar {
   const ToolCallFormat& format_;
   const ToolSet set_;
   std::vector<ArgumentGrammar::Tool> tools_;
-  std::vector<std::unique_ptr<ArgumentGrammar>> arguments_;  // of each tool
+  std::vector<std::unique_ptr<ArgumentGrammar>> arguments_;  // one per tool
   std::vector<grammar::RuleId> argument_rules_;
 };
 

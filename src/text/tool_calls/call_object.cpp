@@ -5,7 +5,7 @@
 namespace infer {
 namespace {
 
-// The text of a JSON string with its quotes; "" if it is none.
+// The text of a JSON string, without its quotes; "" if the value is no string.
 std::string string_value(const std::string& json) {
   const auto value = nlohmann::ordered_json::parse(json, nullptr, false);
   return value.is_string() ? value.get<std::string>() : "";
@@ -32,7 +32,7 @@ bool CallObject::add(char c, std::string& out) {
   const size_t depth = scanner_.depth();
   const auto status = scanner_.add(c);
   if (status == JsonScanner::Status::kBroken) {
-    // Broken after the arguments: the call stands, and what follows is not its own.
+    // Broken after the arguments: the call is valid, and the rest does not belong to it.
     if (is_call_ && !in_value_) done_ = true;
     else fail();
     return false;
@@ -44,7 +44,7 @@ bool CallObject::add(char c, std::string& out) {
   }
   if (in_value_) {
     const bool ended = scanner_.depth() <= 1 && scanner_.after_value();
-    // A bracket or comma ends a number before it; other values end with their last byte.
+    // A number ends before the bracket or comma that follows; other values end with their last byte.
     const bool before = ended && depth == 1 && (c == ',' || c == '}');
     if (!before) add_to_value(c, out);
     if (ended) end_value(out);

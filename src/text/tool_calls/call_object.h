@@ -1,5 +1,5 @@
-// Reads a call that is one JSON object with a name and arguments as members, in any order, among others. Until the name
-// is known and the arguments begin it may still turn out to be no call.
+// Reads a call that is one JSON object, with a name and arguments among its members, in any order. Until the name is
+// known and the arguments have begun, it may still turn out not to be a call.
 #pragma once
 
 #include <string>
@@ -19,18 +19,18 @@ struct CallKeys {
 
 class CallObject : public ArgumentsReader {
  public:
-  // `ends`: texts that end broken arguments.
+  // `ends`: texts at which broken arguments end.
   CallObject(const CallKeys& keys, std::vector<std::string> ends) : keys_(keys), broken_(std::move(ends)) {}
 
   size_t read(std::string_view text, std::string& out) override;
   void finish(std::string_view rest, std::string& out) override;
 
-  // It is a call: the name is known and the arguments have begun, or the object has ended without any.
+  // It is a call: the name is known and the arguments have begun, or the object has ended without arguments.
   bool is_call() const { return is_call_; }
-  // It is none.
+  // It is not a call.
   bool is_other() const { return is_other_; }
   const std::string& name() const { return name_; }  // REQUIRES: is_call()
-  const std::string& id() const { return id_; }      // "": none before the arguments
+  const std::string& id() const { return id_; }      // "": there was none before the arguments
 
  private:
   enum class Member { kOther, kName, kArguments, kId };
@@ -46,12 +46,12 @@ class CallObject : public ArgumentsReader {
   const CallKeys keys_;
   BrokenArguments broken_;
   JsonScanner scanner_;
-  std::string key_, value_;  // of the member being read, as written; of arguments only if they are a string
+  std::string key_, value_;  // of the member being read, as written; arguments are kept only if they are a string
   Member member_ = Member::kOther;
   bool in_value_ = false;
   bool is_call_ = false, is_other_ = false, is_broken_ = false;
   bool has_arguments_ = false;
-  std::string name_, id_, early_;  // early_: arguments before the name
+  std::string name_, id_, early_;  // early_: arguments that came before the name
 };
 
 }  // namespace infer

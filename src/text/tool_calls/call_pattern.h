@@ -1,5 +1,5 @@
-// What stands before a tool call: texts of the template, with places for white space, the call's id and its name.
-// Matching never looks further than a bounded number of bytes. Immutable.
+// The text before a tool call: texts of the template, with placeholders for white space, the call's id and its name.
+// Matching looks ahead only a bounded number of bytes. Immutable.
 #pragma once
 
 #include <string>
@@ -10,7 +10,6 @@ namespace infer {
 
 inline constexpr char kIdPlace = '\x01', kNamePlace = '\x02';
 
-// White space, and the end of a text.
 bool is_call_space(char c);
 std::string_view trimmed(std::string_view text);
 std::string_view trimmed_start(std::string_view text);
@@ -26,16 +25,16 @@ class CallPattern {
   };
 
   CallPattern() = default;
-  // `text`: kIdPlace and kNamePlace stand for an id and a name; white space in it matches any, also none. `then`: one
-  // of these has to follow; it is no part of the match, but white space before it is. Empty: anything may follow.
+  // `text`: kIdPlace and kNamePlace stand for an id and a name; white space matches any amount, even none. `then`: one
+  // of these must follow. It is not part of the match, but white space before it is. Empty: anything may follow.
   CallPattern(std::string_view text, std::vector<std::string> then);
 
   Match match(std::string_view text) const;
-  // The byte every match begins with; 0: it may begin with a name, an id or what `then` says.
+  // The byte that every match begins with; 0: it may begin with a name, an id or one of `then`.
   char first() const;
-  // Nothing but what has to follow.
+  // Whether the pattern consists only of `then`.
   bool empty() const { return elements_.empty(); }
-  // A text with a tag such as <tool_call> or [TOOL_CALLS], which no one writes by chance.
+  // Whether the text contains a tag such as <tool_call> or [TOOL_CALLS], which does not occur by chance.
   bool has_tag() const;
 
  private:
@@ -47,10 +46,10 @@ class CallPattern {
   std::vector<std::string> then_;
 };
 
-// Whether `text` begins with one of `words`, or may once it goes on.
+// Whether `text` begins with one of `words`, or may do so with more text.
 CallPattern::Match match_any(std::string_view text, const std::vector<std::string>& words);
 
-// The bytes of white space at the start, at most a fixed number.
+// The number of white space bytes at the start, up to a fixed maximum.
 size_t leading_space(std::string_view text);
 
 }  // namespace infer

@@ -66,7 +66,7 @@ std::string rendered(const ChatTemplate& chat_template, const ProbeStyle& style,
   }
 }
 
-// Kimi's templates write functions.NAME:0 whatever the id is.
+// Kimi's templates always write functions.NAME:0, whatever the id is.
 void replace_ids(std::string& text) {
   for (size_t i = 0; i < std::size(kProbeNames); ++i) {
     for (const bool with_name : {true, false}) {
@@ -76,7 +76,7 @@ void replace_ids(std::string& text) {
   }
 }
 
-// The text after the reasoning with which a template may begin the message.
+// Removes the reasoning block with which a template may begin the message.
 void drop_reasoning(std::string& text) {
   for (const ReasoningTags& tags : reasoning_tags()) {
     const size_t at = text.rfind(tags.close);
@@ -84,7 +84,7 @@ void drop_reasoning(std::string& text) {
   }
 }
 
-// Whether the text has the arguments, perhaps quoted.
+// Whether the text contains the arguments, quoted or not.
 bool shows_arguments(std::string_view text) {
   const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
   return has(kProbeKeys[0]) && has(kProbeKeys[1]) && has(kProbeValues[0]) && has(kProbeValues[1]);

@@ -1,4 +1,4 @@
-// Compares messages with one call and with two to find what belongs to a call, to a series of them and to an argument.
+// Compares messages with one and with two calls to find the texts around a call, a series of calls and an argument.
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 using Kind = ToolCallFormat::Kind;
 
-// Where a call stands in a message: [begin, end) without what is around it.
+// The position of a call in a message: [begin, end), without the surrounding texts.
 struct Place {
   size_t begin = 0, end = 0;
 };
@@ -49,7 +49,7 @@ std::optional<ordered_json> object_around(std::string_view text, size_t at, Plac
   if (begin == std::string_view::npos) return std::nullopt;
   const size_t end = end_of_object(text, begin);
   if (end == std::string_view::npos) return std::nullopt;
-  // The place of an id is no character that JSON allows.
+  // The placeholder of an id is a character that JSON does not allow.
   std::string object(text.substr(begin, end - begin));
   std::replace(object.begin(), object.end(), kIdPlace, '#');
   ordered_json value = ordered_json::parse(object, nullptr, false);
@@ -58,7 +58,7 @@ std::optional<ordered_json> object_around(std::string_view text, size_t at, Plac
   return value;
 }
 
-// The place of a call that is an object, and the names of its members.
+// Finds a call that is an object, and the names of its members.
 std::optional<Place> find_object(std::string_view text, size_t from, std::string_view name, CallKeys& keys) {
   const size_t at = text.find(name, from);
   Place place;
@@ -77,13 +77,13 @@ std::optional<Place> find_object(std::string_view text, size_t from, std::string
   return place;
 }
 
-// What stands around the calls of a message.
+// The texts around the calls of a message.
 struct Around {
-  std::string before, between, after;  // of the first call; "" between if the template takes one call only
+  std::string before, between, after;  // `between` is "" if the template writes only one call
   bool several = false;
 };
 
-// Cut into what belongs to a series of calls and to each of them.
+// Splits these texts into those of a series of calls and those of each call.
 CallSpelling cut(const Around& around, const std::string& after_name) {
   CallSpelling cut;
   cut.after_name = after_name;
@@ -104,7 +104,7 @@ CallSpelling cut(const Around& around, const std::string& after_name) {
   return cut;
 }
 
-// The patterns and ends of a format. `then`: what has to follow the text before the arguments.
+// Sets the patterns and ends of a format. `then`: what must follow the text before the arguments.
 void set_patterns(const RenderedCalls& calls, const Around& around, const std::string& after_name,
                   const std::vector<std::string>& then, ToolCallFormat& format) {
   const CallSpelling parts = cut(around, after_name);
@@ -113,7 +113,7 @@ void set_patterns(const RenderedCalls& calls, const Around& around, const std::s
   format.next = around.several ? CallPattern(parts.separator + parts.call_begin + after_name, then) : format.first;
   const std::string separator(trimmed(parts.separator));
   if (trimmed(around.before).empty() && !separator.empty() && calls.header.ends_with(separator)) {
-    // The prompt already has what begins a message, be it a call or content: >>>f and >>>all.
+    // The prompt already contains what begins a message, be it a call or content: >>>f and >>>all.
     format.first = format.next;
     format.primed = separator;
     format.ignored.push_back(separator + std::string(trimmed(calls.before_content)));
@@ -140,14 +140,14 @@ bool find_object_format(const RenderedCalls& calls, ToolCallFormat& format) {
   return true;
 }
 
-// Replaces the name by its place.
+// Replaces the name by its placeholder.
 std::string with_places(std::string text, std::string_view name) {
   const size_t at = text.find(name);
   if (at != std::string::npos) text.replace(at, name.size(), 1, kNamePlace);
   return text;
 }
 
-// `find_arguments`: the place of the arguments that follow an offset.
+// `find_arguments`: finds the arguments after an offset.
 template <typename FindArguments>
 bool find_named_format(const RenderedCalls& calls, Kind kind, const std::vector<std::string>& then,
                        FindArguments find_arguments, ToolCallFormat& format) {
@@ -250,7 +250,7 @@ bool find_tagged_format(const RenderedCalls& calls, ToolCallFormat& format) {
   tags.typed = trimmed(texts->string_value) != trimmed(texts->value);
   tags.line_break = texts->string_value.ends_with('\n') && argument_end.starts_with('\n');
 
-  const size_t in_name = texts->begin.size() - begin;  // the rest of the tag with the name
+  const size_t in_name = texts->begin.size() - begin;  // the rest of the tag that contains the name
   const std::string call_end(trimmed(std::string_view(texts->end).substr(end)));
   const std::vector<std::string> ends = tags_and_words(call_end);
   const auto find = [&](const std::string& text, size_t from) -> std::optional<Place> {
@@ -299,7 +299,7 @@ std::optional<ToolCallFormat> format_of(const RenderedCalls& calls) {
   return format;
 }
 
-// Tags that only this template has. After its reasoning a message may begin anew, with the header of the prompt.
+// Finds reasoning tags that only this template uses. After its reasoning, a message may repeat the prompt's header.
 void find_reasoning(const ChatTemplate& chat_template, const ProbeStyle& style, const RenderedCalls& calls,
                     ToolCallFormat& format) {
   const auto reasoning = render_reasoning(chat_template, style, calls.header);

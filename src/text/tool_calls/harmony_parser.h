@@ -1,5 +1,5 @@
-// Reads answers in the format of gpt-oss: a series of messages with a header each, in which a channel says what the
-// message is and a recipient makes it a tool call:
+// Parses answers in gpt-oss's format: a series of messages, each with a header. The channel in the header gives the
+// kind of message, and a recipient makes it a tool call:
 //
 //   <|channel|>analysis<|message|>...<|end|><|start|>assistant<|channel|>commentary
 //   to=functions.f<|message|>{...}<|call|>
@@ -26,7 +26,7 @@ class HarmonyParser {
   // The tools must outlive this.
   HarmonyParser(const ToolSet& tools, std::string id_seed) : tools_(tools), id_seed_(std::move(id_seed)) {}
 
-  // As ToolCallParser.
+  // As in ToolCallParser.
   void add(std::string_view text, std::vector<MessageDelta>& deltas);
   void finish(bool cut_off, std::vector<MessageDelta>& deltas);
 
@@ -43,8 +43,8 @@ class HarmonyParser {
   const ToolSet& tools_;
   const std::string id_seed_;
   State state_ = State::kHeader;
-  MessageDelta::Kind kind_ = MessageDelta::Kind::kContent;  // of the message being read, unless it is a call
-  std::string buffer_;                                      // what is not decided, from at_ on
+  MessageDelta::Kind kind_ = MessageDelta::Kind::kContent;  // of the current message, unless it is a call
+  std::string buffer_;                                      // undecided text, from at_ on
   size_t at_ = 0;
   std::unique_ptr<JsonArguments> reader_;
   size_t n_calls_ = 0;

@@ -1,4 +1,4 @@
-// Arguments as a JSON object. Broken JSON is passed on as it is written, up to what ends a call.
+// Arguments as a JSON object. Broken JSON is passed on as written, up to a text that ends the call.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace infer {
 
-// Broken arguments: everything up to the first of some texts.
+// Broken arguments: everything up to one of several end texts.
 class BrokenArguments {
  public:
-  // `ends`: if there are none, the arguments end with the answer.
+  // `ends`: if empty, the arguments end with the answer.
   explicit BrokenArguments(std::vector<std::string> ends) : ends_(std::move(ends)) {}
-  // As ArgumentsReader::read; `ended`: one of the texts follows.
+  // As ArgumentsReader::read; `ended`: one of the end texts follows.
   size_t read(std::string_view text, std::string& out, bool& ended) const;
 
  private:

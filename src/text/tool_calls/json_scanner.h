@@ -1,5 +1,5 @@
-// Follows the structure of one JSON value byte by byte, to know where it ends and whether it is broken. No recursion;
-// nesting is limited. Strings are read leniently: raw line breaks and unknown escapes in them break nothing.
+// Tracks the structure of one JSON value byte by byte, to detect where it ends and whether it is broken. No recursion;
+// nesting is limited. Strings are read leniently: raw line breaks and unknown escapes are allowed.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ class JsonScanner {
  public:
   enum class Status { kMore, kDone, kBroken };
 
-  // Reads the next byte. kDone: this byte ends an object, an array or a string; numbers and words at the top level end
-  // with the text (`complete`). REQUIRES: no other status so far.
+  // Reads the next byte. kDone: this byte ends an object, an array or a string; top-level numbers and literals end with
+  // the text (`complete`). REQUIRES: no other status has been returned.
   Status add(char c);
 
   size_t depth() const { return open_.size(); }
@@ -56,7 +56,7 @@ class JsonScanner {
 
   State state_ = State::kValue;
   bool key_ = false;        // the string is a key
-  std::string_view word_;   // what is left of true, false or null
+  std::string_view word_;   // the rest of true, false or null
   std::vector<char> open_;  // brackets
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The word of JSON for a name of Python; "" for others.
+// The JSON literal for a Python name; "" for others.
 std::string_view json_word(std::string_view name) {
   return name == "True" ? "true" : name == "False" ? "false" : name == "None" ? "null" : "";
 }
@@ -19,7 +19,7 @@ bool is_hex(std::string_view digits) {
   return digits.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
 }
 
-// What stands between the quotes of a string in Python, as a JSON string. Escapes that JSON does not have are text.
+// Converts the contents of a Python string to a JSON string. Escapes that JSON does not have are kept as text.
 std::string converted_string(std::string_view text) {
   std::string out = "\"";
   for (size_t at = 0; at < text.size(); ++at) {
@@ -36,7 +36,7 @@ std::string converted_string(std::string_view text) {
   return out + '"';
 }
 
-// Appends the string that begins at `at`, in either quote, and returns the offset after it.
+// Appends the string that begins at `at`, in either kind of quotes, and returns the offset after it.
 size_t convert_string(std::string_view text, size_t at, std::string& out) {
   size_t end = at + 1;
   while (end < text.size() && text[end] != text[at]) end += text[end] == '\\' ? 2 : 1;
@@ -45,7 +45,7 @@ size_t convert_string(std::string_view text, size_t at, std::string& out) {
   return end + 1;
 }
 
-// Python's literal as JSON; what is no literal gives text that is no JSON.
+// Converts a Python literal to JSON; for anything else the result is not valid JSON.
 std::string converted(std::string_view text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {

@@ -1,4 +1,4 @@
-// Values that a model wrote in another language than JSON: Python's literals, and plain text.
+// Values that a model wrote in forms other than JSON: Python literals and plain text.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace infer {
 
-// The text as part of a JSON string, without quotes. REQUIRES: whole characters of UTF-8.
+// The text as the contents of a JSON string. REQUIRES: whole UTF-8 characters.
 std::string json_escaped(std::string_view text);
 std::string json_string(std::string_view text);  // with quotes
 
-// The JSON value of untyped text that need not be a string. Python's literals (True, None, 'text') become JSON; what is
-// neither is a string.
+// The JSON value of untyped text that need not be a string. Python literals (True, None, 'text') become JSON; text that
+// is neither Python nor JSON becomes a string.
 std::string json_of_text(std::string_view text, ParameterKind kind);
 
-// The JSON value of an expression in Python. A string may have its own quotes inside, unescaped.
+// The JSON value of a Python expression. A string may contain its own kind of quotes, unescaped.
 std::string json_of_python(std::string_view text);
 
 }  // namespace infer

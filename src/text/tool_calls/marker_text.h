@@ -1,5 +1,5 @@
-// A template's texts as expressions of a grammar. Control tokens in them, such as <tool_call> in some vocabularies, are
-// tokens there; everything else is bytes. Used by one thread.
+// A template's texts as grammar expressions. Control tokens in them, such as <tool_call> in some vocabularies, become
+// tokens; everything else is bytes. Used by one thread.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ class MarkerText {
   MarkerText(grammar::Rules& rules, const Tokenizer& tokenizer) : rules_(rules), tokenizer_(tokenizer) {}
 
   grammar::ExprId literal(std::string_view text) const;
-  // Any text up to and with the first `marker`, which is not empty.
+  // Any text up to and including the first `marker`, which is not empty.
   grammar::ExprId up_to(const std::string& marker) const;
-  // The part before a token that ends the generation, without white space at its end.
+  // The part before the first token that ends generation, without trailing white space.
   std::string_view before_end(std::string_view text) const;
 
  private:
@@ -28,7 +28,7 @@ class MarkerText {
   const Tokenizer& tokenizer_;
 };
 
-// White space of at most a few characters.
+// A few characters of white space at most.
 grammar::ExprId few_spaces(grammar::Rules& rules);
 
 }  // namespace infer

@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-// The bytes at the end that may be the beginning of a character.
+// The number of bytes at the end that may be an incomplete character.
 size_t incomplete_end(std::string_view text) {
   for (size_t n = 1; n <= std::min<size_t>(3, text.size()); ++n) {
     const auto c = static_cast<unsigned char>(text[text.size() - n]);

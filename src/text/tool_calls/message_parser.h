@@ -1,7 +1,6 @@
-// Turns the text of an answer into what a chat message has: reasoning, content and tool calls, while the text arrives
-// in pieces of any size. The pieces may end within a character or a marker: what is not decided is held back, and what
-// was handed out is never taken back. The same text gives the same message, however it is cut. One object per answer;
-// one thread.
+// Splits the text of an answer into the parts of a chat message: reasoning, content and tool calls. The text arrives in
+// pieces of any size, which may end within a character or a marker: undecided text is held back, and what was handed
+// out is never taken back. The same text gives the same message, however it is cut. One object per answer; one thread.
 #pragma once
 
 #include <string>
@@ -24,9 +23,9 @@ class MessageParser {
   // format and the tools must outlive this.
   MessageParser(const ToolCallFormat& format, const ToolSet& tools, std::string_view prompt, std::string id_seed);
 
-  // What the next bytes of the answer decide, in order; no delta is empty.
+  // The parts that the next bytes of the answer complete, in order; no delta is empty.
   std::vector<MessageDelta> add(std::string_view bytes);
-  // The rest. `cut_off`: the answer ended at its limit of tokens; then a held-back beginning of a marker is dropped.
+  // The rest. `cut_off`: the answer ended at its token limit; the beginning of a marker held back is then dropped.
   std::vector<MessageDelta> finish(bool cut_off);
 
  private:
@@ -34,13 +33,13 @@ class MessageParser {
   void add_parts(const std::vector<ReasoningSplitter::Part>& parts, std::vector<MessageDelta>& deltas);
 
   const bool harmony_;
-  std::string incomplete_;  // character
+  std::string incomplete_;  // the start of a character
   ReasoningSplitter splitter_;
   ToolCallParser calls_;
-  HarmonyParser messages_;  // instead of both, if harmony_
+  HarmonyParser messages_;  // used instead of the parsers above, if harmony_
 };
 
-// The prompt to which a text is an answer. A template that fails to show the tools is rendered without them. Throws as
+// Renders the prompt for which a text is an answer. Tools are left out if the template fails to render them. Throws as
 // ChatTemplate::render does.
 std::string prompt_of_answer(const ChatTemplate& chat_template, Conversation conversation);
 

@@ -10,7 +10,7 @@ namespace {
 
 using Found = CallPattern::Found;
 
-// Whether a quote followed by `text` ends an argument: another one follows, or the end of the call.
+// Whether a quote followed by `text` ends an argument: another argument or the end of the call follows.
 Found ends_argument(std::string_view text) {
   static const CallPattern another(std::string(", ") + kNamePlace, {"="});
   const Found next = another.match(text).found;
@@ -55,7 +55,7 @@ size_t PythonArguments::key(std::string_view text, std::string& out) {
 
 size_t PythonArguments::value(std::string_view text, std::string& out) {
   const char c = text.front();
-  const bool string = !word_.empty() && word_.front() == quote_;  // the value itself, not a part of a list
+  const bool string = !word_.empty() && word_.front() == quote_;  // the value itself is a string, not an item of a list
   if (quote_ != '\0' && c == '\\') {
     if (text.size() == 1) return 0;
     word_ += text.substr(0, 2);

@@ -1,5 +1,5 @@
-// Arguments as in a call of Python: city='Rome', days=5). A value is passed on when it is complete, as JSON. A quote
-// within a string that no backslash precedes ends it only if another argument or the end of the call follows.
+// Arguments as in a Python call: city='Rome', days=5). A value is passed on as JSON when it is complete. An unescaped
+// quote within a string ends it only if another argument or the end of the call follows.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class PythonArguments : public ArgumentsReader {
 
  private:
   enum class State { kStart, kKey, kValue };
-  // Reads one byte or one token; returns its length, 0 if more text decides.
+  // Reads one byte or one token; returns its length, or 0 if more text is needed.
   size_t key(std::string_view text, std::string& out);
   size_t value(std::string_view text, std::string& out);
   void end_value(std::string& out);

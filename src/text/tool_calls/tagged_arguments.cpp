@@ -29,7 +29,7 @@ size_t TaggedArguments::read(std::string_view text, std::string& out) {
   }
 }
 
-// Text that is neither an argument nor the end is passed over.
+// Skips text that is neither an argument nor the end.
 size_t TaggedArguments::between(std::string_view text, std::string& out) {
   if (text.empty()) return 0;
   size_t at = 0;
@@ -98,7 +98,7 @@ size_t TaggedArguments::value(std::string_view text, std::string& out) {
   return end.end;
 }
 
-// A closing tag ends the value only if another argument or the call's end follows: values may contain such tags.
+// A closing tag ends the value only if another argument or the call's end follows, since values may contain such tags.
 TaggedArguments::ValueEnd TaggedArguments::find_end(std::string_view text) const {
   for (size_t at = 0;; ++at) {
     at = std::min(text.find(value_end_.front(), at), text.size());

@@ -1,5 +1,5 @@
 // Arguments as text between tags, such as <parameter=city>Rome</parameter>. Strings are passed on as they arrive; other
-// values when they are complete, as JSON.
+// values as JSON when they are complete.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace infer {
 
 class TaggedArguments : public ArgumentsReader {
  public:
-  // `end`: what ends the call; it is left unread. The format and the tools must outlive this.
+  // `end`: the text that ends the call; it is not consumed. The format and the tools must outlive this.
   TaggedArguments(const ArgumentTags& tags, std::string_view end, const ToolSet& tools, std::string tool)
       : tags_(tags), after_value_{tags.begin_word, std::string(end)}, tools_(tools), tool_(std::move(tool)) {}
 
@@ -24,14 +24,14 @@ class TaggedArguments : public ArgumentsReader {
 
  private:
   enum class State { kStart, kBetween, kKey, kValue };
-  // Each returns the bytes it is done with; 0: more text decides, unless the state changed.
+  // Each returns the number of bytes consumed; 0: more text is needed, unless the state changed.
   size_t between(std::string_view text, std::string& out);
   size_t key(std::string_view text, std::string& out);
   size_t value(std::string_view text, std::string& out);
-  // What stands before the value proper; nullopt: more text decides.
+  // The length of what precedes the actual value; nullopt if more text is needed.
   std::optional<size_t> begin_value(std::string_view text);
-  // The end of a value: how much of `text` is certainly the value, and, if it ends there, the bytes up to the tag's
-  // end.
+  // The end of a value: how many bytes of `text` certainly belong to the value, and, if it ends there, the bytes up to
+  // the end of the tag.
   struct ValueEnd {
     size_t value, end;
     bool found;
@@ -46,10 +46,10 @@ class TaggedArguments : public ArgumentsReader {
   const std::string tool_;
   State state_ = State::kStart;
   bool first_ = true;
-  bool value_begins_ = false;                    // nothing of the value has been read
-  std::string value_end_;                        // what ends it
+  bool value_begins_ = false;                    // nothing of the value has been read yet
+  std::string value_end_;                        // the text that ends it
   ParameterKind kind_ = ParameterKind::kString;  // of the value being read
-  std::string value_;                            // unless it is a string
+  std::string value_;                            // unused for a string
 };
 
 }  // namespace infer

@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kMaxTag = 64;
 
-// The length of the tag at the start, 0 if there is none. <...> ends with its bracket, before the next <, or with the
-// text: a tag that goes on with a name is begun, not closed.
+// The length of the tag at the start, 0 if there is none. <...> ends at its bracket, before the next <, or with the
+// text: a tag that continues with a name is open, not closed.
 size_t tag_length(std::string_view text) {
   if (text.front() == '<') {
     const size_t end = text.substr(1, kMaxTag).find_first_of("<>\n\"");
@@ -54,7 +54,7 @@ size_t common_end(std::string_view a, std::string_view b) {
 
 std::vector<std::string> tags_and_words(std::string_view text) {
   std::vector<std::string> parts;
-  bool begun = false;  // a word
+  bool begun = false;  // within a word
   for (const std::string_view token : template_tokens(text)) {
     const bool single = token.size() == 1;
     if (single && is_call_space(token.front())) {

@@ -15,7 +15,7 @@ namespace {
 using Found = CallPattern::Found;
 using Kind = ToolCallFormat::Kind;
 
-// Text after a rejected marker is searched for another one only if it is short, so that time stays linear.
+// The text after a rejected marker is searched again only if it is short, so that time stays linear.
 constexpr size_t kMaxSecondLook = 256;
 
 // functions.get_weather:0 names get_weather.
@@ -90,7 +90,7 @@ bool ToolCallParser::may_begin(size_t from) const {
   if (!calls_) return false;
   const char first = format_.first.first();
   if (first != '\0') return rest()[from] == first;
-  // Without a marker a call is the beginning of the answer, or follows another one.
+  // Without a marker, a call can only be at the beginning of the answer or follow another call.
   return !shown_ && !is_call_space(rest()[from]);
 }
 
@@ -158,7 +158,7 @@ void ToolCallParser::announce(std::string name, std::string id, Deltas& deltas) 
   state_ = State::kArguments;
 }
 
-// The marker and the object stay in the buffer until it is clear that they are a call.
+// The marker and the object stay in the buffer until it is clear whether they are a call.
 bool ToolCallParser::object(Deltas& deltas) {
   std::string arguments;
   object_at_ += object_->read(rest().substr(object_at_), arguments);
@@ -194,7 +194,7 @@ bool ToolCallParser::arguments(Deltas& deltas) {
   return true;
 }
 
-// Passes over one of the texts that end a call, in their order. False: none is there.
+// Skips one of the texts that end a call, in their order. False if there is none.
 bool ToolCallParser::skip_end() {
   for (size_t i = ends_read_; i < format_.ends.size(); ++i) {
     if (!rest().starts_with(format_.ends[i])) continue;

@@ -8,7 +8,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 16;        // of references and alternatives
-constexpr size_t kMaxVisits = 1000;  // schemas looked at per parameter
+constexpr size_t kMaxVisits = 1000;  // schemas visited per parameter
 
 // The types of values that a schema allows.
 struct Types {
@@ -22,7 +22,7 @@ const ordered_json* member(const ordered_json& object, const char* name) {
   return found == object.end() ? nullptr : &*found;
 }
 
-// What "#/$defs/x" refers to; nullptr if it is not there.
+// The schema that "#/$defs/x" refers to; nullptr if there is none.
 const ordered_json* referred(const ordered_json& root, const std::string& reference) {
   if (!reference.starts_with("#")) return nullptr;
   try {

@@ -9,18 +9,18 @@
 
 namespace infer {
 
-// How a parameter's value is written where the format has untyped text.
+// How a parameter's value is written in formats with untyped text.
 enum class ParameterKind {
-  kString,  // as it is
+  kString,  // as plain text
   kJson,    // as JSON
-  kMixed,   // either, or the schema does not say: as JSON if it is valid JSON and no string
+  kMixed,   // either, or unknown: JSON if it is valid JSON other than a string
 };
 
 class ToolSet {
  public:
   ToolSet() = default;
-  // `tools`: an array of {"type": "function", "function": {"name", "parameters"}}, or of the functions themselves.
-  // Entries of another form are ignored.
+  // `tools`: an array of {"type": "function", "function": {"name", "parameters"}}, or of just the functions. Other
+  // entries are ignored.
   explicit ToolSet(const nlohmann::ordered_json& tools);
 
   bool empty() const { return tools_.empty(); }

@@ -102,7 +102,7 @@ TEST_CASE("the memory of a draft is planned: both fit exactly, and one byte less
   CHECK(enough.state->used == both);
   const Shared short_of_one(both - 1);
   CHECK_THROWS_WITH_AS(Engine(open_model("Q8_0"), short_of_one.options),
-                       doctest::Contains("The memory holds the model, but not the draft model beside it"), Error);
+                       doctest::Contains("The model fits in memory, but the draft model does not"), Error);
   CHECK(short_of_one.state->live_buffers == 0);
 }
 
