@@ -233,7 +233,7 @@ struct GgufWriter::Impl {
     }
   }
 
-  // Pads tensors that are complete, and moves on to the next.
+  // Pads complete tensors and moves on to the next one.
   void advance() {
     while (current < tensors.size() && done == tensors[current].n_bytes) {
       const std::string zeros(tensors[current].padding, '\0');

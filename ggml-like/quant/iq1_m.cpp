@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-// The four bytes pairs of `scales` as numbers.
+// The four pairs of bytes in `scales` as numbers.
 uint32_t word(const BlockIQ1_M& b, int j) { return b.scales[2 * j] | uint32_t{b.scales[2 * j + 1]} << 8; }
 
 struct Format {
