@@ -242,7 +242,7 @@ INFER_OUTLINE void latent_scores(const AttentionArgs& a, const AttentionRow* row
   }
 }
 
-// From a token's value to the next.
+// Bytes from a token's value to the next one's.
 template <typename V>
 INFER_SIMD int64_t value_row_bytes(const AttentionArgs& a) {
   return V::row_bytes(a.latent ? a.key_dim : a.value_dim);

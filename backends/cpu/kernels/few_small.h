@@ -59,7 +59,8 @@ struct FewQ20 {
   INFER_SIMD FewQ20(const uint8_t* p, size_t stride) : d(f_from_f16_lanes(gather16(p, stride))) {
     i_transpose(p + 2, stride, bits);
   }
-  // Value 4 b + n of 16 is in byte b, in bits 0 and 1 of a vector or 2 and 3: those sums are four times as large.
+  // Value 4 b + n of 16 is in byte b of a vector, in bits 0 and 1 or in bits 2 and 3. The latter make sums four times
+  // as large.
   template <int P>
   INFER_SIMD void codes(I* w) const {
     for (int h = 0; h < 2; ++h) w[2 * h] = bits[2 * P + h], w[2 * h + 1] = i_shr<4>(bits[2 * P + h]);

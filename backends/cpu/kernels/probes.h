@@ -1,5 +1,5 @@
-// The peak throughput of this level, of which benchmarks report fractions. Included inside an anonymous namespace after
-// a SIMD header.
+// Measures the peak throughput of this level, against which benchmarks report their results. Included inside an
+// anonymous namespace after a SIMD header.
 
 // Reads n bytes (a multiple of 256): four loads of 64 bytes per turn, each line prefetched 4 KiB ahead.
 int32_t probe_read(const uint8_t* p, int64_t n) {
