@@ -8,7 +8,7 @@
 
 namespace infer::cuda {
 
-// Blocks on a multiprocessor that kernels with much shared memory are compiled for.
+// Blocks per multiprocessor for which kernels with much shared memory are compiled.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr int kBlocksAtOnce = 1;
 #else
@@ -27,7 +27,7 @@ __device__ __forceinline__ T& shared_memory() {
   return *reinterpret_cast<T*>(bytes);
 }
 
-// The memory that a launch asks for in bytes, for each block; not initialized.
+// The dynamic shared memory of a block, of the size given at the launch; not initialized.
 __device__ __forceinline__ void* dynamic_shared_memory() {
   extern __shared__ __align__(16) unsigned char dynamic_bytes[];
   return dynamic_bytes;
@@ -61,10 +61,9 @@ __device__ __forceinline__ void wait_copies() {
 #endif
 }
 
-// Four matrices of 8 by 8 fp16 values from shared memory: lane l names row l % 8 of matrix l / 8, 16 bytes at a
-// multiple of
-// 16. Of each matrix, lane 4 * g + t gets (g, 2t) and (g, 2t + 1); transposed, (2t, g) and (2t + 1, g). PTX ISA,
-// ldmatrix.
+// Four matrices of 8 by 8 fp16 values from shared memory: lane l gives the address of row l % 8 of matrix l / 8, 16
+// bytes at a multiple of 16. Of each matrix, lane 4 * g + t gets (g, 2t) and (g, 2t + 1); transposed, (2t, g) and (2t +
+// 1, g). PTX ISA, ldmatrix.
 __device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const void* row) {
   const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

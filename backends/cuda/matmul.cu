@@ -114,7 +114,7 @@ __device__ __forceinline__ void add_unit(const ProductShape& s, const uint8_t* c
   }
 }
 
-// Vectors that a tile has too many are computed from what the memory holds, and not stored.
+// A tile's surplus vectors are computed from whatever the memory holds, and not stored.
 template <typename W, int kTile, int kRows>
 __global__ void __launch_bounds__(kRowWarps* kWarp)
     product_kernel(ProductShape s, const uint8_t* weights, Quantized x, const float* bias, float* out) {
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp)
   const int units = static_cast<int>(s.k / kUnit);
   RowSums<kTile, kRows> sums = {};
   int unit = p.begin;
-  // Two at a time where that takes few registers, so that the loads of both are under way together.
+  // Two at a time where registers suffice, so that the loads of both overlap.
   if (kTile * kRows <= 2) {
     for (; unit + p.stride < units; unit += 2 * p.stride) {
       add_unit<W>(s, rows, unit, codes, groups, sums);
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp)
 
 // ---- Launches ----
 
-// Capacity, with the rows of whole tiles.
+// The capacity in rows, rounded up to whole tiles.
 int64_t quantized_rows(const TensorDesc& x, int64_t k) {
   return (x.shape.elements() / k + kMostTile - 1) / kMostTile * kMostTile;
 }

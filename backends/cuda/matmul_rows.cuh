@@ -51,7 +51,7 @@ __device__ inline WarpPlace warp_place(const ProductShape& s) {
           warp % s.sharing * static_cast<int>(kWarp) + lane, s.sharing * static_cast<int>(kWarp)};
 }
 
-// The address of row `row`; rows behind the last one are the last one again.
+// The address of row `row`; rows past the end repeat the last one.
 __device__ inline const uint8_t* weight_row(const ProductShape& s, const uint8_t* weights, int64_t expert,
                                             int64_t row) {
   return weights + (expert * s.n + (row < s.n ? row : s.n - 1)) * s.row_bytes;
@@ -62,7 +62,7 @@ struct RowSums {
   float of[kTile][kRows];
 };
 
-// Adds the sums of the warps that share rows, in their order; the first of them then has all. Every thread calls it.
+// Adds the sums of the warps that share rows, in their order, into the first of them. Every thread must call it.
 template <int kTile, int kRows>
 __device__ void add_warps(const ProductShape& s, RowSums<kTile, kRows>& sums) {
   struct Parts {
@@ -83,7 +83,7 @@ __device__ void add_warps(const ProductShape& s, RowSums<kTile, kRows>& sums) {
   }
 }
 
-// Adds the sums of the lanes and writes the results. Every thread of the block calls it.
+// Adds the sums of the lanes and writes the results. Every thread of the block must call it.
 template <int kTile, int kRows>
 __device__ void store_rows(const ProductShape& s, const WarpPlace& p, RowSums<kTile, kRows>& sums, const float* bias,
                            int64_t expert, float* out) {
@@ -116,7 +116,7 @@ struct Product {
   int64_t per_row;  // vectors of activations in each row of x
 };
 
-// Warps that share a row of so many units: more for a narrow matrix, so that every multiprocessor has some.
+// The number of warps that share a row of `units` units: more for a narrow matrix, to give every multiprocessor work.
 inline int warps_for_row(int64_t n, int64_t units, const cudaDeviceProp& properties) {
   constexpr int64_t kWanted = 16;  // warps on a multiprocessor
   int64_t sharing = 1;
@@ -126,8 +126,8 @@ inline int warps_for_row(int64_t n, int64_t units, const cudaDeviceProp& propert
   return static_cast<int>(sharing);
 }
 
-// Calls f(integral constant, integral constant) with the vectors and rows of a warp. Two rows share the activations of
-// several vectors, which there are more bytes of than weights.
+// Calls f(integral constant, integral constant) with the vectors and rows of a warp. With several vectors, two rows
+// share each load of activations, of which there are more bytes than of weights.
 template <typename F>
 void with_tile(int64_t vectors, F f) {
   const auto call = [&](auto tile) { f(tile, std::integral_constant < int, decltype(tile)::value >= 4 ? 2 : 1 > ()); };

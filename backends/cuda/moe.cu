@@ -144,7 +144,7 @@ __global__ void moe_combine_kernel(CombineShape s, const float* y, const float* 
   }
 }
 
-// The ids of tokens are known by row where rows are tokens.
+// Row i belongs to token i only where rows are tokens, so only then is its id known.
 bool supports_moe_route(const OpDesc& op, const Device&) {
   const TensorDesc& logits = *op.inputs[0];
   return (!op.inputs[2] || logits.rows == RowKind::kTokens) && logits.shape[1] <= kMostExperts &&
