@@ -22,7 +22,7 @@ layout(push_constant) uniform Push {
 vec3 sums[kParts];
 
 void add_row(uint part, float gate, float x) {
-  const vec3 old = sums[kParts - 1u - part];  // the last part belongs to the block at hand
+  const vec3 old = sums[kParts - 1u - part];  // the last part belongs to the current block
   const bool any = old.y > 0.0;
   const float best = any ? max(old.x, gate) : gate;
   const float before = any ? exp_of(old.x - best) : 0.0, weight = exp_of(gate - best);

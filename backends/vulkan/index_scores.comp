@@ -67,7 +67,7 @@ void main() {
   const uint head = sums_heads() ? 0u : row % push.selections, heads_end = sums_heads() ? push.heads : head + 1u;
   for (uint first = gl_WorkGroupID.x * kLanes; first < n; first += gl_NumWorkGroups.x * kLanes) {
     const uint entry = first + lane;
-    barrier();  // the entries before may still be in use
+    barrier();  // the previous entries may still be in use
     row_at[lane] = entry < n ? key_at(entry, table) : kNoRow;
     const float found = score(head, heads_end);
     if (entry < n) scores[push.scores_at + gl_WorkGroupID.y * push.scores_stride + entry] = found;

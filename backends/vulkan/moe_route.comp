@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // Selects the experts of a token and their weights; one workgroup per token. Among equal scores the lower expert comes
-// first; NaN counts as the smallest score. Where the experts follow from the token's id, only weights are computed.
+// first; NaN counts as the smallest score. Where the token's id selects the experts, only their weights are computed.
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kGating = 0;  // Gating of ggml-like/op.h, by number

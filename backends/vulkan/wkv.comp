@@ -27,7 +27,7 @@ layout(push_constant) uniform Push {
 const uint kBonusLanes = 16u;
 shared float bonus_sums[16u * kBonusLanes];  // [token of the tile, lane]
 
-// The sums of r * first * k of `count` tokens, 16 lanes for each.
+// The sums of r * first * k of `count` tokens, with 16 lanes per token.
 void sum_bonus(uint token, uint count, uint head_at) {
   const uint own = lane_of() / kBonusLanes, lane = lane_of() % kBonusLanes, t = token + own;
   if (own < count) {

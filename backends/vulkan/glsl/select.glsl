@@ -1,13 +1,13 @@
-// The best of `n` candidates in order, by one workgroup: the higher value first, among equals the lower index, NaN last.
-// Each lane keeps the best of every kSelectLanes-th candidate; a pass takes the best of the lanes, and only the lane it
-// came from looks again. Where fewer are left, kNothing is the index.
+// The best of `n` candidates in order, by one workgroup: higher values first, then lower indices, NaN last.
+// Each lane keeps the best of every kSelectLanes-th candidate; each pass takes the best of the lanes, and only the lane
+// that had it searches again. If there are fewer than k candidates, the remaining indices are kNothing.
 
 const uint kSelectLanes = 256u;
 const uint kNothing = 0xffffffffu;
 shared float select_values[kSelectLanes];
 shared uint select_indices[kSelectLanes];
 
-// Given by the shader. The index of a candidate may be kNothing.
+// Defined by the shader. The index of a candidate may be kNothing.
 float value_at(uint candidate);
 uint index_at(uint candidate);
 void put(uint place, float value, uint index);
