@@ -34,7 +34,7 @@ class Stream;
 
 // ---- Memory ----
 
-// A piece of memory: a device's own, or staging memory. The destructor waits for queued work that uses it.
+// A piece of memory: device memory or staging memory. The destructor waits for queued work that uses it.
 class Buffer {
  public:
   virtual ~Buffer() = default;

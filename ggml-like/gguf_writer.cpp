@@ -1,4 +1,5 @@
-// GgufWriter: writes the header at once, then the tensors' data as it arrives, to PATH.tmp-PID beside PATH.
+// GgufWriter: writes the header at once, then the tensors' data as it arrives, to PATH.PID-N.tmp, which finish()
+// renames to PATH.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

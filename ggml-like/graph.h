@@ -1,6 +1,6 @@
 // A graph of operations, built once per bucket by model code. Every shape and type is checked here, in the builder, and
-// nowhere else; a wrong call throws Error(kInvalidFile) naming operation and tensors, since it is the model file that
-// decides shapes. A Graph owns descriptors only; weights belong to the model and outlive it.
+// nowhere else; a wrong call throws Error(kInvalidFile) naming operation and tensors, because shapes come from the
+// model file. A Graph owns descriptors only; weights belong to the model and outlive it.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct Weight {
   std::string name;
   TensorDesc desc;
   const std::byte* host = nullptr;
-  // Multiplies the products with this weight, before a bias is added: F32 [1], or [e, 1, 1] where there are e experts.
+  // Multiplies the result of a matmul with this weight, before a bias is added: F32 [1], or [e, 1, 1] for e experts.
   // Null: 1. Formats with little range, such as NVFP4, have one.
   const Weight* factor = nullptr;
 };

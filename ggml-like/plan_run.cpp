@@ -143,7 +143,7 @@ void Plan::run(const StepInputs& step) {
   finish(view);
 }
 
-// With a profile every node is a segment of its own and is waited for.
+// With a profile, every node is a segment of its own, and the host waits for each.
 void Plan::run_segment(size_t index, const Step& s, const StepView& step) {
   Stream& stream = *bindings_[s.device].stream;
   const auto segment = [&](size_t i, int first, int count) -> Segment& {

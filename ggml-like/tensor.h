@@ -52,12 +52,12 @@ inline constexpr int kAttentionSplit = 256;  // positions after which attention 
 enum class CacheUse : uint8_t {
   kAttention,        // paged_attention; for states, every operation except ngram_embed
   kSparseAttention,  // sparse_attention
-  kIndex,            // select_positions: its keys only serve to choose what sparse attention sees
+  kIndex,            // select_positions: keys that only decide what sparse attention sees
   kTokenIds,         // ngram_embed: a state apart from that of the layer's other operations, in host memory
 };
 
-// What one layer caches in one cache group: keys and values in blocks, whose layout inside a block is up to the
-// backend, or a recurrent state in slots of F32 values, whose order op.h gives.
+// What one layer caches in one cache group: keys and values in blocks, laid out as the backend likes, or a recurrent
+// state in slots of F32 values, in the order given in op.h.
 struct CacheDesc {
   int layer = 0;
   int group = 0;  // index of the model's cache group, which selects the block table

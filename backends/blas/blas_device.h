@@ -1,8 +1,8 @@
 // A host device that runs large matmuls with float weights on OpenBLAS. It passes everything else, including memory,
 // streams and the layout of the cache, to the device that it wraps.
 //
-// Its results are close to those of the wrapped device but not equal: OpenBLAS adds in an order of its own, which
-// depends on the number of rows and threads. So a token's value depends on what else is in the batch.
+// Its results are close to those of the wrapped device but not equal: the order of OpenBLAS's additions depends on the
+// number of rows and threads. The results for a token therefore depend on its batch.
 #pragma once
 
 #include <cstdint>

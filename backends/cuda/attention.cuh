@@ -8,7 +8,7 @@ namespace infer::cuda {
 
 CacheShape cache_shape(const Launch& launch);
 
-// Whether the kernels read and write such a cache, and whether those of attention also have room for its rows.
+// Whether the kernels support such a cache, and attention has enough shared memory for its rows.
 bool supports_cache(const OpDesc& op, const Device& device);
 bool supports_attention(const OpDesc& op, const Device& device);
 

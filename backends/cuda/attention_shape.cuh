@@ -8,7 +8,7 @@ namespace infer::cuda {
 struct AttentionShape {
   CacheShape cache;
   RowCount count;
-  int n_head, group, chunks;  // query heads, those of a KV head, parts of these that a block takes
+  int n_head, group, chunks;  // query heads; query heads per KV head; blocks that share these
   AttentionParams params;
   int64_t q_stride;
   int n_chunks;   // blocks that share the splits of a token

@@ -154,7 +154,7 @@ __device__ __forceinline__ void change_scores(int first, Scores<kDim>& scores, F
   }
 }
 
-// Scales, caps, biases and masks the products of keys; each only where there is something to do.
+// Scales, caps, biases and masks the dot products with the keys, skipping what does not apply.
 template <int kDim>
 __device__ inline void finish_scores(const AttentionShape& a, const QueryRow (&rows)[2], int first,
                                      Scores<kDim>& scores) {

@@ -127,7 +127,7 @@ bool supports_matrices(const OpDesc& op, const Device&) {
   return op.inputs[0]->shape[2] <= kMostValues * static_cast<int>(kParts);
 }
 
-// Where this thread's column has its state, and its place in a row of the results.
+// The state of this thread's column, and the column's place in a row of the results.
 struct ColumnPlace {
   float* state;  // null: there is no such column
   int64_t out;

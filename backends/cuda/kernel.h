@@ -13,7 +13,7 @@
 #include <cuda_stand_in_machine.h>
 #endif
 
-// Unrolls a loop with a constant number of turns, so that the arrays which it indexes stay in registers.
+// Unrolls a loop with a constant trip count, so that the arrays which it indexes stay in registers.
 #ifdef __CUDACC__
 #define INFER_UNROLL _Pragma("unroll")
 #else
@@ -35,7 +35,7 @@ __device__ inline float warp_max(float x) {
   return x;
 }
 
-// Room for reductions over a block of at most 32 warps.
+// Shared memory for reductions over a block of at most 32 warps.
 struct BlockReduction {
   float parts[kWarp];
 };

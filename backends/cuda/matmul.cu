@@ -15,7 +15,7 @@ constexpr int kGroup = 16;      // values that are unpacked at a time
 
 // ---- Activations ----
 
-// Of 32 activations; the sums of the codes of each half are int16, the first one in the low half of the word.
+// Of 32 activations: the sums of the codes of each half are int16, the first one in the low half of the word.
 struct alignas(8) ScaleAndSums {
   float scale;
   uint32_t sums;
@@ -59,7 +59,7 @@ __global__ void quantize_kernel(ActivationShape shape, const float* x, Quantized
                    (static_cast<uint32_t>(sum) & 0xffffu) | static_cast<uint32_t>(second) << 16};
 }
 
-// ---- Products ----
+// ---- Matmuls ----
 
 // The dot product of a run of a unit with activations, without their scale. Of 32 activations the run covers the first
 // 16, the last 16 or all: byte 0 or 1 of `which`, or both, are 1.

@@ -17,7 +17,7 @@ struct ProductShape {
   int64_t n, k, row_bytes;
   RowCount count;  // of vectors: of tokens times experts for each token, if there are several
   int per_count;   // vectors for each counted row
-  // Of experts, else null or 0:
+  // For experts, otherwise null or 0:
   const int32_t* ids;  // of each vector; null: vector i is for expert i % per_count
   bool experts;
   bool shared_input;  // all vectors of a token have the same activations
@@ -142,7 +142,7 @@ inline LaunchShape rows_launch(const Product& p, int tile, int rows) {
   return {dim3(blocks_for(p.shape.n, per_block), blocks_for(p.vectors, tile)), kRowWarps * kWarp};
 }
 
-// The product with float weights. REQUIRES a float type.
+// The matmul with float weights. REQUIRES a float type.
 void multiply_floats(CudaStream& stream, Product p);
 
 }  // namespace infer::cuda

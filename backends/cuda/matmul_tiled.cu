@@ -101,7 +101,7 @@ __global__ void group_experts_kernel(ExpertShape s, Groups out) {
   for (int v = thread; v < vectors; v += kThreads) out.order[atomicAdd(&counts.count[s.expert(v)], 1)] = v;
 }
 
-// ---- The product ----
+// ---- The matmul ----
 
 struct TiledShape {
   RowCount count;
@@ -227,7 +227,7 @@ class InputCopies {
       from_[i] = x.values + input * s.k + 8 * (threadIdx.x % kChunks);
     }
   }
-  // Queues the tile of a step, if there is one, and ends a group in any case.
+  // Queues the tile of a step, if `wanted`; always ends a group, so that groups can be counted.
   __device__ void queue(HalfTile<kTokens>& to, int step, bool wanted) const {
     INFER_UNROLL
     for (int i = 0; i < kCopies; ++i) {
@@ -296,7 +296,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
   for (int step = begin; step < end; ++step) {
     HalfTile<kRows>&now = room.weights[(step - begin) % 2], &next = room.weights[(step - begin + 1) % 2];
     wait_copies<kStages - 2>();
-    // From here on the tiles of this step are complete, and those of the one before are free.
+    // From here on the tiles of this step are complete, and those of the previous one are free.
     bool any_large = false;
     if (TileWeights<W>::kMayBeLarge) any_large = __syncthreads_or(large);
     else __syncthreads();

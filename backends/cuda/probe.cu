@@ -19,7 +19,7 @@ constexpr int kLaunches = 4;  // of one pass, to hide the time of starting one
 constexpr int kPasses = 5, kMostRounds = 1 << 20;
 constexpr int kTiles = 8;  // of a warp, so that no multiplication waits for another
 
-// Reads all of `data`, whose size is a multiple of four strides, with four loads under way at a time. The sum keeps the
+// Reads all of `data`, whose size is a multiple of four strides, with four loads in flight at a time. The sum keeps the
 // compiler from removing them.
 __global__ void read_all(const uint4* data, uint64_t n, unsigned* sums) {
   const uint64_t stride = static_cast<uint64_t>(gridDim.x) * blockDim.x;

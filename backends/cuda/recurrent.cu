@@ -110,7 +110,7 @@ struct PoolShape {
   float* out;
 };
 
-// Of the rows of a block of positions: the largest gate, the sum of the weights relative to it, and that of the
+// For the rows of a block of positions: the largest gate, the sum of the weights relative to it, and the sum of the
 // weighted rows.
 struct Pooled {
   float largest, total, rows;
@@ -189,7 +189,7 @@ struct ScanShape {
   float* out;
 };
 
-// What a block shares of the tokens of a tile: [token][row of the block]; and in dynamic memory the rows of b and of c,
+// What a block stages of the tokens of a tile: [token][row of the block]; and in dynamic memory the rows of b and of c,
 // [token][most_groups][n] each.
 struct ScanTile {
   float x[kMostScanTile * kThreads], step[kMostScanTile * kThreads], decay[kMostScanTile * kThreads];

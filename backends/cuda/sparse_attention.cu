@@ -1,5 +1,5 @@
-// select_positions and sparse_attention, whose kernels are in attention.cu. A row is a selection of a token: of its
-// entries, one kernel computes the scores, and another selects from them.
+// select_positions and sparse_attention, whose kernels are in attention.cu. A row is one selection of a token:
+// one kernel computes the scores of its entries, another selects from them.
 #include <algorithm>
 
 #include "backends/cuda/attention.cuh"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kStagingBytes = 4 << 20;
 constexpr size_t kMostStaging = 8;  // pieces for each direction
-// Uploads of so many bytes are copied to staging memory by several threads.
+// Uploads of at least this many bytes are copied to staging memory by several threads.
 constexpr size_t kManyBytes = 1 << 20;
 constexpr unsigned kMostCopyThreads = 8;
 

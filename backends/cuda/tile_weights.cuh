@@ -22,7 +22,7 @@ struct HalfTile {
 // 2^29; BF16 weights above 2^30 become infinite.
 constexpr float kLargest = 65504.0f, kLargeFactor = 0x1p-14f;
 
-// 16 weights of a row as they are loaded: a quantized format.
+// 16 weights of a row in the form in which they are loaded, here for a quantized format.
 template <typename W>
 struct TileWeights {
   static constexpr int kGroups = W::kValues / kTileGroup;  // of a block

@@ -14,7 +14,7 @@ Operand cache_operand(VulkanStream& stream, const CacheRef& cache, bool written)
 // Where the block tables of the cache's group begin in the step's inputs.
 uint32_t table_at(const Launch& launch);
 
-// Whether the shaders take such a cache: OpRecord::supports of all operations on it.
+// Whether the shaders support such a cache: OpRecord::supports of all operations on it.
 bool supports_cache(const OpDesc& op, const Device& device);
 
 // prepare() and launch of attention to all positions, or to some of them.

@@ -18,7 +18,7 @@ layout(push_constant) uniform Push {
   uint d, block, x_at, x_stride, gates_at, gates_stride, offsets_at, out_at;
 } push;
 
-// For each part: the largest gate, the sum of the weights relative to it, and that of the weighted rows.
+// For each part: the largest gate, the sum of the weights relative to it, and the sum of the weighted rows.
 vec3 sums[kParts];
 
 void add_row(uint part, float gate, float x) {

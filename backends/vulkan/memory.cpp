@@ -53,7 +53,7 @@ DeviceMemoryType device_memory_type(const VkPhysicalDeviceMemoryProperties& memo
     if (heap_of(memory, rest) / 2 > most) return {rest, false};
     if (heap_of(memory, local) / 2 > heap_of(memory, both)) return {local, false};
   }
-  // Uncached memory is no choice here: the host would read results from it very slowly.
+  // Never uncached memory: the host would read results from it very slowly.
   return both != kNoMemoryType ? DeviceMemoryType{both, true} : DeviceMemoryType{own, false};
 }
 

@@ -102,7 +102,7 @@ void main() {
     if (turn % kTile == 0u) prepare(t, run.end, head_at, first_column);
     if (kSeven) keep_sum(kRead, turn, read_column(push.a_at + t * push.a_stride + head_at));
     barrier();
-    // The result of the previous token, by each part in turn.
+    // The parts take turns to write the result of the previous token.
     if (turn > 0u && used && turn % kParts == part) {
       out_values[out_at + (t - 1u) * push.heads * kN] = column_sum(kResult, turn - 1u);
     }

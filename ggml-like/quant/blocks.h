@@ -1,5 +1,5 @@
 // Blocks of the quantized formats, byte for byte as in GGUF files (little endian). Plain C structs for C++ and CUDA;
-// halves are stored as their bits in uint16_t (half.h converts). A block needs the alignment of its struct.
+// fp16 values are stored as their bits in uint16_t (half.h converts). A block needs the alignment of its struct.
 //
 // In the comments, i is the index of a value in its block, x[i] its value, d and m are F32 after conversion. Nibbles:
 // "low" means bits 0..3 of a byte. No product of scales and code below loses a bit in F32 (at most 11 + 8 + 5 bits), so

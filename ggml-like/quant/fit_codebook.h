@@ -1,7 +1,7 @@
 // Chooses scales, entries and signs of a super-block whose values come from a codebook (codebooks_data.h), by weighted
 // least squares as in fit.h: candidate scales for each sub-block, then the integers that represent them and the F16
-// scale above in turn. Rounding a group of values to levels one by one seldom gives an entry; the entries tried are
-// those nearest to the rounded group.
+// scale above in turn. Rounding each value of a group to a level rarely gives an entry, so the entries nearest to the
+// rounded group are tried.
 #pragma once
 
 #include <array>

@@ -76,7 +76,7 @@ Loaded load(const float* x, const float* importance, Values<kN>& v) {
   const float heaviest = importance ? *std::max_element(importance, importance + kN) : 0;
   v.weighted = heaviest > 0;
   for (int i = 0; v.weighted && i < kN; ++i) {
-    // The floor prevents values that no activation has touched from being lost.
+    // The floor keeps values that no activation has touched from being ignored.
     v.w[i] = static_cast<float>(importance[i] / double{heaviest}) + 1e-6f;
     v.wx[i] = v.w[i] * v.x[i];
   }
@@ -283,7 +283,8 @@ Affine best_affine(const Part& part, float max_code, Offset kind, Candidates can
       if (kind == Offset::kNotPositive && fitted.offset > 0) fitted = {s.xq / s.qq, 0};
     }
     if (!(fitted.scale > 0)) return false;
-    // The reduction of the weighted sum of x^2; for a least-squares solution, the product of the fit with x.
+    // By how much the fit reduces the weighted sum of x^2: for a least-squares solution, the inner product of fit and
+    // x.
     const float gain = fitted.scale * s.xq + fitted.offset * total.x;
     if (!(gain > best_gain)) return false;
     best_gain = gain;

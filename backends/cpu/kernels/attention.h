@@ -131,7 +131,7 @@ INFER_SIMD void finish_scores(const AttentionArgs& a, const AttentionRow* rows, 
   }
 }
 
-// Writes the masked scores of R rows with the 32 tokens from `position` on to their place in scores[r][256]. `queries`
+// Writes the masked scores of R rows with the 32 tokens from `position` on to their places in scores[r][256]. `queries`
 // is [key_dim][R]. `ahead` is prefetched in as many steps as keys have dimensions.
 template <typename K, int R>
 INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,

@@ -1,7 +1,7 @@
 // Measures the peak throughput of this level, against which benchmarks report their results. Included inside an
 // anonymous namespace after a SIMD header.
 
-// Reads n bytes (a multiple of 256): four loads of 64 bytes per turn, each line prefetched 4 KiB ahead.
+// Reads n bytes (a multiple of 256): four loads of 64 bytes per iteration, each line prefetched 4 KiB ahead.
 int32_t probe_read(const uint8_t* p, int64_t n) {
   I sum[4] = {i_zero(), i_zero(), i_zero(), i_zero()};
   for (int64_t at = 0; at + 256 <= n; at += 256) {
@@ -21,7 +21,7 @@ int64_t probe_dot(int64_t turns) {
   for (int j = 0; j < kProbeChains; ++j) sum[j] = i_zero(), keep_in_register(sum[j]);
   I w = i_set1(0x03030303), x = i_set1(0x05050505);
   for (int64_t i = 0; i < turns; ++i) {
-    keep_in_register(w);  // else the compiler would compute the product once
+    keep_in_register(w);  // otherwise the compiler would compute the product only once
     keep_in_register(x);
 #pragma GCC unroll 12
     for (int j = 0; j < kProbeChains; ++j) sum[j] = i_dot_u8(sum[j], w, x);

@@ -1,5 +1,5 @@
-// Sixteen lanes in plain code: what every function of the SIMD headers means. F holds 16 floats, I 16 int32 whose bytes
-// may be read as 64 int8 or 32 int16. Included inside an anonymous namespace.
+// Sixteen lanes in plain code, which defines every function of the SIMD headers. F holds 16 floats, I 16 int32 whose
+// bytes may be read as 64 int8 or 32 int16. Included inside an anonymous namespace.
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
 

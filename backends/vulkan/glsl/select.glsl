@@ -20,7 +20,7 @@ bool better(float a, uint i, float b, uint j) {
   return a != b ? a > b : i < j;
 }
 
-// Puts the `k` best in their places. Returns the value of the first, on all lanes.
+// Puts the `k` best in order. Returns the value of the first, in all lanes.
 float select_best(uint n, uint k) {
   const uint lane = gl_LocalInvocationID.x;
   float best = 0.0, last_value = 0.0, first = 0.0;
