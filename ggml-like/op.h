@@ -59,7 +59,7 @@ enum class Op : uint8_t {
   kWkv,              // r, k, v, w [T, h, n], first [h * n], (a, b [T, h, n]) -> [T, h * n], bonus [T, h * n]
   kMoeRoute,         // logits [T, e], (selection bias [e]), (experts of each token id, I32 [n, u])
                      // -> ids I32 [T, u], weights [T, u]
-  kMoeCombine,       // y [T, u, d], weights [T, u] -> [T, d]: sum in router rank
+  kMoeCombine,       // y [T, u, d], weights [T, u] -> [T, d]: sum in order of router rank
   kTopK,             // logits [O, v] -> ids I32 [O, k], values [O, k] descending, log-sum-exp [O, 1]
 };
 

@@ -90,7 +90,7 @@ struct AttentionArgs {
   const float* sinks;   // [heads] or null
   float* out;           // [n_queries][out_stride], heads * value_dim written
   int64_t out_stride;
-  float* log_sums;  // [n_queries][log_sums_stride], heads written; the log-sum-exp of scores and sink; null: not wanted
+  float* log_sums;  // [n_queries][log_sums_stride], heads written; the log-sum-exp of scores and sink; null: not stored
   int64_t log_sums_stride;
   float* scratch;  // attention_scratch_floats()
 };
@@ -107,7 +107,7 @@ struct IndexScoresArgs {
   DataType type;  // of the keys
   int key_dim, heads;
   const uint8_t* block;  // [32 tokens][key_dim]
-  const float* queries;  // [heads][key_dim rounded up to 16], filled up with zeros
+  const float* queries;  // [heads][key_dim rounded up to 16], zero-padded
   const float* weights;  // [heads], or null: ones
   bool sum_heads;        // see SelectParams
   float* scores;         // [heads][scores_stride], 32 written in each row; a single row with sum_heads
@@ -172,7 +172,7 @@ struct WkvArgs {
   int begin, end, n_tokens;  // computes columns [begin, end)
 };
 
-// The kernels for one weight type, by the number of tokens. All give the same bits.
+// The kernels for one weight type, by the number of tokens. All compute the same bits.
 struct MatmulKernels {
   struct Range {
     int64_t most_tokens;
@@ -224,8 +224,9 @@ struct KernelTable {
   void (*scan)(const SelectiveScanArgs&);
   void (*delta_rule)(const DeltaRuleArgs&);
   void (*wkv)(const WkvArgs&);
-  // Peak throughput (kernels/probes.h). probe_read reads n bytes, a multiple of 256, and returns some function of them.
-  // The others run `turns` turns of byte dot products or of F32 multiply-adds and return the number of operations.
+  // Peak throughput (kernels/probes.h). probe_read reads n bytes, a multiple of 256, and returns a value that depends
+  // on them. The others run `turns` iterations of byte dot products or of F32 multiply-adds and return the number of
+  // operations.
   int32_t (*probe_read)(const uint8_t* p, int64_t n);
   int64_t (*probe_dot)(int64_t turns);
   int64_t (*probe_fma)(int64_t turns);

@@ -1,5 +1,5 @@
 // paged_attention, and the kernels of sparse_attention. Attention closes a partial softmax after every kAttentionSplit
-// entries and merges these in order, so that its result does not depend on how many blocks of threads share the work.
+// entries and merges them in order, so that its result does not depend on how many blocks of threads share the work.
 //
 // Entries are positions, counted from the start of the context. kSparse: entries are those that a token has selected,
 // counted from the first of them, or, without a selection, those of the cache, one per `stride` positions. Some tokens
@@ -133,7 +133,7 @@ __device__ inline Partial weigh_split(float* score) {
   return {largest, block_sum(total)};
 }
 
-// For each head: the factors of the earlier sums and of the split's when the split is merged.
+// For each head: the factors of the earlier sums and of the split's own sums when they are merged.
 template <int kHeads>
 struct Factors {
   float before[kHeads], own[kHeads];
@@ -165,7 +165,7 @@ __device__ void sum_values(const AttentionShape& a, const Place& p, int split, c
   });
 }
 
-// The values of a split, where a thread takes a dimension of all entries.
+// Adds the values of a split: a thread sums one dimension over all entries.
 template <int kHeads, bool kSparse>
 __device__ void add_values_by_dimension(const AttentionShape& a, const Place& p, int split, const Room& room,
                                         const Factors<kHeads>& factors) {
@@ -180,8 +180,8 @@ __device__ void add_values_by_dimension(const AttentionShape& a, const Place& p,
   }
 }
 
-// The values of a split in vectors: `lanes` lanes of a warp share a row, and each of the n groups of lanes takes every
-// n-th entry. Their sums are added within each warp, then warp by warp. Every thread of the block must call it.
+// Adds the values of a split in vectors: `lanes` lanes of a warp share a row, and each of the n groups of lanes takes
+// every n-th entry. Their sums are added within each warp, then warp by warp. Every thread of the block must call it.
 template <int kHeads, bool kSparse>
 __device__ void add_values_in_vectors(const AttentionShape& a, const Place& p, int split, const Room& room,
                                       const Factors<kHeads>& factors) {

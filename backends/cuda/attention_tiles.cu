@@ -39,7 +39,7 @@ struct RunPart {
 // One row of queries.
 struct QueryRow {
   int token, head, position;
-  Range seen;  // empty for a row that the block does not have
+  Range seen;  // empty for a missing row
   float slope;
 };
 __device__ inline QueryRow query_row(const AttentionShape& a, const RunPart& run, int first_token, int row) {

@@ -27,8 +27,8 @@ struct Gpus {
 const Gpus& find_gpus();
 
 // Whether code that was compiled for `architectures`, as in CMAKE_CUDA_ARCHITECTURES (here "75-real,90a-real,120"),
-// runs on a compute capability. Binary code runs on the same major number with at least the same minor one, PTX on all
-// later capabilities. Words such as "native" count as a match.
+// runs on a compute capability. Binary code runs on the same major version with the same or a higher minor one, PTX on
+// all later capabilities. Words such as "native" count as a match.
 bool runs_on(std::string_view architectures, int major, int minor);
 
 }  // namespace infer::cuda

@@ -14,7 +14,7 @@ namespace infer::cuda {
 // One thread at a time. Its own threads sleep between copies, and end with it.
 class HostCopy {
  public:
-  explicit HostCopy(int n_threads);  // including the caller; fewer if the system has no more
+  explicit HostCopy(int n_threads);  // including the caller; fewer if the system refuses more
   ~HostCopy();
   HostCopy(const HostCopy&) = delete;
   HostCopy& operator=(const HostCopy&) = delete;

@@ -38,8 +38,9 @@ __device__ __forceinline__ uint4 load_vector(const void* p) { return *static_cas
 __device__ __forceinline__ void store_vector(void* p, uint4 v) { *static_cast<uint4*>(p) = v; }
 
 // Asynchronous copies to shared memory: 16 bytes each, both addresses multiples of 16; zeros unless `present`. Copies
-// queued by a thread until commit_copies() are a group. After wait_copies<n>() all but its n last groups are in memory,
-// for the thread itself; for others after a barrier. Below compute capability 8.0, copies are done at once.
+// queued by a thread until commit_copies() are a group. After wait_copies<n>() all but the thread's n last groups have
+// arrived, visible to the thread itself, and to others after a barrier. Below compute capability 8.0, copies are
+// synchronous.
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool present) {
 #if __CUDA_ARCH__ >= 800
   const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));

@@ -1,5 +1,5 @@
-// matmul and matmul_experts: which kernels compute them, and the one for few rows and quantized weights. Activations
-// for these are quantized to int8 with a scale for each 32 values.
+// matmul and matmul_experts: selects their kernels, and has the one for few rows and quantized weights, whose
+// activations are quantized to int8 with a scale for each 32 values.
 #include <algorithm>
 
 #include "backends/cuda/formats.cuh"

@@ -1,6 +1,7 @@
-// Matmuls that take the weights row by row: what the kernels for quantized and for float weights share. A warp computes
-// the products of kRows rows of weights with kTile vectors of activations; for narrow matrices several warps share
-// them. The sums of a vector are the same with any kTile and kRows, so they do not depend on the rest of the batch.
+// Matmuls that process the weights row by row: shared by the kernels for quantized and for float weights. A warp
+// computes the products of kRows rows of weights with kTile vectors of activations; for narrow matrices several warps
+// share them. The sums of a vector are the same with any kTile and kRows, so they do not depend on the rest of the
+// batch.
 #pragma once
 
 #include <type_traits>

@@ -79,7 +79,8 @@ struct ExpertCounts {
   int count[kMostExperts];  // later the place of the expert's next vector
 };
 
-// By one block: counts, their sums, tiles, and order. The order within an expert does not change any result.
+// One block counts the vectors of each expert, makes the tiles and sorts the vectors. The order within an expert does
+// not change any result.
 __global__ void group_experts_kernel(ExpertShape s, Groups out) {
   ExpertCounts& counts = shared_memory<ExpertCounts>();
   const int vectors = s.count.rows() * s.used, thread = static_cast<int>(threadIdx.x);
@@ -190,7 +191,7 @@ __device__ inline void scale_sums(Sums<kTokens>& sums, float factor) {
   }
 }
 
-// Writes the results, or a split's part of them, which has neither bias nor a place per expert.
+// Writes the results, or the partial sums of a split, for which `bias` is null.
 template <int kTokens>
 __device__ inline void store_sums(const TiledShape& s, const TilePlace& p, const Sums<kTokens>& sums,
                                   const float* factors, const float* bias, float* out) {

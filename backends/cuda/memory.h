@@ -36,7 +36,7 @@ class Context {
   // The streams whose work may use the memory.
   void add(cudaStream_t stream);
   void remove(cudaStream_t stream);
-  // Enables copies from another device's memory without the host, where the two are connected.
+  // Enables direct copies from another device's memory, where the two are connected.
   void reach(Context& other);
 
  private:

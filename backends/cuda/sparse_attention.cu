@@ -152,7 +152,7 @@ __device__ void count_digits(const Choice& c, uint32_t prefix, int shift, int* c
   }
 }
 
-// The digit of the left-th largest key, by one warp, and how many of the `left` largest keys have it. Lane 0 has the
+// One warp finds the digit of the left-th largest key, and how many of the `left` largest keys have it. Lane 0 has the
 // largest digits.
 __device__ void choose_digit(SelectRoom& room, int left) {
   const int lane = static_cast<int>(threadIdx.x), highest = kDigits - 1 - lane * kDigitsOfLane;

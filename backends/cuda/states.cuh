@@ -1,5 +1,5 @@
 // For operations on recurrent states: the rows of a sequence in the step, and its slot. One block of threads has a
-// sequence, or some of its channels, rows or columns, whose states it alone reads and writes, token by token, so that
+// sequence, or some of its channels, rows or columns, whose states no other block touches, token by token, so that
 // results do not depend on how a text is split into steps.
 #pragma once
 

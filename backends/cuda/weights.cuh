@@ -6,7 +6,7 @@
 //   kRuns, kRunGroups, kRunStride, first_group(unit)
 //                           the groups that a matmul takes together
 //   load(b, g)              group g of 16 values of block b
-// Weights begin at addresses that are multiples of 16, so a field can be read in as many bytes at once as divide its
+// Weights begin at addresses that are multiples of 16, so a field can be read in words of any size that divides its
 // offset and the size of the block.
 #pragma once
 

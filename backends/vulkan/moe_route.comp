@@ -69,7 +69,7 @@ uint expert_at(uint row, uint u) {
   return uint(experts_of[push.experts_at + uint(step_words[push.tokens_at + row]) * push.used + u]);
 }
 
-// Marks the experts outside the best groups as the last ones.
+// Gives the experts outside the best groups the lowest score.
 void keep_best_groups() {
   const uint lane = gl_LocalInvocationID.x, size = push.experts / push.groups;
   for (uint g = lane; g < push.groups; g += kLanes) {

@@ -1,6 +1,7 @@
 // short_conv, gated_pool, token_shift, selective_scan, delta_rule, wkv. A workgroup has one sequence of the step and
-// some of its channels, rows or columns, whose states it reads and writes alone, token by token, so that results do not
-// depend on how a text is split into steps. short_conv and token_shift need a state only for a sequence's first rows.
+// some of its channels, rows or columns, whose states no other workgroup touches, token by token, so that results do
+// not depend on how a text is split into steps. short_conv and token_shift need a state only for a sequence's first
+// rows.
 #include <algorithm>
 #include <bit>
 

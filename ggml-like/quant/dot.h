@@ -14,8 +14,8 @@
 //        v    = cvt(isum) * d
 //        v    = fma(-cvt(msum), dmin, v)
 //        acc  = fma(v, dx, acc)
-// 2. Super-blocks of 256 without (Q3_K: code - 4, sc - 32; Q6_K: code - 32; IQ4_XS: table value, sc - 32; IQ2 and IQ3:
-//    magnitude * sign, IQ1: 8 t + delta, all with 2 sc + 1 for sc; TQ1_0 and TQ2_0: code - 1, sc = 1):
+// 2. Super-blocks of 256 without minima (Q3_K: code - 4, sc - 32; Q6_K: code - 32; IQ4_XS: table value, sc - 32; IQ2
+//    and IQ3: magnitude * sign, IQ1: 8 t + delta, all with 2 sc + 1 for sc; TQ1_0 and TQ2_0: code - 1, sc = 1):
 //        isum as above;  v = cvt(isum) * d;  acc = fma(v, dx, acc)
 //    IQ2 and IQ1 have d / 8 for d, IQ3_XXS has d / 4 (exact).
 // 3. Blocks of 32 (with Activation32), for each block:

@@ -54,7 +54,7 @@ struct CodebookFormat {
   int max_scale;  // the largest s of the scales 2 s + 1
   float unit;     // x ~ unit * d * (2 s + 1) * value
   Signs signs;
-  int shift_group = 0;  // IQ1: values that share one shift, 1 or -1, of their entries less 8; otherwise 0
+  int shift_group = 0;  // IQ1: values that share the choice between entry - 7 and entry - 9; otherwise 0
 };
 
 struct CodebookFit {

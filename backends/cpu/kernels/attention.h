@@ -2,8 +2,8 @@
 // [32 tokens][value_dim], so that the lanes of scores are tokens and the lanes of outputs are dimensions. Quantized
 // keys have for every 32 dimensions the scales as F16 [32 tokens], then byte i of the tokens' blocks as
 // [bytes][32 tokens], so that no byte is shared by two tokens; quantized values are plain blocks. Both are used at
-// their exact value, scale times code, with the same order of additions as floats. The context is cut every 256
-// absolute positions; every cut has its own softmax, and cuts are merged in ascending order. Rows of a tile are the
+// their exact value, scale times code, with the same order of additions as floats. The context is divided into cuts of
+// 256 absolute positions; every cut has its own softmax, and cuts are merged in ascending order. Rows of a tile are the
 // (token, head) pairs that share a KV head; no result depends on which rows share a tile. Included inside an anonymous
 // namespace after floats.h and gemm_float.h.
 //
@@ -202,7 +202,7 @@ struct QuantizedValues {
   }
 };
 
-// block_scores() of a latent cache: `queries` is [R][key_dim rounded up to 16], filled up with zeros.
+// block_scores() of a latent cache: `queries` is [R][key_dim rounded up to 16], zero-padded.
 template <typename V, int R>
 INFER_OUTLINE void latent_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,
                                  float* scores, Ahead) {
@@ -266,7 +266,7 @@ INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int fro
     const int stop = (p / kBlockTokens + 1) * kBlockTokens < to ? (p / kBlockTokens + 1) * kBlockTokens : to;
     Ahead ahead = {nullptr, 0};
     if (fetch && p + kAttentionSplit < a.sequence_length) {
-      const int64_t part = key_step * kBlockTokens / (16 * C) * dim;  // prefetched with the dimensions before
+      const int64_t part = key_step * kBlockTokens / (16 * C) * dim;  // prefetched with the preceding dimensions
       ahead = {cache_at(a, p + kAttentionSplit, a.head_key_offset + part), key_step};
     }
     for (; p < stop; ++p) {

@@ -2,8 +2,8 @@
 // ggml-like/quant/blocks.h. Included inside an anonymous namespace after formats.h.
 //
 // A block's values are in four vectors, ordered so that indices, signs and scales are used where the block stores them:
-// lane l of every vector is in sub-block l / 2 of 32 values. Entries of 8 values: 64-bit lane i of vector J is group 4
-// i + J of 8. Entries of 4 values: lane l of vector J is group 4 l + J of 4.
+// lane l of every vector is in sub-block l / 2 of 32 values. Entries of 8 values: 64-bit lane i of vector J is the
+// group of 8 number 4 i + J. Entries of 4 values: lane l of vector J is the group of 4 number 4 l + J.
 //
 // A format has
 //   kBytes; kUnit: the scale of a block is d * kUnit; d(p): the bits of d
@@ -12,7 +12,7 @@
 //   kFits16: the sum of a lane's products that share a scale fits in 16 bits
 //   Format(p): the block at p
 //   codes<J>(): the codes of vector J; signs<J>(): which of them are negated
-//   scale(): of each lane, as 16-bit pairs; the second is zero where there is only one
+//   scale(): the scales of each lane as a 16-bit pair; the second is zero if there is only one
 
 INFER_SIMD uint64_t load_u64(const uint8_t* p) {
   uint64_t x;

@@ -88,7 +88,7 @@ struct Book : W {
 template <int N>
 struct TernaryInput {
   alignas(64) int8_t codes[N][64];
-  int32_t start[16];  // minus the sums of the activations of a lane
+  int32_t start[16];  // the negated sum of each lane's activations
 };
 template <int N>
 INFER_SIMD void fill_start(TernaryInput<N>& to) {

@@ -1,13 +1,13 @@
-// GEMV and GEMM with few tokens for Q1_0, Q2_0 and NVFP4: as gemm_few.h, but a block is loaded once for all its parts
-// of 32 values, and codes keep an order in which they are unpacked with shifts and masks alone. Activations are put
-// into that order first. Included inside an anonymous namespace after gemm_few.h.
+// GEMV and GEMM with few tokens for Q1_0, Q2_0 and NVFP4: like gemm_few.h, but a block is loaded once for all its parts
+// of 32 values, and codes stay in an order that shifts and masks alone can unpack. Activations are put into that order
+// first. Included inside an anonymous namespace after gemm_few.h.
 //
 // A format has
 //   kBytes, kOffset; kParts of 32 values, kScales of each
 //   kOrder[i]: which of 32 values is in place i
-//   Format(p, stride): a block of each of 16 rows
+//   Format(p, stride): one block from each of 16 rows
 //   codes<P>(w): eight vectors with the codes of part P; scales<P>(d): its scales
-//   sum(w, q, start): start + the products of the codes with one scale, from w on, and the activations from q on
+//   sum(w, q, start): start + the dot product of the codes with one scale, from w on, and the activations from q on
 
 struct Order32 {
   int v[32];
@@ -19,7 +19,7 @@ constexpr Order32 order32(Place place) {
   return o;
 }
 
-// start + the products of N vectors of codes.
+// start + the dot products of N vectors of codes.
 template <int N>
 INFER_SIMD I small_sum(const I* w, const int8_t* q, int32_t start) {
   I sum = i_set1(start);

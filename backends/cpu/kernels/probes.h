@@ -13,8 +13,8 @@ int32_t probe_read(const uint8_t* p, int64_t n) {
   return i_reduce_add(i_or(i_or(sum[0], sum[1]), i_or(sum[2], sum[3])));
 }
 
-// kProbeChains independent chains of dot products in registers, one of unsigned by signed bytes into int32 per turn and
-// chain: 128 operations each (a multiplication and an addition per byte).
+// kProbeChains independent chains of dot products in registers, one of unsigned by signed bytes into int32 per
+// iteration and chain: 128 operations each (a multiplication and an addition per byte).
 int64_t probe_dot(int64_t turns) {
   I sum[kProbeChains];
 #pragma GCC unroll 12

@@ -1,5 +1,5 @@
 // Sixteen lanes on AVX-512: one register. Included by kernels_avx512.cpp and kernels_avx512vnni.cpp inside their
-// anonymous namespace; simd_scalar.h defines each function.
+// anonymous namespace; simd_scalar.h defines the functions common to all levels.
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
 

@@ -58,7 +58,7 @@ float select_best(uint n, uint k) {
   return first;
 }
 
-// The sum over the lanes, on all of them.
+// The sum over the lanes, in all of them.
 float sum_of_lanes(float x) {
   const uint lane = gl_LocalInvocationID.x;
   select_values[lane] = x;

@@ -5,7 +5,7 @@ layout(set = 0, binding = 5, std430) writeonly buffer Out { float out_values[]; 
 layout(set = 0, binding = 3, std430) readonly buffer Bias { float bias_values[]; };
 
 const uint kTile = 64u;
-shared uint x_rows[kTile];  // rows of the output; after the last one kFixedRows
+shared uint x_rows[kTile];  // rows of the output; kFixedRows past the last one
 
 struct Tile {
   uint first_row, last_row;  // of the weight, numbered across all experts
