@@ -125,9 +125,9 @@ class Parser {
 
   void check_count(uint64_t count, uint64_t min_bytes, const char* what) const {
     if (count > (file_size_ - pos_) / min_bytes) {
-      fail_incomplete(concat("announces ", count, " ", what, ", only ", file_size_ - pos_, " bytes follow"));
+      fail_incomplete(concat("claims ", count, " ", what, ", but only ", file_size_ - pos_, " bytes follow"));
     }
-    if (count > kMaxEntries) fail(concat("announces ", count, " ", what, ", the limit is ", kMaxEntries));
+    if (count > kMaxEntries) fail(concat("claims ", count, " ", what, ", the limit is ", kMaxEntries));
   }
 
   void read_entry(uint64_t index) {
