@@ -20,8 +20,8 @@ namespace {
 
 #ifdef INFER_BLAS
 std::unique_ptr<Device> with_blas(std::unique_ptr<Device> cpu, const DeviceOptions& options) {
-  // Measured with infer bench --blas: our AVX-512 kernels are slower for large matmuls with F32 weights only, those of
-  // AVX2 for all.
+  // Measured with infer bench --blas: our AVX-512 kernels are slower only for large matmuls with F32 weights, our AVX2
+  // kernels for all large ones.
   const bool avx512 = cpu_levels().back().starts_with("avx512");
   BlasOptions blas;
   blas.min_rows_f32 = avx512 ? 256 : 64;

@@ -14,11 +14,11 @@ struct DeviceOptions {
   int n_threads = 0;                 // of the CPU; 0: physical cores
   int n_threads_batch = 0;           // for steps that compute more tokens than sequences; 0: n_threads
   std::vector<int> processors = {};  // that the CPU's threads are pinned to, in turn; empty: not pinned
-  // For an accelerator: the bits computed for a token do not depend on what else is in its batch (one kernel family,
+  // For an accelerator: the results for a token are bit-identical whatever else is in its batch (one kernel family,
   // fixed splits). The CPU and ref are always deterministic in this sense.
   bool deterministic = false;
   // For the CPU: OpenBLAS computes matmuls of F32, F16 and BF16 weights with at least `blas_min_rows` rows (0: where it
-  // was measured to be faster). The value of a token then depends on its batch.
+  // was measured to be faster). The results for a token then depend on its batch.
   bool blas = false;
   int64_t blas_min_rows = 0;
 };
@@ -33,7 +33,7 @@ std::string default_accelerator();
 // Identifies the card of a device, which two backends may share; "" where it is not known.
 std::string device_card(const std::string& name);
 
-// Why GPUs of this machine that a backend is made for cannot be used, a line each; none on a machine without them.
+// One line for each GPU of this machine that a backend should support but cannot use, with the reason.
 std::vector<std::string> device_problems();
 
 // Throws Error(kInvalidArgument) for an unknown name, Error(kUnsupported) for one that device_problems() explains, or

@@ -34,7 +34,7 @@ class Stream;
 
 // ---- Memory ----
 
-// A piece of memory: a device's own, or staging memory. The destructor waits for queued work that uses it.
+// A piece of memory: device memory or staging memory. The destructor waits for queued work that uses it.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -56,8 +56,8 @@ struct TensorRef {
   }
 };
 
-// The keys and values of one layer: `n_blocks` blocks of kBlockTokens tokens, each Device::cache_block_bytes() long. Or
-// its recurrent states: as many slots.
+// The cache of one layer: `n_blocks` blocks of kBlockTokens tokens or, for recurrent states, `n_blocks` slots. Each is
+// Device::cache_block_bytes() long.
 struct CacheRef {
   const CacheDesc* desc = nullptr;
   Buffer* buffer = nullptr;
@@ -67,7 +67,7 @@ struct CacheRef {
 
 // ---- Operations ----
 
-// What an operation is asked to do, without memory: enough to decide support and to prepare.
+// An operation with its types and shapes but without memory: all that supports() and prepare() need.
 struct OpDesc {
   Op op;
   const OpParams* params;
@@ -110,7 +110,7 @@ struct HostLaunch : Launch {
   const StepView* step = nullptr;
   // Rows that hold data in a tensor of this launch.
   int64_t rows(const TensorRef& t) const { return step->row_count(t.desc->rows, t.desc->shape[0]); }
-  // The step's token that row i of such a tensor belongs to. REQUIRES: its rows are tokens or outputs.
+  // The token of the step that row i of a tensor belongs to. REQUIRES: the rows are tokens or outputs.
   int64_t token_row(const TensorRef& t, int64_t i) const {
     return t.desc->rows == RowKind::kTokens ? i : step->output_rows()[static_cast<size_t>(i)];
   }
@@ -125,7 +125,7 @@ struct OpRecord {
   void (*launch)(const Prepared& prepared, const Launch& launch, Stream& stream);
 };
 
-// For Device::operations(): the records of a backend's files together.
+// Concatenates the records of a backend's files, for Device::operations().
 std::vector<OpRecord> all_records(std::initializer_list<std::span<const OpRecord>> files);
 
 // OpRecord::launch for a host kernel. REQUIRES that only a HostStream launches it.
@@ -156,7 +156,7 @@ class Event {
   virtual void wait() const = 0;  // the host waits until all work before the event is done
 };
 
-// Bytes to be copied. No two ranges of one call overlap where one of them is written.
+// One range of Stream::copy(). No range written by a call overlaps another range of that call.
 struct CopyRange {
   Buffer* to = nullptr;
   size_t to_offset = 0;  // bytes, as below
@@ -165,15 +165,14 @@ struct CopyRange {
   size_t bytes = 0;
 };
 
-// An ordered queue of work; each piece sees what the pieces before it wrote. The host waits only where it says so
-// below.
+// An ordered queue of work; each piece sees what the pieces before it wrote. The host waits only where stated below.
 class Stream {
  public:
   virtual ~Stream() = default;
 
   // Compiles nodes that run in this order. `nodes` may go away after the call; what they point to outlives the segment.
   virtual std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) = 0;
-  // Queues a segment. It may be queued again before it is done.
+  // Queues a segment. It may be queued again before it has finished.
   virtual void run(Segment& segment) = 0;
 
   // Copies from any host memory, which is read before upload() returns; the bytes travel through pinned memory of the
@@ -189,17 +188,17 @@ class Stream {
   virtual void wait(const Event& event) = 0;  // work queued from now on starts after the event of another stream
   virtual void synchronize() = 0;             // the host waits until everything queued is done
 
-  // Threads of the host that work for the stream, between its runs also for whoever owns it; 1: the caller alone.
+  // Host threads of the stream, which its owner may use too between runs; 1: only the calling thread.
   virtual int n_threads() const { return 1; }
   // Calls body(piece, thread) for every piece in [0, n), each once, on these threads (0 .. n_threads() - 1). Returns
-  // when all are done; the first exception is thrown again here. Not during run().
+  // when all are done and rethrows the first exception. Must not be called during run().
   virtual void parallel_for(int64_t n, const std::function<void(int64_t piece, int thread)>& body);
 };
 
 // A stream of a host device. Every call does its work before it returns, so there is nothing to wait for.
 class HostStream : public Stream {
  public:
-  // The step that run() is about to run. REQUIRED before run(); what it points to must outlive that run.
+  // Sets the step for the next run(). REQUIRED before run(); what it points to must outlive that run.
   void set_step(const StepView& step) { step_ = step; }
 
   std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) override;
@@ -232,52 +231,54 @@ struct DeviceMemory {
   uint64_t free = 0;
 };
 
-// What a device can do at best, per second; 0 where it is not known.
+// Peak rates of a device per second; 0 where unknown.
 struct MachineLimits {
   double read_bytes = 0;
-  double int8_operations = 0;   // multiplications and additions in matmuls of quantized weights: int8 dot products
-  double float_operations = 0;  // in those of floats: F32. On matrix units both are of fp16 matrices.
+  // Multiplications and additions in matmuls: as int8 dot products with quantized weights, as F32 with float weights.
+  // On a device with matrix units, both rates are those of fp16 matrices.
+  double int8_operations = 0;
+  double float_operations = 0;
 };
 
 class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;         // "cpu", "ref", "cuda0"
-  virtual std::string description() const = 0;  // for people: model of the processor, instruction set
+  virtual std::string description() const = 0;  // for display: processor model, instruction set
   virtual DeviceMemory memory() const = 0;
-  // Whether it computes on the host. Then its streams are HostStreams, its kernels take a HostLaunch, and weights are
+  // Whether it computes on the host. If so, its streams are HostStreams, its kernels take a HostLaunch, and weights are
   // used directly from the mapped file.
   virtual bool is_host() const = 0;
   virtual std::unique_ptr<Buffer> allocate(size_t bytes) = 0;  // 64-byte aligned; Error(kOutOfMemory)
-  // Pinned memory of the host that the device's streams copy to; mapped as long as it lives, 64-byte aligned.
+  // Pinned host memory that the device's streams copy to; stays mapped while it exists, 64-byte aligned.
   // Error(kOutOfMemory).
   virtual std::unique_ptr<Buffer> allocate_staging(size_t bytes) = 0;
   // Whether this device's streams can copy from the memory of `other`.
   virtual bool can_copy_from(const Device& other) const { return &other == this; }
   virtual std::unique_ptr<Stream> create_stream() = 0;
   virtual std::span<const OpRecord> operations() const = 0;
-  // Bytes of one block of one layer, in the backend's own layout, or of a slot.
+  // Bytes of one layer's block in the backend's own layout, or of one slot of recurrent state.
   virtual size_t cache_block_bytes(const CacheDesc& cache) const;
-  // Whether a layer's cache is in its memory. False for recurrent states, compressed vectors and the caches of sparse
-  // attention if it lacks kernels for them: then they are in the host's memory, and the host computes the operations on
-  // them. The token ids that ngram_embed remembers are always there, like its table.
+  // Whether this device holds a layer's cache. False for recurrent states, latent caches and caches of sparse attention
+  // if it lacks kernels for them: they then stay in host memory, and the host runs their operations. The token ids that
+  // ngram_embed remembers and its table are always in host memory.
   bool keeps(const CacheDesc& cache) const;
   // Type of keys and values unless the user asks for another.
   virtual DataType default_cache_type() const { return DataType::kF16; }
-  // Bytes per second at which this device reads its own memory, measured now by a fixed loop; 0 where it is not known.
+  // Bytes per second at which this device reads its own memory, measured now by a fixed loop; 0 where unknown.
   virtual double read_bandwidth() { return 0; }
-  // That and the peaks of arithmetic, measured now by fixed loops, on all threads of the device.
+  // The read bandwidth and the peak arithmetic rates, measured now by fixed loops on all threads of the device.
   virtual MachineLimits measure_limits() { return {read_bandwidth(), 0, 0}; }
 
   const OpRecord* find(Op op) const;  // null when the operation is not implemented
   bool supports(const OpDesc& op) const;
 };
 
-// Of the host, as far as this process may use it; free is what the kernel believes it can give without swapping.
+// Host memory that this process may use; `free` is what the kernel estimates it can give without swapping.
 DeviceMemory host_memory();
 // Memory of the host, 64-byte aligned.
 std::unique_ptr<Buffer> allocate_host(size_t bytes);
-// A view of memory that somebody else owns.
+// A view of memory that the caller owns.
 std::unique_ptr<Buffer> wrap_host(std::byte* data, size_t bytes);
 
 }  // namespace infer

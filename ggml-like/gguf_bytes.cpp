@@ -76,13 +76,13 @@ void FileBytes::load() {
   // Linux overcommits: it grants memory it does not have and kills the process when that is touched.
   if (const uint64_t free = host_memory().free; size_ > free) {
     fail(path_, ErrorCode::kOutOfMemory,
-         concat("expected ", bytes_text(size_), " of free memory to read it into, found ", bytes_text(free)));
+         concat("expected ", bytes_text(size_), " of free memory to read the file, found ", bytes_text(free)));
   }
   // Weights are read page by page; with huge pages, address translation costs far less.
   const size_t page = size_ >= kHugePage ? kHugePage : kPage;
   const size_t rounded = (size_ + page - 1) / page * page;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(page, rounded));
-  if (!memory) fail(path_, ErrorCode::kOutOfMemory, concat("not enough memory for its ", bytes_text(size_)));
+  if (!memory) fail(path_, ErrorCode::kOutOfMemory, concat("cannot allocate ", bytes_text(size_), " to read the file"));
   if (page == kHugePage) ::madvise(memory, rounded, MADV_HUGEPAGE);
   data_ = memory;
   // Most of the time is spent by the kernel preparing pages, which several threads can share.

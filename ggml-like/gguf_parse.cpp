@@ -61,7 +61,7 @@ class Parser {
   [[noreturn]] void fail(const std::string& what, ErrorCode code = ErrorCode::kInvalidFile) const {
     throw Error(code, concat("[gguf] ", where_, ": ", what, " (", printable(name_), ")"));
   }
-  // Where more is announced than the file has: the usual cause is a download that was cut off.
+  // For a file shorter than its header says, usually because a download was cut off.
   [[noreturn]] void fail_incomplete(const std::string& what) const {
     throw Error(ErrorCode::kInvalidFile, concat("[gguf] ", where_, ": ", what, " (", printable(name_),
                                                 "). The file is incomplete or damaged; download or copy it again."));
@@ -91,7 +91,7 @@ class Parser {
 
   std::string read_string(uint64_t max_bytes, const char* what) {
     const uint64_t length = read<uint64_t>(what);
-    need(length, what);  // first, because a damaged length is most likely reported best this way
+    need(length, what);  // first: a damaged length usually exceeds the file too, and this message is clearer
     if (length > max_bytes) fail(concat(what, " has ", length, " bytes, the limit is ", max_bytes));
     std::string text(reinterpret_cast<const char*>(start_.data() + pos_), length);
     pos_ += length;
@@ -125,9 +125,9 @@ class Parser {
 
   void check_count(uint64_t count, uint64_t min_bytes, const char* what) const {
     if (count > (file_size_ - pos_) / min_bytes) {
-      fail_incomplete(concat("announces ", count, " ", what, ", only ", file_size_ - pos_, " bytes follow"));
+      fail_incomplete(concat("claims ", count, " ", what, ", but only ", file_size_ - pos_, " bytes follow"));
     }
-    if (count > kMaxEntries) fail(concat("announces ", count, " ", what, ", the limit is ", kMaxEntries));
+    if (count > kMaxEntries) fail(concat("claims ", count, " ", what, ", the limit is ", kMaxEntries));
   }
 
   void read_entry(uint64_t index) {
@@ -150,7 +150,7 @@ class Parser {
     return static_cast<GgufType>(number);
   }
 
-  // The format allows 0 and 1; anything else means that the reader or the writer is out of step.
+  // The format allows 0 and 1; anything else means that the file is damaged or was written wrongly.
   bool to_bool(uint8_t byte) const {
     if (byte > 1) fail(concat("bool has value ", static_cast<int>(byte), ", expected 0 or 1"));
     return byte != 0;
@@ -217,7 +217,7 @@ class Parser {
 
   std::vector<std::string> read_strings(uint64_t count) {
     std::vector<std::string> values;
-    // Room for a whole vocabulary, but no more on the file's word alone.
+    // Room for a whole vocabulary; beyond that, an untrusted count must not decide the allocation.
     values.reserve(std::min<uint64_t>(count, 1 << 19));
     for (uint64_t i = 0; i < count; ++i) values.push_back(read_string(kMaxStringBytes, "string of the array"));
     return values;

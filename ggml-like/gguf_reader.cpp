@@ -139,7 +139,7 @@ class OpenFile final : public GgufFile {
     }
   }
 
-  // For the only part added so far: nullopt if it is a whole model, else its place according to its name, checked.
+  // The place of the only part added so far according to its name, checked; nullopt if it is a whole model.
   std::optional<SplitName> check_split(const std::filesystem::path& path) const {
     const int64_t count = get_int("split.count").value_or(0);
     if (count <= 1 && count >= 0) return std::nullopt;  // 0: a model that was split and merged again

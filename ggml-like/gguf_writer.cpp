@@ -1,4 +1,5 @@
-// GgufWriter: writes the header at once, then the tensors' data as it arrives, to PATH.tmp-PID beside PATH.
+// GgufWriter: writes the header at once, then the tensors' data as it arrives, to PATH.PID-N.tmp, which finish()
+// renames to PATH.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -233,7 +234,7 @@ struct GgufWriter::Impl {
     }
   }
 
-  // Pads tensors that are complete, and moves on to the next.
+  // Pads complete tensors and moves on to the next one.
   void advance() {
     while (current < tensors.size() && done == tensors[current].n_bytes) {
       const std::string zeros(tensors[current].padding, '\0');

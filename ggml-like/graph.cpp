@@ -14,8 +14,8 @@ Shape with_last(Shape shape, int64_t last) {
   return shape;
 }
 
-// What the second operand of add and mul may be: of the shape of the first, one row for all rows, or one vector for all
-// vectors of a row.
+// Whether b can be the second operand of add and mul: of a's shape, one row for all rows, or one vector for all vectors
+// of a row.
 bool same_or_row(const TensorDesc& a, const TensorDesc& b) {
   return (b.shape == a.shape && b.rows == a.rows) || b.shape == Shape{a.shape.last()};
 }
@@ -137,7 +137,7 @@ ValueId Graph::apply_factor(ValueId y, const Weight& weight, ValueId x, ValueId 
   }
   require(ids != kNoValue && factor.desc.shape == Shape{weight.desc.shape[0], 1, 1}, Op::kMatMulExperts,
           "one factor, or one per expert where tokens select experts", {y, this->weight(factor)});
-  // The factors of the selected experts are products of ones.
+  // Gathers the factors of the selected experts: a matmul of ones with the factors.
   const Shape shape = values_[x].desc.shape;
   const ValueId rows = shape.rank == 2 ? x : reshape(x, {shape[0], shape.row_elements()});
   const ValueId ones = clamp(view_columns(rows, 0, 1), 1, 1);  // [T, 1]
@@ -409,8 +409,8 @@ ValueId Graph::reshape(ValueId x, const Shape& shape) {
   const TensorDesc d = values_[x].desc;
   CHECK_INTERNAL(shape.rank >= 1 && shape[0] == d.shape[0]);
   if (shape.elements() != d.shape.elements()) {
-    throw Error(ErrorCode::kInvalidFile, concat("[graph] layer ", layer_, ": a tensor ", d.shape.to_string(),
-                                                " is needed as ", shape.to_string()));
+    throw Error(ErrorCode::kInvalidFile, concat("[graph] layer ", layer_, ": expected a tensor of shape ",
+                                                shape.to_string(), ", found ", d.shape.to_string()));
   }
   TensorDesc view = make_desc(d.type, shape, d.rows);
   view.row_stride = d.row_stride;

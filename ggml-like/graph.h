@@ -1,6 +1,6 @@
 // A graph of operations, built once per bucket by model code. Every shape and type is checked here, in the builder, and
-// nowhere else; a wrong call throws Error(kInvalidFile) naming operation and tensors, since it is the model file that
-// decides shapes. A Graph owns descriptors only; weights belong to the model and outlive it.
+// nowhere else; a wrong call throws Error(kInvalidFile) naming operation and tensors, because shapes come from the
+// model file. A Graph owns descriptors only; weights belong to the model and outlive it.
 #pragma once
 
 #include <map>
@@ -17,13 +17,12 @@ class Buffer;
 using ValueId = int;
 inline constexpr ValueId kNoValue = -1;
 
-// A model weight: its data as it lies in the mapped file. Where devices keep copies is the plan's to ask, see
-// PlanOptions::weight.
+// A model weight, with its data in the mapped file. PlanOptions::weight says where a device's copy is.
 struct Weight {
   std::string name;
   TensorDesc desc;
   const std::byte* host = nullptr;
-  // Multiplies the products with this weight, before a bias is added: F32 [1], or [e, 1, 1] where there are e experts.
+  // Multiplies the result of a matmul with this weight, before a bias is added: F32 [1], or [e, 1, 1] for e experts.
   // Null: 1. Formats with little range, such as NVFP4, have one.
   const Weight* factor = nullptr;
 };
@@ -70,9 +69,9 @@ class Graph {
   ValueId weight(const Weight& weight);
 
   ValueId embed(const Weight& table, RowsBy rows = RowsBy::kToken);
-  // `state`: the layer's slot for token ids (CacheUse::kTokenIds); used are the values from state.first_value on.
+  // `state`: the layer's slot for token ids (CacheUse::kTokenIds), used from state.first_value on.
   ValueId ngram_embed(const Weight& table, std::shared_ptr<const NgramTables> tables, const CacheDesc& state);
-  // For steps of this capacity for hidden states (StepCapacity::hidden).
+  // REQUIRES: the steps have StepCapacity::hidden = d.
   ValueId step_hidden(int64_t d);
   ValueId select_rows(ValueId x);
   ValueId matmul(ValueId x, const Weight& weight, const Weight* bias = nullptr);
@@ -111,8 +110,7 @@ class Graph {
   // `blocks` may be kNoValue.
   PartialAttention sparse_attention(ValueId q, ValueId blocks, const CacheDesc& cache,
                                     const SparseAttentionParams& params, const Weight* sinks = nullptr);
-  // Operations on recurrent states (graph_recurrent.cpp). `state` is the layer's slot; the operation uses the values
-  // from state.first_value on.
+  // Operations on recurrent states (graph_recurrent.cpp). `state` is the layer's slot, used from state.first_value on.
   ValueId short_conv(ValueId x, const Weight& weight, const Weight* bias, const ShortConvParams& params,
                      const CacheDesc& state);
   ValueId gated_pool(ValueId x, ValueId gates, const Weight* offsets, int block, const CacheDesc& state);
@@ -136,8 +134,8 @@ class Graph {
   struct Route {
     ValueId ids, weights;
   };
-  // `experts`: the table of the experts that each token id uses, if it decides. REQUIRES: its entries are numbers of
-  // experts.
+  // `experts`: for models in which the token id selects the experts, the table of its experts. REQUIRES: its entries
+  // are valid expert numbers.
   Route moe_route(ValueId logits, const MoeRouteParams& params, const Weight* selection_bias = nullptr,
                   const Weight* experts = nullptr);
   ValueId moe_combine(ValueId y, ValueId weights);
@@ -146,12 +144,12 @@ class Graph {
   };
   TopK top_k(ValueId logits, int k);
 
-  // The same memory with another shape after the first dimension; the rows of a view stay as far apart as they are.
+  // The same memory with another shape after the first dimension; the row stride does not change.
   ValueId reshape(ValueId x, const Shape& shape);
   // Columns [begin, begin + count) of a rank 2 tensor: a view with the parent's row stride.
   ValueId view_columns(ValueId x, int64_t begin, int64_t count);
 
-  // Of a kOutputs tensor the rows whose logits are wanted: a view.
+  // A view of the rows of a kOutputs tensor whose logits are needed.
   ValueId view_logits_rows(ValueId x);
 
   // Names a value so that observers find it.
@@ -171,7 +169,8 @@ class Graph {
   ValueId add_value(const TensorDesc& desc, int producer);
   std::vector<ValueId> add_node(Op op, OpParams params, std::vector<ValueId> inputs, std::vector<TensorDesc> outputs,
                                 const CacheDesc& cache = {});
-  // Multiplies y, the product of x with the weight, by the weight's factor. `ids`: the experts, if the weight has some.
+  // Multiplies y, the product of x with the weight, by the weight's factor. `ids`: the selected experts, if the weight
+  // has experts.
   ValueId apply_factor(ValueId y, const Weight& weight, ValueId x, ValueId ids);
   ValueId optional_weight(const Weight* weight) { return weight ? this->weight(*weight) : kNoValue; }
   [[noreturn]] void fail(Op op, const std::string& expected, std::initializer_list<ValueId> found) const;

@@ -34,7 +34,7 @@ namespace infer {
   } else if (magnitude >= 0x477ff000u) {
     half = 0x7c00u;
   } else if (magnitude < 0x38800000u) {
-    // Below 2^-14, a half counts multiples of 2^-24, which is the ulp of 0.5: the addition rounds.
+    // Below 2^-14, fp16 values are multiples of 2^-24, the ulp of 0.5, so the addition rounds to one.
     half = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, magnitude) + 0.5f) - 0x3f000000u;
   } else {
     half = ((magnitude + 0xfffu + ((magnitude >> 13) & 1u)) >> 13) - ((127u - 15u) << 10);

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file of one number; nullopt if there is none, or "max".
+// Reads a file that holds one number; nullopt if it does not exist or holds "max".
 std::optional<uint64_t> read_number(const fs::path& file) {
   std::ifstream in(file);
   uint64_t number = 0;
@@ -21,7 +21,7 @@ std::optional<uint64_t> read_number(const fs::path& file) {
   return number;
 }
 
-// The number behind `key` in lines of a key and a number.
+// The number after `key` in a file whose lines are a key and a number.
 uint64_t number_of(const fs::path& file, const std::string& key) {
   std::ifstream in(file);
   std::string name;
@@ -31,9 +31,9 @@ uint64_t number_of(const fs::path& file, const std::string& key) {
   return 0;
 }
 
-// The names of the two versions' files.
+// File names, which differ between versions 1 and 2 of control groups.
 struct Names {
-  const char *limit, *used, *unused_pages;  // the last a key of memory.stat
+  const char *limit, *used, *unused_pages;  // unused_pages is a key in memory.stat
 };
 constexpr Names kV1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 constexpr Names kV2 = {"memory.max", "memory.current", "inactive_file"};
@@ -44,7 +44,7 @@ void apply_limits(DeviceMemory& memory, const Names& names, const fs::path& top,
   for (;; folder = folder.parent_path()) {
     const std::optional<uint64_t> limit = read_number(folder / names.limit), used = read_number(folder / names.used);
     if (limit && used && *limit < of_machine) {
-      // Pages of files that nobody has used lately count as used, but are given up on demand.
+      // Inactive file pages count as used, but the kernel reclaims them on demand.
       const uint64_t held = *used - std::min(*used, number_of(folder / "memory.stat", names.unused_pages));
       memory.total = std::min(memory.total, *limit);
       memory.free = std::min(memory.free, *limit - std::min(*limit, held));
@@ -63,8 +63,8 @@ DeviceMemory host_memory_under(const fs::path& root) {
     if (key == "MemTotal:") memory.total = kib * 1024;
     if (key == "MemAvailable:") memory.free = kib * 1024;
   }
-  // Lines of NUMBER:CONTROLLERS:/PATH; version 2 has no controllers. In a container without a namespace of its own the
-  // path is the host's, of which only the top is mounted.
+  // Lines of NUMBER:CONTROLLERS:/PATH; version 2 has no controllers. In a container without a cgroup namespace of its
+  // own, the path is the host's, but only the container's group is mounted, at the top.
   std::ifstream groups(root / "proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':'), second = line.find(':', first + 1);

@@ -1,5 +1,5 @@
-// The memory that this process may use: the machine's, or less where a control group (a container, a service with a
-// memory limit) allows less.
+// The memory that this process may use: the machine's, or less if a control group (a container, a service with a memory
+// limit) limits it.
 #pragma once
 
 #include <filesystem>

@@ -81,7 +81,7 @@ OperandMatch match_operands(const TensorDesc& a, const TensorDesc& b) {
   const int64_t row = a.shape.row_elements(), last = a.shape.last();
   if (b.shape == a.shape && b.rows == a.rows) return {true, 1, row};
   if (b.shape.rank == 1) return {false, 1, last};
-  // One vector for all vectors of the row, or one value for each.
+  // One vector for all vectors of the row, or one value per vector.
   return b.shape.last() == last ? OperandMatch{true, 1, last} : OperandMatch{true, last, row};
 }
 

@@ -2,8 +2,8 @@
 // the definition of every operation in plain scalar code. Activations are F32; T = tokens of the step, O = output rows.
 //
 // Operations on recurrent states compute the tokens of each sequence in order. They start from the state in the
-// sequence's slot of a `state` cache group, or from zeros at position 0, and leave the state after the step's last
-// token there. No result depends on how a text is cut into steps.
+// sequence's slot of a `state` cache group, or from zeros at position 0, and store the state after the step's last
+// token there. No result depends on how a text is split into steps.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ enum class Op : uint8_t {
   kWkv,              // r, k, v, w [T, h, n], first [h * n], (a, b [T, h, n]) -> [T, h * n], bonus [T, h * n]
   kMoeRoute,         // logits [T, e], (selection bias [e]), (experts of each token id, I32 [n, u])
                      // -> ids I32 [T, u], weights [T, u]
-  kMoeCombine,       // y [T, u, d], weights [T, u] -> [T, d]: sum in router rank
+  kMoeCombine,       // y [T, u, d], weights [T, u] -> [T, d]: sum in order of router rank
   kTopK,             // logits [O, v] -> ids I32 [O, k], values [O, k] descending, log-sum-exp [O, 1]
 };
 
@@ -84,21 +84,21 @@ struct EmbedParams {
   RowsBy rows = RowsBy::kToken;
 };
 
-// Hashed n-grams (https://arxiv.org/abs/2601.07372). Lookup i is that of the n-grams of n = 2 + i / per_length tokens:
-// the token and the n - 1 before it, where all up to the last `end_token` among these, and those before the text, count
-// as `end_token`. The exclusive or of id * multipliers[place], with 64 bits and place 0 for the token itself, modulo
-// sizes[i], plus offsets[i] is the row.
-// State: [most tokens of an n-gram - 1], the ids before the next token, oldest first, each plus 1; 0: none.
+// Hashed n-grams (https://arxiv.org/abs/2601.07372). Lookup i hashes n = 2 + i / per_length tokens: the current one and
+// the n - 1 before it. Of the earlier ones, all before the last `end_token` or before the start of the text count as
+// `end_token`. The row is offsets[i] + h % sizes[i], where h is the 64-bit XOR of id * multipliers[place] over the n
+// tokens; place 0 is the current token, 1 the one before it.
+// State: [longest n - 1], the ids before the next token, oldest first, each plus 1; 0 stands for none.
 struct NgramTables {
-  int per_length = 1;                  // lookups for n-grams of each length
-  int32_t end_token = 0;               //
-  std::vector<uint64_t> multipliers;   // [most tokens of an n-gram], at least 2
+  int per_length = 1;  // lookups for n-grams of each length
+  int32_t end_token = 0;
+  std::vector<uint64_t> multipliers;   // [longest n], at least 2
   std::vector<uint32_t> sizes;         // [lookups], at least 1
   std::vector<uint32_t> offsets = {};  // [lookups]
 
   int64_t lookups() const { return static_cast<int64_t>(multipliers.size() - 1) * per_length; }
   int64_t state_values() const { return static_cast<int64_t>(multipliers.size()) - 1; }
-  // The rows of an id whose previous ones, as in the state, are `before`. rows: [lookups()].
+  // The rows of an id; `before` has the ids before it, stored as in the state. rows: [lookups()].
   void rows_of(int32_t id, const float* before, int32_t* rows) const;
 };
 struct NgramParams {
@@ -109,8 +109,8 @@ struct NormParams {
   float eps = 1e-5f;
 };
 
-// Softmax of each row, plus eps; then `iterations` times each column is divided by its sum plus eps, and between two of
-// these each row in the same way (https://arxiv.org/abs/2512.24880). The result is transposed: mix_streams takes it so.
+// Softmax of each row, plus eps; then, `iterations` times, each column is divided by its sum plus eps, and in between
+// each row in the same way (https://arxiv.org/abs/2512.24880). The result is transposed, as mix_streams expects it.
 struct SinkhornParams {
   int iterations = 1;
   float eps = 0;
@@ -200,12 +200,12 @@ struct AttentionParams {
   float alibi_max_bias = 0;
 };
 
-// Chooses among the entries of the cache that a token sees, which are positions unless the cache has a stride: `block`
-// at a time. The score of an entry is the dot product of its index key and the query: of each head apart, or with
-// `sum_heads`, the sum over the heads of weight * max(dot product, 0) (https://arxiv.org/abs/2512.02556); without
-// weights, they are 1. The score of a block is the largest in it. Selected are the last `n_last` blocks and then those
-// with the best scores, `count` in all, the earlier one among equals. Their numbers are in ascending order, followed by
-// -1 where the token sees fewer blocks. With `unfinished`, the entry that is not complete at the token's position, if
+// Selects blocks of `block` consecutive cache entries among those that a token sees. Entries are positions, unless the
+// cache has a stride. An entry's score is the dot product of its index key and the query: one per head, or with
+// `sum_heads`, the sum over the heads of weight * max(dot product, 0) (https://arxiv.org/abs/2512.02556), where absent
+// weights are 1. A block's score is the highest of its entries. The last `n_last` blocks are selected first, then those
+// with the highest scores, the earlier of equals, `count` in all. Their numbers are stored in ascending order, followed
+// by -1 where the token sees fewer blocks. With `unfinished`, the entry that is incomplete at the token's position, if
 // there is one, is selected too: count + 1 in all.
 struct SelectParams {
   int count = 1;
@@ -217,7 +217,7 @@ struct SelectParams {
 
 // softmax over scale * q . k of the entries in the selected blocks, which are what select_positions returns; without
 // blocks, of the last `window` entries, or of all that the token sees when window is 0. The log-sum-exp is that of
-// these scores and the sink. By it, parts of a context are combined: each has the weight exp(log-sum-exp). A token that
+// these scores and the sink. It serves to merge parts of a context, each weighted by exp(log-sum-exp). A token that
 // sees nothing gets zeros and kNothingSeen.
 struct SparseAttentionParams {
   float scale = 1;
@@ -235,11 +235,11 @@ struct ShortConvParams {
   int dilation = 1;
 };
 
-// The mean of the rows of each `block` consecutive positions, weighted by the softmax of their gates, for each channel
-// apart; gate offsets depend on the place in the block. Row t of the result is the mean so far of the block of token t.
-// With c = 2, the second half of a row belongs to its own block, and the first half to the block that follows.
+// The mean of the rows of each `block` consecutive positions, weighted by the softmax of their gates, separately for
+// each channel; gate offsets depend on the place in the block. Row t of the result is the mean so far of token t's
+// block. With c = 2, the second half of a row belongs to its own block, and the first half to the block that follows.
 // State: [c, 3, d], for the block of the next token and for the one after it: the largest gate, the sum of the weights
-// relative to it, and that of the weighted rows. A sum of weights of 0 is that of no rows.
+// relative to it, and the sum of the weighted rows. A weight sum of 0 means that there are no rows yet.
 struct GatedPoolParams {
   int block = 1;
 };
@@ -272,8 +272,8 @@ enum class Gating : uint8_t { kSoftmax, kSigmoid, kSoftmaxOfSelected, kSigmoidOf
 
 inline constexpr float kLeastWeightSum = 0x1p-14f;  // the smallest normal fp16
 
-// A selection bias changes which experts are selected, not their weights. Where the experts of a token follow from its
-// id, the logits only decide their weights.
+// A selection bias changes which experts are selected, not their weights. Where a token's id selects its experts, the
+// logits only decide their weights.
 struct MoeRouteParams {
   int n_used = 0;
   Gating gating = Gating::kSoftmax;
@@ -302,8 +302,8 @@ struct OpInfo {
   bool has_state = false;
 };
 
-// Which element of b, the second operand of kAdd, kMul or kGatedActivation, meets element i of a row of a: element
-// i / repeat % period of the same row of b, or of its only row.
+// How b, the second operand of kAdd, kMul or kGatedActivation, is broadcast: element i of a row of a is paired with
+// element i / repeat % period of the same row of b, or of its only row.
 struct OperandMatch {
   bool by_row;
   int64_t repeat, period;
@@ -313,7 +313,7 @@ OperandMatch match_operands(const TensorDesc& a, const TensorDesc& b);
 // All operations, in the order of the enumeration.
 std::span<const OpInfo> all_ops();
 const OpInfo& op_info(Op op);
-// The input that has_weight is about.
+// The input that has_weight refers to.
 int weight_input(Op op);
 
 // "silu", "gelu_tanh", ...

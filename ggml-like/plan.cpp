@@ -74,9 +74,9 @@ void Plan::assign_devices() {
   }
 }
 
-// The device on which a node without a weight costs the least copying: a node whose inputs were computed elsewhere, by
-// experts that stay on the CPU say, follows them unless its result is larger than they are. Its layer's device where
-// nothing is won. Counted are bytes per row, so that the choice is the same for every bucket.
+// The device on which a node without a weight costs the least copying. A node whose inputs were computed elsewhere, say
+// by experts that stay on the CPU, runs there too unless its result is larger than they are. Ties go to the device of
+// the layer. Costs are in bytes per row, so that every bucket gets the same choice.
 int Plan::cheapest_device(const Node& node, const OpDesc& desc, int layer_device) const {
   const auto row_bytes = [&](ValueId id) {
     const TensorDesc& d = graph_.value(id).desc;
@@ -136,8 +136,8 @@ void Plan::place(ValueId root, int device, int first, int last) {
   places_[index].last = std::max(places_[index].last, last);
 }
 
-// Adds a value of another device to the border before the segment that is open on `device`. It is computed by then: all
-// nodes since the segment's first one run on this device.
+// Adds a value of another device to the border before the segment that is open on `device`. It has been computed by
+// then, since all nodes from the segment's first one on run on this device.
 void Plan::bring(ValueId root, int device, int node) {
   const int from = node_device_[graph_.value(root).producer], opened = steps_.back().first_node;
   place(root, from, opened, opened);
@@ -182,7 +182,7 @@ void Plan::build_steps() {
     for (const ValueId id : node.inputs) {
       if (id == kNoValue) continue;
       const ValueId root = graph_.root(id);
-      if (graph_.value(root).weight) continue;  // lies where the model put it
+      if (graph_.value(root).weight) continue;  // stays where the model put it
       if (place_of_[device][root] < 0) bring(root, device, n);
       place(root, device, n, n);
     }
@@ -193,7 +193,7 @@ void Plan::build_steps() {
   for (const ValueId id : graph_.marked_outputs()) place(graph_.root(id), device_of_value(id), end, end);
 }
 
-// Lowest gap that is free during the whole life of the value, values in order of their first use.
+// Places values in order of their first use, each in the lowest gap that is free during its whole life.
 void Plan::lay_out() {
   const size_t n_devices = options_.devices.size();
   arena_bytes_.assign(n_devices, 0);

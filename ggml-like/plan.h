@@ -58,11 +58,11 @@ struct PlanBinding {
 };
 
 struct PlanOptions {
-  std::vector<Device*> devices;                // [0] is the host device that takes what others cannot do
+  std::vector<Device*> devices;                // [0] is the host device, which runs what the others cannot
   std::function<int(int layer)> layer_device;  // index into devices; also called with kInputLayer and kOutputLayer
-  std::function<CacheRef(const CacheDesc& cache)> cache;   // where it lies; may be called again by bind()
+  std::function<CacheRef(const CacheDesc& cache)> cache;   // where it is; bind() may call it again
   std::function<int(const Weight& weight)> weight_device;  // index into devices; null: that of the node's layer
-  // Where a weight lies on a device that is no host device, asked by bind(). REQUIRED where there is such a device.
+  // Where a weight is on a device other than a host device; called by bind(). REQUIRED if there is such a device.
   std::function<BufferPlace(const Weight& weight, int device)> weight;
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;  // called when a matmul has run
@@ -88,7 +88,7 @@ class Plan {
 
   struct Step {
     enum class Kind { kSegment, kBorder, kObserve, kObserveProduct } kind;
-    int device = 0;                 // kSegment: where; kBorder: to; kObserve: where the value lies
+    int device = 0;                 // kSegment: where; kBorder: to; kObserve: where the value is
     int from_device = 0;            // kBorder
     int first_node = 0, count = 0;  // kSegment: range of bound nodes; kObserveProduct: the node
     std::vector<ValueId> values;    // kBorder: all that cross here; kObserve: the one
@@ -168,8 +168,8 @@ class Plan {
   std::optional<StepLayout> layout_;
   std::vector<BoundNode> bound_;                    // in execution order = node order
   std::vector<std::unique_ptr<Segment>> segments_;  // by step, with a profile by node; null until it first runs
-  std::vector<CopyRange> ranges_;                   // of the border at hand
-  // By device: the ends of the last two steps, in turn; null where a step was waited for.
+  std::vector<CopyRange> ranges_;                   // of the border being crossed
+  // By device: the ends of the last two steps, alternating; null if the host has waited for the step.
   std::vector<std::array<std::unique_ptr<Event>, 2>> ends_;
   size_t turn_ = 0;
 };

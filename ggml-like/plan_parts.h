@@ -8,7 +8,7 @@
 
 namespace infer {
 
-// A root value lies on a device from `first` to `last` (node indices, both included).
+// A root value and the nodes during which it is on a device, `first` to `last` inclusive.
 struct Plan::Place {
   ValueId root;
   int device;
@@ -23,7 +23,7 @@ struct Plan::NodeState {
   std::vector<TensorRef> inputs, outputs;
 };
 
-// From the start of the first row to the end of the last one; the rows of a view may have others' bytes between them.
+// From the start of the first row to the end of the last one; the rows of a view may have other values between them.
 inline size_t bytes_of_rows(const TensorDesc& desc, int64_t rows) {
   if (rows == 0) return 0;
   const TypeTraits& t = traits(desc.type);

@@ -12,7 +12,7 @@ size_t live_bytes(const TensorDesc& desc, const StepView& step) {
   return bytes_of_rows(desc, step.row_count(desc.rows, desc.shape[0]));
 }
 
-// The rows of a value that hold data, without what lies between them, once the stream is done.
+// Waits for the stream and returns the rows of a value that hold data, without gaps between them.
 template <typename T>
 std::vector<T> read_rows(const TensorRef& ref, const StepView& step, Stream& stream) {
   const size_t rows = static_cast<size_t>(step.row_count(ref.desc->rows, ref.desc->shape[0]));
@@ -101,8 +101,8 @@ void Plan::bind_node(int n, const StepLayout& layout) {
   bound.launch.step_buffer = bindings_[device].step;
 }
 
-// Brings the inputs to every device that the plan uses, once the step before the last one is done there: the host must
-// not run ahead without bound.
+// Uploads the inputs to every device that the plan uses. First waits until the step before the last one has finished
+// there, so that the host does not run ahead without bound.
 void Plan::start(const StepInputs& step) {
   turn_ = 1 - turn_;
   for (size_t d = 0; d < bindings_.size(); ++d) {
@@ -143,7 +143,7 @@ void Plan::run(const StepInputs& step) {
   finish(view);
 }
 
-// With a profile every node is a segment of its own and is waited for.
+// With a profile, every node is a segment of its own, and the host waits for each.
 void Plan::run_segment(size_t index, const Step& s, const StepView& step) {
   Stream& stream = *bindings_[s.device].stream;
   const auto segment = [&](size_t i, int first, int count) -> Segment& {
@@ -161,8 +161,8 @@ void Plan::run_segment(size_t index, const Step& s, const StepView& step) {
   }
 }
 
-// All values of a border cross together: directly if the device can copy from the other, else through memory that the
-// host addresses, where it waits for them.
+// All values of a border cross together: directly if the target can copy from the source, else through memory that the
+// host addresses, in which case the host waits for them.
 void Plan::cross(const Step& s, const StepView& step) {
   Device &from = *options_.devices[s.from_device], &to = *options_.devices[s.device];
   Stream &source = *bindings_[s.from_device].stream, &target = *bindings_[s.device].stream;
@@ -208,7 +208,7 @@ void Plan::cross_profiled(const Step& s, const StepView& step) {
   options_.profile->add_copies(static_cast<int64_t>(s.values.size()), static_cast<int64_t>(bytes), seconds);
 }
 
-// The inputs are still in place: nothing has run since the node.
+// The inputs have not been overwritten: nothing has run since the node.
 void Plan::observe_product(const Step& s, const StepView& step) {
   const Node& node = graph_.nodes()[s.first_node];
   Stream& stream = *bindings_[s.device].stream;
@@ -237,7 +237,8 @@ void Plan::observe(const Step& s, const StepView& step) {
   options_.observers[s.observer].callback(*ref.desc, data.data(), rows, step);
 }
 
-// Waits for the outputs, once per device that has some. On the other devices it notes where the step ends.
+// Waits for the outputs, once per device that has some. On the other devices it records an event at the end of the
+// step.
 void Plan::finish(const StepView& step) {
   for (size_t d = 0; d < bindings_.size(); ++d) {
     if (options_.devices[d]->is_host() || !uses(static_cast<int>(d))) continue;

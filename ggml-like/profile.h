@@ -14,7 +14,7 @@
 namespace infer {
 
 // Totals over all steps. Operations are multiplications and additions: int8 in matmuls with quantized weights,
-// F32 elsewhere. `operations` and `bytes` count the minimum a perfect machine would need, and are 0 for anything
+// F32 elsewhere. `operations` and `bytes` count the minimum that an ideal machine would need, and are 0 for anything
 // but matmuls and attention. Bytes cover weights (each expert in use once), keys and values, each read once per
 // step.
 struct ProfileLine {

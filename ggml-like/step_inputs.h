@@ -51,9 +51,10 @@ struct StepLayout {
 
 // Reads a step in host-addressable memory. Copies nothing; layout and memory must outlive it.
 //
-// Each sequence has tokens, which are consecutive rows with consecutive positions. A token at position p of sequence s
-// has its keys in slot p % kBlockTokens of block block_table(group, s)[p / kBlockTokens]. In a group of recurrent
-// states, the table has one entry, the slot that holds the sequence's state before and after the step.
+// Every sequence has at least one token; its tokens are consecutive rows with consecutive positions. A token at
+// position p of sequence s has its keys in slot p % kBlockTokens of block block_table(group, s)[p / kBlockTokens]. In a
+// group of recurrent states, the table has one entry, the slot that holds the sequence's state before and after the
+// step.
 class StepView {
  public:
   StepView() = default;  // an empty view
@@ -86,7 +87,7 @@ class StepView {
     const int width = layout_->capacity.hidden;
     return array(layout_->hidden_at + static_cast<size_t>(token) * width, width);
   }
-  // How many tokens of the sequence are computed after this step (positions 0 .. length - 1).
+  // Tokens of the sequence that have been computed after this step (positions 0 .. length - 1).
   int sequence_length(int sequence) const { return data_[layout_->lengths_at + static_cast<size_t>(sequence)]; }
   std::span<const int32_t> block_table(int group, int sequence) const {
     const int length = layout_->capacity.blocks_per_sequence;
@@ -104,7 +105,7 @@ class StepView {
 struct StateRun {
   int first, count;  // rows
   int32_t slot;
-  bool empty;  // the first row is at position 0: the content of the slot does not count
+  bool empty;  // the first row is at position 0: ignore the content of the slot
 };
 std::vector<StateRun> state_runs(const StepView& step, int group);
 
@@ -133,7 +134,7 @@ class StepInputs {
   // The hidden state that comes with a token, [capacity().hidden].
   void set_hidden(int row, std::span<const float> hidden);
 
-  // What a device needs of the buffer: its first bytes, at most layout().bytes().
+  // The part of the buffer that a device needs: its first bytes, at most layout().bytes().
   std::span<const int32_t> raw() const {
     return {buffer_.data(), layout_.hidden_at + static_cast<size_t>(n_tokens()) * layout_.capacity.hidden};
   }

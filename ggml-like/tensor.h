@@ -50,14 +50,14 @@ inline constexpr int kAttentionSplit = 256;  // positions after which attention 
 
 // What reads a cache.
 enum class CacheUse : uint8_t {
-  kAttention,        // paged_attention; of states: all operations on them but ngram_embed
+  kAttention,        // paged_attention; for states, every operation except ngram_embed
   kSparseAttention,  // sparse_attention
-  kIndex,            // select_positions: its keys only serve to choose what sparse attention sees
-  kTokenIds,         // ngram_embed: a state beside that of the layer's other operations, in memory of the host
+  kIndex,            // select_positions: keys that only decide what sparse attention sees
+  kTokenIds,         // ngram_embed: a state apart from that of the layer's other operations, in host memory
 };
 
-// What one layer caches in one cache group: keys and values in blocks, whose layout inside a block is up to the
-// backend, or a recurrent state in slots of F32 values, whose order op.h gives.
+// What one layer caches in one cache group: keys and values in blocks, laid out as the backend likes, or a recurrent
+// state in slots of F32 values, in the order given in op.h.
 struct CacheDesc {
   int layer = 0;
   int group = 0;  // index of the model's cache group, which selects the block table
@@ -71,8 +71,8 @@ struct CacheDesc {
   // A layer may have index keys, which are latent, beside its keys and values: in the same blocks of the same group,
   // but in memory of their own.
   CacheUse use = CacheUse::kAttention;
-  // A latent cache may have one entry for so many positions: entry e belongs to positions [e * stride, (e + 1) *
-  // stride) and is stored by the last of them. Divides kBlockTokens, or is a multiple of it.
+  // Positions per entry of a latent cache: entry e belongs to positions [e * stride, (e + 1) * stride) and is stored by
+  // the last of them. Divides kBlockTokens, or is a multiple of it.
   int stride = 1;
 
   // Of a recurrent state, which has none of the above:
@@ -81,7 +81,7 @@ struct CacheDesc {
 
   int stored_value_dim() const { return latent ? 0 : value_dim; }
   int entries_per_block() const { return stride < kBlockTokens ? kBlockTokens / stride : 1; }
-  // The entries that a token sees: of those positions up to its own that are complete.
+  // The number of entries that a token sees: those complete at its position.
   int visible_entries(int position) const { return (position + 1) / stride; }
   // Where an entry is in its block, and the position whose block that is.
   int slot_of(int entry) const { return entry % entries_per_block(); }

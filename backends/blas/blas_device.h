@@ -1,8 +1,8 @@
-// A host device that computes large matmuls with float weights by OpenBLAS. Everything else, including memory, streams
-// and the layout of the cache, is left to the device that it wraps.
+// A host device that runs large matmuls with float weights on OpenBLAS. It passes everything else, including memory,
+// streams and the layout of the cache, to the device that it wraps.
 //
-// Its results are close to those of the wrapped device but not equal: OpenBLAS adds in an order of its own, which
-// depends on the number of rows and threads. So a token's value depends on what else is in the batch.
+// Its results are close to those of the wrapped device but not equal: the order of OpenBLAS's additions depends on the
+// number of rows and threads. The results for a token therefore depend on its batch.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr int64_t kNeverBlas = INT64_MAX;
 
 struct BlasOptions {
   int n_threads = 1;
-  // The wrapped device computes matmuls of fewer rows: with F32 weights, and with F16 and BF16, which are converted.
+  // Matmuls with fewer rows run on the wrapped device: with F32 weights, and with F16 or BF16, which are converted.
   int64_t min_rows_f32 = 1, min_rows_converted = 1;
 };
 

@@ -1,4 +1,4 @@
-// What the operations of this backend share. Only matmul is computed here; the wrapped device computes the others.
+// Shared by the operations of this backend. Only matmul is computed here; the wrapped device computes the others.
 #pragma once
 
 #include "backends/blas/blas_device.h"

@@ -1,4 +1,4 @@
-// matmul of float weights and many rows by OpenBLAS. F16 and BF16 weights are converted, some rows at a time.
+// matmul with float weights and many rows on OpenBLAS. F16 and BF16 weights are converted, some rows at a time.
 #include <algorithm>
 
 #include "backends/blas/blas_ops.h"
@@ -17,7 +17,7 @@ struct MatMulNode final : WrappedNode {
   int64_t min_rows = 0;
 };
 
-// Matmuls of fewer rows are left to the wrapped device.
+// Matmuls with fewer rows run on the wrapped device.
 int64_t min_rows(DataType type, const BlasOptions& options) {
   if (traits(type).activation != ActivationFormat::kF32) return kNeverBlas;
   return type == DataType::kF32 ? options.min_rows_f32 : options.min_rows_converted;

@@ -22,7 +22,8 @@ void find(void* library, const std::string& path, const char* name, Function*& f
 }
 
 OpenBlas open_library() {
-  // After each matmul OpenBLAS's threads would spin for milliseconds on cores that ours need for the next operation.
+  // After each matmul, OpenBLAS's threads would spin for milliseconds on cores that our threads need for the next
+  // operation.
   // Its OpenMP and pthread builds read these variables when the library is loaded; values set by the user are kept.
   setenv("OMP_WAIT_POLICY", "passive", 0);
   setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0);

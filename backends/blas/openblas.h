@@ -6,8 +6,8 @@
 
 namespace infer::blas {
 
-// The part of its C interface that is used, declared here so that its headers are not needed. Sizes are `int`: the
-// interface with 32-bit integers, which distributions install as libopenblas.so.0.
+// The functions that we use, declared here so that OpenBLAS's headers are not needed. Sizes are `int`: the interface
+// with 32-bit integers, which distributions install as libopenblas.so.0.
 struct OpenBlas {
   // c[m][n] = a[m][k] * b[n][k]^T; lda, ldb and ldc are the row strides in values.
   void multiply(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb, float* c,

@@ -95,7 +95,7 @@ size_t context_scratch_bytes(const OpDesc& op, const CpuDevice& device) {
   return sizeof(float) * (scratch_floats(*op.cache) * device.n_threads() + n_head);
 }
 
-// A piece is query heads of one KV head and up to kQueries consecutive tokens of one sequence.
+// A piece is some query heads of one KV head, for up to kQueries consecutive tokens of one sequence.
 void attend_to_context(const HostLaunch& launch, CpuStream& stream, const AttentionParams& params,
                        const TensorRef& sinks, float* log_sums, float* scratch) {
   constexpr int kQueries = 8;

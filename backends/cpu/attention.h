@@ -1,8 +1,8 @@
-// What the attention operations share: the layout of the KV cache, and how the work is split. A block holds the keys of
+// Shared by the attention operations: the layout of the KV cache, and how the work is split. A block holds the keys of
 // each KV head as [key_dim][32 tokens], then the values of each as [32 tokens][value_dim]. In quantized types (Q8_0,
 // Q4_0) each head of each token is quantized separately, 32 dimensions at a time; kernels/attention.h describes the
-// layout of quantized keys. A latent cache has no values, and its keys lie as values do, [32 tokens][key_dim], since
-// they are used as such too.
+// layout of quantized keys. A latent cache has no values, and its keys are laid out like values, [32 tokens][key_dim],
+// because they also serve as values.
 #pragma once
 
 #include <span>
@@ -40,7 +40,7 @@ inline bool can_store(DataType type, int dim) {
   return is_float(type) || ((type == DataType::kQ8_0 || type == DataType::kQ4_0) && dim % kBlock32 == 0);
 }
 
-// A kernel's arguments that say where the keys and values of one KV head are.
+// The kernel arguments that locate the keys and values of one KV head.
 inline AttentionArgs cache_args(const CacheRef& cache, const BlockLayout& layout, int kv_head) {
   const CacheDesc& c = *cache.desc;
   AttentionArgs a;
@@ -58,7 +58,7 @@ inline AttentionArgs cache_args(const CacheRef& cache, const BlockLayout& layout
   return a;
 }
 
-// The floats that a thread of an attention kernel needs, a multiple of a vector.
+// Floats of scratch memory per thread, rounded up to whole vectors.
 inline size_t scratch_floats(const CacheDesc& c) {
   return (attention_scratch_floats(c.key_dim, c.value_dim) + 15) / 16 * 16;
 }
@@ -75,8 +75,8 @@ void attend_to_context(const HostLaunch& launch, CpuStream& stream, const Attent
                        const TensorRef& sinks, float* log_sums, float* scratch);
 size_t context_scratch_bytes(const OpDesc& op, const CpuDevice& device);
 
-// Into how many equal parts the query heads of a KV head are split, so that each thread gets some. Parts of fewer heads
-// read keys more often than they save time.
+// The number of equal parts into which the query heads of a KV head are split so that every thread gets work. Smaller
+// parts would lose more time by reading keys again than they gain.
 inline int head_parts(int heads, int64_t pieces, int threads) {
   constexpr int kFewestHeads = 8;
   int parts = 1;

@@ -6,7 +6,7 @@
 namespace infer::cpu {
 namespace {
 
-constexpr int64_t kPiece = 16384;  // values that are worth a thread
+constexpr int64_t kPiece = 16384;  // values of a piece; fewer are not worth a thread
 
 void slice(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const SliceParams& params = launch.param<SliceParams>();

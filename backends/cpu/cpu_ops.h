@@ -1,4 +1,4 @@
-// What the operations of the CPU backend share: the device and the stream as they see them. There is one file per
+// Shared by the operations of the CPU backend: the device and the stream as they see them. There is one file per
 // operation or family, with the same name as in ggml-like/ref; its records are at its end.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Some types have two kernels for one token on a level, and two of the same kinds for two tokens. They are
+// On some levels a type has two kernels for one token, and likewise two for two tokens. Their results are
 // bit-identical; which one is faster depends on the processor's prefetchers. A KernelChoice measures both with one
 // token on this machine, once, and only for types that are used.
 #pragma once

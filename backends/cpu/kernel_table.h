@@ -37,7 +37,7 @@ using MatmulKernel = void (*)(const MatmulArgs&);
 enum class InOrder { kNever, kPossible, kDefault };
 
 inline constexpr int kTokenPadding = 4;
-inline constexpr int kMatmulRows = 48;  // a thread gets a multiple of so many rows, if there are enough
+inline constexpr int kMatmulRows = 48;  // a thread gets a multiple of this, if there are enough rows
 inline int64_t padded_tokens(int64_t n) { return (n + kTokenPadding - 1) / kTokenPadding * kTokenPadding; }
 inline constexpr int kMostInOrderTokens = 4;  // the limit of gemm_in_order.h
 inline constexpr int kLaneTokens = 8;         // the limit of gemm_token_lanes.h
@@ -47,8 +47,8 @@ inline constexpr int kFloatBlockRows = 24, kFloatBlockTokens = 96, kFloatChunk =
 inline constexpr int64_t kFloatScratchBytes =
     kFloatBlockRows * (kFloatChunk + kFloatBlockTokens * 16) * int64_t{sizeof(float)};
 inline constexpr int kFloatGemmTokens = 12;  // with fewer tokens, float weights are read as one stream
-// Kernels that read weights in memory order take sixteen blocks at a time, across rows of so many: after so many
-// sixteens they are at the beginning of a row again.
+// Kernels that read weights in memory order take sixteen blocks at a time, across the ends of rows. For rows of
+// `blocks` blocks, returns after how many sixteens they are at the beginning of a row again.
 inline int64_t in_order_phases(int64_t blocks) {
   for (int i = 0; i < 4 && blocks % 2 == 0; ++i) blocks /= 2;
   return blocks;
@@ -57,14 +57,14 @@ inline int64_t in_order_phases(int64_t blocks) {
 // expert or in a step that does not fill its bucket.
 inline size_t matmul_scratch_bytes(int64_t n_tokens, int64_t k) {
   const int64_t panels = padded_tokens(n_tokens) * kMatmulRows * static_cast<int64_t>(sizeof(float)) + 16 * 512;
-  // Of each block and token, StreamInputs has at most 8 vectors of pairs, 16 values and 256 codes, which is more than
-  // the inputs of few_blocks.h.
+  // Per block and token, StreamInputs has at most 8 vectors of pairs, 16 values and 256 codes, which is more than the
+  // inputs of few_blocks.h.
   const int64_t streams = kMostInOrderTokens * (k / 256 * (8 * 64 + 64 + 256) + 64);
-  // InputsQ80: of each sixteen blocks codes and offsets, and of each block 16 values.
+  // InputsQ80: codes and offsets per sixteen blocks, and 16 values per block.
   const int64_t blocks = k / 32, small_streams = 2 * (in_order_phases(blocks) * (512 + 64) + (16 * blocks + 16) * 4);
   // SmallInput of few_small.h.
   const int64_t few_small = kMostSmallTokens * blocks * 48;
-  // LaneInputs: of each block, 256 codes for a token, and at most 16 vectors.
+  // LaneInputs: per block, 256 codes for each token, and at most 16 vectors.
   const int64_t lanes = n_tokens <= kMostInOrderTokens ? 0 : k / 256 * (kLaneTokens * 256 + 16 * 64);
   const int64_t floats = n_tokens < kFloatGemmTokens ? 0 : kFloatScratchBytes;
   return static_cast<size_t>(std::max({panels, streams, small_streams, few_small, lanes, floats}));
@@ -90,7 +90,7 @@ struct AttentionArgs {
   const float* sinks;   // [heads] or null
   float* out;           // [n_queries][out_stride], heads * value_dim written
   int64_t out_stride;
-  float* log_sums;  // [n_queries][log_sums_stride], heads written; the log-sum-exp of scores and sink; null: not wanted
+  float* log_sums;  // [n_queries][log_sums_stride], heads written; the log-sum-exp of scores and sink; null: not stored
   int64_t log_sums_stride;
   float* scratch;  // attention_scratch_floats()
 };
@@ -107,7 +107,7 @@ struct IndexScoresArgs {
   DataType type;  // of the keys
   int key_dim, heads;
   const uint8_t* block;  // [32 tokens][key_dim]
-  const float* queries;  // [heads][key_dim rounded up to 16], filled up with zeros
+  const float* queries;  // [heads][key_dim rounded up to 16], zero-padded
   const float* weights;  // [heads], or null: ones
   bool sum_heads;        // see SelectParams
   float* scores;         // [heads][scores_stride], 32 written in each row; a single row with sum_heads
@@ -123,7 +123,7 @@ struct ShortConvArgs {
   float* y;             // [n_tokens][y_stride]
   float* state;         // [(width - 1) * dilation][channels]
   int64_t x_stride, y_stride;
-  int64_t channels, begin, end;  // computed are [begin, end)
+  int64_t channels, begin, end;  // computes channels [begin, end)
   int width, dilation, n_tokens;
   bool silu;
 };
@@ -135,7 +135,7 @@ struct GatedPoolArgs {
   int64_t x_stride, gates_stride;
   int parts, dim, block;
   int position, n_tokens;  // position of the first token
-  int begin, end;          // computed are the channels [begin, end)
+  int begin, end;          // computes channels [begin, end)
 };
 struct SelectiveScanArgs {
   const float *x, *dt, *b, *c;  // per token [heads * dim], [heads] and twice [groups * n_state]
@@ -157,7 +157,7 @@ struct DeltaRuleArgs {
   float* decays;  // work space [key_dim]
   int64_t q_stride, k_stride, v_stride, dt_stride, beta_stride, y_stride;
   int key_dim, value_dim;
-  int begin, end, n_tokens;  // computed are the columns [begin, end)
+  int begin, end, n_tokens;  // computes columns [begin, end)
   bool dt_per_channel;
 };
 // One head; RWKV-7 has a and b.
@@ -169,10 +169,10 @@ struct WkvArgs {
   float* decays;                       // work space [dim]
   int64_t r_stride, k_stride, v_stride, w_stride, a_stride, b_stride, y_stride;
   int dim;
-  int begin, end, n_tokens;  // computed are the columns [begin, end)
+  int begin, end, n_tokens;  // computes columns [begin, end)
 };
 
-// The kernels for one weight type, by the number of tokens. All give the same bits.
+// The kernels for one weight type, by the number of tokens. All compute the same bits.
 struct MatmulKernels {
   struct Range {
     int64_t most_tokens;
@@ -224,14 +224,15 @@ struct KernelTable {
   void (*scan)(const SelectiveScanArgs&);
   void (*delta_rule)(const DeltaRuleArgs&);
   void (*wkv)(const WkvArgs&);
-  // Peak throughput (kernels/probes.h). probe_read reads n bytes, a multiple of 256, and returns some function of them.
-  // The others run `turns` turns of byte dot products or of F32 multiply-adds and return the number of operations.
+  // Peak throughput (kernels/probes.h). probe_read reads n bytes, a multiple of 256, and returns a value that depends
+  // on them. The others run `turns` iterations of byte dot products or of F32 multiply-adds and return the number of
+  // operations.
   int32_t (*probe_read)(const uint8_t* p, int64_t n);
   int64_t (*probe_dot)(int64_t turns);
   int64_t (*probe_fma)(int64_t turns);
 };
 
-// The table of the level that every processor runs; isa.cpp lists the others.
+// The table of the level that runs on every processor; isa.cpp lists the others.
 extern const KernelTable kScalarKernels;
 
 }  // namespace infer::cpu

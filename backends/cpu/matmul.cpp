@@ -28,8 +28,8 @@ struct ScratchLayout {
       : activations(activation_bytes(type, k, n_tokens)), per_thread(aligned(matmul_scratch_bytes(n_tokens, k))) {}
 };
 
-// How the rows of a matrix are split among threads: few large pieces of whole row groups, but enough that a slow thread
-// does not hold up the others.
+// Splits the rows of a matrix among threads: few large pieces of whole row groups, but enough that a slow thread does
+// not hold up the others.
 struct RowPieces {
   int64_t n, groups, pieces;
   RowPieces(int64_t n_rows, const ThreadPool& pool)
@@ -143,7 +143,7 @@ void matmul(const Prepared&, const HostLaunch& launch, Stream& stream) {
 
 std::unique_ptr<Prepared> prepare_matmul_experts(const OpDesc& op, Device& device) {
   auto prepared = std::make_unique<Prepared>();
-  // All tokens may select the same expert, with every one of their ranks.
+  // All tokens may select the same expert, at each of their ranks.
   const int64_t pairs = op.inputs[0]->shape[0] * (op.inputs[2] ? op.inputs[2]->shape[1] : 1);
   const ScratchLayout layout(op.inputs[1]->type, op.inputs[1]->shape.last(), pairs);
   prepared->scratch_bytes = layout.activations + layout.per_thread * threads_of(device);

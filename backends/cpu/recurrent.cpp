@@ -1,5 +1,5 @@
 // ngram_embed, short_conv, gated_pool, token_shift, selective_scan, delta_rule, wkv. A piece of work is one sequence
-// and some of its channels, heads or columns, whose states it reads and writes alone.
+// and some of its channels, heads or columns, whose states no other piece touches.
 #include <algorithm>
 #include <cstring>
 #include <vector>

@@ -75,8 +75,8 @@ void score_entries(const HostLaunch& launch, const KernelTable& kernels, const B
   }
 }
 
-// Writes the numbers of the blocks selected among n entries. `unfinished`: whether there is a further entry. `order`
-// and `best` are work space.
+// Writes the numbers of the blocks selected among n entries. `unfinished`: whether an incomplete entry follows them.
+// `order` and `best` are work space.
 void select(const float* scores, int n, bool unfinished, const SelectParams& params, std::vector<int32_t>& order,
             std::vector<float>& best, int32_t* to) {
   const int blocks = blocks_of(n, params.block), count = std::min(blocks, params.count);
@@ -95,9 +95,9 @@ void select(const float* scores, int n, bool unfinished, const SelectParams& par
   std::fill(end, to + params.count + (params.unfinished ? 1 : 0), -1);
 }
 
-// Scores are computed for so many entries at a time, of one token or several.
+// The most entries that are scored at a time, of one token or several.
 constexpr int64_t kMostScores = 1 << 20;
-constexpr int kPiece = 32 * kBlockTokens;  // entries that are worth a thread
+constexpr int kPiece = 32 * kBlockTokens;  // entries; fewer are not worth a thread
 
 void select_positions(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const SelectParams& params = launch.param<SelectParams>();
@@ -216,7 +216,8 @@ class Copier {
   uint8_t* const to_;
 };
 
-// `copies` has copied_bytes() of all that may be selected; without a selection, it is made to.
+// `copies` has room for all that may be selected (copied_bytes()). Without selected blocks, `own_copies` is used
+// instead and grows as needed.
 Selection gather(const HostLaunch& launch, const BlockLayout& layout, int token, int kv_head, uint8_t* copies,
                  std::vector<uint8_t>& own_copies) {
   const TensorRef& blocks = launch.inputs[1];
@@ -256,7 +257,7 @@ int64_t most_copied(const CacheDesc& c, const TensorDesc* blocks, const SparseAt
   return blocks ? copied_bytes(c, blocks->shape[2] * params.block) : 0;
 }
 
-// The scratch memory: that of attend_to_context(), then the copies of each thread.
+// Scratch memory: that of attend_to_context(), then the copies of each thread.
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 std::unique_ptr<Prepared> prepare_sparse_attention(const OpDesc& op, Device& device) {

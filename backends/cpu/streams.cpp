@@ -13,7 +13,7 @@ void mix_streams(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const TensorRef &x = launch.inputs[0], &weights = launch.inputs[1], &out = launch.outputs[0];
   const int64_t streams = x.desc->shape[1], d = x.desc->shape[2], mixed = out.desc->shape[1];
   const KernelTable& kernels = cpu(stream).kernels();
-  const int64_t least = 16384 / (streams * d);  // mixed vectors that are worth a thread
+  const int64_t least = 16384 / (streams * d);  // mixed vectors; fewer are not worth a thread
   parallel_ranges(cpu(stream), launch.rows(x) * mixed, least, [&](int64_t begin, int64_t end, int) {
     for (int64_t i = begin; i < end; ++i) {
       const float* from = x.data<float>() + i / mixed * x.desc->row_stride;

@@ -1,4 +1,4 @@
-// The activation functions, as ggml-like/op.h defines them, and what else kernels compute with exp and log.
+// The activation functions, as ggml-like/op.h defines them, and other functions based on exp and log.
 #pragma once
 
 #include "backends/cuda/kernel.h"

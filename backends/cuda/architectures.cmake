@@ -1,7 +1,6 @@
-# package_architectures(OUT CODES): for CMAKE_CUDA_ARCHITECTURES of a program that runs on all GPUs of compute capability
+# package_architectures(OUT CODES): CMAKE_CUDA_ARCHITECTURES of a program that runs on all GPUs of compute capability
 # 7.5 and later: machine code for the capabilities that nvcc knows, and PTX of the newest, which drivers compile for
-# those to come. CODES is what `nvcc --list-gpu-code` prints, as a list. A GPU of 8.7 or 10.3 runs the code of 8.6 or
-# 10.0.
+# later GPUs. CODES is what `nvcc --list-gpu-code` prints, as a list. A GPU of 8.7 or 10.3 runs the code of 8.6 or 10.0.
 function(package_architectures out codes)
   set(architectures "")
   foreach(capability 75 80 86 89 90 100 120)

@@ -1,8 +1,9 @@
 // paged_attention, and the kernels of sparse_attention. Attention closes a partial softmax after every kAttentionSplit
-// entries and merges these in order, so that its result does not depend on how many blocks of threads share the work.
+// entries and merges them in order, so that its result does not depend on how many blocks of threads share the work.
 //
-// Entries are positions, counted from the first one of the context. kSparse: they are those that a token has selected,
-// counted from its first one, or what the cache has one of for `stride` positions; some tokens see none.
+// Entries are positions, counted from the start of the context. kSparse: entries are those that a token has selected,
+// counted from the first of them, or, without a selection, those of the cache, one per `stride` positions. Some tokens
+// see none.
 #include <algorithm>
 
 #include "backends/cuda/attention_shape.cuh"
@@ -12,14 +13,14 @@ namespace infer::cuda {
 namespace {
 
 constexpr unsigned kThreads = 128;
-constexpr int kMostHeads = 8;  // query heads of a KV head that share the reading of a key
-constexpr int kFewTokens = 8;  // up to so many, tiles are not worth it
-constexpr int kChunks = 16, kMostChunks = 64, kBlocksWanted = 8;  // the last: on each multiprocessor
+constexpr int kMostHeads = 8;  // query heads of a KV head that share each load of a key
+constexpr int kFewTokens = 8;  // up to this many tokens, tiles do not pay
+constexpr int kChunks = 16, kMostChunks = 64, kBlocksWanted = 8;  // kBlocksWanted: per multiprocessor
 constexpr int kLanesPerKey = 8;                                   // threads that share a dot product
 constexpr size_t kMostRoom = 46 << 10;                            // bytes of dynamic shared memory
 
-// What a block of threads shares: for each of its heads the query, the scores of a split, and the sums of what has been
-// merged. In dynamic memory: [heads][key_dim], [heads][kAttentionSplit], [heads][value_dim].
+// What the threads of a block share: for each of its heads the query, the scores of a split, and the sums merged so
+// far. In dynamic memory: [heads][key_dim], [heads][kAttentionSplit], [heads][value_dim].
 struct Room {
   float *query, *score, *sum;
 };
@@ -31,13 +32,13 @@ size_t room_bytes(const CacheShape& s, int heads) {
   return sizeof(float) * static_cast<size_t>(heads) * static_cast<size_t>(s.key_dim + kAttentionSplit + s.value_dim);
 }
 
-// A block's work: heads first .. first + n of one token.
+// A block's work: heads [first, first + n) of one token.
 struct Place {
   int64_t token;
   int kv_head, first, n;
   int position, sequence;
   Range seen;             // entries
-  const int32_t* blocks;  // kSparse: what the token has selected, or null
+  const int32_t* blocks;  // kSparse: the token's selected blocks, or null
 };
 
 // Where an entry is.
@@ -53,10 +54,10 @@ __device__ inline EntryPlace place_of(const AttentionShape& a, const Place& p, i
   return {s.block_of(p.sequence, s.position_of(entry)), s.slot_of(entry)};
 }
 
-// The entries of a token's selected blocks. Of these, the last one may have entries that the token does not see, and
-// behind them there may be a number of no entry. Every thread of the block calls it.
+// The entries of a token's selected blocks. The last block may have entries that the token does not see, and unused
+// places after it hold -1. Every thread of the block must call it.
 __device__ inline Range selected_entries(const AttentionShape& a, const int32_t* blocks, int visible) {
-  float n = 0;  // exact: there are less than 2^24
+  float n = 0;  // exact: there are fewer than 2^24
   for (int i = static_cast<int>(threadIdx.x); i < a.count_of_blocks; i += static_cast<int>(kThreads)) {
     if (blocks[i] < 0) continue;
     const int left = visible - blocks[i] * a.block;
@@ -65,7 +66,7 @@ __device__ inline Range selected_entries(const AttentionShape& a, const int32_t*
   return {0, static_cast<int>(block_sum(n))};
 }
 
-// A lane's part of the products of a key with the queries.
+// A lane's share of the dot products of a key with the queries.
 template <int kHeads, typename Format>
 __device__ inline void add_products(const Format& format, const uint8_t* key, int dim, bool vectors, const float* query,
                                     float (&dot)[kHeads]) {
@@ -132,7 +133,7 @@ __device__ inline Partial weigh_split(float* score) {
   return {largest, block_sum(total)};
 }
 
-// For each head: what a split's merge multiplies the earlier sums and its own with.
+// For each head: the factors of the earlier sums and of the split's own sums when they are merged.
 template <int kHeads>
 struct Factors {
   float before[kHeads], own[kHeads];
@@ -164,7 +165,7 @@ __device__ void sum_values(const AttentionShape& a, const Place& p, int split, c
   });
 }
 
-// The values of a split, where a thread takes a dimension of all entries.
+// Adds the values of a split: a thread sums one dimension over all entries.
 template <int kHeads, bool kSparse>
 __device__ void add_values_by_dimension(const AttentionShape& a, const Place& p, int split, const Room& room,
                                         const Factors<kHeads>& factors) {
@@ -179,8 +180,8 @@ __device__ void add_values_by_dimension(const AttentionShape& a, const Place& p,
   }
 }
 
-// The values of a split in vectors: `lanes` lanes of a warp share a row, and groups of so many lanes take every n-th
-// entry. Their sums are added within each warp, then warp by warp. Every thread of the block calls it.
+// Adds the values of a split in vectors: `lanes` lanes of a warp share a row, and each of the n groups of lanes takes
+// every n-th entry. Their sums are added within each warp, then warp by warp. Every thread of the block must call it.
 template <int kHeads, bool kSparse>
 __device__ void add_values_in_vectors(const AttentionShape& a, const Place& p, int split, const Room& room,
                                       const Factors<kHeads>& factors) {
@@ -245,7 +246,7 @@ __device__ bool find_place(const AttentionShape& a, int64_t token, unsigned part
   return true;
 }
 
-// Copies the queries of a block's heads to shared memory. Heads that it does not have get the last one's.
+// Copies the queries of a block's heads to shared memory. Missing heads repeat the last one.
 template <int kHeads>
 __device__ void load_queries(const AttentionShape& a, const Place& p, const float* q, const Room& room) {
   const int dim = a.cache.key_dim;
@@ -255,13 +256,13 @@ __device__ void load_queries(const AttentionShape& a, const Place& p, const floa
   }
 }
 
-// What a chunk of splits leaves for attention_merge_kernel: [token, head, chunk, 2 + value_dim], the partial softmax
-// and the sums. A total of 0 stands alone: the chunk has no splits.
+// Where a chunk of splits stores its partial results for attention_merge_kernel: [token, head, chunk, 2 + value_dim],
+// the partial softmax and the sums. A total of 0 means that the chunk has no splits; its sums are not written.
 __device__ inline int64_t part_at(const AttentionShape& a, int64_t token, int head, int chunk) {
   return ((token * a.n_head + head) * a.n_chunks + chunk) * (2 + a.cache.value_dim);
 }
 
-// Writes the results of a block's heads, or its parts of them.
+// Writes the results of a block's heads, or its partial results.
 template <int kHeads>
 __device__ void write_results(const AttentionShape& a, const Place& p, const Partial (&all)[kHeads], const Room& room,
                               float* out) {
@@ -348,8 +349,8 @@ __global__ void attention_merge_kernel(AttentionShape a, const float* parts, flo
   }
 }
 
-// Blocks that share the splits of a token: with --deterministic, the same for any batch; else so many that every
-// multiprocessor has some.
+// Blocks that share the splits of a token: with --deterministic, the same for any batch; else enough to give every
+// multiprocessor work.
 int chunks_of(const OpDesc& op, const Context& context) {
   if (context.deterministic) return kChunks;
   const int64_t blocks = op.inputs[0]->shape[0] * op.cache->n_kv_head;
@@ -367,7 +368,7 @@ bool in_vectors(const CacheShape& s) {
          s.block_bytes % 16 == 0;
 }
 
-// Whether tokens of long runs have a kernel of their own.
+// Whether long runs of tokens are computed by attend_in_tiles().
 bool in_tiles(const OpDesc& op, const Context& context) {
   return !context.deterministic && op.inputs[0]->shape[0] > kFewTokens && has_tiles(op);
 }

@@ -1,4 +1,4 @@
-// What the operations on the KV cache share on the host: where its rows are, and the launches of attention.
+// Shared by the operations on the KV cache, on the host: where its rows are, and the launches of attention.
 #pragma once
 
 #include "backends/cuda/cache.cuh"
@@ -8,7 +8,7 @@ namespace infer::cuda {
 
 CacheShape cache_shape(const Launch& launch);
 
-// Whether the kernels read and write such a cache, and whether those of attention also have room for its rows.
+// Whether the kernels support such a cache, and attention has enough shared memory for its rows.
 bool supports_cache(const OpDesc& op, const Device& device);
 bool supports_attention(const OpDesc& op, const Device& device);
 
@@ -18,7 +18,7 @@ struct AttentionInputs {
   AttentionParams params;
   TensorRef sinks;
   // Of sparse_attention:
-  TensorRef blocks;    // of `block` entries; without them, entries are those that params.window says
+  TensorRef blocks;    // of `block` entries each; absent: the entries in params.window
   TensorRef log_sums;  // its result; absent: paged_attention
   int block = 1;
 };

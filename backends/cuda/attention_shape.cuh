@@ -1,4 +1,4 @@
-// What the kernels of attention share: which entries a token sees, and how partial softmaxes are merged.
+// Shared by the attention kernels: which entries a token sees, and how partial softmaxes are merged.
 #pragma once
 
 #include "backends/cuda/attention.cuh"
@@ -8,12 +8,12 @@ namespace infer::cuda {
 struct AttentionShape {
   CacheShape cache;
   RowCount count;
-  int n_head, group, chunks;  // query heads, those of a KV head, parts of these that a block takes
+  int n_head, group, chunks;  // query heads; query heads per KV head; blocks that share these
   AttentionParams params;
   int64_t q_stride;
   int n_chunks;   // blocks that share the splits of a token
   bool vectors;   // rows of the cache can be read 8 values at a time
-  bool in_tiles;  // tokens of long runs are left to attend_in_tiles()
+  bool in_tiles;  // attend_in_tiles() computes the tokens of long runs
   const float* sinks;
   // kSparse: selected blocks [T, selections, count] of `block` entries each, or null for all entries in the window, and
   // the log-sum-exp of each head [T, n_head].
@@ -52,7 +52,7 @@ struct Partial {
   float largest, total;
 };
 
-// Merges b into a; the factors of what belongs to each.
+// a and b merged, and the factors for the sums of each.
 struct Merge {
   Partial both;
   float factor_a, factor_b;
@@ -63,8 +63,8 @@ __device__ inline Merge merge(const Partial& a, const Partial& b) {
   return {{largest, a.total * fa + b.total * fb}, fa, fb};
 }
 
-// What completes the result of a head: with the sink, which is one more score without a value. Returns the factor of
-// the sum, and writes the log-sum-exp of a sparse one; in a thread that does not, `write` is false.
+// Merges the sink, a score without a value, and returns the factor that turns a head's sums into its result. With
+// `write`, also stores the log-sum-exp, if there is one.
 __device__ inline float finish_head(const AttentionShape& a, const Partial& all, int64_t token, int head, bool write) {
   const Merge m = a.sinks ? merge(all, {a.sinks[head], 1.0f}) : Merge{all, 1.0f, 0.0f};
   const bool any = all.total > 0;
@@ -74,8 +74,7 @@ __device__ inline float finish_head(const AttentionShape& a, const Partial& all,
   return any ? m.factor_a / m.both.total : 0.0f;
 }
 
-// Consecutive rows of a step whose tokens belong to one sequence are a run. Whether the run of a token has at least
-// kLongRun tokens.
+// Whether at least kLongRun consecutive rows around this token, a run, belong to its sequence.
 constexpr int kLongRun = 8;
 __device__ inline bool in_long_run(const AttentionShape& a, int64_t token) {
   const int32_t* const sequences = a.cache.sequences;

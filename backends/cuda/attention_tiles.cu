@@ -1,8 +1,8 @@
 // Attention of long runs of tokens on tensor cores. A block takes 64 rows: tokens of a run times the query heads that
-// share a KV head; a warp takes 16 of them. Tiles of keys and values follow each other through shared memory as fp16:
-// while scores of one tile are computed its values are on their way, and then the keys of the next. The softmax is
-// adjusted after each tile (https://arxiv.org/abs/2307.08691), its weights go from the sums of one product to the
-// operand of the next in registers.
+// share a KV head; a warp takes 16 of them. Tiles of keys and values pass through shared memory as fp16: the values of
+// a tile are loaded while its scores are computed, the keys of the next tile while the values are summed. The softmax
+// is adjusted after each tile (https://arxiv.org/abs/2307.08691). Its weights stay in registers between the
+// accumulators of one matmul and the operand of the next.
 #include <algorithm>
 
 #include "backends/cuda/attention_shape.cuh"
@@ -39,7 +39,7 @@ struct RunPart {
 // One row of queries.
 struct QueryRow {
   int token, head, position;
-  Range seen;  // empty for a row that the block does not have
+  Range seen;  // empty for a missing row
   float slope;
 };
 __device__ inline QueryRow query_row(const AttentionShape& a, const RunPart& run, int first_token, int row) {
@@ -54,7 +54,7 @@ __device__ inline QueryRow query_row(const AttentionShape& a, const RunPart& run
   return q;
 }
 
-// A warp's 16 rows of queries as the left operand of products.
+// A warp's 16 rows of queries as the left operand of matmuls.
 template <int kDim>
 struct QueryHalves {
   uint32_t of[kDim / 16][4];
@@ -75,7 +75,7 @@ __device__ inline void load_queries(const AttentionShape& a, const QueryRow (&ro
   }
 }
 
-// Values i to i + 7 of a row as fp16; those behind its end are zeros.
+// Values i to i + 7 of a row as fp16; those past its end are zeros.
 __device__ inline uint4 row_chunk(const CacheRow& row, int dim, int i, bool vectors) {
   Floats8 x;
   if (vectors) {
@@ -127,8 +127,8 @@ struct Scores {
 
 template <int kDim>
 __device__ __forceinline__ void multiply_keys(const QueryHalves<kDim>& q, RowTile<kDim>& keys, Scores<kDim>& scores) {
-  // The lane names a row of the matrices (first, left), (first, right), (second, left), (second, right) of two times
-  // 8 positions by 16 values.
+  // The lane supplies the address of a row of the matrices (first, left), (first, right), (second, left), (second,
+  // right) of two times 8 positions by 16 values.
   const int lane = static_cast<int>(threadIdx.x % kWarp), row = lane % 8 + lane / 16 * 8, right = lane / 8 % 2;
   INFER_UNROLL
   for (int part = 0; part < kDim / 16; ++part) {
@@ -154,7 +154,7 @@ __device__ __forceinline__ void change_scores(int first, Scores<kDim>& scores, F
   }
 }
 
-// Scales, caps, biases and masks the products of keys; each only where there is something to do.
+// Scales, caps, biases and masks the dot products with the keys, skipping what does not apply.
 template <int kDim>
 __device__ inline void finish_scores(const AttentionShape& a, const QueryRow (&rows)[2], int first,
                                      Scores<kDim>& scores) {
@@ -179,7 +179,7 @@ __device__ inline void finish_scores(const AttentionShape& a, const QueryRow (&r
 }
 
 // Turns the scores of one of the lane's rows into weights relative to the largest score so far. Returns the factor of
-// what was summed before. The total is the lane's share, of a quarter of the positions.
+// the earlier sums. The total covers the lane's share, a quarter of the positions.
 template <int kDim>
 __device__ inline float weigh_row(Scores<kDim>& scores, int which, Partial& so_far) {
   float largest = so_far.largest;
@@ -258,7 +258,7 @@ __device__ void attend_run(const AttentionShape& a, const RunPart& run, int firs
   for (int first = begin; first < run.seen.end; first += kPositions) {
     queue_tile<kDim, false>(a, run, first, room.values);
     wait_copies<1>();
-    __syncthreads();  // the keys are there
+    __syncthreads();  // the keys have arrived
     Scores<kDim> scores = {};
     multiply_keys(queries, room.keys, scores);
     __syncthreads();  // the keys have been read
@@ -275,7 +275,7 @@ __device__ void attend_run(const AttentionShape& a, const RunPart& run, int firs
       }
     }
     wait_copies<1>();
-    __syncthreads();  // the values are there
+    __syncthreads();  // the values have arrived
     add_values(scores, room.values, sums);
     __syncthreads();  // the values have been read
   }
@@ -283,7 +283,7 @@ __device__ void attend_run(const AttentionShape& a, const RunPart& run, int firs
   write_row(a, rows[1], 1, so_far[1], sums, out);
 }
 
-// Tokens in blocks from the last on: these see the most positions.
+// The first blocks take the last tokens, which see the most positions.
 template <int kDim>
 __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionShape a, const float* q, float* out) {
   TileRoom<kDim>& room = shared_memory<TileRoom<kDim>>();
@@ -303,7 +303,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionShape a, const 
 
 }  // namespace
 
-// BF16 rows may exceed fp16; F32 ones are there for exactness.
+// BF16 values may exceed the range of fp16; F32 caches are used for their precision.
 bool has_tiles(const OpDesc& op) {
   const CacheDesc& c = *op.cache;
   const auto fits = [](DataType type) {

@@ -51,7 +51,7 @@ struct CacheBF16 {
     return x;
   }
 };
-// Two bytes at a time: their blocks are aligned to that.
+// Read two bytes at a time, which is the alignment of the blocks.
 struct CacheQ8_0 {
   __device__ static float at(const uint8_t* row, int i) {
     const BlockQ8_0& b = reinterpret_cast<const BlockQ8_0*>(row)[i / kBlock32];
@@ -89,7 +89,7 @@ struct CacheQ4_0 {
 struct CacheRow {
   const uint8_t* data;
   DataType type;
-  // Calls f with an object of the type's struct, so that a loop over a row does not ask for the type of each value.
+  // Calls f with an object of the type's struct, so that a loop over a row does not branch on the type for each value.
   template <typename F>
   __device__ auto with(F f) const {
     switch (type) {

@@ -25,7 +25,7 @@ struct ConcatShape {
   RowCount count;
   int64_t n;  // values in a row of the result
   int64_t a_stride, b_stride, a_width, b_width;
-  int64_t b_step;  // from one head of b to the next; 0: they are one
+  int64_t b_step;  // from one head of b to the next; 0: one head for all
 };
 __global__ void concat_kernel(ConcatShape shape, const float* a, const float* b, float* out) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

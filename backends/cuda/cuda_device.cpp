@@ -43,7 +43,7 @@ class DeviceImpl final : public CudaDevice {
   std::unique_ptr<Buffer> allocate_staging(size_t bytes) override {
     return std::make_unique<CudaBuffer>(context_, bytes, CudaBuffer::Kind::kPinned);
   }
-  // Where neither device can address the other's memory, the driver copies through the host's, without making it wait.
+  // If neither device can address the other's memory, the driver copies through host memory without a host wait.
   bool can_copy_from(const Device& other) const override { return dynamic_cast<const CudaDevice*>(&other) != nullptr; }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<CudaStream>(context_); }
   std::span<const OpRecord> operations() const override { return records(); }

@@ -24,7 +24,7 @@ std::string first_cuda_gpu();
 std::string cuda_card(const std::string& name);
 // Why a device with this name cannot be used, in one line; "" if it can be, or if the machine has no such device.
 std::string cuda_problem(const std::string& name);
-// The problems of a machine that has NVIDIA's driver and GPUs, a line each.
+// One line per problem, on machines that have NVIDIA's driver and GPUs.
 std::vector<std::string> cuda_problems();
 
 // REQUIRES one of the names above. Throws Error if the driver fails.

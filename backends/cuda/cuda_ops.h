@@ -1,4 +1,4 @@
-// What the operations of the CUDA backend share on the host. There is one .cu file per operation or family, with the
+// Shared by the operations of the CUDA backend, on the host. There is one .cu file per operation or family, with the
 // same name as in ggml-like/ref and its records at the end.
 //
 // A launch function runs once per segment, while the segment is captured. It must not use the step's counts, only its

@@ -1,8 +1,8 @@
 // delta_rule and wkv, whose states have a matrix [n, d] for each head. A block of threads has 32 columns of one head,
 // one for each lane; the values of a column are divided among the warps, which keep theirs in registers through the
-// step. What all of them need of some tokens is staged in shared memory, with zeros up to a full vector. The warps'
-// sums over a column go through shared memory too, where even and odd tokens have places of their own, so that a token
-// needs one barrier.
+// step. The vectors that all columns need are staged in shared memory for some tokens at a time, padded with zeros. The
+// warps' sums over a column go through shared memory too, in separate places for even and odd tokens, so that a token
+// needs only one barrier.
 #include "backends/cuda/activations.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/states.cuh"
@@ -25,7 +25,7 @@ struct Column {
   static constexpr int kPadded = kValues * static_cast<int>(kParts);  // values of a staged vector
   float values[kValues];
 
-  // `state` is where the column begins, or null for one that is empty or does not exist.
+  // `state`: the start of the column, or null if it is empty or does not exist.
   __device__ void load(const float* state, int n, int64_t stride) {
     for (int k = 0; k < kValues; ++k) {
       const int j = part_id() * kValues + k;
@@ -87,7 +87,7 @@ __device__ inline float column_sum(SumKind kind, int turn) {
   return (a + b) + (c + d);
 }
 
-// Of both operations.
+// Arguments of both operations.
 struct MatrixShape {
   States states;
   int heads, n, d;
@@ -97,7 +97,7 @@ struct MatrixShape {
   __device__ int first_column() const { return static_cast<int>(blockIdx.x) % blocks * kColumns; }
 };
 
-// `vectors`: staged per token.
+// The number of tokens staged together, each with `vectors` vectors.
 template <int kValues>
 int tile_of(int vectors) {
   return std::clamp(kTileRoom / (vectors * Column<kValues>::kPadded), 1, kMostTile);
@@ -127,7 +127,7 @@ bool supports_matrices(const OpDesc& op, const Device&) {
   return op.inputs[0]->shape[2] <= kMostValues * static_cast<int>(kParts);
 }
 
-// Where this thread's column has its state, and its place in a row of the results.
+// The state of this thread's column, and the column's place in a row of the results.
 struct ColumnPlace {
   float* state;  // null: there is no such column
   int64_t out;

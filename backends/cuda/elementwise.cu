@@ -60,7 +60,7 @@ __global__ void map_kernel(MapShape shape, const float* x, float* out, F f) {
   for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) out[row * shape.n + i] = f(x[row * shape.x_stride + i]);
 }
 
-// Element i of a row of a meets element i / repeat % period of b.
+// Element i of a row of a is combined with element i / repeat % period of b.
 struct BinaryShape {
   RowCount count;
   int64_t n, a_stride, b_stride, b_repeat, b_period;

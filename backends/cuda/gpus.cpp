@@ -25,7 +25,7 @@ bool entry_runs_on(std::string_view entry, int capability) {
 
 std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
 
-// Of a runtime that finds no device.
+// Explains why the runtime finds no device.
 void explain(cudaError_t error, Gpus& gpus) {
   int driver = 0, runtime = 0;
   cudaDriverGetVersion(&driver);
@@ -49,7 +49,7 @@ std::string problem_of(const cudaDeviceProp& p) {
   return concat(p.name, " has compute capability ", p.major, ".", p.minor, "; ",
                 can_be_built ? concat("this program was built for ", kArchitectures,
                                       ". Build it with -DCMAKE_CUDA_ARCHITECTURES=", p.major * 10 + p.minor)
-                             : std::string("7.5 is the least that works. Use another device"),
+                             : std::string("the program needs at least 7.5. Use another device"),
                 ".");
 }
 

@@ -19,16 +19,16 @@ struct Gpu {
 struct Gpus {
   std::vector<Gpu> all;
   std::string problem;  // why there are none, a sentence
-  // Whether the machine lacks a driver or a GPU of NVIDIA: nothing that its user has to be told.
+  // Whether the machine has no NVIDIA driver or GPU, which is not worth a message.
   bool none_expected = false;
 };
 
-// Asks the driver once; without one, there are none. Creates nothing on the GPUs.
+// Asks the driver once; finds none without a driver. Creates nothing on the GPUs.
 const Gpus& find_gpus();
 
 // Whether code that was compiled for `architectures`, as in CMAKE_CUDA_ARCHITECTURES (here "75-real,90a-real,120"),
-// runs on a compute capability. Binary code runs on the same major number with at least the same minor one, PTX on all
-// later capabilities. Words such as "native" are taken to mean that it does.
+// runs on a compute capability. Binary code runs on the same major version with the same or a higher minor one, PTX on
+// all later capabilities. Words such as "native" count as a match.
 bool runs_on(std::string_view architectures, int major, int minor);
 
 }  // namespace infer::cuda

@@ -9,7 +9,7 @@ namespace infer::cuda {
 HostCopy::HostCopy(int n_threads) {
   try {
     for (int t = 1; t < n_threads; ++t) threads_.emplace_back([this, t] { work(t); });
-  } catch (const std::system_error&) {  // fewer will do
+  } catch (const std::system_error&) {  // fewer threads suffice
   }
   n_threads_ = static_cast<int>(threads_.size()) + 1;
 }

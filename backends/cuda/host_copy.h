@@ -1,5 +1,5 @@
-// Copies large pieces of the host's memory with several threads. One thread copies slower than a fast bus to a GPU
-// takes, above all from a mapped file that is read for the first time.
+// Copies large pieces of host memory with several threads. A single thread is slower than a fast bus to a GPU, above
+// all when it reads a mapped file for the first time.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ namespace infer::cuda {
 // One thread at a time. Its own threads sleep between copies, and end with it.
 class HostCopy {
  public:
-  explicit HostCopy(int n_threads);  // including the caller; fewer if the system has no more
+  explicit HostCopy(int n_threads);  // including the caller; fewer if the system refuses more
   ~HostCopy();
   HostCopy(const HostCopy&) = delete;
   HostCopy& operator=(const HostCopy&) = delete;
@@ -32,7 +32,7 @@ class HostCopy {
 
   int n_threads_ = 1;  // constant after construction
   std::vector<std::thread> threads_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable begins_, ends_;
   Job job_;
   uint64_t n_jobs_ = 0;

@@ -1,6 +1,6 @@
-// What kernels are written in: CUDA C++, and functions for what only PTX or a declaration that C++ does not have can
-// express. The tests compile the same kernels as C++, where these functions come from a stand-in
-// (tests/cuda_stand_in); nothing else may be used that only nvcc knows. For .cu and .cuh files.
+// The language of kernels: CUDA C++, with functions for whatever needs PTX or declarations that C++ does not have. The
+// tests compile the same kernels as C++ with a stand-in for these functions (tests/cuda_stand_in), so kernels must use
+// nothing else that only nvcc supports. For .cu and .cuh files.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@
 #include <cuda_stand_in_machine.h>
 #endif
 
-// Before a loop with a constant number of turns: so that the arrays which it indexes stay in registers.
+// Unrolls a loop with a constant trip count, so that the arrays which it indexes stay in registers.
 #ifdef __CUDACC__
 #define INFER_UNROLL _Pragma("unroll")
 #else
@@ -35,11 +35,11 @@ __device__ inline float warp_max(float x) {
   return x;
 }
 
-// Room for reductions over a block of at most 32 warps.
+// Shared memory for reductions over a block of at most 32 warps.
 struct BlockReduction {
   float parts[kWarp];
 };
-// The sum over a block whose number of threads is a multiple of 32, in all threads. Every thread calls it.
+// The sum over a block whose number of threads is a multiple of 32, in all threads. Every thread must call it.
 __device__ inline float block_sum(float x) {
   x = warp_sum(x);
   if (blockDim.x <= kWarp) return x;

@@ -25,10 +25,10 @@ void launch_kernel(CudaStream& stream, const LaunchShape& shape, void (*kernel)(
   config.blockDim = dim3(shape.threads);
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream.handle();
-  stream.context().check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), "launching a kernel");
+  stream.context().check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), "cudaLaunchKernelEx");
 }
 
-// Blocks of `per_block` that cover `items`.
+// The number of blocks of `per_block` items that cover `items`.
 inline unsigned blocks_for(int64_t items, int64_t per_block) {
   return static_cast<unsigned>((items + per_block - 1) / per_block);
 }

@@ -8,7 +8,7 @@
 
 namespace infer::cuda {
 
-// Blocks on a multiprocessor that kernels with much shared memory are compiled for.
+// Blocks per multiprocessor for which kernels with much shared memory are compiled.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 constexpr int kBlocksAtOnce = 1;
 #else
@@ -27,7 +27,7 @@ __device__ __forceinline__ T& shared_memory() {
   return *reinterpret_cast<T*>(bytes);
 }
 
-// The memory that a launch asks for in bytes, for each block; not initialized.
+// The dynamic shared memory of a block, of the size given at the launch; not initialized.
 __device__ __forceinline__ void* dynamic_shared_memory() {
   extern __shared__ __align__(16) unsigned char dynamic_bytes[];
   return dynamic_bytes;
@@ -38,8 +38,9 @@ __device__ __forceinline__ uint4 load_vector(const void* p) { return *static_cas
 __device__ __forceinline__ void store_vector(void* p, uint4 v) { *static_cast<uint4*>(p) = v; }
 
 // Asynchronous copies to shared memory: 16 bytes each, both addresses multiples of 16; zeros unless `present`. Copies
-// queued by a thread until commit_copies() are a group. After wait_copies<n>() all but its n last groups are in memory,
-// for the thread itself; for others after a barrier. Below compute capability 8.0, copies are done at once.
+// queued by a thread until commit_copies() are a group. After wait_copies<n>() all but the thread's n last groups have
+// arrived, visible to the thread itself, and to others after a barrier. Below compute capability 8.0, copies are
+// synchronous.
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool present) {
 #if __CUDA_ARCH__ >= 800
   const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(to));
@@ -61,10 +62,9 @@ __device__ __forceinline__ void wait_copies() {
 #endif
 }
 
-// Four matrices of 8 by 8 fp16 values from shared memory: lane l names row l % 8 of matrix l / 8, 16 bytes at a
-// multiple of
-// 16. Of each matrix, lane 4 * g + t gets (g, 2t) and (g, 2t + 1); transposed, (2t, g) and (2t + 1, g). PTX ISA,
-// ldmatrix.
+// Four matrices of 8 by 8 fp16 values from shared memory: lane l gives the address of row l % 8 of matrix l / 8, 16
+// bytes at a multiple of 16. Of each matrix, lane 4 * g + t gets (g, 2t) and (g, 2t + 1); transposed, (2t, g) and (2t +
+// 1, g). PTX ISA, ldmatrix.
 __device__ __forceinline__ void load_matrices(uint32_t (&to)[4], const void* row) {
   const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

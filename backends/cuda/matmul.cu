@@ -1,5 +1,5 @@
-// matmul and matmul_experts: which kernels compute them, and the one for few rows and quantized weights. Activations
-// for these are quantized to int8 with a scale for each 32 values.
+// matmul and matmul_experts: selects their kernels, and has the one for few rows and quantized weights, whose
+// activations are quantized to int8 with a scale for each 32 values.
 #include <algorithm>
 
 #include "backends/cuda/formats.cuh"
@@ -15,7 +15,7 @@ constexpr int kGroup = 16;      // values that are unpacked at a time
 
 // ---- Activations ----
 
-// Of 32 activations; the sums of the codes of each half are int16, the first one in the low half of the word.
+// Of 32 activations: the sums of the codes of each half are int16, the first one in the low half of the word.
 struct alignas(8) ScaleAndSums {
   float scale;
   uint32_t sums;
@@ -59,7 +59,7 @@ __global__ void quantize_kernel(ActivationShape shape, const float* x, Quantized
                    (static_cast<uint32_t>(sum) & 0xffffu) | static_cast<uint32_t>(second) << 16};
 }
 
-// ---- Products ----
+// ---- Matmuls ----
 
 // The dot product of a run of a unit with activations, without their scale. Of 32 activations the run covers the first
 // 16, the last 16 or all: byte 0 or 1 of `which`, or both, are 1.
@@ -114,7 +114,7 @@ __device__ __forceinline__ void add_unit(const ProductShape& s, const uint8_t* c
   }
 }
 
-// Vectors that a tile has too many are computed from what the memory holds, and not stored.
+// A tile's surplus vectors are computed from whatever the memory holds, and not stored.
 template <typename W, int kTile, int kRows>
 __global__ void __launch_bounds__(kRowWarps* kWarp)
     product_kernel(ProductShape s, const uint8_t* weights, Quantized x, const float* bias, float* out) {
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp)
   const int units = static_cast<int>(s.k / kUnit);
   RowSums<kTile, kRows> sums = {};
   int unit = p.begin;
-  // Two at a time where that takes few registers, so that the loads of both are under way together.
+  // Two at a time where registers suffice, so that the loads of both overlap.
   if (kTile * kRows <= 2) {
     for (; unit + p.stride < units; unit += 2 * p.stride) {
       add_unit<W>(s, rows, unit, codes, groups, sums);
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp)
 
 // ---- Launches ----
 
-// Capacity, with the rows of whole tiles.
+// The capacity in rows, rounded up to whole tiles.
 int64_t quantized_rows(const TensorDesc& x, int64_t k) {
   return (x.shape.elements() / k + kMostTile - 1) / kMostTile * kMostTile;
 }

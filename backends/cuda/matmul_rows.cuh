@@ -1,6 +1,7 @@
-// Matmuls that take the weights row by row: what the kernels for quantized and for float weights share. A warp computes
-// the products of kRows rows of weights with kTile vectors of activations; for narrow matrices several warps share
-// them. The sums of a vector are the same with any kTile and kRows, so they do not depend on the rest of the batch.
+// Matmuls that process the weights row by row: shared by the kernels for quantized and for float weights. A warp
+// computes the products of kRows rows of weights with kTile vectors of activations; for narrow matrices several warps
+// share them. The sums of a vector are the same with any kTile and kRows, so they do not depend on the rest of the
+// batch.
 #pragma once
 
 #include <type_traits>
@@ -17,7 +18,7 @@ struct ProductShape {
   int64_t n, k, row_bytes;
   RowCount count;  // of vectors: of tokens times experts for each token, if there are several
   int per_count;   // vectors for each counted row
-  // Of experts, else null or 0:
+  // For experts, otherwise null or 0:
   const int32_t* ids;  // of each vector; null: vector i is for expert i % per_count
   bool experts;
   bool shared_input;  // all vectors of a token have the same activations
@@ -51,7 +52,7 @@ __device__ inline WarpPlace warp_place(const ProductShape& s) {
           warp % s.sharing * static_cast<int>(kWarp) + lane, s.sharing * static_cast<int>(kWarp)};
 }
 
-// The address of row `row`; rows behind the last one are the last one again.
+// The address of row `row`; rows past the end repeat the last one.
 __device__ inline const uint8_t* weight_row(const ProductShape& s, const uint8_t* weights, int64_t expert,
                                             int64_t row) {
   return weights + (expert * s.n + (row < s.n ? row : s.n - 1)) * s.row_bytes;
@@ -62,7 +63,7 @@ struct RowSums {
   float of[kTile][kRows];
 };
 
-// Adds the sums of the warps that share rows, in their order; the first of them then has all. Every thread calls it.
+// Adds the sums of the warps that share rows, in their order, into the first of them. Every thread must call it.
 template <int kTile, int kRows>
 __device__ void add_warps(const ProductShape& s, RowSums<kTile, kRows>& sums) {
   struct Parts {
@@ -83,7 +84,7 @@ __device__ void add_warps(const ProductShape& s, RowSums<kTile, kRows>& sums) {
   }
 }
 
-// Adds the sums of the lanes and writes the results. Every thread of the block calls it.
+// Adds the sums of the lanes and writes the results. Every thread of the block must call it.
 template <int kTile, int kRows>
 __device__ void store_rows(const ProductShape& s, const WarpPlace& p, RowSums<kTile, kRows>& sums, const float* bias,
                            int64_t expert, float* out) {
@@ -116,7 +117,7 @@ struct Product {
   int64_t per_row;  // vectors of activations in each row of x
 };
 
-// Warps that share a row of so many units: more for a narrow matrix, so that every multiprocessor has some.
+// The number of warps that share a row of `units` units: more for a narrow matrix, to give every multiprocessor work.
 inline int warps_for_row(int64_t n, int64_t units, const cudaDeviceProp& properties) {
   constexpr int64_t kWanted = 16;  // warps on a multiprocessor
   int64_t sharing = 1;
@@ -126,8 +127,8 @@ inline int warps_for_row(int64_t n, int64_t units, const cudaDeviceProp& propert
   return static_cast<int>(sharing);
 }
 
-// Calls f(integral constant, integral constant) with the vectors and rows of a warp. Two rows share the activations of
-// several vectors, which there are more bytes of than weights.
+// Calls f(integral constant, integral constant) with the vectors and rows of a warp. With several vectors, two rows
+// share each load of activations, of which there are more bytes than of weights.
 template <typename F>
 void with_tile(int64_t vectors, F f) {
   const auto call = [&](auto tile) { f(tile, std::integral_constant < int, decltype(tile)::value >= 4 ? 2 : 1 > ()); };
@@ -142,7 +143,7 @@ inline LaunchShape rows_launch(const Product& p, int tile, int rows) {
   return {dim3(blocks_for(p.shape.n, per_block), blocks_for(p.vectors, tile)), kRowWarps * kWarp};
 }
 
-// The product with float weights. REQUIRES a float type.
+// The matmul with float weights. REQUIRES a float type.
 void multiply_floats(CudaStream& stream, Product p);
 
 }  // namespace infer::cuda

@@ -1,8 +1,8 @@
 // Matmuls of many rows on tensor cores. A block of eight warps multiplies kTokens rows of activations by 128 rows of
-// weights, kStep values at a time; both are fp16 in shared memory, sums are F32. Activations are converted once, and
-// copied three steps deep without registers; weights are loaded two steps ahead as they are in the file, and unpacked
-// one step ahead into the second of two tiles. Rows of activations are scaled by powers of two that are divided out at
-// the end. Experts have tiles of their own, whose rows are found by a list that is sorted on the device.
+// weights, kStep values at a time; both are fp16 in shared memory, sums are F32. Activations are converted once and
+// copied asynchronously, three stages deep; weights are loaded two steps ahead in the file's format and unpacked one
+// step ahead into the second of two tiles. Rows of activations are scaled by powers of two that are divided out at the
+// end. Each expert has its own tiles, whose rows come from a list that is sorted on the device.
 #include "backends/cuda/matmul_tiled.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kRows = 128;  // of weights, in a tile
 constexpr int kThreads = 256, kWarps = kThreads / static_cast<int>(kWarp);
 constexpr int kStages = 3;             // tiles of activations
-constexpr int kLeastRows = 17;         // fewer are multiplied faster row by row of the weights
+constexpr int kLeastRows = 17;         // fewer are faster with matmul_rows.cuh
 constexpr int kFew = 32, kMany = 128;  // the sizes of kTokens
 constexpr int kMostExperts = 1024;
 constexpr int kMostSplits = 16, kLeastSteps = 8;  // blocks that share a tile, and steps of each
@@ -46,7 +46,7 @@ __global__ void to_half_kernel(InputShape s, const float* x, HalfRows out) {
     const uint32_t bits = __float_as_uint(from[i]) & 0x7fffffffu;
     most = bits > most ? bits : most;
   }
-  // As floats, magnitudes have the order of their bits, and NaN is found on its own.
+  // The bits of magnitudes sort like the magnitudes; NaN is detected separately.
   const bool nan = __syncthreads_or(most > 0x7f800000u);
   const uint32_t exponent = nan ? 255u : __float_as_uint(block_max(__uint_as_float(most))) >> 23;
   const uint32_t power = exponent == 0 || exponent == 255 ? 127u : 268u - exponent < 253u ? 268u - exponent : 253u;
@@ -76,10 +76,11 @@ struct ExpertShape {
 };
 
 struct ExpertCounts {
-  int count[kMostExperts];  // then where the expert's next vector goes
+  int count[kMostExperts];  // later the place of the expert's next vector
 };
 
-// By one block: counts, their sums, tiles, and order. The order within an expert does not change any result.
+// One block counts the vectors of each expert, makes the tiles and sorts the vectors. The order within an expert does
+// not change any result.
 __global__ void group_experts_kernel(ExpertShape s, Groups out) {
   ExpertCounts& counts = shared_memory<ExpertCounts>();
   const int vectors = s.count.rows() * s.used, thread = static_cast<int>(threadIdx.x);
@@ -101,7 +102,7 @@ __global__ void group_experts_kernel(ExpertShape s, Groups out) {
   for (int v = thread; v < vectors; v += kThreads) out.order[atomicAdd(&counts.count[s.expert(v)], 1)] = v;
 }
 
-// ---- The product ----
+// ---- The matmul ----
 
 struct TiledShape {
   RowCount count;
@@ -154,8 +155,9 @@ template <int kTokens>
 __device__ __forceinline__ void multiply_tiles(HalfTile<kTokens>& x, HalfTile<kRows>& weights, Sums<kTokens>& sums) {
   using D = Division<kTokens>;
   const int lane = static_cast<int>(threadIdx.x % kWarp);
-  // The rows and chunks that the lane names: of x the matrices (low, left), (high, left), (low, right), (high, right)
-  // of 16 by 16; of weights (first, left), (first, right), (second, left), (second, right) of two times 8 by 16.
+  // The rows and chunks whose addresses the lane supplies: of x the matrices (low, left), (high, left), (low, right),
+  // (high, right) of 16 by 16; of weights (first, left), (first, right), (second, left), (second, right) of two times 8
+  // by 16.
   const int x_row = D::first_token() + lane % 16, x_chunk = lane / 16;
   const int w_row = D::first_row() + lane % 8 + lane / 16 * 8, w_chunk = lane / 8 % 2;
   INFER_UNROLL
@@ -189,7 +191,7 @@ __device__ inline void scale_sums(Sums<kTokens>& sums, float factor) {
   }
 }
 
-// Writes the results, or a split's part of them, which has neither bias nor a place per expert.
+// Writes the results, or the partial sums of a split, for which `bias` is null.
 template <int kTokens>
 __device__ inline void store_sums(const TiledShape& s, const TilePlace& p, const Sums<kTokens>& sums,
                                   const float* factors, const float* bias, float* out) {
@@ -213,7 +215,7 @@ __device__ inline void store_sums(const TiledShape& s, const TilePlace& p, const
   }
 }
 
-// The copies of a thread: chunks of rows of activations. A row that the tile does not have becomes zeros.
+// The copies of a thread: chunks of rows of activations. Missing rows become zeros.
 template <int kTokens>
 class InputCopies {
  public:
@@ -226,7 +228,7 @@ class InputCopies {
       from_[i] = x.values + input * s.k + 8 * (threadIdx.x % kChunks);
     }
   }
-  // Queues the tile of a step, if there is one, and ends a group in any case.
+  // Queues the tile of a step, if `wanted`; always ends a group, so that groups can be counted.
   __device__ void queue(HalfTile<kTokens>& to, int step, bool wanted) const {
     INFER_UNROLL
     for (int i = 0; i < kCopies; ++i) {
@@ -257,7 +259,7 @@ template <typename W>
 __device__ inline WeightGroup<W> weight_group(const TiledShape& s, const TilePlace& p, const uint8_t* weights) {
   const int row = static_cast<int>(threadIdx.x) / 2;
   const int64_t in_matrix = static_cast<int64_t>(blockIdx.y) * kRows + row;
-  // Rows behind the last one are the first one; their sums are not stored.
+  // Rows past the end repeat the first one; their sums are not stored.
   return {weights + (p.expert * s.n + (in_matrix < s.n ? in_matrix : 0)) * s.row_bytes, row,
           static_cast<int>(threadIdx.x) % 2};
 }
@@ -295,7 +297,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksAtOnce)
   for (int step = begin; step < end; ++step) {
     HalfTile<kRows>&now = room.weights[(step - begin) % 2], &next = room.weights[(step - begin + 1) % 2];
     wait_copies<kStages - 2>();
-    // From here on the tiles of this step are complete, and those of the one before are free.
+    // From here on the tiles of this step are complete, and those of the previous one are free.
     bool any_large = false;
     if (TileWeights<W>::kMayBeLarge) any_large = __syncthreads_or(large);
     else __syncthreads();
@@ -324,7 +326,7 @@ __global__ void add_splits_kernel(RowCount count, int64_t n, int splits, const f
 
 // ---- Launches ----
 
-// What a launch needs, from the descriptions of its tensors: capacities.
+// The sizes of a launch, from the capacities of its tensors.
 struct Plan {
   bool experts;
   int64_t inputs, vectors, n, k, n_experts, per_row;
@@ -345,7 +347,7 @@ Plan plan_of(const OpDesc& op, const Context& context) {
   p.per_row = p.inputs / x.shape[0];
   p.tile = p.vectors / p.n_experts > kFew + kFew / 2 ? kMany : kFew;
   p.tiles = (p.vectors + p.tile - 1) / p.tile + (experts ? std::min(p.n_experts, p.vectors) : 0);
-  // Enough blocks for two on each multiprocessor. Experts have many.
+  // Enough blocks for two on each multiprocessor; matmuls with experts have enough as they are.
   const int64_t blocks = p.tiles * ((p.n + kRows - 1) / kRows), wanted = 2 * context.properties.multiProcessorCount;
   const int64_t splits = std::min({(wanted + blocks - 1) / blocks, p.k / kStep / kLeastSteps, int64_t{kMostSplits}});
   p.splits = experts ? 1 : static_cast<int>(std::max<int64_t>(splits, 1));

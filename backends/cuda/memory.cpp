@@ -21,7 +21,7 @@ std::byte* allocate_pinned(const Context& context, size_t bytes) {
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     throw Error(ErrorCode::kOutOfMemory,
-                concat("[", context.name, "] ", bytes_text(bytes), " of the host's memory could not be pinned."));
+                concat("[", context.name, "] ", bytes_text(bytes), " of host memory could not be pinned."));
   }
   context.check(error, "cudaHostAlloc");
   return static_cast<std::byte*>(p);
@@ -46,7 +46,7 @@ Context::Context(int device, const std::string& device_name, const cudaDevicePro
   props.location = location_of(number);
   cudaMemPool_t pool = nullptr;
   if (cudaMemPoolCreate(&pool, &props) == cudaSuccess) pool_.reset(pool);
-  else cudaGetLastError();  // virtual GPUs may tell of pools and have none
+  else cudaGetLastError();  // virtual GPUs may report pools without having any
 }
 
 std::byte* Context::allocate(size_t bytes) {
@@ -64,7 +64,7 @@ std::byte* Context::allocate(size_t bytes) {
 // Does not throw: what fails here is reported by the next use of the device.
 void Context::free(std::byte* data) {
   if (!pool_) {
-    cudaFree(data);  // waits until the device has done its work
+    cudaFree(data);  // waits until the device is idle
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -123,12 +123,12 @@ CudaBuffer::CudaBuffer(Context& context, size_t bytes, Kind kind) : context_(con
   if (!data_) {
     throw Error(ErrorCode::kOutOfMemory,
                 concat("[", context.name, "] ", bytes_text(bytes), " could not be allocated; ",
-                       bytes_text(memory_state(context).free), " of the device's memory are free. Lower -ngl or -c."));
+                       bytes_text(memory_state(context).free), " of device memory is free. Lower -ngl or -c."));
   }
   context.used += bytes;
 }
 
-// cudaFreeHost waits until the device has done its work.
+// cudaFreeHost waits until the device is idle.
 CudaBuffer::~CudaBuffer() {
   const UseDevice use(context_.number);
   if (kind_ == Kind::kPinned) {

@@ -1,4 +1,4 @@
-// The memory of one CUDA device, and pinned memory of the host.
+// The memory of one CUDA device, and pinned host memory.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace infer::cuda {
 
-// A device: what is known about it, and what its memory and streams share. It outlives them. Safe from any thread.
+// A device: its properties, and what its memory and streams share. Outlives them. Safe from any thread.
 class Context {
  public:
   // Throws Error if the device cannot be used.
@@ -27,23 +27,23 @@ class Context {
   std::atomic<uint64_t> used = 0;
 
   void check(cudaError_t error, const char* what) const { cuda::check(error, name.c_str(), what); }
-  // Device memory, of a pool whose memory is freed in the order of the streams' work. Drivers without such pools wait
-  // for all work instead. allocate() returns null if there is too little.
+  // Device memory from a pool, to which memory returns in stream order. On drivers without such pools, free() waits for
+  // all work instead. allocate() returns null if there is too little.
   std::byte* allocate(size_t bytes);
   void free(std::byte* data);
-  // Bytes that the pool has for further allocations, when all that has been freed is there.
+  // Bytes that the pool can allocate without asking the driver, once all pending frees have completed.
   uint64_t pooled() const;
   // The streams whose work may use the memory.
   void add(cudaStream_t stream);
   void remove(cudaStream_t stream);
-  // Makes the memory of another device accessible for copies, where the two are connected.
+  // Enables direct copies from another device's memory, where the two are connected.
   void reach(Context& other);
 
  private:
-  OwnedMemPool pool_;   // null: there are none
+  OwnedMemPool pool_;   // null: the driver has no pools
   OwnedStream frees_;   // orders the pool's allocations
   OwnedEvent arrived_;  // marks a place in a stream
-  std::mutex mutex_;    // of what follows
+  std::mutex mutex_;    // guards the members below
   std::set<cudaStream_t> streams_;
   std::set<int> reached_;
 };
@@ -59,7 +59,7 @@ class CudaBuffer final : public Buffer {
 
   size_t size() const override { return bytes_; }
   std::byte* host() const override { return kind_ == Kind::kPinned ? data_ : nullptr; }
-  // For kernels, or of the host's memory if it is pinned.
+  // The device address, for kernels; the host address of pinned memory.
   std::byte* data() const { return data_; }
   Context& context() const { return context_; }
   bool is_pinned() const { return kind_ == Kind::kPinned; }

@@ -83,7 +83,7 @@ __device__ Candidate next_expert(const RouteShape& s, const Router& r, const Can
   return warp_best(best);
 }
 
-// By one thread: from the probabilities of the selected experts to their weights.
+// One thread turns the probabilities of the selected experts into their weights.
 __device__ void write_weights(const RouteShape& s, Router& r, float* to) {
   const MoeRouteParams& p = s.params;
   if (p.gating == Gating::kSoftmaxOfSelected) {
@@ -104,7 +104,7 @@ __device__ void write_weights(const RouteShape& s, Router& r, float* to) {
   for (int u = 0; u < p.n_used; ++u) to[u] = r.weight[u] / sum * p.scale;
 }
 
-// A warp per token. Where the experts follow from the token's id, only their weights are computed.
+// A warp per token. Where the token's id selects the experts, only their weights are computed.
 __global__ void moe_route_kernel(RouteShape s, const float* logits, const float* bias, const int32_t* experts_of,
                                  int32_t* ids, float* weights) {
   const int64_t token = blockIdx.x;
@@ -144,7 +144,7 @@ __global__ void moe_combine_kernel(CombineShape s, const float* y, const float* 
   }
 }
 
-// The ids of tokens are known by row where rows are tokens.
+// Row i belongs to token i only where rows are tokens, so only then is its id known.
 bool supports_moe_route(const OpDesc& op, const Device&) {
   const TensorDesc& logits = *op.inputs[0];
   return (!op.inputs[2] || logits.rows == RowKind::kTokens) && logits.shape[1] <= kMostExperts &&

@@ -18,7 +18,7 @@ struct Vector {
   const float* x;
   int64_t number, d;  // the number counts the vectors of all rows
 };
-// False for padding, whose block ends.
+// Returns false for padding; the block then exits.
 __device__ inline bool find_vector(const NormShape& shape, const float* x, Vector& v) {
   const int64_t row = blockIdx.x / shape.per_row, which = blockIdx.x % shape.per_row;
   v = {x + row * shape.x_stride + which * shape.d, blockIdx.x, shape.d};

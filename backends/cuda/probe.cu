@@ -15,12 +15,12 @@ constexpr unsigned kThreads = 256;
 constexpr size_t kMostBytes = size_t{1} << 30;  // of one pass
 constexpr double kReadSeconds = 2e-3, kMatrixSeconds = 5e-3;
 constexpr unsigned kLoads = 4;
-constexpr int kLaunches = 4;  // of one pass, so that the time of starting one does not count
+constexpr int kLaunches = 4;  // of one pass, to hide the time of starting one
 constexpr int kPasses = 5, kMostRounds = 1 << 20;
-constexpr int kTiles = 8;  // of a warp, so that one multiplication need not wait for another
+constexpr int kTiles = 8;  // of a warp, so that no multiplication waits for another
 
-// Reads all of `data`, whose size is a multiple of four strides, with four loads under way at a time. The sum keeps the
-// compiler from leaving them out.
+// Reads all of `data`, whose size is a multiple of four strides, with four loads in flight at a time. The sum keeps the
+// compiler from removing them.
 __global__ void read_all(const uint4* data, uint64_t n, unsigned* sums) {
   const uint64_t stride = static_cast<uint64_t>(gridDim.x) * blockDim.x;
   unsigned sum = 0;
@@ -71,7 +71,7 @@ double probe_read(Context& context) try {
     });
     return seconds / kLaunches;
   };
-  // As many bytes as take long enough: more than a cache holds on any GPU, and not forever on a slow one.
+  // Raises the size until a pass takes long enough: it must exceed any GPU's cache, but not take forever on a slow GPU.
   size_t bytes = std::min(most, piece);
   while (bytes < most && pass(bytes) < kReadSeconds) bytes = std::min(most, bytes * 4);
   double best = 0;

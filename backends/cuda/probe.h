@@ -1,4 +1,4 @@
-// Fixed loops that measure what a GPU can do at best, for `infer bench`.
+// Fixed loops that measure the peak rates of a GPU, for `infer bench`.
 #pragma once
 
 #include "backends/cuda/memory.h"

@@ -46,7 +46,7 @@ struct ConvShape {
   __device__ int rows_before() const { return (width - 1) * dilation; }
 };
 
-// Row `row` of the step, which is in the state where it belongs to an earlier step.
+// Row `row`, counted from the step's first one; rows of earlier steps come from the state.
 __device__ inline float conv_input(const ConvShape& s, const Run& run, int row, int64_t channel) {
   if (row >= run.first) return s.x[row * s.x_stride + channel];
   return run.empty ? 0.0f : run.state[(s.rows_before() + row - run.first) * s.channels + channel];
@@ -110,7 +110,7 @@ struct PoolShape {
   float* out;
 };
 
-// Of the rows of a block of positions: the largest gate, the sum of the weights relative to it, and that of the
+// For the rows of a block of positions: the largest gate, the sum of the weights relative to it, and the sum of the
 // weighted rows.
 struct Pooled {
   float largest, total, rows;
@@ -140,7 +140,7 @@ __global__ void gated_pool_kernel(PoolShape s) {
     for (int p = 0; p < kParts; ++p) {
       const int64_t at = p * s.d + i;
       const float gate = s.gates[t * s.gates_stride + at];
-      // The last part of a row belongs to the block at hand.
+      // The last part of a row belongs to the current block.
       pooled[kParts - 1 - p].add(s.offsets ? gate + s.offsets[place * kParts * s.d + at] : gate,
                                  s.x[t * s.x_stride + at]);
     }
@@ -189,7 +189,7 @@ struct ScanShape {
   float* out;
 };
 
-// What a block shares of the tokens of a tile: [token][row of the block]; and in dynamic memory the rows of b and of c,
+// What a block stages of the tokens of a tile: [token][row of the block]; and in dynamic memory the rows of b and of c,
 // [token][most_groups][n] each.
 struct ScanTile {
   float x[kMostScanTile * kThreads], step[kMostScanTile * kThreads], decay[kMostScanTile * kThreads];
@@ -217,7 +217,7 @@ __device__ void stage_scan(const ScanShape& s, int token, int count) {
     if (!s.per_value) tile.decay[i] = expf(tile.step[i] * s.a[head]);
   }
   const int first_group = group_of(s, first_row), width = s.most_groups * s.n;
-  const int used = (s.groups - first_group) * s.n;  // behind them there are no groups
+  const int used = (s.groups - first_group) * s.n;  // there are no groups past these
   for (int i = static_cast<int>(threadIdx.x); i < count * width; i += static_cast<int>(kThreads)) {
     const int t = token + i / width, at = i % width;
     if (at >= used) continue;

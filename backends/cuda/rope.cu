@@ -14,7 +14,8 @@ struct PreparedTable final : Prepared {
   float magnitude = 1;
 };
 
-// Writes magnitude times cosine and sine of position * step. A double has room for the whole turns of any position.
+// Writes magnitude times cosine and sine of position * step. Double precision suffices for the whole turns of any
+// position.
 __global__ void rope_table_kernel(RowCount count, int pairs, int period, const int32_t* positions, const double* steps,
                                   const float* factors, float magnitude, float* out) {
   const int pair = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

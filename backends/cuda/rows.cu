@@ -23,7 +23,7 @@ __global__ void copy_rows_kernel(RowCount count, int64_t d, int64_t x_stride, co
 
 constexpr int kGroup = 16;  // values that a thread unpacks
 
-// Row t of the result is the row of the table whose number is ids[t].
+// Row t of the result is row ids[t] of the table.
 template <typename W>
 __global__ void embed_kernel(RowCount count, int64_t d, int64_t row_bytes, const int32_t* ids, const uint8_t* table,
                              float* out) {

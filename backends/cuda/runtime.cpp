@@ -31,7 +31,7 @@ void check(cudaError_t error, const char* device, const char* what) {
   }
   if (is_lost(error)) {
     throw Error(ErrorCode::kIo, concat("[", device, "] the device was lost: ", cudaGetErrorString(error), " (in ", what,
-                                       "). It can be used again when the program is restarted."));
+                                       "). Restart the program to use it again."));
   }
   throw Error(ErrorCode::kIo, concat("[", device, "] ", what, " failed: ", cudaGetErrorString(error)));
 }

@@ -8,15 +8,15 @@
 
 namespace infer::cuda {
 
-// Throws Error for anything but cudaSuccess: kOutOfMemory where memory is missing, else kIo. `device` is its name in
+// Throws Error for anything but cudaSuccess: kOutOfMemory if memory ran out, else kIo. `device` is its name in
 // messages, such as "cuda0".
 void check(cudaError_t error, const char* device, const char* what);
 
-// Whether nothing works on the device after this error: a kernel made a mistake, or the device failed.
+// Whether the device is unusable after this error, because of a fault in a kernel or in the device.
 bool is_lost(cudaError_t error);
 
-// Makes the device with this number the one that the runtime's calls of this thread are about. Who calls the runtime
-// chooses a device first: going back to the one before would create what a program needs on a GPU that it does not use.
+// Selects the device for the runtime calls of this thread. Every caller of the runtime selects a device first; none
+// restores the previous one, because that would create a context on a GPU that the program does not use.
 struct UseDevice {
   explicit UseDevice(int number);
 };

@@ -31,7 +31,7 @@ __device__ inline Candidate warp_best(Candidate c) {
 struct BestOfWarps {
   Candidate best[kWarp];
 };
-// The best of a block of several warps, in all threads. Every thread calls it.
+// The best of a block of several warps, in all threads. Every thread must call it.
 __device__ inline Candidate block_best(Candidate c) {
   BestOfWarps& room = shared_memory<BestOfWarps>();
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;

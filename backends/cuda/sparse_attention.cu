@@ -1,5 +1,5 @@
-// select_positions and sparse_attention, whose kernels are in attention.cu. A row is a selection of a token: of its
-// entries, one kernel computes the scores, and another selects from them.
+// select_positions and sparse_attention, whose kernels are in attention.cu. A row is one selection of a token:
+// one kernel computes the scores of its entries, another selects from them.
 #include <algorithm>
 
 #include "backends/cuda/attention.cuh"
@@ -9,7 +9,7 @@
 namespace infer::cuda {
 namespace {
 
-// Scores are computed for so many entries at a time, of one row or several. A context has fewer.
+// The most entries of a context, and the most scores computed at a time, of one row or several.
 constexpr int64_t kRowScores = 1 << 20, kMostScores = 1 << 22;
 
 struct SelectShape {
@@ -34,7 +34,7 @@ constexpr unsigned kScoreThreads = 128;
 constexpr int kKeyPart = 32;  // values of a key that a thread holds
 constexpr size_t kMostQueryBytes = 40 << 10;
 
-// Copies the queries of kHeads heads to shared memory, with zeros for heads that do not exist and behind the last value
+// Copies the queries of kHeads heads to shared memory, with zeros for heads that do not exist and past the last value
 // of a key, up to a multiple of kKeyPart.
 template <int kHeads>
 __device__ void stage_queries(const SelectShape& s, int64_t token, int first_head, int end_head, int padded,
@@ -66,7 +66,7 @@ __device__ void multiply_key(const CacheRow& key, int dim, int padded, const flo
   }
 }
 
-// What the products of kHeads heads add to the score of an entry; with a head for each row, they are the score.
+// The contribution of kHeads heads to the score of an entry: all of it where each row is one head.
 template <int kHeads>
 __device__ float add_heads(const SelectShape& s, int64_t token, int first_head, int end_head, float score,
                            const float (&dots)[kHeads]) {
@@ -117,9 +117,9 @@ constexpr int kDigits = 256, kDigitsOfLane = kDigits / static_cast<int>(kWarp);
 // The blocks of entries that a row selects from.
 struct Choice {
   const float* scores;
-  int entries, blocks, block, first_last;  // blocks from first_last on are selected in any case
+  int entries, blocks, block, first_last;  // blocks from first_last on are always selected
 
-  // Larger for a better score, equal for equal ones. NaN counts as -infinity.
+  // An integer that sorts like the score; NaN counts as -infinity.
   __device__ uint32_t key(int b) const {
     float best = -INFINITY;
     const int end = (b + 1) * block < entries ? (b + 1) * block : entries;
@@ -136,8 +136,8 @@ struct SelectRoom {
   int above[kSelectWarps], equal[kSelectWarps];
 };
 
-// Counts the keys with each digit at `shift`, of those whose bits before it are `prefix`. Lanes with the same digit add
-// together.
+// Counts the keys with each digit at `shift`, among those whose bits above it are `prefix`. Lanes with the same digit
+// are counted in one addition.
 __device__ void count_digits(const Choice& c, uint32_t prefix, int shift, int* counts) {
   const unsigned lane = threadIdx.x % kWarp;
   for (int first = static_cast<int>(threadIdx.x - lane); first < c.blocks; first += static_cast<int>(kSelectThreads)) {
@@ -152,7 +152,7 @@ __device__ void count_digits(const Choice& c, uint32_t prefix, int shift, int* c
   }
 }
 
-// The digit of the left-th largest key, by one warp, and how many of the `left` largest keys have it. Lane 0 has the
+// One warp finds the digit of the left-th largest key, and how many of the `left` largest keys have it. Lane 0 has the
 // largest digits.
 __device__ void choose_digit(SelectRoom& room, int left) {
   const int lane = static_cast<int>(threadIdx.x), highest = kDigits - 1 - lane * kDigitsOfLane;
@@ -171,7 +171,7 @@ __device__ void choose_digit(SelectRoom& room, int left) {
   room.left = left - before;
 }
 
-// The key of the last block selected, and how many blocks with this key are.
+// The key of the last selected block, and how many blocks with this key are selected.
 struct Threshold {
   uint32_t key;
   int left;
@@ -263,7 +263,7 @@ int64_t scores_at_once(const OpDesc& op) {
   return std::min(out[0] * out[1] * kRowScores, kMostScores);
 }
 
-// Heads whose queries are staged together: of a sum, or the one that selects.
+// Heads whose queries are staged together: several for a sum, otherwise the one that selects.
 int heads_at_once(const SelectParams& params, int64_t heads) { return !params.sum_heads ? 1 : heads <= 4 ? 4 : 8; }
 
 size_t query_bytes(int key_dim, int heads) {
@@ -304,9 +304,8 @@ void select_positions(const Prepared&, const Launch& launch, Stream& st) {
   CudaStream& stream = cuda_stream(st);
   SelectShape s = select_shape(launch);
   if (s.most_entries > kRowScores) {
-    throw Error(ErrorCode::kUnsupported,
-                concat("[", stream.context().name, "] expected a context of at most ", kRowScores,
-                       " index keys, found ", s.most_entries, "; a smaller context may help"));
+    throw Error(ErrorCode::kUnsupported, concat("[", stream.context().name, "] expected a context of at most ",
+                                                kRowScores, " index keys, found ", s.most_entries, ". Lower -c."));
   }
   const int heads = heads_at_once(s.params, s.heads);
   const size_t room = query_bytes(s.cache.key_dim, heads);

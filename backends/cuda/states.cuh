@@ -1,6 +1,6 @@
 // For operations on recurrent states: the rows of a sequence in the step, and its slot. One block of threads has a
-// sequence, or some of its channels, rows or columns, whose states it alone reads and writes, token by token, so that
-// no bit depends on how a text is cut into steps.
+// sequence, or some of its channels, rows or columns, whose states no other block touches, token by token, so that
+// results do not depend on how a text is split into steps.
 #pragma once
 
 #include <algorithm>
@@ -47,13 +47,13 @@ inline unsigned most_sequences(const Launch& launch, const TensorRef& x) {
 struct Run {
   int first, end;  // rows
   float* state;    // the operation's part of the slot
-  bool empty;      // the first row is at position 0: the content of the slot does not count
+  bool empty;      // the first row is at position 0: ignore the content of the slot
 };
 
 struct RunRoom {
   int first, end;
 };
-// False for a sequence that is not in the step. Every thread of the block calls it.
+// False for a sequence that is not in the step. Every thread of the block must call it.
 __device__ inline bool find_run(const States& s, int sequence, Run& run) {
   if (sequence >= s.counts[2]) return false;
   RunRoom& room = shared_memory<RunRoom>();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kStagingBytes = 4 << 20;
 constexpr size_t kMostStaging = 8;  // pieces for each direction
-// Uploads of so many bytes are copied to staging memory by several threads.
+// Uploads of at least this many bytes are copied to staging memory by several threads.
 constexpr size_t kManyBytes = 1 << 20;
 constexpr unsigned kMostCopyThreads = 8;
 
@@ -66,7 +66,7 @@ CudaStream::~CudaStream() {
 std::unique_ptr<Segment> CudaStream::compile(std::span<const BoundNode> nodes) {
   const UseDevice use(context_.number);
   context_.check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  // A capture has to be ended also when a launch fails.
+  // A capture must be ended even if a launch fails.
   const auto end_capture = [&](cudaGraph_t* graph) { return cudaStreamEndCapture(stream_.get(), graph); };
   cudaGraph_t made = nullptr;
   try {
@@ -94,7 +94,7 @@ CudaStream::Staging& CudaStream::staging_with_room(std::deque<Staging>& ring, Di
   // The oldest piece of an upload may be free again; that of a download holds bytes until they are delivered.
   const bool upload = direction == Direction::kUpload;
   const bool reuse = !ring.empty() && upload && cudaEventQuery(ring.back().copied.get()) == cudaSuccess;
-  cudaGetLastError();  // that it is not ready is no error
+  cudaGetLastError();  // cudaErrorNotReady is not a failure
   if (!reuse && ring.size() < kMostStaging) {
     Staging made;
     made.memory = std::make_unique<CudaBuffer>(context_, kStagingBytes, CudaBuffer::Kind::kPinned);
@@ -174,7 +174,7 @@ void CudaStream::copy(std::span<const CopyRange> ranges) {
 
 std::unique_ptr<Event> CudaStream::record() { return std::make_unique<CudaEvent>(context_, stream_.get()); }
 
-// Events of other kinds of device are waited for by the host.
+// For events of devices of other kinds, the host waits.
 void CudaStream::wait(const Event& event) {
   const UseDevice use(context_.number);
   const auto* mine = dynamic_cast<const CudaEvent*>(&event);
@@ -184,7 +184,7 @@ void CudaStream::wait(const Event& event) {
 
 void CudaStream::synchronize() {
   const UseDevice use(context_.number);
-  copier_.reset();  // its threads would sleep during all steps
+  copier_.reset();  // no idle threads during steps
   context_.check(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
   deliver();
 }

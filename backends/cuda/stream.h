@@ -1,5 +1,5 @@
-// A stream of work on a CUDA device. Segments are captured once into a CUDA graph and launched in every step. Bytes
-// between the device and the host's memory travel through pinned staging memory, without waiting.
+// A stream of work on a CUDA device. Segments are captured once into a CUDA graph and launched in every step. Transfers
+// between device and host memory go through pinned staging memory, without waiting.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class CudaStream final : public Stream {
   cudaStream_t handle() const { return stream_.get(); }
 
  private:
-  // A piece of pinned memory that is filled from its beginning and used again when the copies of it are done.
+  // A piece of pinned memory that is filled from its beginning and reused once its copies are done.
   struct Staging {
     std::unique_ptr<CudaBuffer> memory;
     OwnedEvent copied;

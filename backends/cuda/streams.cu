@@ -35,7 +35,7 @@ struct AgreementShape {
   int64_t heads, d, a_stride, b_stride;
   float root_of_d;
 };
-// A warp per head. Products are summed as pairs of floats, since the root makes small sums count.
+// A warp per head. Sums are kept as two floats, because near 0 the root multiplies their error.
 __global__ void agreement_kernel(AgreementShape shape, const float* a, const float* b, float* out) {
   const int64_t head = blockIdx.x % shape.heads, row = blockIdx.x / shape.heads;
   if (row >= shape.count.rows()) return;
@@ -52,7 +52,7 @@ __global__ void agreement_kernel(AgreementShape shape, const float* a, const flo
 
 constexpr int kMostSinkhorn = 32;  // rows of a matrix: one for each lane
 
-// A warp per matrix: each lane holds one row, and for the columns gets sums over the lanes.
+// A warp per matrix: each lane holds one row; columns are summed over the lanes.
 __global__ void sinkhorn_kernel(RowCount count, int n, int64_t x_stride, int iterations, float eps, const float* x,
                                 float* out) {
   if (static_cast<int32_t>(blockIdx.x) >= count.rows()) return;

@@ -17,12 +17,12 @@ struct HalfTile {
   __device__ uint4* at(int row, int i) { return chunk + row * kChunks + (i ^ (row >> 1 & 3)); }
 };
 
-// Weights that may exceed the range of fp16 are left out of the tile of their step. If there are any (real models have
+// Weights that may exceed the range of fp16 are zero in the tile of their step. If there are any (real models have
 // none), a tile of only those follows, times 2^-14. With fp16 scales and codes of 8 bits no quantized weight exceeds
 // 2^29; BF16 weights above 2^30 become infinite.
 constexpr float kLargest = 65504.0f, kLargeFactor = 0x1p-14f;
 
-// 16 weights of a row as they are loaded: a quantized format.
+// 16 weights of a row in the form in which they are loaded, here for a quantized format.
 template <typename W>
 struct TileWeights {
   static constexpr int kGroups = W::kValues / kTileGroup;  // of a block

@@ -6,7 +6,7 @@
 //   kRuns, kRunGroups, kRunStride, first_group(unit)
 //                           the groups that a matmul takes together
 //   load(b, g)              group g of 16 values of block b
-// Weights begin at addresses that are multiples of 16, so a field can be read in as many bytes at once as divide its
+// Weights begin at addresses that are multiples of 16, so a field can be read in words of any size that divides its
 // offset and the size of the block.
 #pragma once
 
@@ -65,9 +65,9 @@ __device__ inline uint32_t load2x2(const void* p) {
   const auto* halves = static_cast<const uint16_t*>(p);
   return halves[0] | static_cast<uint32_t>(halves[1]) << 16;
 }
-// 16 bytes at an address that is a multiple of 16, of 4, of 2 (HalfAligned), or any. Of the last two, words are loaded
-// that may begin up to three bytes before it: REQUIRES that these are part of the tensor, which they are unless it
-// begins there.
+// 16 bytes at an address that is a multiple of 16, of 4, of 2 (HalfAligned), or any. For the last two, whole words are
+// loaded, which may begin up to three bytes before the address: REQUIRES that these bytes are part of the tensor, as
+// they are unless it begins there.
 struct Words4 {
   uint32_t word[4];
 };

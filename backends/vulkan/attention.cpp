@@ -29,7 +29,7 @@ int64_t units(DataType type, int64_t dim) {
   return (dim + t.values - 1) / t.values;
 }
 
-// Of a latent cache, values are parts of keys.
+// In a latent cache, values are parts of keys.
 DataType value_type_of(const CacheDesc& cache) { return cache.latent ? cache.key_type : cache.value_type; }
 
 bool can_store(DataType type, int dim) {
@@ -38,17 +38,18 @@ bool can_store(DataType type, int dim) {
 
 // The shared memory of paged_attention.comp for `rows` rows, in bytes.
 uint32_t shared_bytes(int rows, int key_dim) { return 4u * (static_cast<uint32_t>(rows) * (u32(key_dim) + 277) + 256); }
-// The same of latent_attention.comp, where it does not depend on the key.
+// The same for latent_attention.comp, where it does not depend on key_dim.
 uint32_t latent_shared_bytes(int rows) { return 4u * (static_cast<uint32_t>(rows) * 310 + 256 + 1152); }
 
-// The dimensions of the values per lane, of 128. Each takes a register per row, of which a latent cache has up to 16.
+// The dimensions of the values per lane, with 128 lanes. Each takes a register per row; latent caches have up to 16
+// rows.
 constexpr int kMostDims = 8;
 int dims_of(const CacheDesc& cache, const Context& context) {
   return static_cast<int>(
       groups(context.physical.is_software() ? std::max(256, cache.value_dim) : cache.value_dim, 128));
 }
 
-// The largest key_dim of the pipeline. In software rendering most models share one pipeline, see fixed_type().
+// The largest key_dim of the pipeline. On a software renderer most models share one pipeline, see fixed_type().
 int most_key_dim(const CacheDesc& cache, const Context& context) {
   return context.physical.is_software() ? std::max(256, cache.key_dim) : cache.key_dim;
 }
@@ -66,7 +67,7 @@ struct Tile {
 Tile tile_of(const OpDesc& op, const Context& context) {
   const int64_t tokens = op.inputs[0]->shape[0];
   const int group = static_cast<int>(op.inputs[0]->shape[1]) / op.cache->n_kv_head;
-  const bool software = context.physical.is_software();  // uses one pipeline, for 4
+  const bool software = context.physical.is_software();  // one pipeline for all, with 4 rows
   int most = software ? 4 : op.cache->latent && group > 8 ? 16 : 8;
   while (most > 1 && shared_bytes(*op.cache, context, most) > context.max_shared()) most /= 2;
   Tile tile{std::min(group, most), 1, most};
@@ -131,9 +132,8 @@ void kv_store(const Prepared&, const Launch& launch, Stream& s) {
                   {stream.step(launch), keys, values, cache}, push, {groups(lanes, 64), rows_of(k)});
 }
 
-// What the shaders of attention and attention_merge.comp read and write. `parts` are the results of each workgroup,
-// which are the outputs unless the context is split among several. A binding needs some buffer where there is no
-// tensor.
+// The operands of the attention shaders and attention_merge.comp. `parts` receives the results of each workgroup: the
+// outputs, unless the context is split among several workgroups. Bindings without a tensor need some other buffer.
 struct AttentionOperands {
   Operand inputs, queries, sinks, cache, parts, out, blocks, log_sums;
 };
@@ -195,7 +195,7 @@ AttentionPush attention_push(const Launch& launch, const AttentionInputs& in, co
   return push;
 }
 
-// The multiplications and additions for a token whose context is full.
+// Multiplications and additions for a token whose context is full.
 double work_per_token(const AttentionPush& push) {
   double entries = static_cast<double>(push.table_stride) * kBlockTokens / push.stride;
   if (push.count > 0) entries = std::min(entries, static_cast<double>(push.count) * push.block);

@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Merges the results that the workgroups of attention left for one query head, in their order; sinks come last.
+// Merges the partial results of attention for one query head, in the order of the workgroups; sinks come last.
 
 layout(local_size_x = 128) in;
 #include "glsl/common.glsl"

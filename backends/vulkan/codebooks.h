@@ -1,4 +1,4 @@
-// The codebooks of the IQ types in a device's memory: as an array in a shader, each invocation may get a copy.
+// The codebooks of the IQ types in a device's memory. As arrays in a shader, they might be copied for each invocation.
 #pragma once
 
 #include <map>

@@ -114,7 +114,7 @@ void Context::settle() {
   wait();
 }
 
-// Drivers without hardware, which only compile shaders, cannot wait.
+// Drivers without hardware, which only compile shaders, do not support waiting.
 void Context::wait() {
   if (submitted_) f.DeviceWaitIdle(device);
 }

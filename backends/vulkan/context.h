@@ -15,7 +15,7 @@ namespace infer::vulkan {
 // A positive integer from an environment variable, 0 if it is not set. Throws Error(kInvalidArgument).
 uint64_t environment_number(const char* name);
 
-// An object that may hold back work to submit later.
+// An object that may defer work and submit it later.
 class Submitter {
  public:
   virtual ~Submitter() = default;
@@ -38,8 +38,7 @@ class Context {
   const char* name() const { return physical.name.c_str(); }
   void check(VkResult result, const char* what) const { check_result(result, name(), what); }
   void submit(const VkSubmitInfo& info);
-  // Waits until all work is done, including work that is held back. Never throws: a failure is reported by the next
-  // use.
+  // Waits until all work is done, deferred work included. Never throws: a failure is reported by the next use.
   void settle();
   void add(Submitter* submitter) { submitters_.insert(submitter); }
   void remove(Submitter* submitter) { submitters_.erase(submitter); }
@@ -51,7 +50,7 @@ class Context {
   // and for AMD on recent Linux), and the display waits for it. A dispatch that would exceed it is split.
   double max_work() const { return max_work_; }
   bool subgroups() const { return uses_subgroups(physical, options); }
-  // The size of subgroups that reductions rely on.
+  // The subgroup size that reductions rely on.
   uint32_t subgroup_size() const {
     const uint32_t asked = reduction_subgroup(physical, options);
     return asked ? asked : physical.subgroup_size;

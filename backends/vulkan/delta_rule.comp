@@ -82,7 +82,7 @@ void main() {
     const uint k_at = push.k_at + t * push.k_stride + group, q_at = push.q_at + t * push.q_stride + group;
     keep_sum(kRead, turn, read_column(turn % kTile * kPerToken, k_at));
     barrier();
-    // The result of the previous token, by each part in turn.
+    // The parts take turns to write the result of the previous token.
     if (turn > 0u && used && turn % kParts == part) {
       out_values[out_at + (t - 1u) * push.heads * push.d] = column_sum(kResult, turn - 1u);
     }

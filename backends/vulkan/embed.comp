@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Writes a row of the table for each token, that of its id or position, dequantized. The table may be bound in ranges
-// of rows; tokens whose row is in another range are skipped.
+// Writes the dequantized row of the table for each token's id or position. The table may be bound in ranges of rows;
+// tokens whose row is in another range are skipped.
 
 layout(local_size_x = 64) in;
 #include "glsl/common.glsl"

@@ -18,11 +18,11 @@ layout(push_constant) uniform Push {
   uint d, block, x_at, x_stride, gates_at, gates_stride, offsets_at, out_at;
 } push;
 
-// For each part: the largest gate, the sum of the weights relative to it, and that of the weighted rows.
+// For each part: the largest gate, the sum of the weights relative to it, and the sum of the weighted rows.
 vec3 sums[kParts];
 
 void add_row(uint part, float gate, float x) {
-  const vec3 old = sums[kParts - 1u - part];  // the last part belongs to the block at hand
+  const vec3 old = sums[kParts - 1u - part];  // the last part belongs to the current block
   const bool any = old.y > 0.0;
   const float best = any ? max(old.x, gate) : gate;
   const float before = any ? exp_of(old.x - best) : 0.0, weight = exp_of(gate - best);

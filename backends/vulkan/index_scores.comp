@@ -15,7 +15,7 @@ layout(set = 0, binding = 4, std430) writeonly buffer Scores { float scores[]; }
 layout(push_constant) uniform Push {
   uint heads, key_dim, q_at, q_stride, weights_at, weights_stride, cache_at, scores_at, scores_stride;
   uint positions_at, sequences_at, table_at, table_stride;
-  uint stride, selections, count, block;  // of the cache; of a token; of a selection; of a block
+  uint stride, selections, count, block;  // of the cache; per token; blocks per selection; entries per block
   uint first_row;
   uint flags;  // bit 0: a row sums all heads, bit 1: with weights; from bit 8: type of keys
 } push;
@@ -67,7 +67,7 @@ void main() {
   const uint head = sums_heads() ? 0u : row % push.selections, heads_end = sums_heads() ? push.heads : head + 1u;
   for (uint first = gl_WorkGroupID.x * kLanes; first < n; first += gl_NumWorkGroups.x * kLanes) {
     const uint entry = first + lane;
-    barrier();  // the entries before may still be in use
+    barrier();  // the previous entries may still be in use
     row_at[lane] = entry < n ? key_at(entry, table) : kNoRow;
     const float found = score(head, heads_end);
     if (entry < n) scores[push.scores_at + gl_WorkGroupID.y * push.scores_stride + entry] = found;

@@ -111,7 +111,7 @@ struct Report {
   VkPhysicalDeviceCooperativeMatrixFeaturesNV matrices = {};
 };
 
-// A device of Vulkan 1.3 has the extension's functions without listing its name.
+// A Vulkan 1.3 device has the extension's functions even if it does not list the extension.
 bool has_dot(const Report& r, const PhysicalDevice& d) {
   return r.is_1_3 || d.extensions.contains(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
 }
@@ -148,7 +148,7 @@ void query_features(const InstanceFunctions& f, const PhysicalDevice& d, Report&
   f.GetPhysicalDeviceFeatures2(d.handle, &all);
 }
 
-// False: the device lacks something that this backend cannot do without.
+// Returns false if the device lacks something that this backend needs.
 bool describe(const InstanceFunctions& f, VkInstance instance, VkPhysicalDevice handle, PhysicalDevice& d) {
   VkPhysicalDeviceProperties2 first = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
   f.GetPhysicalDeviceProperties2(handle, &first);

@@ -15,7 +15,7 @@ struct PhysicalDevice {
   VkPhysicalDevice handle = nullptr;
   std::string name;  // "vulkan0", as the user selects it
   std::string model, driver;
-  std::string card;  // deviceUUID, which NVIDIA's drivers for CUDA report as well
+  std::string card;  // deviceUUID, which CUDA reports as well
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   VkPhysicalDeviceProperties properties = {};
   VkPhysicalDeviceMemoryProperties memory = {};
@@ -28,8 +28,8 @@ struct PhysicalDevice {
   // The range from which the driver chooses the size of subgroups for each shader (Intel 8 to 32, AMD 32 or 64). Equal
   // if there is only one size; 0 if unknown.
   uint32_t subgroup_least = 0, subgroup_most = 0;
-  // If not 0, a compute shader may require a size of full subgroups (VK_EXT_subgroup_size_control), with at most so
-  // many subgroups in a workgroup.
+  // If not 0, a compute shader may require full subgroups of a given size (VK_EXT_subgroup_size_control), and this is
+  // the most subgroups that its workgroup may then have.
   uint32_t subgroup_control = 0;
   bool keeps_inf_nan = false;  // shaders may require correct handling of infinities and NaNs in F32
   bool memory_budget = false;  // VK_EXT_memory_budget

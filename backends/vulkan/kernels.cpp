@@ -35,7 +35,7 @@ bool can_ask_for(const PhysicalDevice& device, uint32_t size, uint32_t lanes) {
   return size >= device.subgroup_least && size <= device.subgroup_most && lanes / size <= device.subgroup_control;
 }
 
-// Among the sizes that the driver chooses from: 16 on Intel, where 32 would need too many registers, and 32 on AMD.
+// Of the sizes that the driver supports: 16 on Intel, where 32 would need too many registers, and 32 on AMD.
 uint32_t asked_size(const PhysicalDevice& device) {
   const uint32_t size = std::min(std::max(16u, device.subgroup_least), device.subgroup_most);
   return size != 0 && can_ask_for(device, size, kMostReductionLanes) ? size : 0;
@@ -47,7 +47,7 @@ bool can_have_matrices(const PhysicalDevice& device, const VulkanOptions& option
           (device.subgroup_least == kMatrixSubgroup && device.subgroup_most == kMatrixSubgroup));
 }
 
-// Storage buffers of a shader.
+// The most storage buffers of a shader.
 uint32_t most_bindings(const PhysicalDevice& device) {
   const VkPhysicalDeviceLimits& limits = device.properties.limits;
   return std::min(
@@ -57,7 +57,7 @@ uint32_t most_bindings(const PhysicalDevice& device) {
 }  // namespace
 
 void check_limits(const PhysicalDevice& device) {
-  constexpr uint32_t kLanes = 256, kBindings = 7;  // the most that a shader needs, but for those on recurrent states
+  constexpr uint32_t kLanes = 256, kBindings = 7;  // the most that a shader needs, except those for recurrent states
   const VkPhysicalDeviceLimits& limits = device.properties.limits;
   const uint32_t lanes = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
   const uint32_t bindings = most_bindings(device);

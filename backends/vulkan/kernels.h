@@ -1,4 +1,4 @@
-// Chooses the matmul shaders of a device from its description alone, so that a test can make one up.
+// Chooses the matmul shaders of a device from its description alone, so that tests can invent devices.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ bool can_bind_states(const PhysicalDevice& device);
 // The most shared memory of a workgroup, in bytes.
 uint32_t most_shared(const PhysicalDevice& device, const VulkanOptions& options);
 
-// Whether reductions use subgroups. With `deterministic` only if all shaders have subgroups of the same size, because
-// the device has one size or shaders can require one: else the pipelines for one row and for many would add in
+// Whether reductions use subgroups. With `deterministic`, only if all shaders have subgroups of the same size, because
+// the device has one size or shaders can require one. Otherwise the pipelines for one row and for many would add in
 // different orders (Intel's driver chooses 8, 16 or 32 lanes for a shader, AMD's 32 or 64).
 bool uses_subgroups(const PhysicalDevice& device, const VulkanOptions& options);
 

@@ -23,7 +23,7 @@ uint value_type() { return kFixedValueType == kAnyType ? push.types >> 8 : kFixe
 
 float value_of(bool key, uint at) { return key ? k_values[at] : v_values[at]; }
 
-// The scale as it is stored: `largest` divided by a power of two or by 127.
+// The scale as stored: `largest` divided by a power of two or by 127.
 float kept_scale(float largest, float by) {
   const float d = divide(largest, by);
   return half_to_float(float_to_half(d > 65504.0 ? 65504.0 : d < -65504.0 ? -65504.0 : d));

@@ -10,7 +10,7 @@
 const uint kLatentRows = kSplit;
 #include "glsl/latent.glsl"
 
-shared uint query_rows[kRows];  // where each query begins; kNoRow where there is none
+shared uint query_rows[kRows];  // start of each query; kNoRow if there is none
 float query_value(uint r, uint dim) { return query_rows[r] == kNoRow ? 0.0 : q_values[query_rows[r] + dim]; }
 
 void start_run() {

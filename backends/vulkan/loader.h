@@ -76,7 +76,7 @@ void load_global(InstanceFunctions& f);
 void load_instance(InstanceFunctions& f, VkInstance instance);
 DeviceFunctions load_device(const InstanceFunctions& f, VkDevice device);
 
-// Throws Error unless the result is VK_SUCCESS: kOutOfMemory if memory was short, else kIo. `who` is the name of the
+// Throws Error unless the result is VK_SUCCESS: kOutOfMemory if memory ran out, else kIo. `who` is the name of the
 // device, `what` that of the function that failed.
 void check_result(VkResult result, const char* who, const char* what);
 

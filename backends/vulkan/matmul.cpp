@@ -1,6 +1,6 @@
 // matmul and matmul_experts. Small batches use matmul_vector, or matmul_dot, its variant for quantized activations;
-// prompts use matmul_tiled or matmul_matrix. With `deterministic` all use the former, whose sums do not depend on the
-// number of tokens. kernels.h chooses.
+// prompts use matmul_tiled or matmul_matrix. With `deterministic`, prompts use the former too, whose sums do not depend
+// on the number of tokens. kernels.h chooses.
 #include <algorithm>
 #include <optional>
 
@@ -11,7 +11,7 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr int kVectorTokens = 8;   // the most in a workgroup of matmul_vector; from 9 on tiles are faster
+constexpr int kVectorTokens = 8;   // the most in a workgroup of matmul_vector; tiles are faster from 9 on
 constexpr int kVectorPairs = 32;   // the same for pairs of token and expert
 constexpr int kRows = 2;           // rows of the weight in a workgroup of matmul_vector
 constexpr int kTile = 64;          // rows and tokens of a tile
@@ -42,7 +42,7 @@ std::string shader_of(const Context& context, ProductKernel kernel, DataType typ
   return "";
 }
 
-// The form in which the shader reads activations; none for plain F32.
+// The form in which the shader reads activations; nullopt for plain F32.
 std::optional<ActivationForm> form_of(ProductKernel kernel, DataType type) {
   if (kernel == ProductKernel::kMatrix) return ActivationForm::kHalves;
   if (kernel != ProductKernel::kDot) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<ActivationForm> form_of(ProductKernel kernel, DataType type) {
 
 bool in_tiles(ProductKernel kernel) { return kernel == ProductKernel::kTiled || kernel == ProductKernel::kMatrix; }
 
-// Of kMatMulExperts: the experts of a token, and the pairs of token and expert. Without ids, each token uses all.
+// For kMatMulExperts: the experts of a token, and the pairs of token and expert. Without ids, each token uses all.
 int64_t used_experts(const OpDesc& op) { return op.inputs[2] ? op.inputs[2]->shape[1] : op.inputs[1]->shape[0]; }
 int64_t pairs_of(const OpDesc& op) { return op.inputs[0]->shape[0] * used_experts(op); }
 
@@ -88,7 +88,7 @@ uint32_t flags_of(const TensorRef& bias, const Operand& x, int64_t stride, int64
 }
 constexpr uint32_t kHasIds = 4;
 
-// What both operations share: the shader, its operands, and a dispatch for every range of rows of the weight.
+// Shared by both operations: the shader, its operands, and a dispatch for every range of rows of the weight.
 struct Product {
   VulkanStream& stream;
   const Launch& launch;

@@ -27,7 +27,7 @@ shared uvec4 w_tile[kTile * kRow];  // [row][32 values]
 shared uvec4 x_tile[kTile * kRow];  // [row of x][32 values]
 shared float out_tile[kTile * kOutRow];  // [row of x][row]
 
-// Weights that may exceed the range of fp16 are left out of the tile of their step. If there are any (real models have
+// Weights that may exceed the range of fp16 are zero in the tile of their step. If there are any (real models have
 // none), a tile of only those follows, times 2^-14: with fp16 scales and codes of 8 bits no weight exceeds 2^29.
 const float kLargest = 65504.0, kLargeFactor = 0.00006103515625;
 shared uint any_large;
@@ -80,7 +80,7 @@ void main() {
     x_tile[load_to + 1u] = present ? x_halves[x_at + 2u * group + 1u] : uvec4(0u);
     barrier();
     [[unroll]] for (uint v = 0u; v < 2u; ++v) multiply_add(sums, w_first * kRow + 2u * v, x_first * kRow + 2u * v);
-    const bool large = any_large != 0u;  // for all lanes
+    const bool large = any_large != 0u;  // the same in all lanes
     barrier();
     if (!large) continue;
     const Group again = load_group(row_at, group, push.k);

@@ -8,7 +8,7 @@
 #endif
 // GEMV and small-batch GEMM: a workgroup multiplies kRows rows of the weight by up to kTokens rows of x, each lane
 // taking every kLanes-th group of 16 values. The order of the additions does not depend on the number of tokens. With
-// experts there is one row of x per workgroup, whose expert is looked up in `ids`, if there are any. -DINT8: x is quantized.
+// experts there is one row of x per workgroup, whose expert comes from `ids`, if there are any. -DINT8: x is quantized.
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint kLanes = 32;
@@ -33,7 +33,7 @@ shared float lane_sums[kSums * kLanes];
 // [kRows, kTokens] of this lane, after reduce_sums() of the workgroup.
 float sums[kSums];
 
-// What a workgroup computes. Rows of the weight count through all experts.
+// What a workgroup computes. Rows of the weight are numbered across all experts.
 struct Range {
   uint first_row, last_row;  // [first_row, last_row) of the weight, at most kRows
   uint first_x, n_x;         // kTokens rows of x from first_x on, of n_x in all

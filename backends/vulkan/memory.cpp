@@ -46,14 +46,14 @@ DeviceMemoryType device_memory_type(const VkPhysicalDeviceMemoryProperties& memo
   uint32_t own = find_type(memory, ~0u, kLocal, kMappable);
   if (own == kNoMemoryType) own = find_type(memory, ~0u, kLocal, 0);
   if (integrated) {
-    // Firmware may reserve a little memory for the GPU, which can access the rest as well. Uncached, because memory
-    // that the host caches is slower on some GPUs.
+    // Firmware may reserve only a little memory for the GPU, which can access the rest as well. The type is uncached,
+    // because memory that the host caches is slower on some GPUs.
     const uint32_t rest = find_type(memory, ~0u, kVisible, kCached), local = find_type(memory, ~0u, kLocal, 0);
     const uint64_t most = std::max(heap_of(memory, both), heap_of(memory, local));
     if (heap_of(memory, rest) / 2 > most) return {rest, false};
     if (heap_of(memory, local) / 2 > heap_of(memory, both)) return {local, false};
   }
-  // Not uncached memory, from which the host would read results very slowly.
+  // Never uncached memory: the host would read results from it very slowly.
   return both != kNoMemoryType ? DeviceMemoryType{both, true} : DeviceMemoryType{own, false};
 }
 
@@ -114,7 +114,7 @@ DeviceMemory Memory::state() const {
     const uint64_t left = now.heapBudget[heap] > now.heapUsage[heap] ? now.heapBudget[heap] - now.heapUsage[heap] : 0;
     free = std::min(free, left);
   }
-  // The device memory of a software renderer is the host's.
+  // The device memory of a software renderer is host memory.
   if (context_.physical.is_software()) free = std::min(free, host_memory().free);
   return {total, free};
 }
@@ -133,7 +133,7 @@ void Memory::see_readback() const {
     range.memory = memory;
     range.size = VK_WHOLE_SIZE;
     context_.check(context_.f.InvalidateMappedMemoryRanges(context_.device, 1, &range),
-                   "reading what the device wrote");
+                   "vkInvalidateMappedMemoryRanges");
   }
 }
 
@@ -214,7 +214,7 @@ Piece Memory::allocate(uint64_t bytes, Use use) {
   for (Chunk& chunk : chunks_) {
     if (take_small(chunk, bytes, piece)) return piece;
   }
-  // When memory is short, a buffer that was planned for fits, but a whole chunk might not.
+  // When memory is short, a planned buffer still fits, but a whole chunk might not.
   if (state().free < 16 * kChunk) return allocate_alone(bytes, use);
   Chunk chunk{allocate_alone(kChunk, use), {{0, kChunk}}};
   take_small(chunk, bytes, piece);

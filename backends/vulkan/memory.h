@@ -23,7 +23,7 @@ struct Piece {
   VkDeviceMemory memory = nullptr;
   uint64_t offset = 0, bytes = 0;
   std::byte* mapped = nullptr;  // the address of `offset`; null if the host cannot access it
-  bool counted = false;         // as used memory of the device, unlike staging buffers
+  bool counted = false;         // counted as used device memory, unlike staging buffers
   bool coherent = true;         // if false, the host sees the device's writes after see_readback()
 };
 

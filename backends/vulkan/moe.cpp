@@ -22,7 +22,7 @@ struct CombinePush {
   uint32_t d, used, count_at, fixed_rows, y_at, weights_at, out_at;
 };
 
-// The ids of tokens are known by row where rows are tokens.
+// Row i belongs to token i only where rows are tokens, so only then is its id known.
 bool supports_moe_route(const OpDesc& op, const Device& device) {
   const TensorDesc& logits = *op.inputs[0];
   return (!op.inputs[2] || logits.rows == RowKind::kTokens) && logits.shape[1] <= kMaxExperts &&

@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// The weighted sum of the experts' outputs, in router rank.
+// The weighted sum of the experts' outputs, in the order of their router rank.
 
 layout(local_size_x = 64) in;
 #include "glsl/common.glsl"

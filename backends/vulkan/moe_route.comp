@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // Selects the experts of a token and their weights; one workgroup per token. Among equal scores the lower expert comes
-// first; NaN counts as the smallest score. Where the experts follow from the token's id, only weights are computed.
+// first; NaN counts as the smallest score. Where the token's id selects the experts, only their weights are computed.
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kGating = 0;  // Gating of ggml-like/op.h, by number
@@ -69,7 +69,7 @@ uint expert_at(uint row, uint u) {
   return uint(experts_of[push.experts_at + uint(step_words[push.tokens_at + row]) * push.used + u]);
 }
 
-// Marks the experts outside the best groups as the last ones.
+// Gives the experts outside the best groups the lowest score.
 void keep_best_groups() {
   const uint lane = gl_LocalInvocationID.x, size = push.experts / push.groups;
   for (uint g = lane; g < push.groups; g += kLanes) {

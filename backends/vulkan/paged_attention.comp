@@ -9,7 +9,7 @@ layout(constant_id = 4) const uint kMostKeyDim = 64;  // largest key_dim
 #include "glsl/attention.glsl"
 
 shared float queries[kRows * kMostKeyDim];  // [kRows, key_dim]
-shared uint value_at[kSplit];               // the word at which the value of each entry of the split begins
+shared uint value_at[kSplit];               // first word of the value of each entry of the split
 uint key_row, value_row;                    // words per token and KV head
 
 void start_run() {

@@ -15,7 +15,7 @@
 namespace infer::vulkan {
 namespace {
 
-// The driver's data follow a magic number, their length and a checksum, because drivers trust the data.
+// The file is this header and the driver's data, which drivers trust: hence the length and a checksum.
 struct CacheHeader {
   char mark[8] = {'i', 'n', 'f', 'e', 'r', 'V', 'K', '1'};
   uint64_t bytes = 0, sum = 0;
@@ -40,7 +40,7 @@ std::vector<char> read_cache_file(const std::string& path) {
   return data;
 }
 
-// The size of subgroups that the shader must require, or 0.
+// The subgroup size that the shader must require, or 0.
 uint32_t subgroup_of(const Shader& shader, const Context& context) {
   if (has_capability(shader.code, kCooperativeMatrixNV)) return matrix_subgroup(context.physical);
   return has_capability(shader.code, kGroupNonUniform) ? reduction_subgroup(context.physical, context.options) : 0;

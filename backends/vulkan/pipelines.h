@@ -25,7 +25,7 @@ struct Pipeline {
 };
 
 // Whether the data begin with the header that Vulkan defines for this device: vendor, device and the driver's
-// identifier. Drivers have crashed on the data of others.
+// identifier. Drivers have crashed on data from other drivers.
 bool is_cache_of(const std::vector<char>& data, const PhysicalDevice& device);
 
 class Pipelines {

@@ -1,5 +1,5 @@
 #version 450
-// Reads a buffer once, 16 bytes per lane and turn, to measure the read bandwidth of the device. The sum keeps the
+// Reads a buffer once, 16 bytes per lane and iteration, to measure the read bandwidth of the device. The sum keeps the
 // compiler from removing the reads.
 
 layout(local_size_x = 256) in;

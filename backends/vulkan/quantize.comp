@@ -15,7 +15,7 @@ layout(push_constant) uniform Push {
 } push;
 #include "glsl/math.glsl"
 
-shared uint largest[64];  // as bits, which order as magnitudes do; infinity and NaN are the largest
+shared uint largest[64];  // as bits, which sort like magnitudes; infinity and NaN are the largest
 shared int sums[64];
 
 void main() {

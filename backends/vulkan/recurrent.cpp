@@ -1,6 +1,7 @@
 // short_conv, gated_pool, token_shift, selective_scan, delta_rule, wkv. A workgroup has one sequence of the step and
-// some of its channels, rows or columns, whose states it reads and writes alone, token by token, so that no bit depends
-// on how a text is cut into steps. short_conv and token_shift need a state only for a sequence's first rows.
+// some of its channels, rows or columns, whose states no other workgroup touches, token by token, so that results do
+// not depend on how a text is split into steps. short_conv and token_shift need a state only for a sequence's first
+// rows.
 #include <algorithm>
 #include <bit>
 
@@ -43,7 +44,7 @@ struct WkvPush {
   uint32_t first_at, a_at, a_stride, b_at, b_stride, out_at, bonus_at;
 };
 
-// The operands that all of these operations have, and their push constants.
+// The operands and push constants common to all of these operations.
 struct StateOperands {
   Operand step, slots;
   StatePush push;
@@ -64,7 +65,7 @@ StateOperands state_operands(VulkanStream& stream, const Launch& launch) {
   return {stream.step(launch), slots, push};
 }
 
-// The most sequences of a step with so many tokens.
+// The most sequences of a step with as many rows as x has.
 uint32_t most_sequences(const Launch& launch, const TensorRef& x) {
   return std::min(rows_of(x), u32(launch.step_layout->capacity.sequences));
 }
@@ -111,7 +112,7 @@ void gated_pool(const Prepared&, const Launch& launch, Stream& s) {
 }
 
 void selective_scan(const Prepared&, const Launch& launch, Stream& s) {
-  constexpr uint32_t kLanes = 128, kValues = 4, kMostRowLanes = 64;  // of the shader; of a lane, where they suffice
+  constexpr uint32_t kLanes = 128, kValues = 4, kMostRowLanes = 64;  // kValues: of a lane, if possible
   VulkanStream& stream = vulkan(s);
   const TensorRef &x = launch.inputs[0], &dt = launch.inputs[1], &b = launch.inputs[2], &c = launch.inputs[3];
   const TensorRef &a = launch.inputs[4], &skip = launch.inputs[5];
@@ -132,7 +133,7 @@ void selective_scan(const Prepared&, const Launch& launch, Stream& s) {
                   {groups(h * d, rows), most_sequences(launch, x)}, static_cast<double>(h * d * n) * 4 * rows_of(x));
 }
 
-// The constants of glsl/columns.glsl, for columns of n values and so many decays per token.
+// The constants of glsl/columns.glsl, for columns of n values and `decays` decays per token.
 constexpr uint32_t kColumns = 32, kParts = 8, kMostTile = 16, kMostDecays = 2048;
 std::vector<uint32_t> column_constants(int64_t n, int64_t decays) {
   const uint32_t tile = std::clamp<uint32_t>(kMostDecays / u32(decays), 1, kMostTile);

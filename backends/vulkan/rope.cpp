@@ -1,5 +1,5 @@
 // rope_table, rope and position_factor. The angle per position of each pair is computed here in double precision and
-// passed to the shader in turns.
+// passed to the shader in units of whole turns.
 #include <cstring>
 #include <numbers>
 

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Selects the blocks with the best scores, one workgroup per selection of a token. Scores are compared as integers in
-// the same order. The score of the last block selected is found digit by digit, from counts of the blocks with each
-// digit; then lanes count their part of the blocks, and write those selected behind those of lower lanes.
+// Selects the blocks with the best scores, one workgroup per selection of a token. Scores are compared as integers that
+// sort like them. The score of the last selected block is found digit by digit, from counts of the blocks with each
+// digit; then each lane counts the selected blocks in its part and writes them after those of lower lanes.
 
 layout(local_size_x = 256) in;
 #include "glsl/common.glsl"
@@ -11,7 +11,7 @@ layout(set = 0, binding = 2, std430) writeonly buffer Out { int selected[]; };  
 layout(push_constant) uniform Push {
   uint scores_at, scores_stride, out_at, positions_at;
   uint stride, selections, count, block, n_last;
-  uint unfinished;  // 1: the entry behind the last one is selected too
+  uint unfinished;  // 1: the incomplete entry after the last one is selected too
   uint first_row;
 } push;
 
@@ -23,7 +23,7 @@ shared uint chosen_digit, chosen_left;
 
 uint scores_at, n_entries, n_blocks;
 
-// Larger for a better score, equal for equal ones. NaN counts as -infinity.
+// An integer that sorts like the score; NaN counts as -infinity.
 uint key_of(uint b) {
   float best = -infinity();
   if (b + push.n_last >= n_blocks) {
@@ -39,8 +39,8 @@ uint key_of(uint b) {
   return (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
 }
 
-// Of the keys whose bits before a digit of `bits` bits at `shift` are `prefix`, that digit of the left-th largest one.
-// chosen_left: how many of the `left` largest ones have that digit.
+// Finds the digit of `bits` bits at `shift` of the left-th largest key, among the keys whose bits above it are
+// `prefix`. chosen_left: how many of the `left` largest keys have that digit.
 void choose_digit(uint prefix, uint shift, uint bits, uint left) {
   const uint lane = gl_LocalInvocationID.x, per_lane = kDigits / kLanes;
   for (uint d = lane; d < kDigits; d += kLanes) digit_counts[d] = 0u;

@@ -3,7 +3,7 @@
 #extension GL_EXT_control_flow_attributes : require
 // Selective scan: a row of n state values per channel. Some lanes share a row: each has every kRowLanes-th value, in
 // registers through the step. A sequence's tokens are taken kTile at a time: first their time steps and decays, for all
-// rows of a head; then the recurrence, whose lanes leave their sums in shared memory; then these are added.
+// rows of a head; then the recurrence, whose lanes store their sums in shared memory; then these are added.
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const uint kN = 16;
@@ -46,7 +46,7 @@ void prepare(uint token, uint count) {
   }
 }
 
-// One token of this lane's row; `at` is where its time step is.
+// One token of this lane's row; `at` is the place of its time step.
 float advance(uint token, uint at, uint row) {
   const uint group = row / push.d / push.per_group * kN, lane = gl_LocalInvocationID.x % kRowLanes;
   const uint b_at = push.b_at + token * push.b_stride + group, c_at = push.c_at + token * push.c_stride + group;

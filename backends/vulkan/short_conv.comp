@@ -21,7 +21,7 @@ layout(push_constant) uniform Push {
 
 uint rows_before() { return (push.width - 1u) * push.dilation; }
 
-// Row `back` rows before row `end` of the step, which may be in the state.
+// The row `back` rows before row `end` of the step; rows of earlier steps are in the state.
 float value_at(Run run, uint end, uint back, uint channel) {
   if (back <= end - run.first) return x_values[push.x_at + (end - back) * push.x_stride + channel];
   const uint kept = rows_before() + (end - run.first) - back;

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Makes matrices [n, n] doubly stochastic, and transposes them. A lane has a row of a matrix and a column, in turns; a
-// workgroup has as many matrices as it has lanes for.
+// Makes matrices [n, n] doubly stochastic, and transposes them. A lane handles a row and a column of a matrix in turn;
+// a workgroup has as many matrices as fit its lanes.
 
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint kN = 4;          // at most 64

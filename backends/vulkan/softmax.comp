@@ -3,7 +3,7 @@
 #ifdef SUBGROUPS
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
-// exp(x - largest) / sum. Each lane looks for the largest value itself: vectors are short.
+// exp(x - largest) / sum. Each lane finds the largest value itself: vectors are short.
 
 #include "glsl/common.glsl"
 #include "glsl/math.glsl"

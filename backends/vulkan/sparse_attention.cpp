@@ -21,7 +21,7 @@ struct SelectPush {
   uint32_t first_row;
 };
 
-// Scores are computed for so many entries at a time, of one row of the selection or several. A context has fewer.
+// The most entries of a context, and the most scores computed at a time, of one row of the selection or several.
 constexpr int64_t kRowScores = 1 << 20, kMostScores = 1 << 22;
 
 int64_t scores_at_once(const OpDesc& op) {
@@ -77,7 +77,7 @@ ScoresPush scores_push(const Launch& launch, const SelectOperands& o, uint32_t e
   return push;
 }
 
-// Heads that the shader multiplies at a time: all of a sum, or the one that selects.
+// Heads that the shader multiplies at a time: several for a sum, otherwise the one that selects.
 uint32_t heads_at_once(const Context& context, const ScoresPush& push) {
   if (context.physical.is_software()) return 4;  // one pipeline
   return (push.flags & 1u) == 0 ? 1 : push.heads <= 4 ? 4 : 8;
@@ -93,7 +93,7 @@ void select_positions(const Prepared& prepared, const Launch& launch, Stream& s)
   const int64_t entries = int64_t{launch.step_layout->capacity.blocks_per_sequence} * kBlockTokens / c.stride;
   if (entries > kRowScores) {
     throw Error(ErrorCode::kUnsupported, concat("[", context.name(), "] expected a context of at most ", kRowScores,
-                                                " index keys, found ", entries, "; a smaller context may help"));
+                                                " index keys, found ", entries, ". Lower -c."));
   }
   ScoresPush scores = scores_push(launch, o, u32(entries));
   SelectPush select = {o.scores.at,

@@ -28,7 +28,7 @@ class VulkanSegment final : public Segment {
     try {
       stream_.wait_for(last_use);
     } catch (const Error&) {
-      // A lost device does not use the commands any more.
+      // A lost device no longer uses the commands.
     }
   }
   std::span<const VkCommandBuffer> commands() const { return recording_.commands(); }
@@ -96,8 +96,7 @@ bool VulkanStream::idle() {
 
 uint64_t VulkanStream::done() const {
   uint64_t done = 0;
-  context_.check(context_.f.GetSemaphoreCounterValue(context_.device, timeline_, &done),
-                 "asking how far the device is");
+  context_.check(context_.f.GetSemaphoreCounterValue(context_.device, timeline_, &done), "vkGetSemaphoreCounterValue");
   return done;
 }
 
@@ -149,7 +148,7 @@ Operand VulkanStream::range(const Buffer& b, uint64_t offset, uint64_t bytes, bo
   if (length > context_.max_binding()) {
     throw Error(ErrorCode::kUnsupported,
                 concat("[", context_.name(), "] expected tensors of at most ", bytes_text(context_.max_binding()),
-                       " other than weights, found ", bytes_text(bytes), "; a smaller batch or context may help"));
+                       " other than weights, found ", bytes_text(bytes), ". Use a smaller batch or context."));
   }
   return {piece.buffer,
           begin,

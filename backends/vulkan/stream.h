@@ -29,7 +29,7 @@ class VulkanStream final : public Stream, public Submitter {
   std::unique_ptr<Segment> compile(std::span<const BoundNode> nodes) override;
   void run(Segment& segment) override;
   void flush() override;
-  // Waits on the host until so many submissions of this stream are done.
+  // Waits on the host until this many submissions of the stream are done.
   void wait_for(uint64_t submissions) const;
 
   // ---- For the launch functions of operations, while a segment is recorded ----
@@ -48,8 +48,8 @@ class VulkanStream final : public Stream, public Submitter {
     dispatch_bytes(shader, constants, std::move(operands), &push, sizeof push, grid, work);
   }
   Context& context() const { return context_; }
-  // A result that a launch leaves in scratch memory for later launches: `copy` is `source` converted to `form`. It is
-  // valid until one of the two is written, or the segment ends.
+  // A result that a launch keeps in scratch memory for later launches: `copy` is `source` converted to `form`. Valid
+  // until one of the two is written, or the segment ends.
   struct Derived {
     Operand source, copy;
     std::vector<uint32_t> form;

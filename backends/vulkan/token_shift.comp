@@ -1,6 +1,6 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// The row of the sequence's previous token. The workgroup of a sequence's first row alone uses the state.
+// The row of the sequence's previous token. Only the workgroup of a sequence's first row uses the state.
 
 layout(local_size_x = 64) in;
 #include "glsl/common.glsl"

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // The k best logits of a part of a row, and the sum of exp(logit - best logit) over the part; one workgroup per part.
-// top_k puts the parts together.
+// top_k merges the parts.
 
 layout(local_size_x = 256) in;
 #include "glsl/common.glsl"

@@ -10,7 +10,7 @@ namespace infer::vulkan {
 namespace {
 
 constexpr uint64_t kStaging = 4 << 20;  // bytes of a staging buffer
-// The most staging buffers of each direction; downloads are waited for anyway.
+// The most staging buffers for each direction; fewer for downloads, which the host waits for anyway.
 constexpr size_t kUploads = 8, kDownloads = 3;
 constexpr uint64_t kNotSubmitted = UINT64_MAX;  // Staging::last_use until its copies are submitted
 

@@ -28,7 +28,7 @@ class DeviceImpl final : public VulkanDevice {
     ProductFeatures& products = context_.products;
     if ((products.matrices || products.emulated_matrices) && !options.deterministic && !matrices_are_right(*this)) {
       if (products.asked_for) {
-        throw Error(ErrorCode::kIo, concat("[INFER_VULKAN_KERNELS] expected matrices that multiply right, found ",
+        throw Error(ErrorCode::kIo, concat("[INFER_VULKAN_KERNELS] expected correct fp16 matrices, found ",
                                            physical.name, " (", physical.model, ")"));
       }
       products.matrices = products.emulated_matrices = false;
@@ -43,7 +43,7 @@ class DeviceImpl final : public VulkanDevice {
     if (!context_.subgroups()) text += " (not used)";
     if (context_.products.dot) text += ", int8 dot products";
     if (context_.products.matrices) text += ", fp16 matrices";
-    if (context_.products.wrong_matrices) text += ", fp16 matrices that multiply wrong (not used)";
+    if (context_.products.wrong_matrices) text += ", faulty fp16 matrices (not used)";
     if (memory_.unified()) text += ", unified memory";
     return text;
   }

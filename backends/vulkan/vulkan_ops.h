@@ -1,4 +1,4 @@
-// What the operations of the Vulkan backend share. There is one file per operation or family, with the same name as in
+// Shared by the operations of the Vulkan backend. There is one file per operation or family, with the same name as in
 // ggml-like/ref and its records at the end; shaders are named after the operations.
 //
 // A launch function runs once per segment, while the segment is recorded. It must not use the step's counts, only its
@@ -19,7 +19,8 @@ class VulkanDevice : public Device {
 };
 inline Context& context_of(const Device& device) { return static_cast<const VulkanDevice&>(device).context(); }
 
-// How many rows of a tensor hold data: an index into the counts of the step's inputs, or kFixedRows and the number.
+// The number of rows of a tensor that hold data: an index into the counts of the step's inputs, or kFixedRows and the
+// number itself.
 struct RowCount {
   uint32_t count_at, fixed_rows;
 };
@@ -56,7 +57,7 @@ struct WeightRange {
   Operand operand;
   uint32_t row_begin, row_end, row_bytes;
 };
-// Splits `rows` rows, counted through all experts, into ranges of at most `most_rows`.
+// Splits `rows` rows, numbered across all experts, into ranges of at most `most_rows`.
 std::vector<WeightRange> weight_ranges(VulkanStream& stream, const TensorRef& weight, int64_t rows, int64_t row_values,
                                        int64_t most_rows = INT64_MAX);
 

@@ -27,7 +27,7 @@ layout(push_constant) uniform Push {
 const uint kBonusLanes = 16u;
 shared float bonus_sums[16u * kBonusLanes];  // [token of the tile, lane]
 
-// The sums of r * first * k of `count` tokens, 16 lanes for each.
+// The sums of r * first * k of `count` tokens, with 16 lanes per token.
 void sum_bonus(uint token, uint count, uint head_at) {
   const uint own = lane_of() / kBonusLanes, lane = lane_of() % kBonusLanes, t = token + own;
   if (own < count) {
@@ -102,7 +102,7 @@ void main() {
     if (turn % kTile == 0u) prepare(t, run.end, head_at, first_column);
     if (kSeven) keep_sum(kRead, turn, read_column(push.a_at + t * push.a_stride + head_at));
     barrier();
-    // The result of the previous token, by each part in turn.
+    // The parts take turns to write the result of the previous token.
     if (turn > 0u && used && turn % kParts == part) {
       out_values[out_at + (t - 1u) * push.heads * kN] = column_sum(kResult, turn - 1u);
     }

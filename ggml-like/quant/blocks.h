@@ -1,5 +1,5 @@
 // Blocks of the quantized formats, byte for byte as in GGUF files (little endian). Plain C structs for C++ and CUDA;
-// halves are stored as their bits in uint16_t (half.h converts). A block needs the alignment of its struct.
+// fp16 values are stored as their bits in uint16_t (half.h converts). A block needs the alignment of its struct.
 //
 // In the comments, i is the index of a value in its block, x[i] its value, d and m are F32 after conversion. Nibbles:
 // "low" means bits 0..3 of a byte. No product of scales and code below loses a bit in F32 (at most 11 + 8 + 5 bits), so
@@ -180,13 +180,14 @@ struct BlockTQ2_0 {
 };
 static_assert(sizeof(BlockTQ2_0) == 66, "layout of TQ2_0");
 
-// ---- Super-blocks of 256 with codebooks (codebooks_data.h). g = i / 8 counts the groups of 8 values; "signs" has a
-// bit per value of a group, set for negative values. Where only seven bits are stored, bit 7 makes their number even.
-// ----
+// ---- Super-blocks of 256 with codebooks (codebooks_data.h) ----
+//
+// g = i / 8 counts the groups of 8 values; "signs" has a bit per value of a group, set for negative values. Where only
+// seven bits are stored, bit 7 makes the number of set bits even.
 
-// 2.0625 bits per weight. x[i] = d / 8 * (2 sc[i / 32] + 1) * magnitude * sign, magnitudes from kIQ2XXSGrid. Of each 32
-// values, four uint16: the four bytes of the first two are indices; the others, as one 32-bit number, are four times
-// seven bits of signs, and sc in bits 28..31.
+// 2.0625 bits per weight. x[i] = d / 8 * (2 sc[i / 32] + 1) * magnitude * sign, magnitudes from kIQ2XXSGrid. Each 32
+// values have four uint16: the four bytes of the first two are indices; the other two form a 32-bit number with four
+// times seven bits of signs and sc in bits 28..31.
 struct BlockIQ2_XXS {
   uint16_t d;
   uint16_t qs[32];

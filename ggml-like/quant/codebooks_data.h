@@ -7,8 +7,8 @@
 
 namespace infer {
 
-// ---- For each entry the numbers of the levels of its values: eight of two bits (IQ2, IQ1) or four of three bits
-// (IQ3), the first in the low bits ----
+// ---- For each entry, the level indices of its values: eight of two bits (IQ2, IQ1) or four of three bits (IQ3), the
+// first in the low bits ----
 
 // clang-format off
 constexpr uint16_t kPackedIQ2XXS[256] = {
@@ -366,7 +366,7 @@ constexpr uint16_t kPackedIQ1[2048] = {
 
 // ---- Entries as SIMD code uses them: the values in bytes, the first in the lowest ----
 
-// Entry i has the levels whose numbers, of kBits each, are in packed[i].
+// Entry i has the levels whose indices, of kBits each, are in packed[i].
 template <typename Entry, int kBits, size_t kEntries, size_t kLevels>
 constexpr std::array<Entry, kEntries> unpack_codebook(const uint16_t (&packed)[kEntries],
                                                       const uint8_t (&levels)[kLevels]) {

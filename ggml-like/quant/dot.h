@@ -14,8 +14,8 @@
 //        v    = cvt(isum) * d
 //        v    = fma(-cvt(msum), dmin, v)
 //        acc  = fma(v, dx, acc)
-// 2. Super-blocks of 256 without (Q3_K: code - 4, sc - 32; Q6_K: code - 32; IQ4_XS: table value, sc - 32; IQ2 and IQ3:
-//    magnitude * sign, IQ1: 8 t + delta, all with 2 sc + 1 for sc; TQ1_0 and TQ2_0: code - 1, sc = 1):
+// 2. Super-blocks of 256 without minima (Q3_K: code - 4, sc - 32; Q6_K: code - 32; IQ4_XS: table value, sc - 32; IQ2
+//    and IQ3: magnitude * sign, IQ1: 8 t + delta, all with 2 sc + 1 for sc; TQ1_0 and TQ2_0: code - 1, sc = 1):
 //        isum as above;  v = cvt(isum) * d;  acc = fma(v, dx, acc)
 //    IQ2 and IQ1 have d / 8 for d, IQ3_XXS has d / 4 (exact).
 // 3. Blocks of 32 (with Activation32), for each block:
@@ -23,9 +23,9 @@
 //        v   = fma(cvt(sum32), m, v)               Q4_1 and Q5_1 only
 //        acc = fma(v, dx, acc)
 //    Q4_0: code - 8; Q5_0: code - 16; Q4_1, Q5_1: unsigned; Q8_0: as stored; IQ4_NL, MXFP4: table value. MXFP4 has
-//    d = 2^(e - 128) for every e (e8m0_to_f32_half). Q1_0 (1 or -1) and Q2_0 (code - 1): d is that of the 128 or 64
-//    values around. In NVFP4 (table value) each half of 16 values is such a block, with a d of its own and the dx of
-//    the 32 around it.
+//    d = 2^(e - 128) for every e (e8m0_to_f32_half). Q1_0 (1 or -1) and Q2_0 (code - 1): d is that of the block of
+//    128 or 64 values. In NVFP4 (table value) each half of 16 values is such a block, with a d of its own and the dx
+//    of its 32 values.
 // 4. Float weights (F32, F16, BF16; w_i as F32, exact) with float activations: 16 partial sums from +0, i ascending,
 //        p[i mod 16] = fma(w_i, x_i, p[i mod 16])
 //    and then reduce16(p).

@@ -1,6 +1,6 @@
-// Super-blocks of 256. First each sub-block is fitted separately, with arbitrary float scales. Then, in turn: the
-// integers that represent these scales for given steps, each tried with its neighbours on the data, and the steps that
-// suit the integers and codes, by least squares over all 256 values. The error falls in each round, or the search ends.
+// Super-blocks of 256. First each sub-block is fitted separately, with arbitrary float scales. Then two stages
+// alternate until the error stops falling: the integers that represent these scales for given steps, each tried with
+// its neighbours on the data; and the steps for given integers and codes, by least squares over all 256 values.
 // Finally the steps are increased slightly, see Projection.
 #include <algorithm>
 #include <cmath>

@@ -25,7 +25,7 @@ struct Sums {
   float xv = 0, vv = 0;
   void add(const Sums& other) { xv += other.xv, vv += other.vv; }
   float gain() const { return vv > 0 ? xv * xv / vv : 0; }
-  // What the choice adds to the squared error for this scale, beside the sum of w * x^2.
+  // The squared error of the choice for this scale, less the sum of w * x^2.
   float error(float scale) const { return scale * (scale * vv - 2 * xv); }
 };
 
@@ -90,8 +90,8 @@ class Search {
   }
 
  private:
-  // Makes the values of group g positive. If their signs must be even, the value that costs the least gets the wrong
-  // one: it stays negative here.
+  // Makes the values of group g positive. If the number of negative ones must be even, the value that costs the least
+  // gets the wrong sign: it stays negative here.
   void take_signs(int g) {
     float* x = x_ + 8 * g;
     uint32_t signs = 0;
@@ -110,7 +110,7 @@ class Search {
     signs_[g] = static_cast<uint8_t>(signs);
   }
 
-  // The best entry for the group of values from `at` on, of which `shift` is subtracted first.
+  // The best entry for the group of values from `at` on, after subtracting `shift` from them.
   Sums choose_entry(int at, float scale, float shift, uint16_t& entry) const {
     const int n = book_.group();
     const auto levels = book_.levels();
@@ -210,7 +210,7 @@ class Search {
 Codebook::Codebook(int group, const std::vector<uint64_t>& entries, std::initializer_list<int> levels)
     : group_(group), levels_(levels) {
   const int n = static_cast<int>(levels_.size());
-  std::vector<int8_t> digits;  // [entries][group]: the numbers of the levels
+  std::vector<int8_t> digits;  // [entries][group]: indices of levels
   for (const uint64_t entry : entries) {
     for (int i = 0; i < group; ++i) {
       const int value = static_cast<int>(entry >> (8 * i) & 255);
@@ -220,7 +220,7 @@ Codebook::Codebook(int group, const std::vector<uint64_t>& entries, std::initial
   }
   int points = 1;
   for (int i = 0; i < group; ++i) points *= n;
-  // A distance and an entry in one number, to be sorted.
+  // A distance and an entry in one number, for sorting.
   std::vector<uint32_t> found(entries.size());
   for (int point = 0; point < points; ++point) {
     int8_t digit[8] = {};

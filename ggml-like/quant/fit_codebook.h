@@ -1,7 +1,7 @@
 // Chooses scales, entries and signs of a super-block whose values come from a codebook (codebooks_data.h), by weighted
 // least squares as in fit.h: candidate scales for each sub-block, then the integers that represent them and the F16
-// scale above in turn. Rounding a group of values to levels one by one seldom gives an entry; the entries tried are
-// those nearest to the rounded group.
+// scale above in turn. Rounding each value of a group to a level rarely gives an entry, so the entries nearest to the
+// rounded group are tried.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class Codebook {
   int group() const { return group_; }  // values in an entry: 8 or 4
   std::span<const int> levels() const { return levels_; }
   const float* values(int entry) const { return values_.data() + static_cast<size_t>(entry) * group_; }
-  // `point`: the numbers of the levels as digits in base levels().size(), the first the least significant.
+  // `point`: the indices of the levels as digits in base levels().size(), least significant first.
   std::span<const uint16_t> nearest(int point) const {
     return std::span(nearest_).subspan(static_cast<size_t>(point) * kNearest, kNearest);
   }
@@ -54,7 +54,7 @@ struct CodebookFormat {
   int max_scale;  // the largest s of the scales 2 s + 1
   float unit;     // x ~ unit * d * (2 s + 1) * value
   Signs signs;
-  int shift_group = 0;  // IQ1: so many values share a choice of adding 1 or -1 to the entries' values less 8; else 0
+  int shift_group = 0;  // IQ1: values that share the choice between entry - 7 and entry - 9; otherwise 0
 };
 
 struct CodebookFit {

@@ -1,7 +1,6 @@
-// The search over one block or sub-block, shared by the fits of blocks of 32 and of 256.
-// Values are scaled to a magnitude of about one by a power of two, which is exact, so that floats suffice for data
-// of
-// any size; a scale found here is `scale * 2^exponent` of the data.
+// The search over one block or sub-block, shared by the fits of blocks of 32 and of 256. Values are scaled to a
+// magnitude of about one by a power of two, which is exact, so that floats suffice for data of any size; a scale found
+// here is `scale * 2^exponent` of the data.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +76,7 @@ Loaded load(const float* x, const float* importance, Values<kN>& v) {
   const float heaviest = importance ? *std::max_element(importance, importance + kN) : 0;
   v.weighted = heaviest > 0;
   for (int i = 0; v.weighted && i < kN; ++i) {
-    // The floor prevents values that no activation has touched from being lost.
+    // The floor keeps values that no activation has touched from being ignored.
     v.w[i] = static_cast<float>(importance[i] / double{heaviest}) + 1e-6f;
     v.wx[i] = v.w[i] * v.x[i];
   }
@@ -284,7 +283,8 @@ Affine best_affine(const Part& part, float max_code, Offset kind, Candidates can
       if (kind == Offset::kNotPositive && fitted.offset > 0) fitted = {s.xq / s.qq, 0};
     }
     if (!(fitted.scale > 0)) return false;
-    // The reduction of the weighted sum of x^2; for a least-squares solution, the product of the fit with x.
+    // By how much the fit reduces the weighted sum of x^2: for a least-squares solution, the inner product of fit and
+    // x.
     const float gain = fitted.scale * s.xq + fitted.offset * total.x;
     if (!(gain > best_gain)) return false;
     best_gain = gain;
@@ -300,9 +300,9 @@ Affine best_affine(const Part& part, float max_code, Offset kind, Candidates can
 // ---- Codes, once the scales are chosen ----
 
 // Least squares shrinks values: its error is orthogonal to y, the decoded values, not to the data x. At two bits it
-// takes 6 % off every result of a matrix, and that part of the error does not average out over the columns. Multiplying
-// scales by factor() returns a share of it: half of it avoids three quarters of the squared loss, for a quarter of the
-// plain error that all of it would cost. docs/quantize.md shows what a model gains.
+// takes 6 % off every result of a matmul, and that part of the error does not average out over the columns. Multiplying
+// scales by factor() restores a share of it. Half avoids three quarters of the squared loss and adds a quarter of the
+// plain error that restoring all would add. docs/quantize.md shows what a model gains.
 inline constexpr double kShareReturned = 0.5, kShareReturnedOfTwoBits = 1;
 struct Projection {
   double xx = 0, xy = 0;  // of w * x * x, w * x * y

@@ -1,4 +1,4 @@
-// F32, F16 and BF16: conversion is in half.h; the dot product is formula 5 of dot.h.
+// F32, F16 and BF16: conversion is in half.h; the dot product is formula 4 of dot.h.
 #include <bit>
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,5 @@
-// IQ1_M: a codebook of 2048 times 8 ternary values; 16 sub-blocks of 16 with a 3-bit scale, an offset of an eighth
-// per 8.
+// IQ1_M: a codebook of 2048 times 8 ternary values; 16 sub-blocks of 16 with a 3-bit scale; an offset of 1/8 or -1/8
+// per 8 values.
 #include "ggml-like/data_type.h"
 #include "ggml-like/quant/codebooks_data.h"
 #include "ggml-like/quant/fit_codebook.h"
@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-// The four bytes pairs of `scales` as numbers.
+// The four pairs of bytes in `scales` as numbers.
 uint32_t word(const BlockIQ1_M& b, int j) { return b.scales[2 * j] | uint32_t{b.scales[2 * j + 1]} << 8; }
 
 struct Format {

@@ -1,4 +1,4 @@
-// IQ1_S: a codebook of 2048 times 8 ternary values; 8 sub-blocks of 32 with a 3-bit scale and an offset of an eighth.
+// IQ1_S: a codebook of 2048 times 8 ternary values; 8 sub-blocks of 32 with a 3-bit scale and an offset of 1/8 or -1/8.
 #include "ggml-like/data_type.h"
 #include "ggml-like/quant/codebooks_data.h"
 #include "ggml-like/quant/fit_codebook.h"

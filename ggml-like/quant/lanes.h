@@ -16,7 +16,7 @@ inline Lanes load_lanes(const float* x) { return *reinterpret_cast<const Lanes*>
 inline void store_lanes(float* x, Lanes v) { *reinterpret_cast<Lanes*>(x) = v; }
 
 // v where it is beyond the bound; elsewhere, and for NaN, the bound. GCC compiles this to one instruction only if the
-// bound is not a visible constant: fits get theirs as arguments from other units.
+// bound is not a visible constant, so fits receive it as an argument from another translation unit.
 inline Lanes at_least(Lanes v, Lanes bound) { return v > bound ? v : bound; }
 inline Lanes at_most(Lanes v, Lanes bound) { return v < bound ? v : bound; }
 inline Lanes clamp_lanes(Lanes v, Lanes low, Lanes high) { return at_most(at_least(v, low), high); }

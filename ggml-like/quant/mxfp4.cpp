@@ -38,7 +38,7 @@ void encode(const float* values, const float* importance, void* blocks, int64_t 
     for (int i = 0; i < kBlock32; ++i) largest = std::max(largest, std::abs(x[i]));
     if (largest == 0) continue;
     // 2^exponent <= largest. With e = 125 + exponent, the largest value falls in 4..8 (doubled: 8..16) and may be
-    // clipped to 6; one more gives it room and halves the resolution. The smaller error wins.
+    // clipped to 6; an exponent one higher avoids that but halves the resolution. The smaller error wins.
     const int exponent = std::ilogb(largest);
     const int first = std::clamp(exponent + 125, 0, kLargestExponent);
     const int second = std::min(first + 1, kLargestExponent);

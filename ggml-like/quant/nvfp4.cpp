@@ -26,7 +26,7 @@ constexpr int kSub = Format::kSub;
 constexpr int kLargestScale = 0x7e;  // 448; the next code is read as zero
 
 // Chooses among the scales around the one that puts the largest value on the largest code, 12. The format has no NaN
-// and no infinity: values that are not finite become the largest there are.
+// and no infinity, so non-finite values become the largest finite ones.
 uint8_t encode_sub_block(const float* values, const float* importance, uint8_t* code) {
   float x[kSub], largest = 0;
   for (int i = 0; i < kSub; ++i) {

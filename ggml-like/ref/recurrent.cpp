@@ -67,7 +67,7 @@ void gated_pool(const Prepared&, const HostLaunch& launch, Stream&) {
   for_each_token(launch, 3 * c * d, [&](int t, float* state) {
     const int place = launch.step->positions()[t] % block;
     for (int64_t i = 0; i < c * d; ++i) {
-      // The last part of a row belongs to the block at hand, whose sums come first in the state.
+      // The last part of a row belongs to the current block, whose sums come first in the state.
       float* largest = state + (c - 1 - i / d) * 3 * d + i % d;
       float *total = largest + d, *sum = total + d;
       const double gate = double{row(gates, t)[i]} + (offsets ? offsets.data<float>()[place * c * d + i] : 0.0f);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
-// Writes the numbers of the selected blocks. `scores`: of entries. `unfinished`: whether there is a further entry.
+// Writes the numbers of the selected blocks. `scores`: of complete entries. `unfinished`: whether one more follows.
 void select(const std::vector<double>& scores, bool unfinished, const SelectParams& params, int32_t* to) {
   const int n = (static_cast<int>(scores.size()) + params.block - 1) / params.block;
   std::vector<double> best(static_cast<size_t>(n), kLowest);

@@ -2,8 +2,8 @@
 // [32 tokens][value_dim], so that the lanes of scores are tokens and the lanes of outputs are dimensions. Quantized
 // keys have for every 32 dimensions the scales as F16 [32 tokens], then byte i of the tokens' blocks as
 // [bytes][32 tokens], so that no byte is shared by two tokens; quantized values are plain blocks. Both are used at
-// their exact value, scale times code, with the same order of additions as floats. The context is cut every 256
-// absolute positions; every cut has its own softmax, and cuts are merged in ascending order. Rows of a tile are the
+// their exact value, scale times code, with the same order of additions as floats. The context is divided into cuts of
+// 256 absolute positions; every cut has its own softmax, and cuts are merged in ascending order. Rows of a tile are the
 // (token, head) pairs that share a KV head; no result depends on which rows share a tile. Included inside an anonymous
 // namespace after floats.h and gemm_float.h.
 //
@@ -131,7 +131,7 @@ INFER_SIMD void finish_scores(const AttentionArgs& a, const AttentionRow* rows, 
   }
 }
 
-// Writes the masked scores of R rows with the 32 tokens from `position` on to their place in scores[r][256]. `queries`
+// Writes the masked scores of R rows with the 32 tokens from `position` on to their places in scores[r][256]. `queries`
 // is [key_dim][R]. `ahead` is prefetched in as many steps as keys have dimensions.
 template <typename K, int R>
 INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,
@@ -202,7 +202,7 @@ struct QuantizedValues {
   }
 };
 
-// block_scores() of a latent cache: `queries` is [R][key_dim rounded up to 16], filled up with zeros.
+// block_scores() of a latent cache: `queries` is [R][key_dim rounded up to 16], zero-padded.
 template <typename V, int R>
 INFER_OUTLINE void latent_scores(const AttentionArgs& a, const AttentionRow* rows, const float* queries, int position,
                                  float* scores, Ahead) {
@@ -242,7 +242,7 @@ INFER_OUTLINE void latent_scores(const AttentionArgs& a, const AttentionRow* row
   }
 }
 
-// From a token's value to the next.
+// Bytes from a token's value to the next one's.
 template <typename V>
 INFER_SIMD int64_t value_row_bytes(const AttentionArgs& a) {
   return V::row_bytes(a.latent ? a.key_dim : a.value_dim);
@@ -266,7 +266,7 @@ INFER_SIMD void add_values(const AttentionArgs& a, const float* weights, int fro
     const int stop = (p / kBlockTokens + 1) * kBlockTokens < to ? (p / kBlockTokens + 1) * kBlockTokens : to;
     Ahead ahead = {nullptr, 0};
     if (fetch && p + kAttentionSplit < a.sequence_length) {
-      const int64_t part = key_step * kBlockTokens / (16 * C) * dim;  // prefetched with the dimensions before
+      const int64_t part = key_step * kBlockTokens / (16 * C) * dim;  // prefetched with the preceding dimensions
       ahead = {cache_at(a, p + kAttentionSplit, a.head_key_offset + part), key_step};
     }
     for (; p < stop; ++p) {

@@ -1,18 +1,18 @@
 // Blocks of the formats with codebooks, sixteen groups of four values at a time. Layouts are those of
 // ggml-like/quant/blocks.h. Included inside an anonymous namespace after formats.h.
 //
-// A block's values are in four vectors, in an order in which indices, signs and scales are used where the block has
-// them: lane l of every vector is in sub-block l / 2 of 32 values. Entries of 8 values: 64-bit lane i of vector J is
-// group 4 i + J of 8. Entries of 4 values: lane l of vector J is group 4 l + J of 4.
+// A block's values are in four vectors, ordered so that indices, signs and scales are used where the block stores them:
+// lane l of every vector is in sub-block l / 2 of 32 values. Entries of 8 values: 64-bit lane i of vector J is the
+// group of 8 number 4 i + J. Entries of 4 values: lane l of vector J is the group of 4 number 4 l + J.
 //
 // A format has
 //   kBytes; kUnit: the scale of a block is d * kUnit; d(p): the bits of d
 //   kEntry: 8 or 4 values; kOffset: subtracted from codes; kSigned: values may be negated
-//   kScales: 1 or 2 scales of each lane: with 2, the second is for vectors 2 and 3
-//   kFits16: sums of the products of a lane that have one scale fit in 16 bits
+//   kScales: 1 or 2 scales per lane; with 2, the second is for vectors 2 and 3
+//   kFits16: the sum of a lane's products that share a scale fits in 16 bits
 //   Format(p): the block at p
 //   codes<J>(): the codes of vector J; signs<J>(): which of them are negated
-//   scale(): of each lane, as 16-bit pairs; the second is zero where there is only one
+//   scale(): the scales of each lane as a 16-bit pair; the second is zero if there is only one
 
 INFER_SIMD uint64_t load_u64(const uint8_t* p) {
   uint64_t x;
@@ -35,7 +35,7 @@ INFER_SIMD void each_of_four(const Body& body) {
       body.template operator()<3>();
 }
 
-// A constant of each of the 64 bytes of a vector, or of its 16-bit words.
+// A constant vector, built byte by byte or from 16-bit words.
 struct alignas(64) Bytes64 {
   uint8_t v[64];
 };
@@ -49,7 +49,7 @@ template <typename Word>
 constexpr Bytes64 words64(Word word) {
   return bytes64([=](int i) { return word(i / 2) >> (i % 2 * 8) & 255; });
 }
-constexpr int kNoByte = 128;  // in the order of i_pick: gives zero
+constexpr int kNoByte = 128;  // an index for i_pick that gives zero
 
 // Bit i is the parity of the seven bits from kFirst + i on, in 64-bit lanes.
 template <int kFirst>
@@ -57,8 +57,9 @@ INFER_SIMD I parity7(I a) {
   const I three = i_xor3(i_shr64<kFirst>(a), i_shr64<kFirst + 1>(a), i_shr64<kFirst + 2>(a));
   return i_xor3(three, i_shr64<3>(three), i_shr64<kFirst + 6>(a));
 }
-// Signs of seven bits, of which the parity is the eighth: field f has bits 7 f .. 7 f + 6 of a 32-bit word. In a 64-bit
-// lane with that word at byte kWord and the parities at the first bits of fields, the other half: where sign m is.
+// Signs stored as fields of seven bits, whose parity is the eighth sign: field f is bits 7 f .. 7 f + 6 of a 32-bit
+// word. bit(f, m) is the place of sign m in a 64-bit lane that has this word at byte kWord and, in its other half, each
+// parity at the first bit of its field.
 template <int kWord>
 struct FieldSigns {
   static constexpr int bit(int f, int m) { return m < 7 ? 8 * kWord + 7 * f + m : 32 - 8 * kWord + 7 * f; }

@@ -8,15 +8,15 @@
 //   block(p, codes, scales): the 256 codes (at most 64 in magnitude) and the scales of each 16 of the block at p;
 //   returns the bits of d
 
-// The order of expanded codes, as formats leave it. 64 values, four sub-blocks of 16, are in four pieces of 16 bytes:
-// piece j of the i-th 64 values is at byte i * step + j * (80 - step). Group c of four of sub-block r is group
-// group[r][c] % 4 of piece group[r][c] / 4.
+// The order in which block() stores expanded codes. 64 values, four sub-blocks of 16, are in four pieces of 16 bytes:
+// piece j of the i-th 64 values is at byte i * step + j * (80 - step). The c-th group of four values of sub-block r is
+// group group[r][c] % 4 of piece group[r][c] / 4.
 struct Places {
   int step;
   uint8_t group[4][4];
 };
 constexpr Places kInOrder = {64, {{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}}};
-// That of the vectors of codebooks.h.
+// The orders of the vectors of codebooks.h, for entries of 8 and of 4 values.
 constexpr Places kInEights = {16, {{0, 1, 4, 5}, {8, 9, 12, 13}, {2, 3, 6, 7}, {10, 11, 14, 15}}};
 constexpr Places kInFours = {16, {{0, 4, 8, 12}, {1, 5, 9, 13}, {2, 6, 10, 14}, {3, 7, 11, 15}}};
 

@@ -88,7 +88,7 @@ struct Book : W {
 template <int N>
 struct TernaryInput {
   alignas(64) int8_t codes[N][64];
-  int32_t start[16];  // minus the sums of the activations of a lane
+  int32_t start[16];  // the negated sum of each lane's activations
 };
 template <int N>
 INFER_SIMD void fill_start(TernaryInput<N>& to) {
@@ -182,13 +182,13 @@ struct FewTQ1 {
 
 // ---- The walk over a matrix ----
 
-// The inputs of the blocks of a row, for T tokens each, and the next ones to be used: rows follow each other.
+// The inputs of the blocks of a row, for T tokens each. `next` wraps around at the end of a row.
 struct FewInputs {
   const uint8_t *begin, *end, *next;
 };
 
-// Multiplies the `count` blocks from p on, at most sixteen, by inputs, which advance, and prefetches as many bytes from
-// `ahead` on.
+// Multiplies the `count` blocks from p on, at most sixteen, by the inputs, which it advances, and prefetches as many
+// bytes from `ahead` on.
 template <typename W, int T>
 INFER_SIMD void few_chunk(const uint8_t* p, int count, const uint8_t* ahead, FewInputs& inputs, I (*sums)[T],
                           uint16_t* d) {
@@ -204,8 +204,8 @@ INFER_SIMD void few_chunk(const uint8_t* p, int count, const uint8_t* ahead, Few
   inputs.next = x;
 }
 
-// What differs between formats. For one token the walk below is compiled for each of them, with constants in registers
-// (2 to 13 % faster); for more it is compiled once, and calls functions of the format.
+// What differs between formats. For one token, the walk below is compiled for each format, with its constants in
+// registers (2 to 13 % faster); for more tokens it is compiled once and calls functions of the format.
 template <typename W, int T>
 struct FewDirect {
   static constexpr float unit = W::kUnit;
@@ -231,7 +231,7 @@ INFER_OUTLINE void call_chunk(const uint8_t* p, int count, const uint8_t* ahead,
   few_chunk<W, T>(p, count, ahead, inputs, sums, d);
 }
 
-// Of sixteen blocks: the sums of T tokens, scaled by d of the weights.
+// The sums of sixteen blocks for T tokens, scaled by d of the weights.
 template <int T>
 INFER_SIMD void store_values(const I (*sums)[T], F scale, float* values, int64_t value_stride) {
 #pragma GCC unroll 4

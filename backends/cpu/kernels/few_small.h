@@ -1,13 +1,13 @@
-// GEMV and GEMM with few tokens for Q1_0, Q2_0 and NVFP4: as gemm_few.h, but a block is loaded once for all its parts
-// of 32 values, and codes keep an order in which they are unpacked with shifts and masks alone. Activations are put
-// into that order first. Included inside an anonymous namespace after gemm_few.h.
+// GEMV and GEMM with few tokens for Q1_0, Q2_0 and NVFP4: like gemm_few.h, but a block is loaded once for all its parts
+// of 32 values, and codes stay in an order that shifts and masks alone can unpack. Activations are put into that order
+// first. Included inside an anonymous namespace after gemm_few.h.
 //
 // A format has
 //   kBytes, kOffset; kParts of 32 values, kScales of each
 //   kOrder[i]: which of 32 values is in place i
-//   Format(p, stride): a block of each of 16 rows
+//   Format(p, stride): one block from each of 16 rows
 //   codes<P>(w): eight vectors with the codes of part P; scales<P>(d): its scales
-//   sum(w, q, start): start + the products of the codes with one scale, from w on, and the activations from q on
+//   sum(w, q, start): start + the dot product of the codes with one scale, from w on, and the activations from q on
 
 struct Order32 {
   int v[32];
@@ -19,7 +19,7 @@ constexpr Order32 order32(Place place) {
   return o;
 }
 
-// start + the products of N vectors of codes.
+// start + the dot products of N vectors of codes.
 template <int N>
 INFER_SIMD I small_sum(const I* w, const int8_t* q, int32_t start) {
   I sum = i_set1(start);
@@ -59,7 +59,8 @@ struct FewQ20 {
   INFER_SIMD FewQ20(const uint8_t* p, size_t stride) : d(f_from_f16_lanes(gather16(p, stride))) {
     i_transpose(p + 2, stride, bits);
   }
-  // Value 4 b + n of 16 is in byte b, in bits 0 and 1 of a vector or 2 and 3: those sums are four times as large.
+  // Value 4 b + n of 16 is in byte b of a vector, in bits 0 and 1 or in bits 2 and 3. The latter make sums four times
+  // as large.
   template <int P>
   INFER_SIMD void codes(I* w) const {
     for (int h = 0; h < 2; ++h) w[2 * h] = bits[2 * P + h], w[2 * h + 1] = i_shr<4>(bits[2 * P + h]);

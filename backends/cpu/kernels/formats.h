@@ -11,8 +11,8 @@
 //     them. The upper halves of scale(s) are zero, because the upper half of a negative sum is not
 // A format with blocks of 32 has
 //   kBytes, kOffset, kBits (of a code), kMin; block(p, stride, w[8], d, m)
-// One whose blocks are made of kParts of them has block(p, stride, part, w[8], d) instead; d[kScales] where it has
-// kScales = 2, a scale for each half.
+// A format whose blocks consist of kParts blocks of 32 has block(p, stride, part, w[8], d) instead, with d[kScales] and
+// kScales = 2 if each half of the 32 has its own scale.
 
 // The 16-bit word at p + row * stride of every row, zero-extended.
 INFER_SIMD I gather16(const uint8_t* p, size_t stride) {

@@ -99,7 +99,7 @@ INFER_OUTLINE void gemm_few(const MatmulArgs& a) {
   using Walk = WalkOf<W>;
   const auto* x = static_cast<const typename Walk::Activation*>(a.x);
   const int64_t blocks = a.k / Walk::kValues, step = Walk::kActivations * a.x_stride;
-  // One token is a constant, so that its loops leave straight code.
+  // For one token, the count is a constant, so that the loops over tokens disappear.
   const int valid = T > 1 && a.n_tokens < T ? static_cast<int>(a.n_tokens) : T;
   for (int64_t row = a.row_begin; row < a.row_end; row += 16) {
     const RowGroup g = row_group(a, row);

@@ -1,4 +1,4 @@
-// GEMV and GEMM with up to 4 tokens for super-block weights, where memory is the limit: weights are read in memory
+// GEMV and GEMM with up to 4 tokens for super-block weights, limited by memory bandwidth: weights are read in memory
 // order, block after block and row after row, which the hardware prefetcher can follow. Lanes are 16 groups of four
 // consecutive values of a block. The sums of sixteen blocks are transposed so that lanes are blocks, and those of
 // sixteen rows so that lanes are rows. Same bits as gemm_few.h: integers are exact, and the blocks of a row are added
@@ -222,7 +222,7 @@ INFER_OUTLINE void gemm_in_order(const MatmulArgs& a) {
 
 // ---- Q8_0, one or two tokens: blocks of 32 in memory order, two in a vector ----
 
-// What chunks of sixteen blocks are multiplied by, in the scratch memory of a call. Chunks are numbered across rows;
+// The operands of chunks of sixteen blocks, in the scratch memory of a call. Chunks are numbered across rows;
 // the inputs repeat after `phases`.
 template <int T>
 struct InputsQ80 {

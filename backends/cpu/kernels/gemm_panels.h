@@ -1,5 +1,5 @@
-// The panels and tiles of gemm.h: 16 unpacked rows of a super-block, or of eight blocks of 32, and their products with
-// a few tokens. Included inside an anonymous namespace after gemm_few.h.
+// The panels and tiles of gemm.h: 16 unpacked rows of a super-block, or of eight blocks of 32, and their multiplication
+// by a few tokens. Included inside an anonymous namespace after gemm_few.h.
 
 // For levels that can only add products of bytes in pairs, in 16 bits (kPairSums). Codes below 2^kBits leave room for
 // kSums16 such sums before they must be added in 32 bits, or multiplied by a scale in both halves of a lane. A signed
@@ -159,7 +159,7 @@ INFER_SIMD void super_tile16(const SuperPanel<W>* panel, const Activation256* x,
   }
 }
 
-// Prefetches part i of kParts of the activations at x; the hardware prefetcher does not follow so many rows.
+// Prefetches part i of kParts of the activations at x; the hardware prefetcher cannot follow this many rows.
 constexpr int kTilesAhead = 2;
 template <int T, int kSixteens, int kParts>
 INFER_SIMD void prefetch_next(const void* x, int i) {
@@ -247,7 +247,7 @@ INFER_SIMD void super_tile(const SuperPanel<W>* panel, const Activation256* x, f
       const I sums = i_load_s16(W::kSub == 16 ? x[t].sum16 : x[t].sum32);
       i_store(start[t], i_sub(i_zero(), i_shl<__builtin_ctz(kPanelOffset<W>)>(sums)));
     }
-    asm volatile("" ::: "memory");  // else the compiler would extract the lanes from registers
+    asm volatile("" ::: "memory");  // otherwise the compiler would extract the lanes from registers
   }
 #pragma GCC unroll 1
   for (int s = 0; s < kSubs; ++s) {

@@ -101,8 +101,7 @@ INFER_SIMD void lane_sums(const uint8_t* const* forms, const int8_t* x, const I*
         b[r] = i_dot_u8(b[r], wb, xb);
       }
     }
-    // One multiply-add scales both sums: each fits in 16 bits, once b is rid of the factor 2^(16 - kShift) of its
-    // codes.
+    // One multiply-add scales both sums: each fits in 16 bits, once the factor 2^(16 - kShift) of b's codes is removed.
     for (int r = 0; r < 4; ++r) {
       sums[r] = i_madd16(sums[r], i_join16(a[r], i_shl<W::kShift>(b[r])), i_set1(pairs[16 * J + r]));
     }

@@ -1,6 +1,6 @@
-// Scores of index keys, which lie as in a latent cache: the dot products of every head's query with the 32 keys of a
-// block, as in latent attention, or their sum over the heads in order. Included inside an anonymous namespace after
-// attention.h.
+// Scores of index keys, which are stored as in a latent cache: the dot products of every head's query with the 32 keys
+// of a block, as in latent attention, or their sum over the heads in order. Included inside an anonymous namespace
+// after attention.h.
 
 void index_scores(const IndexScoresArgs& a) {
   const AttentionParams plain;  // no scaling and no mask

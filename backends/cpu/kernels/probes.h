@@ -1,7 +1,7 @@
-// The peak throughput of this level, of which benchmarks report fractions. Included inside an anonymous namespace after
-// a SIMD header.
+// Measures the peak throughput of this level, against which benchmarks report their results. Included inside an
+// anonymous namespace after a SIMD header.
 
-// Reads n bytes (a multiple of 256): four loads of 64 bytes per turn, each line prefetched 4 KiB ahead.
+// Reads n bytes (a multiple of 256): four loads of 64 bytes per iteration, each line prefetched 4 KiB ahead.
 int32_t probe_read(const uint8_t* p, int64_t n) {
   I sum[4] = {i_zero(), i_zero(), i_zero(), i_zero()};
   for (int64_t at = 0; at + 256 <= n; at += 256) {
@@ -13,15 +13,15 @@ int32_t probe_read(const uint8_t* p, int64_t n) {
   return i_reduce_add(i_or(i_or(sum[0], sum[1]), i_or(sum[2], sum[3])));
 }
 
-// kProbeChains independent chains of dot products in registers, one of unsigned by signed bytes into int32 per turn and
-// chain: 128 operations each (a multiplication and an addition per byte).
+// kProbeChains independent chains of dot products in registers, one of unsigned by signed bytes into int32 per
+// iteration and chain: 128 operations each (a multiplication and an addition per byte).
 int64_t probe_dot(int64_t turns) {
   I sum[kProbeChains];
 #pragma GCC unroll 12
   for (int j = 0; j < kProbeChains; ++j) sum[j] = i_zero(), keep_in_register(sum[j]);
   I w = i_set1(0x03030303), x = i_set1(0x05050505);
   for (int64_t i = 0; i < turns; ++i) {
-    keep_in_register(w);  // else the compiler would compute the product once
+    keep_in_register(w);  // otherwise the compiler would compute the product only once
     keep_in_register(x);
 #pragma GCC unroll 12
     for (int j = 0; j < kProbeChains; ++j) sum[j] = i_dot_u8(sum[j], w, x);

@@ -1,6 +1,6 @@
-// What the matmul kernels for quantized weights share. The lanes of a vector are 16 weight rows, so each (row, token)
-// result is one lane that adds its super-blocks in ascending order, whatever the tile; kernels that use lanes otherwise
-// keep that order. Included inside an anonymous namespace after formats.h.
+// Shared by the matmul kernels for quantized weights. The lanes of a vector are 16 weight rows, so each (row, token)
+// result is one lane that adds its super-blocks in ascending order, whatever the tile; kernels that use lanes in
+// another way keep that order. Included inside an anonymous namespace after formats.h.
 
 // Formats of 256 values have a head with the scales of their sub-blocks; those of 32 have one scale.
 template <typename W>

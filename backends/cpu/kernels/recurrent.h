@@ -1,6 +1,6 @@
-// Operations on recurrent states, token by token, so that a step may hold any part of a text. Lanes are channels or
-// columns of the state; sums over the state's rows run in order, those over lanes as in floats.h. Included inside an
-// anonymous namespace after floats.h.
+// Operations on recurrent states, token by token, so that results do not depend on how a text is split into steps.
+// Lanes are channels or columns of the state; sums over the state's rows run in order, those over lanes as in floats.h.
+// Included inside an anonymous namespace after floats.h.
 
 INFER_SIMD float first_lane(F x) {
   float lanes[16];
@@ -64,7 +64,7 @@ void gated_pool(const GatedPoolArgs& a) {
       for (int part = 0; part < a.parts; ++part) {
         const int64_t at = int64_t{part} * a.dim + i;
         const float* offsets = a.offsets ? a.offsets + int64_t{place} * a.parts * a.dim + at : nullptr;
-        // The last part belongs to the block at hand.
+        // The last part belongs to the current block.
         float* sums = a.state + int64_t{a.parts - 1 - part} * 3 * a.dim + i;
         add_gated(a, a.x + t * a.x_stride + at, a.gates + t * a.gates_stride + at, offsets, sums, n);
       }

@@ -1,5 +1,5 @@
 // Sixteen lanes on AVX2: two registers. Included by kernels_avx2.cpp and kernels_avxvnni.cpp inside their anonymous
-// namespace; see simd_scalar.h for what each function means.
+// namespace; simd_scalar.h defines the functions common to all levels.
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
 

@@ -1,5 +1,5 @@
 // Sixteen lanes on AVX-512: one register. Included by kernels_avx512.cpp and kernels_avx512vnni.cpp inside their
-// anonymous namespace; see simd_scalar.h for what each function means.
+// anonymous namespace; simd_scalar.h defines the functions common to all levels.
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
 
@@ -273,8 +273,8 @@ INFER_SIMD __m512i field_of_lanes(__m512i fields) {
                                _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(kOrder.v))));
   }
 }
-// A gather keeps the lanes of its destination that are masked off. Here none are, but GCC must not know: it would leave
-// the destination as it is, and the gather would wait for whatever wrote that register last.
+// A gather keeps the destination's lanes that are masked off. None are here, but GCC must not know that: it would leave
+// the destination uninitialized, and the gather would wait for whatever wrote that register last.
 INFER_SIMD __mmask16 all_lanes() {
   __mmask16 mask = 0xffff;
   asm("" : "+Yk"(mask));

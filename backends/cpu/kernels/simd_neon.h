@@ -1,5 +1,5 @@
 // Sixteen lanes on NEON: four registers. Included by kernels_neon.cpp, kernels_dotprod.cpp and kernels_i8mm.cpp inside
-// their anonymous namespace; see simd_scalar.h for what each function means.
+// their anonymous namespace; simd_scalar.h defines the functions common to all levels.
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
 

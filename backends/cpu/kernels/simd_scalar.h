@@ -1,5 +1,5 @@
-// Sixteen lanes in plain code: what every function of the SIMD headers means. F holds 16 floats, I 16 int32 whose bytes
-// may be read as 64 int8 or 32 int16. Included inside an anonymous namespace.
+// Sixteen lanes in plain code, the definition of the functions that all SIMD headers have. F holds 16 floats, I 16
+// int32 whose bytes may be read as 64 int8 or 32 int16. Included inside an anonymous namespace.
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
 
@@ -50,12 +50,12 @@ INFER_SIMD F f_add(F a, F b) { INFER_EACH(F, a.v[i] + b.v[i]); }
 INFER_SIMD F f_sub(F a, F b) { INFER_EACH(F, a.v[i] - b.v[i]); }
 INFER_SIMD F f_mul(F a, F b) { INFER_EACH(F, a.v[i] * b.v[i]); }
 INFER_SIMD F f_div(F a, F b) { INFER_EACH(F, a.v[i] / b.v[i]); }
-INFER_SIMD F f_fma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(a.v[i], b.v[i], c.v[i])); }
 // a * b + c, one rounding
-INFER_SIMD F f_fnma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(-a.v[i], b.v[i], c.v[i])); }
+INFER_SIMD F f_fma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(a.v[i], b.v[i], c.v[i])); }
 // c - a * b, one rounding
+INFER_SIMD F f_fnma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(-a.v[i], b.v[i], c.v[i])); }
+// f_max and f_min: b where either is NaN.
 INFER_SIMD F f_max(F a, F b) { INFER_EACH(F, a.v[i] > b.v[i] ? a.v[i] : b.v[i]); }
-// b where either is NaN
 INFER_SIMD F f_min(F a, F b) { INFER_EACH(F, a.v[i] < b.v[i] ? a.v[i] : b.v[i]); }
 INFER_SIMD F f_from_int(I a) { INFER_EACH(F, static_cast<float>(a.v[i])); }
 

@@ -1,13 +1,14 @@
-// What the shaders of attention share: softmax of the scores of a query with the keys it sees, times the values. A
-// workgroup takes one KV head and kRows rows: the query heads that share it, of one or several tokens. The context is
-// split every 256 entries. For each split the lanes write the scores to shared memory, then each lane sums some
-// dimensions of the values; splits are merged in order. A row's result does not depend on the others in its workgroup:
-// masked entries have weight zero and are skipped.
+// Shared by the attention shaders: the softmax of a query's scores with the keys it sees, times the values. A workgroup
+// takes one KV head and kRows rows: the query heads that share it, of one or several tokens. The context is split every
+// 256 entries. For each split, the lanes write the scores to shared memory, then each lane sums some dimensions of the
+// values; splits are merged in order. A row's result does not depend on the others in its workgroup: masked entries
+// have weight zero and are skipped.
 //
-// chunks > 1: workgroup x takes every chunks-th split and leaves maximum, sum and values for attention_merge.
+// chunks > 1: workgroup x takes every chunks-th split and stores maximum, sum and values for attention_merge.
 //
-// Entries are positions, and splits begin at absolute ones. -DSPARSE: entries are what one token has selected, counted
-// from its first one, or what the cache has one of for `stride` positions; the log-sum-exp of each row is a result too.
+// Entries are positions, and splits begin at absolute ones. -DSPARSE: entries are those that one token has selected,
+// counted from the first of them, or, without a selection, those of the cache, one per `stride` positions. The
+// log-sum-exp of each row is then a result too.
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const uint kRows = 8;
@@ -43,12 +44,12 @@ uint value_type() { return kFixedValueType == kAnyType ? push.flags >> 16 : kFix
 const uint kLanes = 128u, kSplit = 256u, kParts = 16u;
 shared float weights[kRows * kSplit];
 shared float parts[kRows * kParts];
-// Of each row, the splits so far: the largest score, and the sum of the weights relative to it.
+// For each row, over the splits so far: the largest score, and the sum of the weights relative to it.
 shared float best[kRows], total[kRows];
-// The largest score of the split being added, and the factors that bring the old sums and those of the split to the
-// larger of both.
+// The largest score of the split being merged, and the factors that rescale the old sums and those of the split to the
+// larger of both maxima.
 shared float split_best[kRows], old_factor[kRows], new_factor[kRows];
-// Of each row, this lane's dimensions of the weighted sum of the values.
+// For each row, this lane's dimensions of the weighted sum of the values.
 float sums[kRows * kDims];
 
 // The run that is being computed: tokens of one sequence at consecutive positions, for the query heads of one KV head.
@@ -69,22 +70,22 @@ uint query_at(uint r) {
   return push.q_at + (run.token + token_of(r)) * push.q_stride + (run.kv_head * group_size() + head_of(r)) * push.key_dim;
 }
 
-// Given by the shader: gets ready for a run, writes the scores of entries [first, last) of a split to `weights` with
-// masked_score(), and adds the weighted values of these entries to `sums` with merge_sum().
+// Defined by the shader: prepare for a run; write the scores of entries [first, last) of a split to `weights` with
+// masked_score(); add the weighted values of these entries to `sums` with merge_sum().
 void start_run();
 void score_split(uint split, uint first, uint last);
 void merge_values(uint first, uint last);
 
 #ifdef SPARSE
-// [begin, end) are all entries that the token sees, or of those that it has selected; only the last selected block may
-// have entries that it does not see.
+// Sets [begin, end) to the entries that the token sees, counted among its selected ones if it has a selection. Only the
+// last selected block may have entries that the token does not see.
 void find_entries(uint position, uint length) {
   const uint seen = (position + 1u) / push.stride;
   run.begin = push.window == 0u ? 0u : seen - min(seen, push.window);
   run.end = seen;
   if (push.count == 0u) return;
   run.blocks = push.blocks_at + (run.token * push.selections + (push.selections > 1u ? run.kv_head : 0u)) * push.count;
-  uint n = 0u, most = push.count;  // behind the last block there is -1
+  uint n = 0u, most = push.count;  // unused places after the last block hold -1
   while (n < most) {
     const uint middle = (n + most) / 2u;
     if (blocks[run.blocks + middle] >= 0) n = middle + 1u;
@@ -149,7 +150,7 @@ float alibi_slope(uint head) {
              : power_of_two(-push.alibi_max_bias * 0.5 * float(2u * (head - push.alibi_power) + 1u) / power);
 }
 
-// The score of row r and entry p; -infinity when it must not see p.
+// The score of row r and entry p; -infinity if the row must not see p.
 float masked_score(uint r, uint p, bool inside, float product) {
   const uint at = run.position + token_of(r);
   precise float s = product * push.scale;
@@ -160,7 +161,7 @@ float masked_score(uint r, uint p, bool inside, float product) {
   return inside && exists(r) && sees(at, p) ? s : -infinity();
 }
 
-// Brings the sum of a row and dimension over the entries of a split to those before.
+// Merges the sum of a row and dimension over the entries of a split into the earlier ones.
 void merge_sum(uint r, uint d, float sum) {
   precise const float merged = fma(sum, new_factor[r], sums[r * kDims + d] * old_factor[r]);
   if (new_factor[r] != 0.0) sums[r * kDims + d] = merged;
@@ -225,7 +226,7 @@ void merge_totals() {
   best[r] = most;
 }
 
-// Leaves row r for attention_merge; `row` is its place in the output.
+// Stores row r for attention_merge; `row` is its place in the output.
 void store_part(uint r, uint row) {
   const uint lane = gl_LocalInvocationID.x;
   const uint to = push.out_at + (row * push.chunks + gl_WorkGroupID.x) * (push.value_dim + 2u);
@@ -259,7 +260,7 @@ void store_row(uint r, uint row, uint head) {
 }
 
 void attend() {
-  barrier();  // the run before may still be reading shared memory
+  barrier();  // the previous run may still be reading shared memory
   start_rows();
   start_run();
   uint split = run.begin / kSplit;

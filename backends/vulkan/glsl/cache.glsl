@@ -5,11 +5,11 @@
 // Types are numbered by cache_type() in attention.cpp.
 
 const uint kF32 = 0u, kF16 = 1u, kBF16 = 2u, kQ8_0 = 3u, kQ4_0 = 4u;
-// As a specialization constant: the type is in the push constants. Used where compiling costs more than branching.
+// Specialization constant for a type that is in the push constants, used where compiling costs more than branching.
 const uint kAnyType = 255u;
 const uint kBlockTokens = 32u;
 
-// The values of a storage unit, and its words.
+// The number of values in a storage unit, and of words.
 uint unit_values(uint type) { return type == kF32 ? 1u : type >= kQ8_0 ? 32u : 2u; }
 uint unit_words(uint type) { return type == kQ8_0 ? 9u : type == kQ4_0 ? 5u : 1u; }
 uint row_words(uint type, uint dim) {
@@ -17,7 +17,7 @@ uint row_words(uint type, uint dim) {
   return (dim + values - 1u) / values * unit_words(type);
 }
 
-// Where a row has dimension `dim`, as a word of the row, and the scale that belongs to it, if there is one.
+// The word of a row that holds dimension `dim`, and the one that holds its scale, if there is one.
 uint word_of(uint type, uint dim) {
   if (type == kF32) return dim;
   if (type < kQ8_0) return dim / 2u;

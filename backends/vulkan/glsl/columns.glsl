@@ -1,6 +1,6 @@
 // Columns of a state [n, d] of each head, for delta_rule and wkv. A workgroup has 32 columns of one head; a column's
 // values are divided among kParts lanes, which keep theirs in registers through the step. Sums over a column go through
-// shared memory, where even and odd tokens have places of their own, so that a token needs one barrier. Included after
+// shared memory, in separate places for even and odd tokens, so that a token needs only one barrier. Included after
 // runs.glsl.
 
 const uint kColumns = 32u, kParts = 8u, kLanes = kColumns * kParts;
@@ -18,7 +18,7 @@ uint lane_of() { return gl_LocalInvocationID.x; }
 uint column_of() { return lane_of() % kColumns; }
 uint first_own() { return lane_of() / kColumns * kPerLane; }
 
-// `state` is where the column begins.
+// `state`: the start of the column.
 void load_column(uint state, uint stride, bool empty) {
   [[unroll]] for (uint k = 0u; k < kPerLane; ++k) {
     const uint j = first_own() + k;

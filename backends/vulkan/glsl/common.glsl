@@ -1,9 +1,9 @@
-// What all shaders share: the step's inputs at binding 0, and the number of rows of a tensor that hold data. Lengths,
+// Shared by all shaders: the step's inputs at binding 0, and the number of rows of a tensor that hold data. Lengths,
 // offsets and strides are in elements of 4 bytes.
 
-// SignedZeroInfNanPreserve for 32 bits: else compilers may assume that there are no infinities and NaNs, on which
-// attention masks, the order of logits and the detection of broken inputs rely. Removed at load time if the device
-// lacks it.
+// SignedZeroInfNanPreserve for 32 bits: without it, compilers may assume that there are no infinities and NaNs, on
+// which attention masks, the order of logits and the detection of broken inputs rely. Removed at load time if the
+// device lacks it.
 #extension GL_EXT_spirv_intrinsics : require
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
 

@@ -1,16 +1,16 @@
-// Dot products of queries with keys of a latent cache, one key per lane. Lanes read the words of rows together and
-// leave them in shared memory, so that each is read once for all queries. kRows, kLanes and kLatentRows (a multiple of
-// kLanes) are given by the shader.
+// Dot products of queries with keys of a latent cache, one key per lane. Lanes load the words of rows together into
+// shared memory, so that each is read once for all queries. The shader defines kRows, kLanes and kLatentRows (a
+// multiple of kLanes).
 
 const uint kNoRow = 0xffffffffu;
-shared uint row_at[kLatentRows];  // where each key begins in the cache; kNoRow where there is none
+shared uint row_at[kLatentRows];  // start of each key in the cache; kNoRow if there is none
 
 const uint kStageWords = 9u;   // of a key at a time; odd, so that lanes read from different banks
 const uint kStageDims = 32u;   // the most values in them
 shared uint stage[kLanes * kStageWords];
 shared float query_stage[kRows * kStageDims];
 
-// Given by the shader: dimension `dim` of query row r.
+// Defined by the shader: dimension `dim` of query row r.
 float query_value(uint r, uint dim);
 
 // Words [from, from + count) of the rows from `first` on, and `dims` values of the queries from `dim` on.

@@ -1,4 +1,4 @@
-// The push constants of matmuls. Rows of the weight are counted through all experts; this launch has [row_begin,
+// The push constants of matmuls. Rows of the weight are numbered across all experts; this launch has [row_begin,
 // row_end) of them, beginning `weight_skip` bytes after the start of the binding.
 layout(push_constant) uniform Push {
   uint n, k, row_begin, row_end, row_bytes, weight_skip;

@@ -1,4 +1,4 @@
-// What the operations over the last dimension share. One workgroup per vector of d values.
+// Shared by the operations over the last dimension. One workgroup per vector of d values.
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint kLanes = 64;

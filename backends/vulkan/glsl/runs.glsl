@@ -9,14 +9,14 @@ struct States {
 struct Run {
   uint first, end;  // rows
   uint state;       // where its state begins
-  bool empty;       // the first row is at position 0: the content of the slot does not count
+  bool empty;       // the first row is at position 0: ignore the content of the slot
 };
 
 shared uint run_first, run_end;
 
 bool is_of(const States s, uint row, uint sequence) { return uint(step_words[s.sequences_at + row]) == sequence; }
 
-// All lanes of a workgroup of `lanes` call it. A sequence without rows has first == end.
+// All lanes of a workgroup of `lanes` must call it. A sequence without rows has first == end.
 Run find_run(const States s, uint sequence, uint lanes) {
   const uint lane = gl_LocalInvocationID.x, n = n_tokens();
   if (lane == 0u) run_first = run_end = 0u;

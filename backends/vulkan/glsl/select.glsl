@@ -1,13 +1,13 @@
-// The best of `n` candidates in order, by one workgroup: the higher value first, among equals the lower index, NaN last.
-// Each lane keeps the best of every kSelectLanes-th candidate; a pass takes the best of the lanes, and only the lane it
-// came from looks again. Where fewer are left, kNothing is the index.
+// The best of `n` candidates in order, by one workgroup: higher values first, then lower indices, NaN last.
+// Each lane keeps the best of every kSelectLanes-th candidate; each pass takes the best of the lanes, and only the lane
+// that had it searches again. If there are fewer than k candidates, the remaining indices are kNothing.
 
 const uint kSelectLanes = 256u;
 const uint kNothing = 0xffffffffu;
 shared float select_values[kSelectLanes];
 shared uint select_indices[kSelectLanes];
 
-// Given by the shader. The index of a candidate may be kNothing.
+// Defined by the shader. The index of a candidate may be kNothing.
 float value_at(uint candidate);
 uint index_at(uint candidate);
 void put(uint place, float value, uint index);
@@ -20,7 +20,7 @@ bool better(float a, uint i, float b, uint j) {
   return a != b ? a > b : i < j;
 }
 
-// Puts the `k` best in their places. Returns the value of the first, on all lanes.
+// Puts the `k` best in order. Returns the value of the first, in all lanes.
 float select_best(uint n, uint k) {
   const uint lane = gl_LocalInvocationID.x;
   float best = 0.0, last_value = 0.0, first = 0.0;
@@ -58,7 +58,7 @@ float select_best(uint n, uint k) {
   return first;
 }
 
-// The sum over the lanes, on all of them.
+// The sum over the lanes, in all of them.
 float sum_of_lanes(float x) {
   const uint lane = gl_LocalInvocationID.x;
   select_values[lane] = x;

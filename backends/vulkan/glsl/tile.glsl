@@ -5,15 +5,15 @@ layout(set = 0, binding = 5, std430) writeonly buffer Out { float out_values[]; 
 layout(set = 0, binding = 3, std430) readonly buffer Bias { float bias_values[]; };
 
 const uint kTile = 64u;
-shared uint x_rows[kTile];  // rows of the output; after the last one kFixedRows
+shared uint x_rows[kTile];  // rows of the output; kFixedRows past the last one
 
 struct Tile {
-  uint first_row, last_row;  // of the weight, counted through all experts
+  uint first_row, last_row;  // of the weight, numbered across all experts
   uint out_shift;            // the row of the weight that is column 0 of the output
   bool empty;
 };
 
-// The lanes below 64 fill x_rows; a barrier must follow.
+// Lanes 0 to 63 fill x_rows; a barrier must follow.
 Tile find_tile(uint lane) {
   Tile t;
   t.empty = true;

@@ -1,4 +1,4 @@
-// The matmul shaders: which are used on which device, and how their results compare with the CPU's.
+// The shaders of products: which are taken on which device, and what they have in common with the CPU's.
 #include <doctest/doctest.h>
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ using vulkan::ProductKernel;
 
 namespace {
 
-// A device of the machine that supports integer dot products, enabled by option; null after counting a skip.
+// A device of the machine that can do integer dot products, by option; null after counting a skip.
 std::unique_ptr<Device> dot_device(const std::string& test, VulkanOptions options = {}) {
   const std::string name = device_name(test);
   if (name.empty()) return nullptr;
@@ -44,7 +44,7 @@ std::unique_ptr<Device> dot_device(const std::string& test, VulkanOptions option
   }
 }
 
-// The matmul by the scalar definition, with int8 activations.
+// The product as the scalar definition has it: rows of activations as int8.
 std::vector<float> by_formula(DataType type, const Problem& p, int tokens) {
   const TypeTraits& t = traits(type);
   std::vector<float> y;
@@ -85,7 +85,7 @@ ProductKernel kernel_of(const PhysicalDevice& device, const char* wanted, DataTy
 
 }  // namespace
 
-TEST_CASE("which shader computes a matmul follows from the device, the type and the number of rows") {
+TEST_CASE("which shader multiplies follows from the device, the type and the number of rows") {
   PhysicalDevice device = plain_device();
   const auto kernel = [&](const char* wanted, DataType type, int64_t rows, bool deterministic = false) {
     return kernel_of(device, wanted, type, rows, deterministic);
@@ -109,7 +109,7 @@ TEST_CASE("which shader computes a matmul follows from the device, the type and 
   CHECK(kernel("plain", DataType::kQ4_K, 1) == ProductKernel::kVector);
   CHECK_FALSE(product_features(device, {.subgroup_arithmetic = false}, "").dot);
 
-  // Where a driver chooses the subgroup size for each shader, sums over subgroups differ between shaders.
+  // Where a driver chooses the size of subgroups for each shader, sums over them are not the same in all.
   CHECK(vulkan::uses_subgroups(device, {}));
   CHECK_FALSE(vulkan::uses_subgroups(device, {.deterministic = true}));
   CHECK_FALSE(product_features(device, {.deterministic = true}, "").dot);
@@ -120,7 +120,7 @@ TEST_CASE("which shader computes a matmul follows from the device, the type and 
   CHECK(product_features(device, {.deterministic = true}, "").dot);
 }
 
-TEST_CASE("matmul_matrix is used if the subgroup size is known and there is enough shared memory") {
+TEST_CASE("matrices multiply where the size of subgroups is known and a workgroup has the memory for them") {
   PhysicalDevice device = plain_device();
   device.integer_dot = device.integer_dot_fast = true;
   device.subgroup_least = device.subgroup_most = 64;
@@ -141,7 +141,7 @@ TEST_CASE("matmul_matrix is used if the subgroup size is known and there is enou
   CHECK(kernel("dot,matrix", DataType::kQ4_K, 9) == ProductKernel::kMatrix);
   CHECK(kernel("plain", DataType::kQ4_K, 512) == ProductKernel::kTiled);
   CHECK(kernel("", DataType::kQ4_K, 512, true) == ProductKernel::kDot);
-  // Vulkan guarantees 16 KiB of shared memory per workgroup.
+  // Of memory for a workgroup Vulkan promises 16 KiB.
   device.properties.limits.maxComputeSharedMemorySize = 16 << 10;
   CHECK(kernel("plain", DataType::kQ4_K, 512) == ProductKernel::kVector);
   CHECK(kernel("", DataType::kQ4_K, 512) == ProductKernel::kDot);
@@ -162,7 +162,7 @@ TEST_CASE("a device with too few lanes or bindings is refused in one line") {
   limits.maxComputeWorkGroupInvocations = limits.maxComputeWorkGroupSize[0] = 256;
   limits.maxPerStageDescriptorStorageBuffers = limits.maxDescriptorSetStorageBuffers = limits.maxPerStageResources = 8;
   vulkan::check_limits(device);
-  limits.maxPerStageDescriptorStorageBuffers = 4;  // what Vulkan guarantees
+  limits.maxPerStageDescriptorStorageBuffers = 4;  // what Vulkan promises
   CHECK_THROWS_WITH_AS(vulkan::check_limits(device), doctest::Contains("found 256 and 4"), Error);
   limits.maxPerStageDescriptorStorageBuffers = 8;
   limits.maxComputeWorkGroupInvocations = 128;
@@ -178,7 +178,7 @@ TEST_CASE("a device with too few lanes or bindings is refused in one line") {
   CHECK(vulkan::can_bind_states(device));
 }
 
-TEST_CASE("with the 16 KiB of shared memory that Vulkan guarantees, matmuls use other shaders") {
+TEST_CASE("with the 16 KiB for a workgroup that Vulkan promises products come from other shaders") {
   const std::string name = device_name("little shared memory");
   if (name.empty()) return;
   const Problem p = problem(DataType::kQ4_K, 70, 512, 40);
@@ -188,7 +188,7 @@ TEST_CASE("with the 16 KiB of shared memory that Vulkan guarantees, matmuls use 
   CHECK(largest_difference(few, multiply(*plain, DataType::kQ4_K, p.n, p.k, p.weight, p.x, 40)) < 2e-5);
 }
 
-TEST_CASE("shaders request a subgroup size where a driver would choose it") {
+TEST_CASE("shaders ask for the size of subgroups where a driver would choose it") {
   PhysicalDevice device;
   device.properties.limits.maxComputeSharedMemorySize = 32 << 10;
   device.subgroup_arithmetic = device.integer_dot = device.integer_dot_fast = device.half_matrices = true;
@@ -203,7 +203,7 @@ TEST_CASE("shaders request a subgroup size where a driver would choose it") {
                         Case{32, 32, 1024, 0, true},   // NVIDIA
                         Case{4, 8, 32, 8, false},      // a small one
                         Case{4, 8, 16, 0, false},      // 256 lanes are more than 16 subgroups
-                        Case{8, 32, 0, 0, false}}) {   // it chooses, and shaders cannot request a size
+                        Case{8, 32, 0, 0, false}}) {   // it chooses, and cannot be asked
     CAPTURE(c.least);
     CAPTURE(c.most);
     CAPTURE(c.control);
@@ -221,10 +221,10 @@ TEST_CASE("shaders request a subgroup size where a driver would choose it") {
   }
 }
 
-TEST_CASE("deterministic: sums over subgroups of a requested size do not depend on the other rows") {
+TEST_CASE("deterministic: sums over subgroups of a size that was asked for do not depend on the other rows") {
   const std::string test = "subgroups of a size that was asked for", name = device_name(test);
   if (name.empty()) return;
-  // As if the driver chose: then shaders request a size, where they may.
+  // As if the driver chose: then shaders ask, where they may.
   const VulkanOptions options = {.deterministic = true, .subgroups_vary = true};
   const std::unique_ptr<Device> device = create_vulkan_device(name, options);
   if (device->description().find("(not used)") != std::string::npos) return test::skip(test, "a device without them");
@@ -233,7 +233,7 @@ TEST_CASE("deterministic: sums over subgroups of a requested size do not depend 
   if (dot) check_rows_alone(*dot, DataType::kQ6_K);
 }
 
-TEST_CASE("of the matrices that a device lists, only 16 x 16 x 16 fp16 with F32 sums is used") {
+TEST_CASE("of the matrices that a device lists only 16 x 16 x 16 halves with F32 sums are taken") {
   VkCooperativeMatrixPropertiesNV good = {};
   good.MSize = good.NSize = good.KSize = 16;
   good.AType = good.BType = VK_COMPONENT_TYPE_FLOAT16_NV;
@@ -248,7 +248,7 @@ TEST_CASE("of the matrices that a device lists, only 16 x 16 x 16 fp16 with F32 
   CHECK(vulkan::has_half_matrices(std::array{half_sums, good}));
 }
 
-TEST_CASE("all shaders are valid SPIR-V, even those that no device here can run") {
+TEST_CASE("all shaders are valid SPIR-V, those that no device here runs too") {
   if (std::system("spirv-val --version >/dev/null 2>&1") != 0) {
     test::skip("valid SPIR-V", "no spirv-val (package spirv-tools)");
     return;
@@ -266,17 +266,17 @@ TEST_CASE("all shaders are valid SPIR-V, even those that no device here can run"
   std::filesystem::remove(file);
 }
 
-TEST_CASE("emulated fp16 matrices are as exact as fp16, for activations of any magnitude") {
-  const std::string name = device_name("fp16 matrices");
+TEST_CASE("matrices of halves, spelled out: as exact as halves are, activations of any size") {
+  const std::string name = device_name("products of halves");
   if (name.empty()) return;
   const std::unique_ptr<Device> a = create_vulkan_device(name, {.kernels = "matrix-emulated"}),
                                 b = create_vulkan_device(name, {.kernels = "plain"});
-  CHECK(a->description().find("multiply wrong") == std::string::npos);
+  CHECK(a->description().find("faulty") == std::string::npos);
   for (const TypeTraits& t : all_types()) {
     if (!t.dot || t.activation == ActivationFormat::kF32 || t.type == DataType::kMXFP4) continue;
     CAPTURE(t.name);
     REQUIRE(vulkan::find_shader(concat("matmul_matrix.", t.name)));
-    // Beyond 65504 and below 2^-24 there are no fp16 values.
+    // Beyond 65504 and below 2^-24 no half is.
     for (const float size : {1.0f, 1e6f, 1e-12f}) {
       CAPTURE(size);
       Problem p = problem(t.type, 70, 256, 67);
@@ -289,21 +289,21 @@ TEST_CASE("emulated fp16 matrices are as exact as fp16, for activations of any m
   }
 }
 
-TEST_CASE("a device whose matrices compute wrong results says so and is used without them") {
+TEST_CASE("a device with faulty matrices reports them and multiplies without them") {
   const std::string name = device_name("wrong matrices");
   if (name.empty()) return;
   const std::unique_ptr<Device> a = create_vulkan_device(name, {.emulated_matrices = true, .fail_matrices = true}),
                                 b = create_vulkan_device(name, {.kernels = "plain"});
-  CHECK(a->description().find("multiply wrong") != std::string::npos);
-  // Requested by name, as in the conformance tests, they are an error.
+  CHECK(a->description().find("faulty fp16 matrices") != std::string::npos);
+  // Asked for by name, as the conformance cases do, they are an error.
   CHECK_THROWS_WITH_AS(create_vulkan_device(name, {.fail_matrices = true, .kernels = "matrix-emulated"}),
-                       doctest::Contains("multiply right"), Error);
+                       doctest::Contains("expected correct fp16 matrices"), Error);
   const Problem p = problem(DataType::kQ4_K, 20, 256, 40);
   CHECK(multiply(*a, DataType::kQ4_K, p.n, p.k, p.weight, p.x, 40) ==
         multiply(*b, DataType::kQ4_K, p.n, p.k, p.weight, p.x, 40));
 }
 
-TEST_CASE("reductions add all lanes, whatever the subgroup size") {
+TEST_CASE("reductions add all lanes, whatever the size of a subgroup") {
   const std::string name = device_name("sizes of subgroups");
   if (name.empty()) return;
   const Problem p = problem(DataType::kQ6_K, 21, 1280, 5);
@@ -323,7 +323,7 @@ TEST_CASE("reductions add all lanes, whatever the subgroup size") {
   }
 }
 
-TEST_CASE("matmuls with quantized activations equal the CPU's except for float rounding") {
+TEST_CASE("products of quantized activations are those of the CPU but for roundings of floats") {
   for (const TypeTraits& t : all_types()) {
     if (!t.dot || t.activation == ActivationFormat::kF32) continue;
     CAPTURE(t.name);
@@ -339,16 +339,16 @@ TEST_CASE("matmuls with quantized activations equal the CPU's except for float r
   }
 }
 
-TEST_CASE("deterministic: with quantized activations, too, a row has the same bits alone as among others") {
+TEST_CASE("deterministic: with quantized activations too a row alone has the bits it has among others") {
   const std::unique_ptr<Device> device = dot_device("deterministic int8 products", {.deterministic = true});
   if (!device) return;
   for (const DataType type : {DataType::kQ4_K, DataType::kQ6_K, DataType::kQ8_0}) check_rows_alone(*device, type);
 }
 
-TEST_CASE("activations that replace others in the same memory are quantized again") {
+TEST_CASE("activations that take the place of others are quantized again") {
   const std::unique_ptr<Device> device = dot_device("quantized again");
   if (!device) return;
-  // The second of two consecutive matmuls reads activations from where the first one's were.
+  // Of two products in a row the second reads what lies where the first one's activations were.
   const auto twice = [](Graph& g, const Weight& x, const Weight& weight) {
     const ValueId y = g.matmul(g.scale(g.weight(x), 0.5f), weight);
     return g.matmul(g.scale(y, 0.5f), weight);
