@@ -121,9 +121,10 @@ class Background:
     def wait_until(self, ready, timeout=PATIENCE):
         """Polls `ready()` until it is true; fails if the program ends first or the time is up."""
         for _ in pauses(timeout, 0.05):
+            ended = self.process.poll() is not None  # asked first: what it did just before its end counts
             if ready():
                 return
-            if self.process.poll() is not None:
+            if ended:
                 raise Failure(f"{shlex.join(self.command)} ended with {self.process.returncode}: {self.log()}")
         raise Failure(f"{shlex.join(self.command)} was not ready after {timeout} s: {self.log()}")
 
