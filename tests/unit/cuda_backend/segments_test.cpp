@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -102,4 +103,50 @@ TEST_CASE("a device's memory may go away while another device copies from it") {
   to->download(found.data(), *target, 0, found.size());
   to->synchronize();
   CHECK(found == expected);
+}
+
+TEST_CASE("a grid has room for more vectors of experts than its y dimension") {
+  constexpr int kTokens = 40000, kUsed = 2, kWidth = 8, kCounted = 3;
+  const auto device = create_cuda_device("cuda0");
+  const auto stream = device->create_stream();
+  const TensorDesc x = make_desc(DataType::kF32, {kTokens, kWidth}, RowKind::kTokens);
+  const TensorDesc weight = make_desc(DataType::kF32, {2, 1, kWidth});
+  const TensorDesc ids = make_desc(DataType::kI32, {kTokens, kUsed}, RowKind::kTokens);
+  const TensorDesc out = make_desc(DataType::kF32, {kTokens, kUsed, 1}, RowKind::kTokens);
+  const auto filled = [&](const TensorDesc& desc, const auto& values) {
+    auto buffer = device->allocate(desc.bytes());
+    stream->upload(*buffer, 0, values.data(), sizeof values[0] * values.size());
+    return buffer;
+  };
+  std::vector<float> rows(kCounted * kWidth);
+  std::iota(rows.begin(), rows.end(), 1.0f);
+  std::vector<float> experts(2 * kWidth, 1.0f);
+  std::fill(experts.begin() + kWidth, experts.end(), 2.0f);
+  const auto x_memory = filled(x, rows), weights = filled(weight, experts),
+             chosen = filled(ids, std::vector<int32_t>{0, 1, 1, 0, 0, 1}), result = device->allocate(out.bytes());
+  const StepLayout layout({.tokens = kTokens, .outputs = 1, .sequences = 1});
+  const auto step = device->allocate(layout.bytes());
+  const std::vector<int32_t> counts = {kCounted, 0, 1, 0};
+  stream->upload(*step, 0, counts.data(), sizeof(int32_t) * counts.size());
+
+  const TensorDesc* const inputs[] = {&x, &weight, &ids, nullptr};
+  const TensorDesc* const outputs[] = {&out};
+  const OpParams none;
+  const TensorRef in[] = {{&x, x_memory.get(), 0}, {&weight, weights.get(), 0}, {&ids, chosen.get(), 0}, {}};
+  const TensorRef to[] = {{&out, result.get(), 0}};
+  BoundNode node;
+  node.record = device->find(Op::kMatMulExperts);
+  node.launch.op = {Op::kMatMulExperts, &none, inputs, outputs, nullptr};
+  node.launch.inputs = in;
+  node.launch.outputs = to;
+  node.launch.step_layout = &layout;
+  node.launch.step_buffer = step.get();
+  const auto prepared = node.record->prepare(node.launch.op, *device);
+  node.prepared = prepared.get();
+  const auto segment = stream->compile({&node, 1});
+  stream->run(*segment);
+  std::vector<float> found(kCounted * kUsed);
+  stream->download(found.data(), *result, 0, sizeof(float) * found.size());
+  stream->synchronize();
+  CHECK(found == std::vector<float>{36, 72, 200, 100, 164, 328});
 }
