@@ -22,6 +22,7 @@ struct EngineOptions {
   // Gets a line for each deviation from what was asked: fewer layers on a device, or operations that run on the CPU for
   // lack of a device kernel. Called at construction, and later when a step of another size finds a new one.
   std::function<void(const std::string& line)> note;
+  LoadingProgress loading;
   int n_threads = 0, n_threads_batch = 0;  // as in DeviceOptions, like the next ones
   std::vector<int> processors;
   bool deterministic = false, blas = false;
