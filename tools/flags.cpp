@@ -12,6 +12,7 @@
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "tools/arguments.h"
+#include "tools/loading_line.h"
 #include "tools/name_pattern.h"
 
 namespace infer {
@@ -124,6 +125,7 @@ int parse_layers(const char* flag, const std::string& text, int all, bool allows
 EngineOptions ModelFlags::engine_options() const {
   EngineOptions options = engine;
   options.note = print_note;
+  options.loading = LoadingLine();
   options.placement.n_gpu_layers =
       gpu_layers.empty() ? kAutoLayers : parse_layers("--n-gpu-layers", gpu_layers, kAllLayers, true);
   // Without layers on a GPU, avoid opening its driver.

@@ -109,6 +109,7 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.n_blocks = cache_blocks(model->cache_groups(), demand);
   runner.observers = options.observers;
   runner.product_observer = options.product_observer;
+  runner.loading = options.loading;
   runner.capacity = step_capacity(*model, options);
   if (options.placement.n_gpu_layers == kAutoLayers) {
     std::vector<uint64_t> reserved = options.reserved;
