@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "src/text/vocabulary.h"
 
@@ -12,6 +13,12 @@ namespace infer {
 
 // One bit per token id, lowest bit first; set: allowed. Empty: all tokens are allowed.
 using AllowedTokens = std::span<const uint64_t>;
+
+// What is known of the text to come: first a token, if there is one, then bytes.
+struct ForcedText {
+  TokenId token = kNoToken;
+  std::string bytes;
+};
 
 class TokenMask {
  public:
@@ -29,6 +36,9 @@ class TokenMask {
   virtual void accept(TokenId token) = 0;
   // Takes back the last n accepted tokens.
   virtual void rollback(int64_t n) = 0;
+  // How the sequence goes on if there is only one way, at most `limit` bytes. White space that is optional is guessed,
+  // so tokens made of this are drafts: they must be verified. Tokens that spell the bytes may also spell more.
+  virtual ForcedText forced(size_t /*limit*/) const { return {}; }
   // A mask in the same state, for another continuation of the sequence.
   virtual std::unique_ptr<TokenMask> clone() const = 0;
 };

@@ -40,10 +40,10 @@ std::vector<Case> read_cases() {
                        read["texts"].is_array() &&
                        std::all_of(read["texts"].begin(), read["texts"].end(), [](auto& t) { return t.is_string(); });
     if (!right) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  expected_found("grammar", concat("line ", number),
-                                 "a JSON object with a \"schema\" and a list of \"texts\"",
-                                 read.is_discarded() ? "text that is not JSON" : "another"));
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          expected_found("grammar", concat("line ", number), "a JSON object with a \"schema\" and a list of \"texts\"",
+                         read.is_discarded() ? "text that is not JSON" : "another"));
     }
     Case& added = cases.emplace_back();
     added.schema = read["schema"].dump();

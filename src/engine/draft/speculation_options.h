@@ -29,6 +29,9 @@ struct SpeculationOptions {
   double least_probability = 0;                  // below it the draft model makes no further draft
   int fixed = 0;                                 // > 0: always so many where there are any, whether they pay or not
 
+  bool jump_forward = false;  // drafts are what a request's grammar leaves no choice about
+
+  // Whether there may be drafts of requests without a grammar.
   bool any() const { return lookup || draft; }
   int drafts_of_step() const { return fixed > 0 ? fixed : most; }
 };

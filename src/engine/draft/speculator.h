@@ -1,6 +1,6 @@
-// Proposes drafts for the sequences of a step, by prompt look-up or else by a draft model, as many as pay, and learns
-// from what became of them. Sits between the engine and its scheduler: propose(), then the step, then learn(). One
-// thread.
+// Proposes drafts for the sequences of a step: what a grammar forces, or else by prompt look-up, or else by a draft
+// model; as many as pay. Learns from what became of them. Sits between the engine and its scheduler: propose(), then
+// the step, then learn(). One thread.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 #include "src/engine/draft/draft_depth.h"
 #include "src/engine/draft/draft_model.h"
+#include "src/engine/draft/forced_drafts.h"
 #include "src/engine/draft/lookup_index.h"
 #include "src/engine/draft/speculation_options.h"
 #include "src/engine/scheduler.h"
@@ -22,9 +23,9 @@ namespace infer {
 class Speculator {
  public:
   // `draft` may be null. `most_rows`: of all sequences in a step, drafts included. `note` gets a line when the draft
-  // model fails, after which it is not asked again; may be null.
-  Speculator(const SpeculationOptions& options, std::unique_ptr<DraftModel> draft, int most_rows,
-             std::function<void(const std::string& line)> note);
+  // model fails, after which it is not asked again; may be null. The tokenizer outlives this.
+  Speculator(const SpeculationOptions& options, std::unique_ptr<DraftModel> draft, const Tokenizer& tokenizer,
+             int most_rows, std::function<void(const std::string& line)> note);
 
   // Before Scheduler::schedule(): gives the scheduler the drafts to verify.
   void propose(Scheduler& scheduler);
@@ -39,40 +40,56 @@ class Speculator {
   void end(const Sequence& s);
   void reset();
 
+  const SpeculationOptions& options() const { return options_; }
   const DraftModel* draft() const { return draft_.get(); }
 
  private:
+  // Where drafts come from.
+  struct Source {
+    enum class Kind { kModel, kLookup, kGrammar } kind = Kind::kModel;
+    int match_length = 0;  // of kLookup
+  };
   struct Followed {
     LookupIndex::TextId text = 0;
     int64_t n_indexed = 0;  // of its known tokens
-    AcceptanceRate looked_up, drafted;
-    int match_length = 0;  // of the drafts proposed last; 0: they are the draft model's
+    AcceptanceRate looked_up, drafted, forced;
+    Source source;  // of the drafts proposed last
   };
   // A sequence that may get drafts in this step.
   struct Candidate {
     const Sequence* sequence;
     Followed* followed;
-    LookupIndex::Match match;
-    int most = 0;  // drafts
+    Source source;
+    std::vector<TokenId> tokens;  // but for kModel
+    int most = 0;                 // drafts
   };
   Followed& follow(const Sequence& s);
   void index(Followed& followed, const Sequence& s);
   AcceptanceRate& rate_of_length(int match_length);
+  // The rates of a source: of the sequence, and of all sequences.
+  AcceptanceRate& own_rate(Followed& followed, Source source);
+  AcceptanceRate& common_rate(Source source);
+  std::vector<Candidate> find_candidates(const Scheduler& scheduler);
+  // False if nothing drafts for the sequence.
+  bool find_drafts(Candidate& candidate, int n_sequences);
+  std::vector<int> choose_depths(std::span<Candidate> candidates, int n_sequences);
+  void ask_model(std::span<const DraftModel::Wish> wishes, Scheduler& scheduler, int n_sequences);
   // Gives the draft model's blocks of sequences that the target has preempted to those that run.
   void end_preempted(const Scheduler& scheduler);
   // Whether the draft model is, or is worth being brought, as far as the sequence.
   bool may_draft(const Sequence& s, const Followed& followed, int n_sequences) const;
-  std::vector<std::vector<TokenId>> ask_model(std::span<const DraftModel::Wish> wishes, int32_t prompt_tokens);
+  std::vector<std::vector<TokenId>> drafts_of_model(std::span<const DraftModel::Wish> wishes, int32_t prompt_tokens);
 
   const SpeculationOptions options_;
   std::unique_ptr<DraftModel> draft_;
   const std::function<void(const std::string& line)> note_;
   const int most_rows_;
   LookupIndex texts_;
+  ForcedDrafts forced_drafts_;
   DraftDepth depth_;
   std::vector<AcceptanceRate> by_length_;
-  AcceptanceRate drafted_;    // of all sequences
-  double draft_seconds_ = 0;  // spent on this step's drafts, prompts apart
+  AcceptanceRate drafted_, forced_;  // of all sequences
+  double draft_seconds_ = 0;         // spent on this step's drafts, prompts apart
   std::unordered_map<RequestId, Followed> followed_;
 };
 
