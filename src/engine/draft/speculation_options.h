@@ -29,7 +29,7 @@ struct SpeculationOptions {
   double least_probability = 0;                  // the draft model stops before a less probable token
   int fixed = 0;                                 // > 0: always this many if available, whether they pay off or not
 
-  bool jump_forward = false;  // drafts are what a request's grammar leaves no choice about
+  bool jump_forward = false;  // draft the text that a request's grammar forces
 
   // Whether requests without a grammar may get drafts.
   bool any() const { return lookup || draft; }

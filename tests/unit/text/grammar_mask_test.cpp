@@ -216,7 +216,7 @@ TEST_CASE("mask: the token that must follow") {
   CHECK(mask.forced(9).bytes == "");
 }
 
-TEST_CASE("mask: long tokens and counts within their reach") {
+TEST_CASE("mask: long tokens that run through counted repetitions") {
   std::vector<std::string> texts;
   for (size_t n = 1; n <= 60; ++n) texts.push_back(test::repeated("x", n));
   texts.push_back("!");
