@@ -12,7 +12,8 @@ using namespace infer::test;
 constexpr const char* kSchema = R"({"type": "object", "required": ["surname", "kinds", "married"], "properties": {
   "surname": {"type": "string", "maxLength": 3}, "kinds": {"type": "array", "items": {"enum": ["animal", "angular"]},
   "maxItems": 3}, "married": {"type": "boolean"}}, "additionalProperties": false})";
-constexpr const char* kGrammar = "root ::= item (\"; then \" item){2} \".\"\nitem ::= \"the number \" [0-9]{1,3} \" of 9\"";
+constexpr const char* kGrammar =
+    "root ::= item (\"; then \" item){2} \".\"\nitem ::= \"the number \" [0-9]{1,3} \" of 9\"";
 
 // Masks over the vocabulary of the tiny model: bytes, and words like w300.
 struct Masks {
