@@ -11,6 +11,8 @@ import {fileURLToPath} from "node:url";
 import {root} from "./harness.mjs";
 
 const page = new URL("docs/json-schema-suite.md", root);
+// Draft 4 alone distinguishes 1.0 from an integer, and JSON.stringify() does not.
+const leftOut = "optional/zeroTerminatedFloats";
 const suite = join(dirname(createRequire(import.meta.url).resolve("json-schema-test-suite")), "tests", "draft4");
 
 function files(folder) {
@@ -59,11 +61,12 @@ export function check(schema, texts) {
 /** Every group with `name`, `schema`, and either `refused` or the counts of its instances; `wrong` are those taken
  * although they are invalid. */
 export function groups() {
-  return files(suite).flatMap((file) => JSON.parse(readFileSync(file, "utf8")).map(({schema, tests}, i) => {
+  const all = files(suite).filter((file) => !file.includes(leftOut));
+  return all.flatMap((file) => JSON.parse(readFileSync(file, "utf8")).map(({schema, tests}, i) => {
     const texts = tests.map(({data}) => JSON.stringify(ordered(data, schema, schema)));
     const {refused, results} = check(schema, texts);
     const group = {file: relative(suite, file).replace(/\.json$/, ""), number: i + 1, schema, refused, wrong: [],
-                   valid: 0, taken: 0, invalid: 0};
+                   valid: 0, taken: 0, invalid: 0, accepted: 0};
     for (const [t, {valid}] of refused === undefined ? tests.entries() : []) {
       const accepted = results[t] === "accept";
       if (valid) {
@@ -71,6 +74,7 @@ export function groups() {
         group.taken += accepted;
       } else {
         group.invalid += 1;
+        group.accepted += accepted;
         if (accepted) group.wrong.push(texts[t]);
       }
     }
@@ -96,8 +100,8 @@ export function table(all) {
   return `# JSON-Schema-Test-Suite
 
 What becomes of the ${all.length} groups of tests for draft 4 in the npm package \`json-schema-test-suite\` 0.0.10, by file and
-number in the file. ${enforced.length} schemas are enforced: of their ${sum("invalid")} invalid instances none is accepted, and of their
-${sum("valid")} valid ones ${sum("taken")} are. The others are refused, and the message says why. \`tests/peer/schema_suite.mjs\` writes this
+number in the file; ${leftOut}, which later drafts contradict, is left out. ${enforced.length} schemas are enforced: of their ${sum("invalid")} invalid instances ${sum("accepted")} are accepted, and of their
+${sum("valid")} valid ones ${sum("taken")}. The others are refused, and the message says why. \`tests/peer/schema_suite.mjs\` writes this
 page, and \`make test-peer\` checks it.
 
 | File | Enforced | Refused |

@@ -58,7 +58,8 @@ test("what is generated is valid", async () => {
       const group = enforced[next];
       next += 1;
       try {
-        ended += await generated(group);
+        const n = await generated(group); // before `ended` is read
+        ended += n;
       } catch (error) {
         failures.push(error.message);
       }
