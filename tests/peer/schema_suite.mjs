@@ -100,9 +100,11 @@ export function table(all) {
   return `# JSON-Schema-Test-Suite
 
 What becomes of the ${all.length} groups of tests for draft 4 in the npm package \`json-schema-test-suite\` 0.0.10, by file and
-number in the file; ${leftOut}, which later drafts contradict, is left out. ${enforced.length} schemas are enforced: of their ${sum("invalid")} invalid instances ${sum("accepted")} are accepted, and of their
-${sum("valid")} valid ones ${sum("taken")}. The others are refused, and the message says why. \`tests/peer/schema_suite.mjs\` writes this
-page, and \`make test-peer\` checks it.
+number in the file. ${leftOut}, which later drafts contradict, is left out.
+
+${enforced.length} schemas are enforced: of their ${sum("invalid")} invalid instances ${sum("accepted")} are accepted, and of their ${sum("valid")} valid ones ${sum("taken")}.
+The others are refused, and the message says why. \`tests/peer/schema_suite.mjs\` writes this page, and \`make test-peer\`
+checks it.
 
 | File | Enforced | Refused |
 | --- | --- | --- |
