@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 
 #include "tests/cuda_stand_in/device_memory.h"
+#include "tests/cuda_stand_in/fiber.h"
 #include "tests/cuda_stand_in/grid.h"
 
 // The program's code and data, as the linker lays them out.
@@ -19,16 +19,13 @@ extern "C" const char __executable_start, _end;
 namespace cuda_stand_in {
 namespace {
 
-bool checks_wanted() {
-  static const bool wanted = [] {
-    const char* text = std::getenv("INFER_CUDA_STAND_IN_CHECKS");
-    return !text || std::strcmp(text, "0") != 0;
-  }();
-  return wanted;
-}
+const bool checks_wanted = [] {
+  const char* text = std::getenv("INFER_CUDA_STAND_IN_CHECKS");
+  return !text || std::strcmp(text, "0") != 0;
+}();
 
-// Who accessed a byte last, in 64 bits: launch 24, block 12, barriers 16, thread 10, whether atomic. 0: nobody. The
-// numbers are truncated, so a race may be missed in a huge grid.
+// Who accessed a byte of global memory last, in 64 bits: launch 24, block 12, barriers 16, thread 10, whether atomic.
+// 0: nobody. The numbers are truncated, so a race may be missed in a huge grid.
 uint64_t stamp(const Thread& t, bool atomic) {
   return (t.launch & 0xffffff) << 40 | static_cast<uint64_t>(t.block & 0xfff) << 28 |
          static_cast<uint64_t>(t.barriers & 0xffff) << 12 | static_cast<uint64_t>(t.thread & 0x3ff) << 2 |
@@ -37,38 +34,43 @@ uint64_t stamp(const Thread& t, bool atomic) {
 constexpr uint64_t kLaunchBits = ~uint64_t{0} << 40, kBlockBits = uint64_t{0xfff} << 28;
 constexpr uint64_t kBarrierBits = uint64_t{0xffff} << 12, kThreadBits = uint64_t{0x3ff} << 2;
 
-// For each byte of the device's memory, the stamp of the last write.
+// For each byte of the devices' memory, the stamp of the last write.
 uint64_t* global_writes() {
   static uint64_t* const stamps = [] {
-    void* p = mmap(nullptr, (size_t{16} << 30) * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+    void* p = mmap(nullptr, kDeviceAddresses * sizeof(uint64_t), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? nullptr : static_cast<uint64_t*>(p);
   }();
   return stamps;
 }
 
-// Of a byte of shared memory.
-struct Touch {
-  uint64_t block_serial = 0;  // 0: nobody
-  uint32_t barriers = 0, warp_barriers = 0;
-  uint16_t thread = 0;
-  bool atomic = false;
-
-  // Whether nothing orders it before what `t` does now.
-  bool races_with(const Thread& t, bool also_atomic) const {
-    if (block_serial != t.block_serial || barriers != t.barriers || thread == t.thread) return false;
-    if (atomic && also_atomic) return false;
-    const bool same_warp = thread / warpSize == t.thread / warpSize;
-    return !(same_warp && warp_barriers < t.warp_barriers);
+// Who accessed a byte of shared memory, in 64 bits: epoch 36, the warp's barriers 17, thread 10, whether atomic.
+class Touch {
+ public:
+  Touch() = default;
+  Touch(const Thread& t, bool atomic)
+      : bits_(t.epoch << kEpochBit | static_cast<uint64_t>(t.warp_barriers) << kBarrierBit | t.thread << 1 |
+              (atomic ? 1u : 0u)) {}
+  uint32_t thread() const { return bits_ >> 1 & (kMostThreads - 1); }
+  bool same_epoch(Touch other) const { return (bits_ ^ other.bits_) >> kEpochBit == 0; }
+  bool same_thread(Touch other) const { return thread() == other.thread(); }
+  bool same_warp(Touch other) const { return thread() / warpSize == other.thread() / warpSize; }
+  // Whether nothing orders it before `now`.
+  bool races_with(Touch now, bool also_atomic) const {
+    if (!same_epoch(now) || same_thread(now)) return false;
+    if (bits_ & now.bits_ & 1 && also_atomic) return false;
+    return !(same_warp(now) && bits_ >> kBarrierBit < now.bits_ >> kBarrierBit);
   }
+
+ private:
+  static constexpr int kBarrierBit = 11, kEpochBit = 28;
+  static_assert(kMostThreads == 1 << 10 && kMostWarpBarriers < 1 << (kEpochBit - kBarrierBit));
+  uint64_t bits_ = 0;  // epochs count from 1
 };
 struct SharedByte {
   Touch write, reads[2];  // by different threads, of different warps where there are several
 };
-SharedByte* shared_bytes() {
-  static const std::unique_ptr<SharedByte[]> bytes = std::make_unique<SharedByte[]>(kMostShared);
-  return bytes.get();
-}
+SharedByte shared_bytes[kMostShared];
 
 std::string place_in_code(const void* caller) {
   Dl_info info;
@@ -86,42 +88,47 @@ const char* verb(Access access) { return access == Access::kRead ? " reads " : "
        " uses, without a barrier between them" + place_in_code(caller));
 }
 
-void check_shared(const void* address, size_t bytes, Access access, const void* caller) {
-  const Thread& t = running_thread();
-  const Touch now = {t.block_serial, t.barriers, t.warp_barriers, static_cast<uint16_t>(t.thread),
-                     access == Access::kAtomic};
-  SharedByte* byte = shared_bytes() + (static_cast<const char*>(address) - shared_begin());
+inline void check_shared(const void* address, size_t bytes, Access access, const void* caller) {
+  const Touch now(running_thread, access == Access::kAtomic);
+  SharedByte* byte = shared_bytes + (static_cast<const char*>(address) - shared_begin);
   for (SharedByte* const end = byte + bytes; byte < end; ++byte) {
-    if (byte->write.races_with(t, now.atomic)) race(access, byte->write.thread, "shared memory", caller);
+    if (byte->write.races_with(now, access == Access::kAtomic)) {
+      race(access, byte->write.thread(), "shared memory", caller);
+    }
+    Touch &first = byte->reads[0], &second = byte->reads[1];
     if (access == Access::kRead) {
-      Touch& first = byte->reads[0];
-      const bool current = first.block_serial == t.block_serial && first.barriers == t.barriers;
-      if (!current || first.thread == t.thread) first = now;
-      else if (byte->reads[1].block_serial != t.block_serial || byte->reads[1].barriers != t.barriers ||
-               first.thread / warpSize == byte->reads[1].thread / warpSize) {
-        byte->reads[1] = now;
-      }
+      if (!first.same_epoch(now) || first.same_thread(now)) first = now;
+      else if (!second.same_epoch(now) || first.same_warp(second)) second = now;
       continue;
     }
-    for (const Touch& read : byte->reads) {
-      if (read.races_with(t, false)) race(access, read.thread, "shared memory", caller);
+    for (const Touch read : {first, second}) {
+      if (read.races_with(now, false)) race(access, read.thread(), "shared memory", caller);
     }
     byte->write = now;
   }
 }
 
-void check_global(const void* address, size_t bytes, Access access, const void* caller) {
-  const int device = owner(address, bytes);
-  if (device != running_thread().device) {
-    const std::string where = device < 0 ? "outside every allocation" : "of another device";
-    fail(running_thread_name() + verb(access) + std::to_string(bytes) + " bytes of device memory " + where +
-         place_in_code(caller));
+[[noreturn]] void outside(const void* address, size_t bytes, Access access, const void* caller) {
+  const std::string where = owner(address, bytes) < 0 ? "outside every allocation" : "of another device";
+  fail(running_thread_name() + verb(access) + std::to_string(bytes) + " bytes of device memory " + where +
+       place_in_code(caller));
+}
+
+inline void check_global(const void* address, size_t bytes, Access access, const void* caller) {
+  if (owner(address, bytes) != running_thread.device) outside(address, bytes, access, caller);
+  const size_t at = offset_in_device(address);
+  const auto launch = static_cast<uint32_t>(running_thread.launch);
+  Unit *const units = device_units + at / kUnit, *const end_of_units = device_units + (at + bytes - 1) / kUnit + 1;
+  bool written = access != Access::kRead;
+  for (Unit* unit = units; unit < end_of_units; ++unit) {
+    written |= unit->launch == launch;
+    if (access != Access::kRead) unit->launch = launch;
   }
+  if (!written) return;
   uint64_t* const writes = global_writes();
   if (!writes) return;
-  const uint64_t now = stamp(running_thread(), access == Access::kAtomic);
-  uint64_t* byte = writes + offset_in_device(address);
-  for (uint64_t* const end = byte + bytes; byte < end; ++byte) {
+  const uint64_t now = stamp(running_thread, access == Access::kAtomic);
+  for (uint64_t *byte = writes + at, *const end = byte + bytes; byte < end; ++byte) {
     const uint64_t differs = *byte ^ now;
     const bool same_launch = *byte != 0 && (differs & kLaunchBits) == 0;
     const bool both_atomic = access == Access::kAtomic && (*byte & 2);
@@ -136,24 +143,46 @@ void check_global(const void* address, size_t bytes, Access access, const void* 
   }
 }
 
-}  // namespace
+inline bool on_running_stack(const void* address) {
+  return static_cast<size_t>(static_cast<const char*>(address) - running_thread.stack) < Fiber::kStackBytes;
+}
+inline bool is_shared_range(const void* address, size_t bytes) {
+  return static_cast<size_t>(static_cast<const char*>(address) - shared_begin) <= kMostShared - bytes;
+}
 
-// A GPU cannot access several bytes at an address that is not a multiple of their number.
-void check_alignment(const void* address, size_t bytes, const void* caller) {
-  if (!in_kernel() || !checks_wanted() || reinterpret_cast<uintptr_t>(address) % bytes == 0) return;
-  if (on_running_stack(address)) return;
+[[noreturn]] void misaligned(size_t bytes, const void* caller) {
   fail(running_thread_name() + " accesses " + std::to_string(bytes) + " bytes that are not aligned" +
        place_in_code(caller));
 }
 
-void check_access(const void* address, size_t bytes, Access access, const void* caller) {
-  if (!in_kernel() || !checks_wanted()) return;
-  if (on_running_stack(address)) return;
-  if (is_shared(address, bytes)) return check_shared(address, bytes, access, caller);
-  if (is_device_address(address)) return check_global(address, bytes, access, caller);
+void check_elsewhere(const void* address, Access access, const void* caller) {
   const bool program = address >= &__executable_start && address < &_end;
   if (access == Access::kRead && (program || is_argument(address))) return;
   fail(running_thread_name() + verb(access) + "memory of the host" + place_in_code(caller));
+}
+
+// Called at every access that a kernel makes, so it is inlined into each hook below.
+__attribute__((always_inline)) inline void check(const void* address, size_t bytes, bool aligned, Access access,
+                                                 const void* caller) {
+  if (!running_thread.stack || on_running_stack(address) || !checks_wanted) return;
+  if (aligned && reinterpret_cast<uintptr_t>(address) % bytes != 0) misaligned(bytes, caller);
+  if (is_device_address(address)) return check_global(address, bytes, access, caller);
+  if (is_shared_range(address, bytes)) return check_shared(address, bytes, access, caller);
+  check_elsewhere(address, access, caller);
+}
+
+}  // namespace
+
+bool is_shared(const void* address, size_t bytes) { return is_shared_range(address, bytes); }
+
+void check_access(const void* address, size_t bytes, Access access, const void* caller) {
+  check(address, bytes, false, access, caller);
+}
+
+// A GPU cannot access several bytes at an address that is not a multiple of their number.
+void check_alignment(const void* address, size_t bytes, const void* caller) {
+  if (!running_thread.stack || on_running_stack(address) || !checks_wanted) return;
+  if (reinterpret_cast<uintptr_t>(address) % bytes != 0) misaligned(bytes, caller);
 }
 
 }  // namespace cuda_stand_in
@@ -161,26 +190,24 @@ void check_access(const void* address, size_t bytes, Access access, const void* 
 // ---- What the compiler calls ----
 
 using cuda_stand_in::Access;
-#define CHECK_CALLER(p, n, access) cuda_stand_in::check_access(p, n, access, __builtin_return_address(0))
-#define CHECK_ALIGNED(p, n, access) \
-  (cuda_stand_in::check_alignment(p, n, __builtin_return_address(0)), CHECK_CALLER(p, n, access))
+#define CHECK(p, n, aligned, access) cuda_stand_in::check(p, n, aligned, access, __builtin_return_address(0))
 
 extern "C" {
 #define CUDA_STAND_IN_HOOKS(n)                                                    \
-  void __tsan_read##n(void* p) { CHECK_ALIGNED(p, n, Access::kRead); }            \
-  void __tsan_write##n(void* p) { CHECK_ALIGNED(p, n, Access::kWrite); }          \
-  void __tsan_unaligned_read##n(void* p) { CHECK_CALLER(p, n, Access::kRead); }   \
-  void __tsan_unaligned_write##n(void* p) { CHECK_CALLER(p, n, Access::kWrite); } \
-  void __tsan_volatile_read##n(void* p) { CHECK_ALIGNED(p, n, Access::kRead); }   \
-  void __tsan_volatile_write##n(void* p) { CHECK_ALIGNED(p, n, Access::kWrite); }
+  void __tsan_read##n(void* p) { CHECK(p, n, true, Access::kRead); }              \
+  void __tsan_write##n(void* p) { CHECK(p, n, true, Access::kWrite); }            \
+  void __tsan_unaligned_read##n(void* p) { CHECK(p, n, false, Access::kRead); }   \
+  void __tsan_unaligned_write##n(void* p) { CHECK(p, n, false, Access::kWrite); } \
+  void __tsan_volatile_read##n(void* p) { CHECK(p, n, true, Access::kRead); }     \
+  void __tsan_volatile_write##n(void* p) { CHECK(p, n, true, Access::kWrite); }
 CUDA_STAND_IN_HOOKS(1)
 CUDA_STAND_IN_HOOKS(2)
 CUDA_STAND_IN_HOOKS(4)
 CUDA_STAND_IN_HOOKS(8)
 CUDA_STAND_IN_HOOKS(16)
 #undef CUDA_STAND_IN_HOOKS
-void __tsan_read_range(void* p, unsigned long n) { CHECK_CALLER(p, n, Access::kRead); }
-void __tsan_write_range(void* p, unsigned long n) { CHECK_CALLER(p, n, Access::kWrite); }
+void __tsan_read_range(void* p, unsigned long n) { CHECK(p, n, false, Access::kRead); }
+void __tsan_write_range(void* p, unsigned long n) { CHECK(p, n, false, Access::kWrite); }
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 void __tsan_func_entry(void*) {}

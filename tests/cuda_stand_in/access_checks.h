@@ -20,4 +20,7 @@ void check_access(const void* address, size_t bytes, Access access, const void* 
 // Fails the launch if the address is not a multiple of `bytes`.
 void check_alignment(const void* address, size_t bytes, const void* caller);
 
+// Whether all of the bytes are in the shared memory of blocks.
+bool is_shared(const void* address, size_t bytes);
+
 }  // namespace cuda_stand_in

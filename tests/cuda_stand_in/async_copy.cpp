@@ -28,7 +28,7 @@ struct Copies {
 
 Copies& running_copies() {
   static std::vector<Copies> all(kMostThreads);
-  const Thread& t = running_thread();
+  const Thread& t = running_thread;
   Copies& mine = all[t.thread];
   if (mine.block_serial != t.block_serial) mine = {t.block_serial, {}, 0};
   return mine;

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -19,75 +20,71 @@
 namespace cuda_stand_in {
 namespace {
 
-constexpr size_t kAlignment = 256, kGap = 256;  // bytes between allocations
+constexpr size_t kGap = kUnit;                     // bytes between allocations
+constexpr size_t kMostFilled = size_t{256} << 20;  // bytes; all of a test that takes all memory would take seconds
+
+// Zeros, which take memory only where they are used.
+template <typename T>
+T* reserve(size_t n) {
+  void* p = mmap(nullptr, n * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) std::abort();
+  return static_cast<T*>(p);
+}
+
+size_t round_up(size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 
 class Region {
  public:
-  Region() {
-    void* p = mmap(nullptr, kAddresses, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) std::abort();
-    begin_ = static_cast<char*>(p);
-  }
-
   void* allocate(size_t bytes, int device) {
-    const size_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment + kGap;
+    const size_t room = round_up(bytes) + kGap;
     if (bytes > free(device)) return nullptr;
-    size_t at = kAlignment;
-    for (const auto& [start, allocation] : allocations_) {
+    size_t at = kUnit;
+    for (const auto& [start, index] : by_offset_) {
       if (start - at >= room) break;
-      at = (start + allocation.bytes + kAlignment - 1) / kAlignment * kAlignment + kGap;
+      at = round_up(device_allocations[index].end) + kGap;
     }
-    if (at + room > kAddresses) return nullptr;
-    allocations_[at] = {bytes, device};
-    last_ = allocations_.end();
+    if (at + room > kDeviceAddresses) return nullptr;
+    if (unused_.empty()) {
+      unused_.push_back(static_cast<uint32_t>(device_allocations.size()));
+      device_allocations.emplace_back();
+    }
+    const uint32_t index = unused_.back();
+    unused_.pop_back();
+    by_offset_[at] = index;
+    device_allocations[index] = {at, at + bytes, device};
+    set_units(device_allocations[index], index);
     used_[static_cast<size_t>(device)] += bytes;
-    ASAN_POISON_MEMORY_REGION(begin_ + at - kGap, room + kGap);
-    ASAN_UNPOISON_MEMORY_REGION(begin_ + at, bytes);
-    std::memset(begin_ + at, 0xff, bytes);
-    return begin_ + at;
+    char* const p = device_memory + at;
+    ASAN_POISON_MEMORY_REGION(p - kGap, room + kGap);
+    ASAN_UNPOISON_MEMORY_REGION(p, bytes);
+    std::memset(p, 0xff, std::min(bytes, kMostFilled));
+    return p;
   }
 
   bool release(void* p) {
-    const auto found = is_device(p) ? allocations_.find(offset(p)) : allocations_.end();
-    if (found == allocations_.end()) return false;
-    const auto [bytes, device] = found->second;
-    ASAN_POISON_MEMORY_REGION(p, bytes);
-    used_[static_cast<size_t>(device)] -= bytes;
-    const size_t page = 4096, from = (found->first + page - 1) / page * page, to = (found->first + bytes) / page * page;
-    if (to > from) madvise(begin_ + from, to - from, MADV_DONTNEED);
-    allocations_.erase(found);
-    last_ = allocations_.end();
+    const auto found = is_device_address(p) ? by_offset_.find(offset_in_device(p)) : by_offset_.end();
+    if (found == by_offset_.end()) return false;
+    const Allocation gone = device_allocations[found->second];
+    ASAN_POISON_MEMORY_REGION(p, gone.end - gone.begin);
+    used_[static_cast<size_t>(gone.device)] -= gone.end - gone.begin;
+    const size_t page = 4096, from = (gone.begin + page - 1) / page * page, to = gone.end / page * page;
+    if (to > from) madvise(device_memory + from, to - from, MADV_DONTNEED);
+    set_units(gone, 0);
+    unused_.push_back(found->second);
+    by_offset_.erase(found);
     return true;
   }
 
-  bool is_device(const void* p) const { return p >= begin_ && p < begin_ + kAddresses; }
-  size_t offset(const void* p) const { return static_cast<size_t>(static_cast<const char*>(p) - begin_); }
-  // The device of the allocation that has all of the bytes; -1 if there is none.
-  int owner(const void* p, size_t bytes) {
-    const size_t at = offset(p);
-    if (last_ == allocations_.end() || !last_->second.covers(last_->first, at, bytes)) {
-      auto next = allocations_.upper_bound(at);
-      if (next == allocations_.begin()) return -1;
-      --next;
-      if (!next->second.covers(next->first, at, bytes)) return -1;
-      last_ = next;
-    }
-    return last_->second.device;
-  }
   size_t free(int device) const { return settings().memory_bytes - used_[static_cast<size_t>(device)]; }
 
  private:
-  static constexpr size_t kAddresses = size_t{16} << 30;
-  struct Allocation {
-    size_t bytes;
-    int device;
-    bool covers(size_t start, size_t at, size_t n) const { return at >= start && at + n <= start + bytes; }
-  };
-  using Allocations = std::map<size_t, Allocation>;  // by offset
-  char* begin_ = nullptr;
+  static void set_units(const Allocation& a, uint32_t index) {
+    for (size_t unit = a.begin / kUnit; unit < round_up(a.end) / kUnit; ++unit) device_units[unit].allocation = index;
+  }
+
   std::vector<size_t> used_ = std::vector<size_t>(static_cast<size_t>(kMostDevices), 0);  // bytes, by device
-  Allocations allocations_;
-  Allocations::iterator last_ = allocations_.end();  // of the last access
+  std::map<size_t, uint32_t> by_offset_;                                                  // indices
+  std::vector<uint32_t> unused_;                                                          // indices
 };
 
 Region& region() {
@@ -97,11 +94,12 @@ Region& region() {
 
 }  // namespace
 
+char* const device_memory = reserve<char>(kDeviceAddresses);
+Unit* const device_units = reserve<Unit>(kDeviceAddresses / kUnit);
+std::vector<Allocation>& device_allocations = *new std::vector<Allocation>(1);
+
 void* allocate(size_t bytes, int device) { return region().allocate(bytes, device); }
 bool release(void* p) { return region().release(p); }
 size_t memory_free(int device) { return region().free(device); }
-bool is_device_address(const void* p) { return region().is_device(p); }
-int owner(const void* p, size_t bytes) { return is_device_address(p) ? region().owner(p, bytes) : -1; }
-size_t offset_in_device(const void* p) { return region().offset(p); }
 
 }  // namespace cuda_stand_in

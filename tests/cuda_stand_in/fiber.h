@@ -2,10 +2,17 @@
 // ends.
 #pragma once
 
+#include <cstddef>
+
+#if defined(__x86_64__) && !defined(INFER_PORTABLE_FIBERS)
+#define INFER_ASSEMBLY_FIBERS
+#ifndef __SANITIZE_ADDRESS__
+#define INFER_FIBERS_PASS
+#endif
+#else
 #include <setjmp.h>
 #include <ucontext.h>
-
-#include <cstddef>
+#endif
 
 namespace cuda_stand_in {
 
@@ -22,19 +29,33 @@ class Fiber {
   void start(void (*entry)(void*), void* argument);
   void resume();
   void yield();  // from inside
+#ifdef INFER_FIBERS_PASS
+  // From inside: like yield(), after which whoever resumed this one resumes `other`.
+  void pass(Fiber& other);
+#endif
   bool ended() const { return ended_; }
-  bool has(const void* address) const { return address >= stack_ && address < stack_ + kStackBytes; }
+  const char* stack() const { return stack_; }  // [kStackBytes]
 
  private:
-  static void run(unsigned high, unsigned low);
+  void run();
 
   char* stack_;
+  size_t used_bytes_;  // of it
   void (*entry_)(void*) = nullptr;
   void* argument_ = nullptr;
   bool fresh_ = true, ended_ = true;
+#ifdef INFER_ASSEMBLY_FIBERS
+  static void begin();
+  void prepare();
+
+  void *inside_ = nullptr, *outside_ = nullptr;  // the stack pointers of the two that wait in turn
+#else
+  static void begin(unsigned high, unsigned low);
+
   ucontext_t beginning_;
   // Switching by _longjmp leaves the signal mask alone and makes no system call, unlike swapcontext.
   jmp_buf inside_, outside_;
+#endif
 };
 
 }  // namespace cuda_stand_in

@@ -1,4 +1,6 @@
 // Small matrices that a warp loads and multiplies.
+#include <cstring>
+
 #include "cuda_stand_in_language.h"
 #include "ggml-like/half.h"
 #include "tests/cuda_stand_in/access_checks.h"
@@ -7,25 +9,46 @@
 namespace cuda_stand_in {
 namespace {
 
-// The words that the lanes of a warp hold.
-struct Words {
-  uint32_t of[warpSize];
-};
-Words gather(uint32_t word, Place place) {
-  exchange(~0u, word, place);
-  Words all;
-  for (int i = 0; i < warpSize; ++i) all.of[i] = static_cast<uint32_t>(exchanged(i));
-  return all;
+// The word of `bytes` bytes from value `column` on of the row of 8 fp16 values at `row`.
+uint32_t halves_at(const char* row, int column, size_t bytes, const void* caller) {
+  uint32_t word = 0;
+  check_access(row + 2 * column, bytes, Access::kRead, caller);
+  std::memcpy(&word, row + 2 * column, bytes);
+  return word;
 }
 
-float half_of(uint32_t word, int which) { return infer::f16_to_f32(static_cast<uint16_t>(word >> (16 * which))); }
+// What a lane holds of the factors, and gets of their product.
+struct Parts {
+  const uint32_t *a, *b;
+  float sums[4];
+};
 
-// Value `column` of the row of 8 fp16 values at `row`.
-uint32_t half_at(const char* row, int column, const void* caller) {
-  uint16_t value;
-  check_access(row + 2 * column, sizeof value, Access::kRead, caller);
-  std::memcpy(&value, row + 2 * column, sizeof value);
-  return value;
+// Expands the halves of a lane's word to two neighbours, `stride` apart.
+void expand(uint32_t word, float* to, int stride) {
+  to[0] = infer::f16_to_f32(static_cast<uint16_t>(word));
+  to[stride] = infer::f16_to_f32(static_cast<uint16_t>(word >> 16));
+}
+
+void multiply_parts(const uint64_t (&given)[warpSize]) {
+  float a[16][16], b[16][8];  // [row][k], [k][column]
+  for (int lane = 0; lane < warpSize; ++lane) {
+    const Parts& mine = *from_bits<const Parts*>(given[lane]);
+    const int g = lane / 4, t = lane % 4;
+    for (int right = 0; right < 2; ++right) {
+      for (int lower = 0; lower < 2; ++lower)
+        expand(mine.a[2 * right + lower], &a[8 * lower + g][8 * right + 2 * t], 1);
+      expand(mine.b[right], &b[8 * right + 2 * t][g], 8);
+    }
+  }
+  for (int row = 0; row < 16; ++row) {
+    float sums[8] = {};
+    for (int k = 0; k < 16; ++k) {
+      for (int column = 0; column < 8; ++column) sums[column] += a[row][k] * b[k][column];
+    }
+    for (int column = 0; column < 8; ++column) {
+      from_bits<Parts*>(given[row % 8 * 4 + column / 2])->sums[row / 8 * 2 + column % 2] = sums[column];
+    }
+  }
 }
 
 }  // namespace
@@ -35,32 +58,18 @@ void load_matrices(uint32_t (&to)[4], const void* row, bool transposed, Place pl
   check_alignment(row, 16, caller);
   if (!is_shared(row, 16)) fail(running_thread_name() + " loads a matrix from memory that is not shared");
   exchange(~0u, to_bits(row), place);
-  const char* rows[warpSize];
-  for (int i = 0; i < warpSize; ++i) rows[i] = from_bits<const char*>(exchanged(i));
   const int g = lane() / 4, t = lane() % 4;
   for (int m = 0; m < 4; ++m) {
-    const uint32_t low = transposed ? half_at(rows[8 * m + 2 * t], g, caller) : half_at(rows[8 * m + g], 2 * t, caller);
-    const uint32_t high =
-        transposed ? half_at(rows[8 * m + 2 * t + 1], g, caller) : half_at(rows[8 * m + g], 2 * t + 1, caller);
-    to[m] = low | high << 16;
+    const auto row_at = [&](int i) { return from_bits<const char*>(exchanged(8 * m + i)); };
+    to[m] = transposed ? halves_at(row_at(2 * t), g, 2, caller) | halves_at(row_at(2 * t + 1), g, 2, caller) << 16
+                       : halves_at(row_at(g), 2 * t, 4, caller);
   }
 }
 
 void multiply_f16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], Place place) {
-  Words a_words[4], b_words[2];
-  for (int i = 0; i < 4; ++i) a_words[i] = gather(a[i], place);
-  for (int i = 0; i < 2; ++i) b_words[i] = gather(b[i], place);
-  const int g = lane() / 4, t = lane() % 4;
-  for (int i = 0; i < 4; ++i) {
-    const int lower = i / 2, column = 2 * t + i % 2;
-    float sum = 0;
-    for (int k = 0; k < 16; ++k) {
-      const int holder = k % 8 / 2, half = k % 2, right = k / 8;
-      sum += half_of(a_words[2 * right + lower].of[4 * g + holder], half) *
-             half_of(b_words[right].of[4 * column + holder], half);
-    }
-    c[i] += sum;
-  }
+  Parts mine = {a, b, {}};
+  exchange_all(to_bits(&mine), multiply_parts, place);
+  for (int i = 0; i < 4; ++i) c[i] += mine.sums[i];
 }
 
 }  // namespace cuda_stand_in
