@@ -141,52 +141,73 @@ class LeafWeights {
   std::vector<std::unique_ptr<Buffer>> uploaded_;
 };
 
-// What a plan runs with on `t`, the last of its devices: an arena whose bytes are those of `host_arena`, before and
-// after run().
+// Up to where an arena holds outputs; other values and scratch memory come after that.
+size_t end_of_outputs(const Plan& plan, const std::vector<ValueId>& wanted) {
+  size_t end = 0;
+  for (const ValueId id : wanted) end = std::max(end, plan.output(id).offset + plan.output(id).desc->bytes());
+  return end;
+}
+
+// A device's buffer of at least `bytes` sentinels. Where there is a cache, its steps share one, as in the program, and
+// a later step finds what earlier ones left after the outputs: memory for scores may be large, and filling it slow.
+Buffer& arena_of(TestDevice& t, size_t bytes, TestCache* cache, std::unique_ptr<Buffer>& own) {
+  std::unique_ptr<Buffer>& arena = cache ? cache->arena : own;
+  if (arena && arena->size() >= bytes) return *arena;
+  static std::vector<std::byte> sentinels;
+  if (sentinels.size() < bytes) sentinels.resize(bytes, kSentinel);
+  arena = t.device->allocate(bytes);
+  t.stream->upload(*arena, 0, sentinels.data(), bytes);
+  t.stream->synchronize();
+  return *arena;
+}
+
+// What a plan runs with on `t`, the last of its devices. memory() is the arena on the host; elsewhere a copy of its
+// bytes up to the end of the outputs, before and after run().
 class PlanRun {
  public:
-  PlanRun(Plan& plan, TestDevice& t, size_t n_devices, GuardedMemory& host_arena, const StepInputs& step)
-      : plan_(plan),
-        t_(t),
-        host_arena_(host_arena),
-        step_(step),
-        n_bytes_(plan.arena_bytes(static_cast<int>(n_devices) - 1)) {
-    const size_t at = n_devices - 1;
-    on_host_ = at == 0;
-    arena_ = on_host_ ? wrap_host(host_arena.data(), n_bytes_) : t.device->allocate(n_bytes_);
+  PlanRun(Plan& plan, const std::vector<ValueId>& wanted, TestDevice& t, size_t n_devices, const StepInputs& step,
+          TestCache* cache)
+      : plan_(plan), t_(t), step_(step) {
+    const size_t at = n_devices - 1, n_bytes = plan.arena_bytes(static_cast<int>(at));
     std::vector<PlanBinding> bindings(n_devices);
-    bindings[at] = {t.stream.get(), arena_.get()};
-    if (!on_host_) {
-      t.stream->upload(*arena_, 0, host_arena.data(), n_bytes_);
-      step_buffer_ = t.device->allocate(step.layout().bytes());
-      staging_ = t.device->allocate_staging(plan.staging_bytes(static_cast<int>(at)));
-      bindings[at].step = step_buffer_.get();
-      bindings[at].staging = staging_.get();
+    if (at == 0) {
+      memory_ = std::make_unique<GuardedMemory>(n_bytes, kAlignment);
+      own_ = wrap_host(memory_->data(), n_bytes);
+      bindings[at] = {t.stream.get(), own_.get()};
+      plan.bind(bindings, step.layout());
+      return;
     }
+    arena_ = &arena_of(t, n_bytes, cache, own_);
+    step_buffer_ = t.device->allocate(step.layout().bytes());
+    staging_ = t.device->allocate_staging(plan.staging_bytes(static_cast<int>(at)));
+    bindings[at] = {t.stream.get(), arena_, step_buffer_.get(), staging_.get()};
     plan.bind(bindings, step.layout());
+    memory_ = std::make_unique<GuardedMemory>(end_of_outputs(plan, wanted), kAlignment);
+    t.stream->upload(*arena_, 0, memory_->data(), memory_->size());
   }
   void run() {
     plan_.run(step_);
-    if (on_host_) return;
-    t_.stream->download(host_arena_.data(), *arena_, 0, n_bytes_);
+    if (!arena_) return;
+    t_.stream->download(memory_->data(), *arena_, 0, memory_->size());
     t_.stream->synchronize();
   }
+  const GuardedMemory& memory() const { return *memory_; }
 
  private:
+  static constexpr size_t kAlignment = 64;
   Plan& plan_;
   TestDevice& t_;
-  GuardedMemory& host_arena_;
   const StepInputs& step_;
-  const size_t n_bytes_;
-  bool on_host_ = true;
-  std::unique_ptr<Buffer> arena_, step_buffer_, staging_;
+  std::unique_ptr<GuardedMemory> memory_;
+  std::unique_ptr<Buffer> own_, step_buffer_, staging_;
+  Buffer* arena_ = nullptr;  // of a device with memory of its own
 };
 
 // The outputs of a plan that has run. Sets `broken` if it wrote to memory that belongs to nobody before the end of the
-// last output; scratch memory comes after that.
+// last output.
 void take_outputs(const Plan& plan, const std::vector<ValueId>& wanted, const StepInputs& step,
-                  const GuardedMemory& host_arena, RunResult& result) {
-  std::vector<bool> may_change;
+                  const GuardedMemory& memory, RunResult& result) {
+  std::vector<bool> may_change(end_of_outputs(plan, wanted));
   for (const ValueId id : wanted) {
     const TensorRef ref = plan.output(id);
     Output out;
@@ -195,16 +216,15 @@ void take_outputs(const Plan& plan, const std::vector<ValueId>& wanted, const St
     out.row_elements = ref.desc->shape.row_elements();
     out.data.resize(static_cast<size_t>(out.elements()) * 4);
     std::memcpy(out.data.data(), plan.output_rows(id), out.data.size());
-    may_change.resize(std::max(may_change.size(), ref.offset + ref.desc->bytes()));
     std::fill_n(may_change.begin() + static_cast<ptrdiff_t>(ref.offset), out.data.size(), true);
     result.outputs.push_back(std::move(out));
   }
   for (size_t i = 0; i < may_change.size(); ++i) {
-    if (may_change[i] || host_arena.data()[i] == kSentinel) continue;
+    if (may_change[i] || memory.data()[i] == kSentinel) continue;
     result.broken = concat("byte ", i, " of the outputs' memory holds no row with data and was written");
     break;
   }
-  if (!host_arena.sentinel_intact()) result.broken = "memory before the arena was written";
+  if (!memory.sentinel_intact()) result.broken = "memory before the arena was written";
 }
 
 }  // namespace
@@ -231,10 +251,9 @@ RunResult run_graph(TestDevice& t, Graph graph, const BuildGraph& build, const s
     result.supported = false;
     return result;
   }
-  GuardedMemory host_arena(plan->arena_bytes(at), 64);
-  PlanRun running(*plan, t, on.devices.size(), host_arena, step);
+  PlanRun running(*plan, wanted, t, on.devices.size(), step, cache);
   running.run();
-  take_outputs(*plan, wanted, step, host_arena, result);
+  take_outputs(*plan, wanted, step, running.memory(), result);
   if (const std::string broken = weights.broken(); !broken.empty()) result.broken = broken;
   return result;
 }

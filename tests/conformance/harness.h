@@ -84,6 +84,7 @@ using BuildGraph = std::function<std::vector<ValueId>(Graph&, const std::vector<
 struct TestCache {
   CacheRef ref;
   std::unique_ptr<Buffer> buffer;
+  std::unique_ptr<Buffer> arena;  // of the steps that use the cache
   TestCache(TestDevice& device, const CacheDesc& desc, int64_t n_blocks, std::byte fill = kSentinel);
   std::vector<std::byte> download(TestDevice& device) const;
 };
