@@ -6,7 +6,8 @@ INFER_REQUIRE names vulkan.
 
 import json
 
-from accelerators import ALL_MODELS, expect_f32_agreement, expect_same_bits_in_chunks, layers_of, none_half_and_all
+from accelerators import (ALL_MODELS, FULL, expect_f32_agreement, expect_same_bits_in_chunks, layers_of,
+                          none_half_and_all)
 from completions import RECORDED, expect_recorded_text, expect_recorded_tokens, recorded
 from harness import expect, expect_equal, main, run, test, test_each
 from models import (DEMO_TARGET, EXACT, F32_CACHE, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs,
@@ -67,10 +68,13 @@ def nothing_of_a_recurrent_model_is_left_to_the_cpu(name):
 
 @test_each(*RECORDED)
 def continues_as_recorded(case):
-    """With none, half and all of the layers on the device; with every number by INFER_TEST_FULL=1."""
+    """By INFER_TEST_FULL=1 both the tokens and the text with every number of layers on the device. Otherwise the
+    tokens, in steps of many, with none and half of them, and the text, token by token, with all."""
     model, completion = recorded(case)
-    for n in none_half_and_all(model):
+    numbers = none_half_and_all(model)
+    for n in numbers if FULL else numbers[:-1]:
         expect_recorded_tokens(model, completion, on_device(n))
+    for n in numbers if FULL else numbers[-1:]:
         expect_recorded_text(model, completion, on_device(n))
 
 
