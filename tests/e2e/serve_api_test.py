@@ -29,7 +29,7 @@ def question(**fields):
     return {"messages": [{"role": "user", "content": QUESTION}], **fields}
 
 
-SERVER = Server(DEMO_TARGET, "-t", 2)
+SERVER = Server(DEMO_TARGET)
 
 
 @test

@@ -56,7 +56,7 @@ def answer_at_once_as_alone(model, kv_tokens, all_cases, n_requests, chance):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         expected = list(pool.map(lambda case: expected_texts(model, *case), all_cases))
     expect(len({tuple(texts) for texts in expected}) > len(all_cases) // 2, "the answers differ", expected)
-    with Server(*model, "-t", 2, *SMALL, kv_tokens) as server, \
+    with Server(*model, *SMALL, kv_tokens) as server, \
             concurrent.futures.ThreadPoolExecutor(CONCURRENCY) as pool:
         asked = [(chance.randrange(len(all_cases)), chance.random() < 0.5, chance.random() * 0.05)
                  for _ in range(n_requests)]
@@ -94,7 +94,7 @@ def log_probabilities_on_a_device_do_not_depend_on_the_neighbours(kind):
     """Text hardly shows differences in these. The second round finds nothing from the first in the cache. It is one
     request, and steps are not shortened to meet a latency, so that its prompts are computed together however busy the
     machine is."""
-    with Server(DEMO_TARGET, *half_on(kind), "--deterministic", "-t", 2, "-c", 512, "--parallel", 8,
+    with Server(DEMO_TARGET, *half_on(kind), "--deterministic", "-c", 512, "--parallel", 8,
                 "--ubatch-size", 40, "--max-itl-ms", 0) as server:
         def choices(prompt, salt):
             body = {"prompt": prompt, "max_tokens": 12, "temperature": 0, "logprobs": 5, "ignore_eos": True}
