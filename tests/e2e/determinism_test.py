@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+from accelerators import FULL
 from harness import SOURCE_DIR, expect, expect_equal, main, run, test, test_each
 from models import (BPE, DEMO, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, F32_CACHE, SPM, cpu_levels, differences,
                     f32_models, logprobs, logprobs_text, reference_model, succeeded)
@@ -20,7 +21,7 @@ QUANTIZED = [
 ]
 MODELS = [*OWN, *REFERENCE, *QUANTIZED]
 THREADS = (1, 2, 3)
-CHUNKS = (1, 5, 32, 48)
+CHUNKS = (1, 5, 32, 48)  # tokens per step
 
 
 def model_and_tokens(name):
@@ -41,27 +42,19 @@ def expect_same_text(texts):
 
 
 @test_each(*MODELS)
-def threads_do_not_matter(name):
+def threads_chunks_and_instruction_sets_do_not_matter(name):
+    """Every number of threads, chunk size and instruction set occurs, varied together to need few runs. With
+    INFER_TEST_FULL=1 each is varied alone too, which shows whose fault a difference is."""
     model, tokens = model_and_tokens(name)
-    expect_same_text({f"-t {n}": logprobs_text(model, tokens, "-t", n) for n in THREADS})
-
-
-@test_each(*MODELS)
-def chunks_of_the_prompt_do_not_matter(name):
-    model, tokens = model_and_tokens(name)
-    expect_same_text({f"--ubatch-size {n}": logprobs_text(model, tokens, "--ubatch-size", n) for n in CHUNKS})
-
-
-@test_each(*MODELS)
-def instruction_sets_do_not_matter(name):
-    """Each with a different number of threads and chunk size, so that these are varied as well."""
-    model, tokens = model_and_tokens(name)
-    texts = {"the default": logprobs_text(model, tokens)}
-    for i, level in enumerate(cpu_levels()):
-        flags = ("-t", THREADS[i % 3], "--ubatch-size", CHUNKS[i % 4])
-        texts[f"INFER_CPU={level} {flags}"] = logprobs_text(model, tokens, *flags, env={"INFER_CPU": level})
-    expect(len(texts) > 1, "this machine runs at least one level")
-    expect_same_text(texts)
+    levels = cpu_levels()
+    expect(len(levels) > 0, "this machine runs at least one level")
+    variations = [({"INFER_CPU": levels[-1 - i % len(levels)]},
+                   ("-t", THREADS[max(0, i - 1) % 3], "--ubatch-size", CHUNKS[i % 4]))
+                  for i in range(max(len(levels), len(CHUNKS)))]
+    if FULL:
+        variations += [({}, ())] + [({}, ("-t", n)) for n in THREADS] + [({}, ("--ubatch-size", n)) for n in CHUNKS]
+        variations += [({"INFER_CPU": level}, ()) for level in levels]
+    expect_same_text({f"{env} {flags}": logprobs_text(model, tokens, *flags, env=env) for env, flags in variations})
 
 
 @test_each("q8_0/q8_0", "q4_0/q4_0", "q8_0/q4_0", "f16/q8_0")

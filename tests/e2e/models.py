@@ -93,10 +93,16 @@ def succeeded(result):
     return result
 
 
+def on_one_thread(flags):
+    """The flags, with one thread unless they say how many. More gain nothing with small models, and cost much while other
+    tests run."""
+    return flags if "-t" in flags else ("-t", 1, *flags)
+
+
 def logprobs_text(model, tokens, *flags, top=WHOLE_VOCABULARY, env=None):
     """The JSON document of `infer logprobs`, as text: equal text is equal bits."""
     return succeeded(run("logprobs", "-m", model, "--tokens", ",".join(map(str, tokens)), "--json", "--top", top,
-                         *flags, env=env)).out
+                         *on_one_thread(flags), env=env)).out
 
 
 def logprobs(model, tokens, *flags, top=WHOLE_VOCABULARY, env=None):

@@ -29,7 +29,7 @@ def question(**fields):
     return {"messages": [{"role": "user", "content": QUESTION}], **fields}
 
 
-SERVER = Server(DEMO_TARGET, "-t", 2)
+SERVER = Server(DEMO_TARGET, "-t", 1)
 
 
 @test
@@ -50,7 +50,7 @@ def version_reports_model_and_flags():
     expect_equal((version["model"], version["quantization"], version["architecture"]),
                  (DEMO_TARGET.stem, "Q8_0", "qwen3"), "model")
     expect(len(version["fingerprint"]) == 16 and int(version["fingerprint"], 16), "a fingerprint", version)
-    expect_equal(version["flags"]["threads"], "2", "flag")
+    expect_equal(version["flags"]["threads"], "1", "flag")
     expect_equal(succeeded(run("--version")).out, f"infer {version['version']}\n", "version")
 
 

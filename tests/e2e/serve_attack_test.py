@@ -192,7 +192,7 @@ def n_of(server, kind):
 
 @test
 def nothing_is_left_of_an_attack():
-    with Server(DEMO_TARGET, "-t", 2, "--parallel", 4, "--kv-tokens", 2048, "--max-queue", 12, "--max-connections", 40,
+    with Server(DEMO_TARGET, "--parallel", 4, "--kv-tokens", 2048, "--max-queue", 12, "--max-connections", 40,
                 "--read-timeout", 2, "--write-timeout", 2, "--idle-timeout", 5) as server:
         alone = [essence(server.answer(TEXT, body)) for body in FAIR]
         one_client, six_clients = (times_of_fair(server, alone, clients, 10 * clients) for clients in (1, 6))

@@ -1,10 +1,14 @@
 """Answers to many clients at once, with cached prefixes, forks and preempted sequences, equal those to one alone for a
-model of each kind of cache and each mix of kinds that models have."""
+model of each kind of cache and each mix of kinds that models have.
+
+INFER_TEST_FULL=1 takes more requests and longer answers with caches on a GPU.
+"""
 
 import concurrent.futures
 import random
 import time
 
+from accelerators import FULL
 from harness import expect, expect_equal, main, test_each
 from models import reference_model
 from serving import Server
@@ -18,17 +22,17 @@ ONLY_STATES = ["mamba2", "rwkv7"]  # whose sequences need no blocks, so that non
 # The layers on a GPU: some, or all except the operations that it lacks, such as the n-grams of qwen4exp, whose state
 # stays on the CPU although the layer's other states do not.
 GPU_LAYERS = {"deepseek2-mla": "all", "glm-dsa": "all", "qwen3next": 3, "rwkv7": 3, "qwen4exp": "all"}
-REQUESTS, GPU_REQUESTS, CONCURRENCY = 40, 20, 12
+CONCURRENCY = 12
 # Few blocks: sequences are preempted and prompts are split into chunks.
-SMALL = ("-t", 2, "-c", 256, "--parallel", 8, "--ubatch-size", 24, "--max-queue", 100, "--kv-tokens", 288)
+SMALL = ("-c", 256, "--parallel", 8, "--ubatch-size", 24, "--max-queue", 100)
 
 
-def cases(tokens, chance):
+def cases(tokens, chance, prefixes, lengths):
     """Bodies of distinct requests, most of which share the beginnings of their prompts."""
-    for prefix in (tokens * 2, tokens, tokens[:34], tokens + tokens[:20]):
+    for prefix in (tokens * 2, tokens, tokens[:34], tokens + tokens[:20])[:prefixes]:
         for fields in ({"temperature": 0}, {"temperature": 1.1, "top_k": 0}, {"temperature": 0.7, "n": 3}):
             ending = [chance.choice(tokens) for _ in range(chance.randrange(1, 12))]
-            yield {"prompt": prefix + ending, "max_tokens": chance.randrange(20, 100), "ignore_eos": True, "logprobs": 3,
+            yield {"prompt": prefix + ending, "max_tokens": chance.randrange(*lengths), "ignore_eos": True, "logprobs": 3,
                    "seed": chance.randrange(1 << 60), **fields}
 
 
@@ -37,10 +41,11 @@ def choices(server, body, salt, delay=0):
     return server.answer("/v1/completions", {**body, "cache_salt": salt})["choices"]
 
 
-def check_at_once_as_alone(name, requests, *flags):
+def check_at_once_as_alone(name, requests, prefixes, lengths, *flags):
+    """`requests` at once, of three per prefix, with `lengths` of answers."""
     model, recorded = reference_model(name)
     chance = random.Random(name)
-    bodies = list(cases(recorded["tokens"], chance))
+    bodies = list(cases(recorded["tokens"], chance, prefixes, lengths))
     with Server(model, *SMALL, *flags) as server, concurrent.futures.ThreadPoolExecutor(CONCURRENCY) as pool:
         alone = [choices(server, body, f"alone {i}") for i, body in enumerate(bodies)]
         before = server.metrics()
@@ -58,13 +63,15 @@ def check_at_once_as_alone(name, requests, *flags):
 
 @test_each(*CACHED, *ONLY_STATES)
 def at_once_as_alone(name):
-    check_at_once_as_alone(name, REQUESTS)
+    threads = ("-t", 2) if name in ("deepseek4", "rwkv7") else ()
+    check_at_once_as_alone(name, 40, 4, (20, 100), "--kv-tokens", 288, *threads)
 
 
 @test_each(*GPU_LAYERS)
 def with_caches_on_a_gpu(name):
     """The device copies blocks and states of its layers, for prefixes and choices."""
-    check_at_once_as_alone(name, GPU_REQUESTS, *on_device(GPU_LAYERS[name]), "--deterministic")
+    size = (20, 4, (20, 100)) if FULL else (9, 2, (16, 40))
+    check_at_once_as_alone(name, *size, "--kv-tokens", 288 if FULL else 192, *on_device(GPU_LAYERS[name]), "--deterministic")
 
 
 main()

@@ -146,7 +146,7 @@ def clients_that_leave():
 @test
 def clients_that_take_nothing():
     """An answer that nobody reads ends after the client has read nothing for a while."""
-    with Server(DEMO_TARGET, "-t", 2, "--parallel", 8, "--write-timeout", 1) as server:
+    with Server(DEMO_TARGET, "--parallel", 8, "--write-timeout", 1) as server:
         body = json.dumps(story(900, n=8, logprobs=20, stream=True)).encode()
         head = f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
         with socket.socket() as idle:

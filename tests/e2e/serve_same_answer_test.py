@@ -1,16 +1,19 @@
-"""The answers of `infer serve` to many clients at once equal those of `infer run`."""
+"""The answers of `infer serve` to many clients at once equal those of `infer run`.
+
+INFER_TEST_FULL=1 takes more requests, and longer ones on a device.
+"""
 
 import concurrent.futures
 import json
 import random
 import time
 
-from accelerators import first_device
+from accelerators import FULL, first_device
 from harness import expect, expect_equal, main, run, test, test_each
 from models import DEMO_TARGET, succeeded
 from serving import ENDLESS, Server, leave, text_of
 
-REQUESTS, CONCURRENCY = 200, 32
+REQUESTS, CONCURRENCY = 200 if FULL else 100, 32
 # Few blocks: sequences are preempted and prompts are split into chunks.
 SMALL = ("-c", 512, "--parallel", 16, "--ubatch-size", 40, "--max-queue", 200, "--kv-tokens")
 
@@ -56,7 +59,7 @@ def answer_at_once_as_alone(model, kv_tokens, all_cases, n_requests, chance):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         expected = list(pool.map(lambda case: expected_texts(model, *case), all_cases))
     expect(len({tuple(texts) for texts in expected}) > len(all_cases) // 2, "the answers differ", expected)
-    with Server(*model, "-t", 2, *SMALL, kv_tokens) as server, \
+    with Server(*model, *SMALL, kv_tokens) as server, \
             concurrent.futures.ThreadPoolExecutor(CONCURRENCY) as pool:
         asked = [(chance.randrange(len(all_cases)), chance.random() < 0.5, chance.random() * 0.05)
                  for _ in range(n_requests)]
@@ -71,7 +74,7 @@ def answer_at_once_as_alone(model, kv_tokens, all_cases, n_requests, chance):
 
 
 @test
-def two_hundred_requests_at_once_answer_as_one_alone():
+def many_requests_at_once_answer_as_one_alone():
     chance = random.Random(5)
     answer_at_once_as_alone([DEMO_TARGET], 640, list(cases(chance)), REQUESTS, chance)
 
@@ -80,8 +83,10 @@ def two_hundred_requests_at_once_answer_as_one_alone():
 def with_half_of_the_layers_on_a_device_too(kind):
     """Fewer requests and blocks, since the GPU may be a software renderer."""
     chance = random.Random(6)
-    some = [(prompt, fields, min(max_tokens, 40), n) for prompt, fields, max_tokens, n in cases(chance)][::7]
-    answer_at_once_as_alone([DEMO_TARGET, *half_on(kind), "--deterministic"], 256, some, 14, chance)
+    every = list(cases(chance))
+    some, length, kv_tokens, n_requests = (every[::7], 40, 256, 14) if FULL else (every[:10:5] + every[30:40:3], 24, 160, 10)
+    short = [(prompt, fields, min(max_tokens, length), n) for prompt, fields, max_tokens, n in some]
+    answer_at_once_as_alone([DEMO_TARGET, *half_on(kind), "--deterministic"], kv_tokens, short, n_requests, chance)
 
 
 def half_on(kind):
@@ -94,10 +99,10 @@ def log_probabilities_on_a_device_do_not_depend_on_the_neighbours(kind):
     """Text hardly shows differences in these. The second round finds nothing from the first in the cache. It is one
     request, and steps are not shortened to meet a latency, so that its prompts are computed together however busy the
     machine is."""
-    with Server(DEMO_TARGET, *half_on(kind), "--deterministic", "-t", 2, "-c", 512, "--parallel", 8,
+    with Server(DEMO_TARGET, *half_on(kind), "--deterministic", "-c", 512, "--parallel", 8,
                 "--ubatch-size", 40, "--max-itl-ms", 0) as server:
         def choices(prompt, salt):
-            body = {"prompt": prompt, "max_tokens": 12, "temperature": 0, "logprobs": 5, "ignore_eos": True}
+            body = {"prompt": prompt, "max_tokens": 6, "temperature": 0, "logprobs": 5, "ignore_eos": True}
             answer = server.answer("/v1/completions", {**body, "cache_salt": salt})
             return [{**choice, "index": 0} for choice in answer["choices"]]
 

@@ -50,10 +50,10 @@ def settled(server, name):
 @test
 def answers_are_those_without_drafts_and_no_block_is_lost():
     requests = list(bodies(random.Random(3)))
-    with Server(DEMO_TARGET, "-t", 2, *SMALL) as server:
+    with Server(DEMO_TARGET, *SMALL) as server:
         plain = answers(server, requests)
         expect("speculation" not in server.get("/stats").json, "no drafts", server.get("/stats"))
-    with Server(DEMO_TARGET, "-t", 2, *SMALL, *DRAFTS) as server:
+    with Server(DEMO_TARGET, *SMALL, *DRAFTS) as server:
         drafted = answers(server, requests, leave=6)
         for body, before, after in zip(requests, plain, drafted):
             expect_equal(after["choices"], before["choices"], f"answer to {body}")
@@ -91,7 +91,7 @@ def timings_count_the_drafts_of_an_answer():
 
 @test
 def load_is_measured_with_and_without():
-    with Server(DEMO_TARGET, "-t", 2, *DRAFTS) as server, tempfile.TemporaryDirectory() as folder:
+    with Server(DEMO_TARGET, *DRAFTS) as server, tempfile.TemporaryDirectory() as folder:
         prompts = pathlib.Path(folder, "prompts.txt")
         prompts.write_text("Where does Mira live?\n\nTell me a story.\n")
         result = succeeded(run("bench-serve", "--url", f"http://127.0.0.1:{server.port}", "--concurrency", "1,2",

@@ -10,6 +10,7 @@ import socket
 import threading
 
 from harness import PATIENCE, Background, Failure, expect_equal, pauses
+from models import on_one_thread
 
 # For tests that need a request which is still running later on: with these flags, this many tokens take minutes,
 # however long the test has to wait for a processor. Nobody waits for their end: the client leaves.
@@ -40,10 +41,10 @@ class Reply:
 
 class Server(Background):
     """`infer serve` on a free port of 127.0.0.1, ready to answer inside the `with` block. `headers` are sent with each
-    request of `ask`, in addition to its own."""
+    request of `ask`, in addition to its own. It has one thread unless -t says otherwise."""
 
     def __init__(self, model, *arguments, env=None, headers=None, tls=None):
-        super().__init__("serve", "-m", model, "--port", 0, *arguments, env=env)
+        super().__init__("serve", "-m", model, "--port", 0, *on_one_thread(arguments), env=env)
         self.headers = headers or {}
         self.tls = tls
         self.port = 0

@@ -3,11 +3,12 @@
 INFER_TEST_FULL=1 takes all temperatures and numbers of layers on a Vulkan device instead of a few.
 """
 
+import functools
 import re
 
 from accelerators import FULL
 from harness import expect, expect_equal, main, run, test, test_each
-from models import DATA, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, succeeded
+from models import DATA, DEMO_DRAFT, DEMO_DRAFT_F16, DEMO_TARGET, on_one_thread, succeeded
 from vulkan_devices import on_device
 
 PROMPT = "Once upon a time there was a robot. Once upon a time"
@@ -15,9 +16,11 @@ KINDS = {"draft": ["-md", DEMO_DRAFT_F16], "lookup": ["--spec", "lookup"],
          "both": ["-md", DEMO_DRAFT, "--spec", "lookup", "--draft-max", 4]}
 
 
+@functools.cache
 def outcome(*flags, n=120):
     """(text, hash of the last logits)"""
-    reply = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", n, "--ignore-eos", "--seed", 5, *flags))
+    reply = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", n, "--ignore-eos", "--seed", 5,
+                          *on_one_thread(flags)))
     return reply.out, re.search(r"logits ([0-9a-f]{16})", reply.err)[1]
 
 
@@ -51,11 +54,11 @@ def drafts_beyond_a_stop_string_are_not_printed():
     words = plain.split()
     stop = next(" ".join(pair) for pair in zip(words[25:], words[26:]) if plain.count(" ".join(pair)) == 1)
     expected = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", 120, "--temp", 0, "--ignore-eos",
-                             "--stop", stop)).out
+                             "-t", 1, "--stop", stop)).out
     expect(plain.startswith(expected.rstrip()) and stop not in expected, "it ends before the stop string", expected)
     for kind, drafts in KINDS.items():
         found = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", 120, "--temp", 0, "--ignore-eos",
-                              "--stop", stop, *drafts)).out
+                              "-t", 2, "--stop", stop, *drafts)).out
         expect_equal(found, expected, f"text, {kind}")
 
 
@@ -89,7 +92,7 @@ def impossible_drafts_are_refused_in_one_line():
 @test_each("glm4moe-nextn", "qwen35-nextn", "deepseek2-nextn")
 def a_prediction_layer_changes_no_text(name):
     model = DATA / "arch" / f"{name}.gguf"
-    args = ("run", "-m", model, "--raw", "-p", "a b c d", "-n", 60, "--temp", 0)
+    args = ("run", "-m", model, "--raw", "-p", "a b c d", "-n", 60, "--temp", 0, "-t", 1)
     expected = succeeded(run(*args, "--spec", "off")).out
     for source in ("auto", "mtp", "lookup"):
         expect_equal(succeeded(run(*args, "--spec", source)).out, expected, f"the text with --spec {source}")

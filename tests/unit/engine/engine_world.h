@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -12,6 +13,12 @@
 #include "src/model/random_model.h"
 
 namespace infer::test {
+
+// INFER_TEST_FULL=1: every combination instead of a representative part.
+inline bool full() {
+  const char* value = std::getenv("INFER_TEST_FULL");
+  return value && std::string(value) == "1";
+}
 
 // One file per type of weights, written when first asked for and deleted when the program ends.
 class ModelFiles {

@@ -40,6 +40,7 @@ TEST_CASE("a prediction layer changes no text, at any depth and number of sequen
     const Results expected = plain(name, requests);
     for (const int depth : {0, 1, 3, 8}) {
       for (const int n : {1, 4, 9}) {
+        if (!full() && n != (depth == 0 ? 4 : depth == 3 ? 1 : 9)) continue;
         CAPTURE(name);
         CAPTURE(depth);
         CAPTURE(n);

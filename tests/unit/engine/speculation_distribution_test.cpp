@@ -116,7 +116,7 @@ Places sample_places(const SamplingParams& sampling, Drafts drafts) {
   for (TokenId& token : request.prompt) token = 3 + token % 300;
   request.report_logits = true;
   request.sampling = sampling;
-  const RequestId n_answers = full() ? 20000 : 3000;
+  const RequestId n_answers = full() ? 20000 : 2000;
   Places places(n_answers);
   std::map<RequestId, std::vector<TokenId>> texts;
   std::mt19937_64 random(11);

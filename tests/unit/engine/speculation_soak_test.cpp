@@ -32,7 +32,7 @@ void check_mirrors(const Engine& engine) {
 }
 
 TEST_CASE("soak with drafts: cancelled or preempted at any time, requests give the right texts and leak no blocks") {
-  const RequestId n_requests = full() ? 2000 : 300;
+  const RequestId n_requests = full() ? 2000 : 150;
   std::vector<Request> requests = repeating_requests(16);
   const Results expected = plain_results(requests);  // with the longest answers
   for (const Drafts drafts : {Drafts::kModel, Drafts::kBoth}) {

@@ -13,6 +13,7 @@ TEST_CASE("drafts change no text, whatever proposes them, at any temperature, de
   for (const Drafts drafts : kAllDrafts) {
     for (const int depth : depths) {
       for (const int n : {1, 4, 16}) {
+        if (!full() && n != (depth == 0 ? 4 : depth == 3 ? 1 : 16)) continue;
         CAPTURE(name_of(drafts));
         CAPTURE(depth);
         CAPTURE(n);

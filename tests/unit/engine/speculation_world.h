@@ -2,19 +2,11 @@
 // change none of it.
 #pragma once
 
-#include <cstdlib>
-
 #include "src/engine/draft/speculator.h"
 #include "src/text/answer_text.h"
 #include "tests/unit/engine/engine_world.h"
 
 namespace infer::test {
-
-// INFER_TEST_FULL=1: every combination instead of a representative part.
-inline bool full() {
-  const char* value = std::getenv("INFER_TEST_FULL");
-  return value && std::string(value) == "1";
-}
 
 // The draft has the target's weights in fewer bits, so many drafts are accepted and many are rejected.
 constexpr const char *kTarget = "Q8_0", *kDraft = "Q4_K_M";
