@@ -13,9 +13,15 @@ groups=(build)
 scripts/install_deps.sh "${groups[@]}"
 
 mkdir -p "$folder"
-generator=()
-[ -e "$folder/CMakeCache.txt" ] || generator=(-G Ninja)
-cmake -S . -B "$folder" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release "$@" >"$folder/configure.log" 2>&1 || {
+options=()
+[ -e "$folder/CMakeCache.txt" ] || options=(-G Ninja)
+# nvcc takes minutes, and on a machine without an NVIDIA GPU only the tests have a use for its code.
+if [ "$target" = all ]; then
+  options+=(-DINFER_CUDA_WITHOUT_GPU=ON)
+elif [ ! -e "$folder/CMakeCache.txt" ]; then
+  options+=(-DINFER_CUDA_WITHOUT_GPU=OFF)
+fi
+cmake -S . -B "$folder" "${options[@]}" -DCMAKE_BUILD_TYPE=Release "$@" >"$folder/configure.log" 2>&1 || {
   cat "$folder/configure.log" >&2
   exit 1
 }

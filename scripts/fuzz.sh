@@ -10,7 +10,7 @@ seconds=${1:-60}
 [ $# -eq 0 ] || shift
 folder=${BUILD_DIR:-build-fuzz}
 scripts/install_deps.sh fuzz
-BUILD_DIR=$folder scripts/build.sh fuzz_targets -DINFER_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++ \
+BUILD_DIR=$folder scripts/build.sh fuzz_targets -DINFER_FUZZ=ON -DINFER_PRECOMPILE=OFF -DCMAKE_CXX_COMPILER=clang++ \
   -DINFER_SANITIZE=fuzzer-no-link,address,undefined
 
 names=("$@")

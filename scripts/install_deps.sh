@@ -30,8 +30,6 @@ header CLI/CLI.hpp libcli11-dev
 header nlohmann/json.hpp nlohmann-json3-dev
 header utf8proc.h libutf8proc-dev
 header pcre2.h libpcre2-dev
-header fmt/core.h libfmt-dev
-header spdlog/spdlog.h libspdlog-dev
 header histedit.h libedit-dev
 header httplib.h libcpp-httplib-dev
 header openssl/ssl.h libssl-dev

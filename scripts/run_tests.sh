@@ -49,7 +49,7 @@ case $part in
   arm64)
     [ "$machine" != aarch64 ] || failed_step "This machine is a 64-bit Arm: make test runs these tests natively."
     scripts/install_deps.sh arm64 || failed_step "The cross compiler or the emulator could not be installed."
-    BUILD_DIR=build-arm64 scripts/build.sh all -DINFER_CORE_ONLY=ON \
+    BUILD_DIR=build-arm64 scripts/build.sh all -DINFER_CORE_ONLY=ON -DINFER_PRECOMPILE=OFF \
       -DCMAKE_TOOLCHAIN_FILE="$PWD/scripts/aarch64-toolchain.cmake" || failed_step "The build for 64-bit Arm failed."
     run_ctest build-arm64
     report="arm64=build-arm64/tests.xml"

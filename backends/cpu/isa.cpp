@@ -13,8 +13,12 @@
 
 namespace infer::cpu {
 
+extern const MatmulTable kScalarMatmuls;
+extern const FloatTable kScalarFloats;
+
 #if defined(__x86_64__)
-extern const KernelTable kAvx2Kernels, kAvxVnniKernels, kAvx512Kernels, kAvx512VnniKernels;
+extern const MatmulTable kAvx2Matmuls, kAvxVnniMatmuls, kAvx512Matmuls, kAvx512VnniMatmuls;
+extern const FloatTable kAvx2Floats, kAvx512Floats;
 
 namespace {
 
@@ -34,26 +38,36 @@ std::vector<Level> find_levels() {
   }
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return {{&kScalarKernels, true},
-          {&kAvx2Kernels, avx2},
-          {&kAvxVnniKernels, vnni256},
-          {&kAvx512Kernels, avx512},
-          {&kAvx512VnniKernels, avx512 && __builtin_cpu_supports("avx512vnni")}};
+  static const KernelTable tables[] = {{kScalarMatmuls, kScalarFloats},
+                                       {kAvx2Matmuls, kAvx2Floats},
+                                       {kAvxVnniMatmuls, kAvx2Floats},
+                                       {kAvx512Matmuls, kAvx512Floats},
+                                       {kAvx512VnniMatmuls, kAvx512Floats}};
+  return {{&tables[0], true},
+          {&tables[1], avx2},
+          {&tables[2], vnni256},
+          {&tables[3], avx512},
+          {&tables[4], avx512 && __builtin_cpu_supports("avx512vnni")}};
 }
 
 }  // namespace
 
 #elif defined(__aarch64__)
-extern const KernelTable kNeonKernels, kDotprodKernels, kI8mmKernels;
+extern const MatmulTable kNeonMatmuls, kDotprodMatmuls, kI8mmMatmuls;
+extern const FloatTable kNeonFloats;
 
 namespace {
 
 std::vector<Level> find_levels() {
   const bool dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
-  return {{&kScalarKernels, true},
-          {&kNeonKernels, true},
-          {&kDotprodKernels, dotprod},
-          {&kI8mmKernels, dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0}};
+  static const KernelTable tables[] = {{kScalarMatmuls, kScalarFloats},
+                                       {kNeonMatmuls, kNeonFloats},
+                                       {kDotprodMatmuls, kNeonFloats},
+                                       {kI8mmMatmuls, kNeonFloats}};
+  return {{&tables[0], true},
+          {&tables[1], true},
+          {&tables[2], dotprod},
+          {&tables[3], dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0}};
 }
 
 }  // namespace
@@ -61,7 +75,10 @@ std::vector<Level> find_levels() {
 #else
 namespace {
 
-std::vector<Level> find_levels() { return {{&kScalarKernels, true}}; }
+std::vector<Level> find_levels() {
+  static const KernelTable table = {kScalarMatmuls, kScalarFloats};
+  return {{&table, true}};
+}
 
 }  // namespace
 #endif

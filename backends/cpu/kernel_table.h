@@ -1,4 +1,5 @@
-// The kernels of one instruction set level: plain functions over memory, filled in by kernels_<isa>.cpp. A kernel
+// The kernels of one instruction set level: plain functions over memory, filled in by kernels_<isa>.cpp and
+// kernels_<isa>_floats.cpp. A kernel
 // computes the same bits on every level. The operations' files (matmul.cpp, ...) split the work among threads and call
 // these.
 #pragma once
@@ -194,10 +195,21 @@ inline constexpr int64_t kAny = INT64_MAX;  // tokens
 // For quantized types without kernels on a level: the scalar dot of the type's table, row by row.
 void gemm_by_dots(const MatmulArgs& args);
 
-struct KernelTable {
+// The kernels of a level that multiply by weights, and the probes.
+struct MatmulTable {
   const char* level;             // "avx512vnni"
   const MatmulKernels* matmuls;  // one row per weight type; gemm_by_dots() is used for the others
   int n_matmuls;
+  // Peak throughput (kernels/probes.h). probe_read reads n bytes, a multiple of 256, and returns a value that depends
+  // on them. The others run `turns` iterations of byte dot products or of F32 multiply-adds and return the number of
+  // operations.
+  int32_t (*probe_read)(const uint8_t* p, int64_t n);
+  int64_t (*probe_dot)(int64_t turns);
+  int64_t (*probe_fma)(int64_t turns);
+};
+
+// The other kernels. Levels that differ only in their dot products of bytes share them.
+struct FloatTable {
   void (*quantize256)(const float* x, Activation256* out, int64_t out_stride, int64_t n_blocks);
   void (*quantize32)(const float* x, Activation32* out, int64_t out_stride, int64_t n_blocks);
   // Vectors of n values; weight and bias may be null.
@@ -224,15 +236,8 @@ struct KernelTable {
   void (*scan)(const SelectiveScanArgs&);
   void (*delta_rule)(const DeltaRuleArgs&);
   void (*wkv)(const WkvArgs&);
-  // Peak throughput (kernels/probes.h). probe_read reads n bytes, a multiple of 256, and returns a value that depends
-  // on them. The others run `turns` iterations of byte dot products or of F32 multiply-adds and return the number of
-  // operations.
-  int32_t (*probe_read)(const uint8_t* p, int64_t n);
-  int64_t (*probe_dot)(int64_t turns);
-  int64_t (*probe_fma)(int64_t turns);
 };
 
-// The table of the level that runs on every processor; isa.cpp lists the others.
-extern const KernelTable kScalarKernels;
+struct KernelTable : MatmulTable, FloatTable {};
 
 }  // namespace infer::cpu

@@ -1,4 +1,4 @@
-// CPU kernels for AVX2, FMA and F16C.
+// Matmuls for AVX2, FMA and F16C.
 #include <immintrin.h>
 
 #include "backends/cpu/kernel_table.h"
@@ -14,7 +14,7 @@ namespace {
 }  // namespace
 
 #define INFER_LEVEL "avx2"
-#define INFER_TABLE kAvx2Kernels
+#define INFER_TABLE kAvx2Matmuls
 #include "backends/cpu/kernels/table_end.h"
 
 }  // namespace infer::cpu

@@ -1,4 +1,4 @@
-// CPU kernels for AVX-512 F, BW, DQ and VL.
+// Matmuls for AVX-512 F, BW, DQ and VL.
 #include <immintrin.h>
 
 #include "backends/cpu/kernel_table.h"
@@ -14,7 +14,7 @@ namespace {
 }  // namespace
 
 #define INFER_LEVEL "avx512"
-#define INFER_TABLE kAvx512Kernels
+#define INFER_TABLE kAvx512Matmuls
 #include "backends/cpu/kernels/table_end.h"
 
 }  // namespace infer::cpu

@@ -1,4 +1,4 @@
-// CPU kernels for AVX-512 with VNNI.
+// Matmuls for AVX-512 with VNNI.
 #include <immintrin.h>
 
 #include "backends/cpu/kernel_table.h"
@@ -14,7 +14,7 @@ namespace {
 }  // namespace
 
 #define INFER_LEVEL "avx512vnni"
-#define INFER_TABLE kAvx512VnniKernels
+#define INFER_TABLE kAvx512VnniMatmuls
 #include "backends/cpu/kernels/table_end.h"
 
 }  // namespace infer::cpu

@@ -1,4 +1,4 @@
-// CPU kernels for AVX2 with AVX-VNNI.
+// Matmuls for AVX2 with AVX-VNNI.
 #include <immintrin.h>
 
 #include "backends/cpu/kernel_table.h"
@@ -14,7 +14,7 @@ namespace {
 }  // namespace
 
 #define INFER_LEVEL "avxvnni"
-#define INFER_TABLE kAvxVnniKernels
+#define INFER_TABLE kAvxVnniMatmuls
 #include "backends/cpu/kernels/table_end.h"
 
 }  // namespace infer::cpu

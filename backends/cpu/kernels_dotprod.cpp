@@ -1,4 +1,4 @@
-// CPU kernels for NEON with the dot product instructions.
+// Matmuls for NEON with the dot product instructions.
 #include <arm_neon.h>
 
 #include "backends/cpu/kernel_table.h"
@@ -14,7 +14,7 @@ namespace {
 }  // namespace
 
 #define INFER_LEVEL "dotprod"
-#define INFER_TABLE kDotprodKernels
+#define INFER_TABLE kDotprodMatmuls
 #include "backends/cpu/kernels/table_end.h"
 
 }  // namespace infer::cpu

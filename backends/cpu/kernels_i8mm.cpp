@@ -1,4 +1,4 @@
-// CPU kernels for NEON with the 8-bit integer matrix extension.
+// Matmuls for NEON with the 8-bit integer matrix extension.
 #include <arm_neon.h>
 
 #include "backends/cpu/kernel_table.h"
@@ -14,7 +14,7 @@ namespace {
 }  // namespace
 
 #define INFER_LEVEL "i8mm"
-#define INFER_TABLE kI8mmKernels
+#define INFER_TABLE kI8mmMatmuls
 #include "backends/cpu/kernels/table_end.h"
 
 }  // namespace infer::cpu

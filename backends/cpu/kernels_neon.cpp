@@ -1,4 +1,4 @@
-// CPU kernels for NEON (Armv8).
+// Matmuls for NEON (Armv8).
 #include <arm_neon.h>
 
 #include "backends/cpu/kernel_table.h"
@@ -14,7 +14,7 @@ namespace {
 }  // namespace
 
 #define INFER_LEVEL "neon"
-#define INFER_TABLE kNeonKernels
+#define INFER_TABLE kNeonMatmuls
 #include "backends/cpu/kernels/table_end.h"
 
 }  // namespace infer::cpu

@@ -1,5 +1,4 @@
-// CPU kernels in plain code, which define the bits that the CPU backend computes. Matmuls are the scalar dots of the
-// type table.
+// Matmuls in plain code, for all processors: with quantized weights the scalar dots of the type table.
 #include <vector>
 
 #include "backends/cpu/kernel_table.h"
@@ -9,20 +8,10 @@ namespace {
 
 #include "backends/cpu/kernels/simd_scalar.h"
 
-#define INFER_LAMBDA __attribute__((always_inline))
-
 // Each needs those before it; the empty lines keep the formatter from sorting them.
 #include "backends/cpu/kernels/weight_stream.h"
 
 #include "backends/cpu/kernels/gemm_float.h"
-
-#include "backends/cpu/kernels/floats.h"
-
-#include "backends/cpu/kernels/attention.h"
-
-#include "backends/cpu/kernels/index_scores.h"
-
-#include "backends/cpu/kernels/recurrent.h"
 
 #include "backends/cpu/kernels/probes.h"
 
@@ -59,7 +48,7 @@ void gemm_by_dots(const MatmulArgs& a) {
 }
 
 #define INFER_LEVEL "scalar"
-#define INFER_TABLE kScalarKernels
+#define INFER_TABLE kScalarMatmuls
 #include "backends/cpu/kernels/table_end.h"
 
 }  // namespace infer::cpu

@@ -1,4 +1,4 @@
-// All headers of a level, in order. Included by kernels_<isa>.cpp inside its anonymous namespace, after a SIMD header:
+// All headers of kernels_<isa>.cpp, in order. Included inside its anonymous namespace, after a SIMD header:
 // everything is internal to that unit, so the linker can never use a copy compiled for one processor in the code of
 // another. Each header needs those before it; the empty lines keep the formatter from sorting them.
 
@@ -29,14 +29,6 @@
 #include "backends/cpu/kernels/gemm_token_lanes.h"
 
 #include "backends/cpu/kernels/gemm_float.h"
-
-#include "backends/cpu/kernels/floats.h"
-
-#include "backends/cpu/kernels/attention.h"
-
-#include "backends/cpu/kernels/index_scores.h"
-
-#include "backends/cpu/kernels/recurrent.h"
 
 #include "backends/cpu/kernels/probes.h"
 

@@ -105,29 +105,24 @@ INFER_SIMD F lane_numbers() {
   return f_load(lanes);
 }
 
-// Scales and masks the dot products of R rows with the tokens from lane `first_lane` of the block at `position` on.
-template <int R>
-INFER_SIMD void finish_scores(const AttentionArgs& a, const AttentionRow* rows, int position, int first_lane,
-                              const F (*sums)[kTileVectors], float* scores) {
+// Scales and masks the dot products of a row with n tokens, from lane `first_lane` of the block at `position` on, and
+// writes them to their places in scores[256]. Outlined, because it is longer than the loops that compute the sums.
+INFER_OUTLINE void finish_scores(const AttentionArgs& a, const AttentionRow& row, const float* sums, int position,
+                                 int first_lane, int n, float* scores) {
   const F lowest = f_set1(-__builtin_inff());
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 2
-    for (int h = 0; h < kTileVectors; ++h) {
-      const int at = first_lane + 16 * h;
-      F s = f_mul(sums[r][h], f_set1(a.params->scale));
-      const float cap = a.params->softcap;
-      if (cap > 0) s = f_mul(tanh_lanes(f_div(s, f_set1(cap))), f_set1(cap));
-      const F lane = f_add(lane_numbers(), f_set1(static_cast<float>(at)));  // relative to `position`
-      if (rows[r].slope != 0) {
-        const F distance = f_sub(f_set1(static_cast<float>(rows[r].position - position)), lane);
-        const F magnitude = f_max(distance, f_sub(f_zero(), distance));
-        s = f_fnma(magnitude, f_set1(rows[r].slope), s);
-      }
-      s = f_select_less(lane, f_set1(static_cast<float>(rows[r].end - position)), s, lowest);
-      s = f_select_less(lane, f_set1(static_cast<float>(rows[r].begin - position)), lowest, s);
-      f_store(scores + r * kAttentionSplit + position % kAttentionSplit + at, s);
+  for (int at = first_lane; at < first_lane + n; at += 16, sums += 16) {
+    F s = f_mul(f_load(sums), f_set1(a.params->scale));
+    const float cap = a.params->softcap;
+    if (cap > 0) s = f_mul(tanh_lanes(f_div(s, f_set1(cap))), f_set1(cap));
+    const F lane = f_add(lane_numbers(), f_set1(static_cast<float>(at)));  // relative to `position`
+    if (row.slope != 0) {
+      const F distance = f_sub(f_set1(static_cast<float>(row.position - position)), lane);
+      const F magnitude = f_max(distance, f_sub(f_zero(), distance));
+      s = f_fnma(magnitude, f_set1(row.slope), s);
     }
+    s = f_select_less(lane, f_set1(static_cast<float>(row.end - position)), s, lowest);
+    s = f_select_less(lane, f_set1(static_cast<float>(row.begin - position)), lowest, s);
+    f_store(scores + position % kAttentionSplit + at, s);
   }
 }
 
@@ -161,7 +156,13 @@ INFER_OUTLINE void block_scores(const AttentionArgs& a, const AttentionRow* rows
       }
     }
     ahead.step = 0;
-    finish_scores<R>(a, rows, position, 16 * half, acc, scores);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      float sums[16 * kTileVectors];
+#pragma GCC unroll 2
+      for (int h = 0; h < kTileVectors; ++h) f_store(sums + 16 * h, acc[r][h]);
+      finish_scores(a, rows[r], sums, position, 16 * half, 16 * kTileVectors, scores + r * kAttentionSplit);
+    }
   }
 }
 
@@ -233,12 +234,8 @@ INFER_OUTLINE void latent_scores(const AttentionArgs& a, const AttentionRow* row
       for (int h = 0; h < kTileVectors; ++h) dots[r][t + h] = f_reduce_add(acc[r][h]);
     }
   }
-  for (int at = 0; at < kBlockTokens; at += 16 * kTileVectors) {
-    F sums[R][kTileVectors];
-    for (int r = 0; r < R; ++r) {
-      for (int h = 0; h < kTileVectors; ++h) sums[r][h] = f_load(dots[r] + at + 16 * h);
-    }
-    finish_scores<R>(a, rows, position, at, sums, scores);
+  for (int r = 0; r < R; ++r) {
+    finish_scores(a, rows[r], dots[r], position, 0, kBlockTokens, scores + r * kAttentionSplit);
   }
 }
 

@@ -3,7 +3,7 @@
 
 // exp(x): x = n ln 2 + r, |r| <= ln 2 / 2, polynomial of degree 6 in r; relative error below 2e-7. 0 below -103.98,
 // infinity above 88.73; NaN stays NaN.
-INFER_SIMD F exp_lanes(F x) {
+INFER_MATH F exp_lanes(F x) {
   // Arguments in this order keep a NaN (max and min return the second operand then).
   const F c = f_min(f_set1(89.0f), f_max(f_set1(-105.0f), x));
   const I n = f_round_to_int(f_mul(c, f_set1(0x1.715476p+0f)));
@@ -26,7 +26,7 @@ INFER_SIMD F sigmoid_lanes(F x) { return f_div(f_set1(1), f_add(f_set1(1), exp_l
 
 // tanh(|x|) = 1 - 2 / (exp(2 |x|) + 1); below 0.625, where the difference would cancel, |x| + |x|^3 P(x^2). Odd to the
 // bit; relative error below 2e-7.
-INFER_SIMD F tanh_lanes(F x) {
+INFER_MATH F tanh_lanes(F x) {
   const F sign = f_from_bits(i_and(f_bits(x), i_set1(static_cast<int32_t>(0x80000000u))));
   const F a = f_from_bits(i_and(f_bits(x), i_set1(0x7fffffff)));
   const F large = f_sub(f_set1(1), f_div(f_set1(2), f_add(f_set1(1), exp_lanes(f_add(a, a)))));
@@ -42,7 +42,7 @@ INFER_SIMD F tanh_lanes(F x) {
 }
 
 // log(1 + e), 0 <= e <= 1: 2 atanh(s), s = e / (2 + e), as s P(s^2). Relative error below 3e-7.
-INFER_SIMD F log1p_lanes(F e) {
+INFER_MATH F log1p_lanes(F e) {
   const F s = f_div(e, f_add(f_set1(2), e)), z = f_mul(s, s);
   F p = f_set1(0x1.208bd0p-3f);
   p = f_fma(p, z, f_set1(0x1.1e510ap-3f));
@@ -53,7 +53,7 @@ INFER_SIMD F log1p_lanes(F e) {
 }
 
 // exp(x) - 1 for x <= 0: above -0.5, where the difference would cancel, x + x^2 P(x). Relative error below 4e-7.
-INFER_SIMD F expm1_lanes(F x) {
+INFER_MATH F expm1_lanes(F x) {
   F p = f_set1(0x1.a01a02p-16f);
   p = f_fma(p, x, f_set1(0x1.a01a02p-13f));
   p = f_fma(p, x, f_set1(0x1.6c16c2p-10f));
@@ -66,7 +66,7 @@ INFER_SIMD F expm1_lanes(F x) {
 }
 
 // erf(x): below 1 x P(x^2), above 1 - exp(-x^2) Q(1 / (1 + |x| / 2)). Relative error below 2e-7.
-INFER_SIMD F erf_lanes(F x) {
+INFER_MATH F erf_lanes(F x) {
   const F sign = f_from_bits(i_and(f_bits(x), i_set1(static_cast<int32_t>(0x80000000u))));
   const F a = f_from_bits(i_and(f_bits(x), i_set1(0x7fffffff)));
   const F z = f_mul(a, a);

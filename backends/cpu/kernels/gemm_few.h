@@ -101,26 +101,21 @@ INFER_OUTLINE void gemm_few(const MatmulArgs& a) {
   const int64_t blocks = a.k / Walk::kValues, step = Walk::kActivations * a.x_stride;
   // For one token, the count is a constant, so that the loops over tokens disappear.
   const int valid = T > 1 && a.n_tokens < T ? static_cast<int>(a.n_tokens) : T;
-  for (int64_t row = a.row_begin; row < a.row_end; row += 16) {
+  int64_t row = a.row_begin;
+  for (; row + 16 <= a.row_end; row += 16) {
     const RowGroup g = row_group(a, row);
     F acc[T];
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) acc[t] = f_zero();
-    if (g.count == 16) {
-      for (int64_t b = 0; b < blocks; ++b) {
-        const uint8_t* ahead = in_stream(a, g.base + kPrefetchDistance + b * 16 * Walk::kBytes);
-        Walk::template add<T>(g.base + b * Walk::kBytes, g.stride, x + b * step, ahead, acc);
-      }
-    } else {
-      // Rare, so one token at a time: the code for T of them is long.
-      alignas(64) uint8_t copy[16 * Walk::kBytes + 64];
-      for (int64_t b = 0; b < blocks; ++b) {
-        copy_rows<Walk::kBytes>(g, b * Walk::kBytes, copy);
-        for (int t = 0; t < valid; ++t) {
-          Walk::template add<1>(copy, Walk::kBytes, x + b * step + t, nullptr, acc + t);
-        }
-      }
+    for (int64_t b = 0; b < blocks; ++b) {
+      const uint8_t* ahead = in_stream(a, g.base + kPrefetchDistance + b * 16 * Walk::kBytes);
+      Walk::template add<T>(g.base + b * Walk::kBytes, g.stride, x + b * step, ahead, acc);
     }
-    for (int t = 0; t < valid; ++t) f_store_first(a.out[t] + row, acc[t], g.count);
+    for (int t = 0; t < valid; ++t) f_store(a.out[t] + row, acc[t]);
+  }
+  if (row < a.row_end) {  // rare, and not worth as much code again
+    MatmulArgs rest = a;
+    rest.row_begin = row;
+    gemm_by_dots(rest);
   }
 }

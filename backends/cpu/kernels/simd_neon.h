@@ -2,6 +2,7 @@
 // their anonymous namespace; simd_scalar.h defines the functions common to all levels.
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
+#define INFER_MATH INFER_SIMD  // exp() and the like
 
 #define INFER_LAMBDA __attribute__((always_inline))
 

@@ -2,6 +2,9 @@
 // int32 whose bytes may be read as 64 int8 or 32 int16. Included inside an anonymous namespace.
 #define INFER_SIMD inline __attribute__((always_inline))
 #define INFER_OUTLINE __attribute__((noinline))
+// Without instructions for it, fmaf() is a call, so long functions are not worth copying into their callers.
+#define INFER_MATH inline __attribute__((noinline))
+#define INFER_LAMBDA
 
 struct F {
   float v[16];
@@ -51,9 +54,9 @@ INFER_SIMD F f_sub(F a, F b) { INFER_EACH(F, a.v[i] - b.v[i]); }
 INFER_SIMD F f_mul(F a, F b) { INFER_EACH(F, a.v[i] * b.v[i]); }
 INFER_SIMD F f_div(F a, F b) { INFER_EACH(F, a.v[i] / b.v[i]); }
 // a * b + c, one rounding
-INFER_SIMD F f_fma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(a.v[i], b.v[i], c.v[i])); }
+INFER_MATH F f_fma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(a.v[i], b.v[i], c.v[i])); }
 // c - a * b, one rounding
-INFER_SIMD F f_fnma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(-a.v[i], b.v[i], c.v[i])); }
+INFER_MATH F f_fnma(F a, F b, F c) { INFER_EACH(F, __builtin_fmaf(-a.v[i], b.v[i], c.v[i])); }
 // f_max and f_min: b where either is NaN.
 INFER_SIMD F f_max(F a, F b) { INFER_EACH(F, a.v[i] > b.v[i] ? a.v[i] : b.v[i]); }
 INFER_SIMD F f_min(F a, F b) { INFER_EACH(F, a.v[i] < b.v[i] ? a.v[i] : b.v[i]); }
@@ -66,8 +69,8 @@ INFER_SIMD I f_round_to_int(F a) {
 INFER_SIMD I f_bits(F a) { INFER_EACH(I, static_cast<int32_t>(float_bits(a.v[i]))); }
 INFER_SIMD F f_from_bits(I a) { INFER_EACH(F, bits_float(static_cast<uint32_t>(a.v[i]))); }
 INFER_SIMD F f_select_less(F a, F b, F yes, F no) { INFER_EACH(F, a.v[i] < b.v[i] ? yes.v[i] : no.v[i]); }
-INFER_SIMD F f_load_f16(const uint16_t* p) { INFER_EACH(F, half_to_float(p[i])); }
-INFER_SIMD void f_store_f16(uint16_t* p, F a) {
+INFER_MATH F f_load_f16(const uint16_t* p) { INFER_EACH(F, half_to_float(p[i])); }
+INFER_MATH void f_store_f16(uint16_t* p, F a) {
   for (int i = 0; i < 16; ++i) p[i] = float_to_half(a.v[i]);
 }
 INFER_SIMD F f_load_bf16(const uint16_t* p) { INFER_EACH(F, bits_float(static_cast<uint32_t>(p[i]) << 16)); }
