@@ -17,9 +17,11 @@
 #include "tools/chat/chat.h"
 #include "tools/chat_template_flag.h"
 #include "tools/constraint_flags.h"
+#include "tools/devices.h"
 #include "tools/flags.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
+#include "tools/llama_cpp_flags.h"
 #include "tools/profile_table.h"
 #include "tools/speculation_flags.h"
 #include "tools/terminal.h"
@@ -129,16 +131,6 @@ int run_completion(const RunOptions& options, Engine& engine) {
   return guard.interrupted() ? 130 : 0;
 }
 
-nlohmann::ordered_json parse_variables(const std::string& text) {
-  if (text.empty()) return nullptr;
-  nlohmann::ordered_json variables = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (!variables.is_object()) {
-    throw Error(ErrorCode::kInvalidArgument, "--jinja-vars: " + printable(text, 60) +
-                                                 " is not a JSON object. Write it like {\"enable_thinking\": false}.");
-  }
-  return variables;
-}
-
 // The template that --chat-template names, else the model's own; nullopt if there is none.
 std::optional<ChatTemplate> find_template(const RunOptions& options, const Model& model) {
   if (!options.chat.chat_template.empty()) return template_by_name_or_file(options.chat.chat_template);
@@ -154,6 +146,7 @@ bool is_interactive(const RunOptions& options) {
 int run(RunOptions& options) {
   ChatOptions& chat = options.chat;
   chat.settings.sampling.validate();
+  options.model.report_ignored([](const std::string& line) { std::fprintf(stderr, "note: %s\n", line.c_str()); });
   chat.prompt = full_prompt(options);
   chat.settings.content = options.constraint.content();
   chat.settings.tools = options.constraint.tools();
@@ -165,15 +158,16 @@ int run(RunOptions& options) {
                 "ends. Leave one out.");
   }
   if (!options.system_file.empty()) chat.system = read_text_file(options.system_file);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
+  std::shared_ptr<Model> model = load_model(options.model.open());
   std::optional<ChatTemplate> chat_template;
   if (!options.raw) chat_template = find_template(options, *model);
   const bool wants_chat =
       !chat.system.empty() || !chat.settings.template_variables.is_null() || !chat.settings.tools.is_null();
   if (!options.raw && !chat_template && wants_chat) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "The model has no chat template, so it cannot use --system-prompt, --jinja-vars and --tools. Name a "
-                "template with --chat-template, or leave them out.");
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "The model has no chat template, so it cannot use --system-prompt, --chat-template-kwargs and --tools. Name a "
+        "template with --chat-template, or leave them out.");
   }
   if (chat.prompt.empty() && chat_template && !stdin_is_terminal()) {
     throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
@@ -214,11 +208,13 @@ void print_timings(Engine& engine, bool bandwidth) {
 std::function<int()> define_run(CLI::App& app) {
   const auto o = std::make_shared<RunOptions>();
   add_model_flags(app, o->model);
+  add_batch_flags(app, o->model);
   add_profile_flag(app, o->model);
   app.add_option("-p,--prompt", o->chat.prompt, "First message, or text to continue; piped input is appended")
       ->type_name("TEXT");
   app.add_option("-f,--file", o->prompt_file, "File with the prompt, appended to -p")->type_name("FILE");
-  auto* raw = app.add_flag("--raw", o->raw, "Plain completion, even if the model has a chat template");
+  auto* raw = app.add_flag(flag_names("--raw,-no-cnv,--no-conversation"), o->raw,
+                           "Plain completion, even if the model has a chat template");
   auto* system = app.add_option(flag_names("-sys,--system-prompt"), o->chat.system, "System prompt of the chat")
                      ->type_name("TEXT")
                      ->excludes(raw);
@@ -226,18 +222,9 @@ std::function<int()> define_run(CLI::App& app) {
       ->type_name("FILE")
       ->excludes(raw)
       ->excludes(system);
-  app.add_option("--chat-template", o->chat.chat_template,
-                 "Chat template instead of the model's: a Jinja file, or a name (infer template --list)")
-      ->type_name("NAME|FILE")
-      ->excludes(raw);
-  app.add_option_function<std::string>(
-         "--jinja-vars",
-         [&settings = o->chat.settings](const std::string& text) {
-           settings.template_variables = parse_variables(text);
-         },
-         "Variables for the chat template: {\"enable_thinking\": false}")
-      ->type_name("JSON")
-      ->excludes(raw);
+  for (CLI::Option* option : add_chat_template_flags(app, o->chat.chat_template, o->chat.settings.template_variables)) {
+    option->excludes(raw);
+  }
   app.add_flag("--special-in-content", o->chat.settings.special_in_content,
                "Read control tokens such as <|im_end|> in messages as tokens (default: as text)")
       ->excludes(raw);
@@ -248,6 +235,12 @@ std::function<int()> define_run(CLI::App& app) {
   add_speculation_flags(app, o->speculation);
   add_constraint_flags(app, o->constraint);
   add_tools_flag(app, o->constraint)->excludes(raw);
+  app.add_flag(flag_names("-v,--verbose,--log-verbose"), o->model.verbose, "Name the flags that had nothing to do");
+  add_list_devices_flag(app);
+  app.add_flag_callback(
+      "--context-shift", [o] { o->chat.settings.answer.context_overflow = "shift-turns"; },
+      "The same as --context-overflow shift-turns");
+  add_llama_cpp_flags(app, o->model.ignored);
   return [o] { return run(*o); };
 }
 

@@ -164,7 +164,7 @@ def clients_that_take_nothing():
 
 @test
 def requests_that_take_too_long():
-    with Server(DEMO_TARGET, "-t", 1, "--timeout", 1, "--ubatch-size", 8, "--device", "ref") as server:
+    with Server(DEMO_TARGET, "-t", 1, "--request-timeout", 1, "--ubatch-size", 8, "--device", "ref") as server:
         reply = server.post(TEXT, story(1000))
         expect_equal((reply.status, reply.error["code"]), (504, "timeout"), f"{reply}")
         connection, response = server.open_stream(TEXT, story(1000))

@@ -137,7 +137,7 @@ def missing_arguments():
 
 # Wrong values, by flag. Every flag also refuses the empty value of an unset shell variable.
 WRONG_VALUES = {
-    "--ctx-size": ["0", "-1", "x", "1.5", "", "4k"],
+    "--ctx-size": ["-1", "x", "1.5", "", "4k"],
     "--predict": ["-2", "-5", "x", "", "1.5", "99999999999"],
     "--threads": ["0", "-1", "x", "", "100000"],
     "--seed": ["x", "", "-2", "1.5", "18446744073709551616"],

@@ -306,7 +306,7 @@ int run_bench(const BenchOptions& options) {
     throw Error(ErrorCode::kInvalidArgument, "Nothing to measure. Give -p or -n a number above 0.");
   }
   const auto file = options.shape.name.empty()
-                        ? GgufFile::open(options.model.model, options.model.open_options)
+                        ? options.model.open()
                         : open_shape(options.shape.name, options.shape.type, RandomWeights::kFill);
   Bench bench(load_model(file), options);
   if (!bench.run()) return 130;

@@ -169,7 +169,7 @@ class Chat {
 
   FinishReason answer_message() {
     const AnswerFlags& flags = session_.settings().answer;
-    const bool show = flags.reasoning == "show" || (flags.reasoning == "auto" && stdout_is_terminal());
+    const bool show = flags.reasoning_display == "show" || (flags.reasoning_display == "auto" && stdout_is_terminal());
     AnswerPrinter printer(show);
     Turn turn;
     {

@@ -54,12 +54,13 @@ bool ChatLog::take_back_answer() {
   return true;
 }
 
-bool ChatLog::drop_oldest_turn() {
-  const auto first = std::find_if(messages.begin(), messages.end(), is_user);
+bool ChatLog::drop_oldest_turn(size_t kept) {
+  const auto begin = messages.begin() + static_cast<ptrdiff_t>(std::min(kept, messages.size()));
+  const auto first = std::find_if(begin, messages.end(), is_user);
   if (first == messages.end()) return false;
   const auto second = std::find_if(first + 1, messages.end(), is_user);
   if (second == messages.end()) return false;
-  messages.erase(messages.begin(), second);
+  messages.erase(kept == 0 ? messages.begin() : first, second);
   return true;
 }
 

@@ -32,9 +32,9 @@ class ChatLog {
   std::string undo();
   // Removes everything after the last user message; false if there is no such message.
   bool take_back_answer();
-  // Removes the oldest turn: everything up to the second user message. If there is no second one, returns false and
-  // changes nothing.
-  bool drop_oldest_turn();
+  // Removes the oldest turn that does not begin in the first `kept` messages: everything from a user message up to the
+  // next one. If there is no next one, returns false and changes nothing.
+  bool drop_oldest_turn(size_t kept = 0);
 
   // The form that chat templates take, system prompt first. With `system_in_user`, for templates without a system role,
   // the system prompt is prepended to the first user message instead.

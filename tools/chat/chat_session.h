@@ -92,6 +92,8 @@ class ChatSession {
   std::shared_ptr<const TokenMask> mask_for(const RenderedText& prompt, const Listener& listener);
   void generate(Generation& generation, const Listener& listener);
   int64_t room_for_answer() const;
+  size_t kept_messages() const;                                   // at the start, whose turns are not forgotten
+  ReasoningStart reasoning_of(const RenderedText& prompt) const;  // of an answer to `prompt`
   std::string too_long_message(int64_t n_prompt) const;
 
   Engine& engine_;

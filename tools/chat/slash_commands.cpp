@@ -183,8 +183,11 @@ void set(Shell& shell, const std::string& argument) {
     }
     say(concat("  seed ", sampling.seed ? std::to_string(*sampling.seed) : "-1"));
     say(concat("  n-predict ", flags.n_predict));
-    say(concat("  reasoning ", flags.reasoning));
+    say(concat("  reasoning ", flags.reasoning.wanted));
+    say(concat("  reasoning-budget ", flags.reasoning.budget));
+    say(concat("  reasoning-display ", flags.reasoning_display));
     say(concat("  context-overflow ", flags.context_overflow));
+    say(concat("  keep ", flags.keep));
     say(concat("  show-stats ", flags.show_stats ? "on" : "off"));
     return;
   }

@@ -133,7 +133,7 @@ std::vector<std::vector<TokenId>> read_prompts(const EmbedOptions& o, const Mode
 // A rerank model without --query scores each text alone.
 int run_embed(const EmbedOptions& o) {
   check(o);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(o.model.model, o.model.open_options));
+  std::shared_ptr<Model> model = load_model(o.model.open());
   const Pooling pooling = choose_pooling(o, *model);
   EngineOptions settings = o.model.engine_options();
   settings.embeddings = true;

@@ -61,6 +61,7 @@ bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFi
   const std::string text = read_text_file(options.file);
   std::shared_ptr<Model> model = load_model(file);
   EngineOptions engine_options = options.model.engine_options();
+  if (engine_options.context == kTrainedContext) engine_options.context = choose_context(*model, kTrainedContext);
   if (engine_options.context == 0) {
     const int64_t trained = model->context_length();
     engine_options.context = trained > 0 ? std::min(trained, kDefaultChunk) : kDefaultChunk;
@@ -112,8 +113,7 @@ int run_imatrix(const ImatrixOptions& options) {
   }
   if (!options.file.empty() && options.model.model.empty())
     throw Error(ErrorCode::kInvalidArgument, "No model to read the text with. Name one with -m.");
-  const auto model =
-      options.model.model.empty() ? nullptr : GgufFile::open(options.model.model, options.model.open_options);
+  const auto model = options.model.model.empty() ? nullptr : options.model.open();
   ImportanceSums total = read_files(options, model.get());
   if (!options.file.empty() && !read_text(options, model, total)) return 130;
   total.write(options.out);

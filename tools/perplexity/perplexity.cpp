@@ -120,6 +120,8 @@ EngineOptions engine_options(const PerplexityOptions& options, const Model& mode
   EngineOptions engine = options.model.engine_options();
   if (base) {
     engine.context = base->chunks().n_ctx;
+  } else if (engine.context == kTrainedContext) {
+    engine.context = choose_context(model, kTrainedContext);
   } else if (engine.context == 0) {
     const int64_t trained = model.context_length();
     engine.context = trained > 0 ? std::min(trained, kDefaultChunk) : kDefaultChunk;
@@ -147,7 +149,7 @@ int run_perplexity(const PerplexityOptions& options) {
   check(options);
   std::optional<LogitsReader> base;
   if (!options.kl_divergence.empty()) base.emplace(options.kl_divergence);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
+  std::shared_ptr<Model> model = load_model(options.model.open());
   if (base) check_vocabulary(*base, *model);
   const int n_vocab = model->n_vocab();
   const EngineOptions settings = engine_options(options, *model, base ? &*base : nullptr);
