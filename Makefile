@@ -1,7 +1,7 @@
 # A menu without logic: every line calls a script or CMake, and CMake defines the build.
 # Variables reach the scripts: MODEL=file.gguf (run, bench), ARGS="..." (run), SAN=1 (test), JOBS=N, VERBOSE=1.
 
-.PHONY: help run build test test-full test-peer check bench format fuzz gpu-check vulkan-validation vulkan-sanitize clean
+.PHONY: help run build test test-arm64 test-full test-peer check bench format fuzz gpu-check vulkan-validation vulkan-sanitize clean
 .DEFAULT_GOAL := help
 
 help:       ## this list
@@ -15,6 +15,9 @@ build:      ## build the program: build/infer
 
 test:       ## build and run the tests (SAN=1: unit tests under the address and undefined-behaviour sanitizers)
 	@scripts/run_tests.sh
+
+test-arm64: ## the tests of the core, cross-compiled for 64-bit Arm, under emulation
+	@scripts/run_tests.sh --arm64
 
 test-full:  ## the tests with every conformance case instead of the fixed subset
 	@scripts/run_tests.sh --full

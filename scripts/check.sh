@@ -22,6 +22,7 @@ for name in layers file_sizes paths spelling; do
 done
 step "counting of tests: self-test" python3 scripts/count_tests.py --self-test
 step "tests" scripts/run_tests.sh
+[ "$(uname -m)" = aarch64 ] || step "tests for 64-bit Arm" scripts/run_tests.sh --arm64
 step "isa: self-test" python3 scripts/check_isa.py --self-test
 for folder in build build-arm64; do
   [ ! -d "$folder" ] || step "isa" python3 scripts/check_isa.py "$folder"

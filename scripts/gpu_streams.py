@@ -17,7 +17,7 @@ import subprocess
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-INFER = str(ROOT / "build" / "infer")
+INFER = os.environ.get("INFER_BINARY") or str(ROOT / "build" / "infer")
 DEMO = str(ROOT / "models" / "infer-demo-5m-q8_0.gguf")
 # Flags of one run of infer bench; each run generates new weights.
 RUNS = (("-p", "512,4096", "-n", 32, "-b", 1), ("-p", 0, "-n", 32, "-b", "8,64"), ("-p", 0, "-n", 32, "-b", 1, "-d", 16384))

@@ -14,7 +14,7 @@ import os
 import pathlib
 import subprocess
 
-INFER = str(pathlib.Path(__file__).resolve().parents[1] / "build" / "infer")
+INFER = os.environ.get("INFER_BINARY") or str(pathlib.Path(__file__).resolve().parents[1] / "build" / "infer")
 
 
 def infer(*arguments):

@@ -15,6 +15,7 @@
 #include "ggml-like/printable.h"
 #include "src/text/sampler_chain.h"
 #include "tools/arguments.h"
+#include "tools/loading_line.h"
 #include "tools/metadata_flags.h"
 #include "tools/name_pattern.h"
 #include "tools/processor_flags.h"
@@ -136,6 +137,7 @@ EngineOptions ModelFlags::engine_options() const {
   EngineOptions options = engine;
   if (batch > 0) options.step_tokens = std::min(options.step_tokens, batch);
   options.note = print_note;
+  options.loading = LoadingLine();
   options.placement.n_gpu_layers =
       gpu_layers.empty() ? kAutoLayers : parse_layers("--n-gpu-layers", gpu_layers, kAllLayers, true);
   if (options.devices == std::vector<std::string>{"none"}) {

@@ -22,6 +22,7 @@ void set_source(SpeculationOptions& options, const std::string& source) {
 void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
   SpeculationOptions& options = flags.parsed;
   options.prediction = Prediction::kAuto;
+  options.jump_forward = true;
   auto* model = app.add_option(flag_names("-md,--draft-model,--model-draft,--spec-draft-model"), flags.draft_model,
                                "A smaller model with the same vocabulary. It drafts several tokens, which the model "
                                "verifies in one step: the same text, faster")
@@ -48,6 +49,9 @@ void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
       ->check(number(0, 1))
       ->type_name("P")
       ->needs(model);
+  app.add_flag_callback(
+      "--no-jump-forward", [&options] { options.jump_forward = false; },
+      "Compute one token per step even where a grammar or schema leaves no choice");
   app.add_option_function<std::string>(
          flag_names("-ngld,--n-gpu-layers-draft,--gpu-layers-draft,--spec-draft-ngl"),
          [&options](const std::string& text) {

@@ -85,8 +85,11 @@ __device__ inline bool in_long_run(const AttentionShape& a, int64_t token) {
   return n >= kLongRun;
 }
 
-// Attention of long runs on tensor cores. Queries, weights and quantized rows of the cache are rounded to fp16.
+// Attention of long runs on tensor cores. Queries, weights and rows of the cache are rounded to fp16.
 bool has_tiles(const OpDesc& op);
 void attend_in_tiles(const Launch& launch, CudaStream& stream, const AttentionShape& a);
+// Of these, the one for latent caches.
+bool has_latent_tiles(const CacheDesc& cache);
+void attend_latent(const Launch& launch, CudaStream& stream, const AttentionShape& a);
 
 }  // namespace infer::cuda

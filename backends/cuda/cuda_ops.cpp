@@ -1,5 +1,7 @@
 #include "backends/cuda/cuda_ops.h"
 
+#include "backends/cuda/launch.h"
+
 namespace infer::cuda {
 
 RowCount row_count(const Launch& launch, const TensorDesc& desc) {
@@ -21,5 +23,7 @@ RowCount row_count(const Launch& launch, const TensorDesc& desc) {
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
 
 bool supports_any(const OpDesc&, const Device&) { return true; }
+
+bool has_grid(const OpDesc& op, const Device&) { return op.inputs[0]->shape[0] <= kMostBlocksY; }
 
 }  // namespace infer::cuda

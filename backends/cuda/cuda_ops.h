@@ -42,6 +42,8 @@ inline int64_t rows_of(const TensorRef& tensor) { return tensor.desc->shape[0]; 
 
 std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc& op, Device& device);
 bool supports_any(const OpDesc& op, const Device& device);
+// Whether a grid has room for a block per row of the first input, in y or z.
+bool has_grid(const OpDesc& op, const Device& device);
 
 // The operations of each file, for cuda_device.cpp.
 std::span<const OpRecord> attention_ops();

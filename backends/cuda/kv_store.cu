@@ -30,9 +30,9 @@ CacheShape cache_shape(const Launch& launch) {
   return s;
 }
 
-bool supports_cache(const OpDesc& op, const Device&) {
+bool supports_cache(const OpDesc& op, const Device& device) {
   const CacheDesc& cache = *op.cache;
-  return is_cache_type(cache.key_type) && (cache.latent || is_cache_type(cache.value_type));
+  return has_grid(op, device) && is_cache_type(cache.key_type) && (cache.latent || is_cache_type(cache.value_type));
 }
 
 namespace {

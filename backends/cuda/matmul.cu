@@ -175,8 +175,9 @@ void multiply(const Launch& launch, Stream& s, Product p) {
       using W = decltype(w);
       p.shape.sharing =
           warps_for_row(p.shape.n, p.shape.k / (W::kRuns * W::kRunGroups * kGroup), stream.context().properties);
-      launch_kernel(stream, rows_launch(p, kTile, kRows), product_kernel<W, kTile, kRows>, p.shape,
-                    address<const uint8_t>(p.weight), x, address<const float>(p.bias), address<float>(p.out));
+      const LaunchShape grid = rows_launch(p, kTile, kRows);
+      launch_kernel(stream, grid, product_kernel<W, kTile, kRows>, p.shape, address<const uint8_t>(p.weight), x,
+                    address<const float>(p.bias), address<float>(p.out));
     });
   });
 }
@@ -210,7 +211,8 @@ void matmul(const Prepared&, const Launch& launch, Stream& stream) {
                               .ids = nullptr,
                               .experts = false,
                               .shared_input = false,
-                              .sharing = 1};
+                              .sharing = 1,
+                              .neighbours = 1};
   multiply(launch, stream, {shape, x, weight, bias, out, rows_of(x), 1});
 }
 
@@ -228,7 +230,8 @@ void matmul_experts(const Prepared&, const Launch& launch, Stream& stream) {
                               .ids = address<const int32_t>(ids),
                               .experts = true,
                               .shared_input = shared,
-                              .sharing = 1};
+                              .sharing = 1,
+                              .neighbours = 1};
   multiply(launch, stream, {shape, x, weight, bias, out, rows_of(x) * used, shared ? 1 : used});
 }
 

@@ -92,8 +92,9 @@ void multiply_floats(CudaStream& stream, Product p) {
     constexpr int kTile = decltype(tile)::value, kRows = decltype(rows)::value;
     with_float_format(p.weight.desc->type, [&](auto w) {
       using W = decltype(w);
+      const LaunchShape grid = rows_launch(p, kTile, kRows);
       launch_kernel(
-          stream, rows_launch(p, kTile, kRows),
+          stream, grid,
           vectors ? float_product_kernel<W, kTile, kRows, true> : float_product_kernel<W, kTile, kRows, false>, p.shape,
           address<const uint8_t>(p.weight), input, address<const float>(p.bias), address<float>(p.out));
     });

@@ -4,6 +4,7 @@
 // batch.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
 #include "backends/cuda/cuda_ops.h"
@@ -23,6 +24,9 @@ struct ProductShape {
   bool experts;
   bool shared_input;  // all vectors of a token have the same activations
   int sharing;        // warps that share a row: 1, 2 or 4
+  // Tiles of vectors that are next to each other in the grid: their blocks run at about the same time, so all but the
+  // first find the weights in the L2 cache.
+  int neighbours;
 };
 
 // Which weights and activations vector v takes.
@@ -45,9 +49,11 @@ template <int kTile, int kRows>
 __device__ inline WarpPlace warp_place(const ProductShape& s) {
   const int warp = static_cast<int>(threadIdx.x / kWarp), lane = static_cast<int>(threadIdx.x % kWarp);
   const int groups = static_cast<int>(kRowWarps) / s.sharing;
-  const int64_t first = static_cast<int64_t>(blockIdx.y) * kTile;
+  const int64_t row_block = blockIdx.x / static_cast<unsigned>(s.neighbours);
+  const int64_t first =
+      (static_cast<int64_t>(blockIdx.y) * s.neighbours + blockIdx.x % static_cast<unsigned>(s.neighbours)) * kTile;
   const int64_t left = int64_t{s.count.rows()} * s.per_count - first;
-  return {(static_cast<int64_t>(blockIdx.x) * groups + warp / s.sharing) * kRows, first,
+  return {(row_block * groups + warp / s.sharing) * kRows, first,
           static_cast<int>(left < kTile ? left < 0 ? 0 : left : kTile),
           warp % s.sharing * static_cast<int>(kWarp) + lane, s.sharing * static_cast<int>(kWarp)};
 }
@@ -138,9 +144,15 @@ void with_tile(int64_t vectors, F f) {
   else call(std::integral_constant<int, kMostTile>());
 }
 
-inline LaunchShape rows_launch(const Product& p, int tile, int rows) {
+constexpr int64_t kMostNeighbours = 8;
+// Sets the shape's neighbours too.
+inline LaunchShape rows_launch(Product& p, int tile, int rows) {
   const int per_block = static_cast<int>(kRowWarps) / p.shape.sharing * rows;
-  return {dim3(blocks_for(p.shape.n, per_block), blocks_for(p.vectors, tile)), kRowWarps * kWarp};
+  const int64_t tiles = blocks_for(p.vectors, tile);
+  p.shape.neighbours = static_cast<int>(std::clamp(tiles, int64_t{1}, kMostNeighbours));
+  return {dim3(blocks_for(p.shape.n, per_block) * static_cast<unsigned>(p.shape.neighbours),
+               blocks_for(tiles, p.shape.neighbours)),
+          kRowWarps * kWarp};
 }
 
 // The matmul with float weights. REQUIRES a float type.

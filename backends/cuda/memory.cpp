@@ -62,17 +62,24 @@ std::byte* Context::allocate(size_t bytes) {
 }
 
 // Does not throw: what fails here is reported by the next use of the device.
-void Context::free(std::byte* data) {
+void Context::free(std::byte* data, const std::set<std::shared_ptr<CUevent_st>>& readers) {
   if (!pool_) {
+    for (const auto& event : readers) cudaEventSynchronize(event.get());
     cudaFree(data);  // waits until the device is idle
     return;
   }
   const std::lock_guard lock(mutex_);
+  for (const auto& event : readers) cudaStreamWaitEvent(frees_.get(), event.get(), 0);
   for (const cudaStream_t stream : streams_) {
     cudaEventRecord(arrived_.get(), stream);
     cudaStreamWaitEvent(frees_.get(), arrived_.get(), 0);
   }
   cudaFreeAsync(data, frees_.get());
+}
+
+void Context::wait_for_streams() {
+  const std::lock_guard lock(mutex_);
+  for (const cudaStream_t stream : streams_) cudaStreamSynchronize(stream);
 }
 
 uint64_t Context::pooled() const {
@@ -128,13 +135,14 @@ CudaBuffer::CudaBuffer(Context& context, size_t bytes, Kind kind) : context_(con
   context.used += bytes;
 }
 
-// cudaFreeHost waits until the device is idle.
+// NVIDIA does not document whether cudaFreeHost waits for copies in progress.
 CudaBuffer::~CudaBuffer() {
   const UseDevice use(context_.number);
   if (kind_ == Kind::kPinned) {
+    context_.wait_for_streams();
     cudaFreeHost(data_);
   } else {
-    context_.free(data_);
+    context_.free(data_, readers_);
     context_.used -= bytes_;
   }
 }

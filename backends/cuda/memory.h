@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <set>
 
@@ -30,7 +31,13 @@ class Context {
   // Device memory from a pool, to which memory returns in stream order. On drivers without such pools, free() waits for
   // all work instead. allocate() returns null if there is too little.
   std::byte* allocate(size_t bytes);
-  void free(std::byte* data);
+  // `readers`: recorded after the last reads of the memory by other devices.
+  void free(std::byte* data, const std::set<std::shared_ptr<CUevent_st>>& readers);
+  // Waits until the streams have finished all queued work.
+  void wait_for_streams();
+  // Keeps other threads from queueing frees on the streams; during a capture these would become part of the graph. The
+  // holder must not free anything.
+  std::unique_lock<std::mutex> hold_streams() { return std::unique_lock(mutex_); }
   // Bytes that the pool can allocate without asking the driver, once all pending frees have completed.
   uint64_t pooled() const;
   // The streams whose work may use the memory.
@@ -63,12 +70,15 @@ class CudaBuffer final : public Buffer {
   std::byte* data() const { return data_; }
   Context& context() const { return context_; }
   bool is_pinned() const { return kind_ == Kind::kPinned; }
+  // The device's memory is not used for anything else before this event of another device's stream. By one thread.
+  void keep_until(std::shared_ptr<CUevent_st> event) const { readers_.insert(std::move(event)); }
 
  private:
   Context& context_;
   const size_t bytes_;
   const Kind kind_;
   std::byte* data_ = nullptr;
+  mutable std::set<std::shared_ptr<CUevent_st>> readers_;  // one for each stream of another device
 };
 
 DeviceMemory memory_state(const Context& context);

@@ -6,6 +6,8 @@
 namespace infer::cuda {
 namespace {
 
+constexpr unsigned kMostThreads = 512;
+
 // Vectors of d values, per_row of them in each row of x. `parameter` is eps, or the factor of sparsify.
 struct NormShape {
   RowCount count;
@@ -35,7 +37,8 @@ __device__ inline float sum_of(const Vector& v, float mean, bool squares) {
   return block_sum(sum);
 }
 
-__global__ void rms_norm_kernel(NormShape shape, const float* x, const float* weight, float* out) {
+__global__ void __launch_bounds__(kMostThreads)
+    rms_norm_kernel(NormShape shape, const float* x, const float* weight, float* out) {
   Vector v;
   if (!find_vector(shape, x, v)) return;
   const float factor = 1.0f / sqrtf(sum_of(v, 0, true) / static_cast<float>(v.d) + shape.parameter);
@@ -45,7 +48,8 @@ __global__ void rms_norm_kernel(NormShape shape, const float* x, const float* we
   }
 }
 
-__global__ void layer_norm_kernel(NormShape shape, const float* x, const float* weight, const float* bias, float* out) {
+__global__ void __launch_bounds__(kMostThreads)
+    layer_norm_kernel(NormShape shape, const float* x, const float* weight, const float* bias, float* out) {
   Vector v;
   if (!find_vector(shape, x, v)) return;
   const float mean = sum_of(v, 0, false) / static_cast<float>(v.d);
@@ -58,14 +62,14 @@ __global__ void layer_norm_kernel(NormShape shape, const float* x, const float* 
   }
 }
 
-__global__ void rms_kernel(NormShape shape, const float* x, float* out) {
+__global__ void __launch_bounds__(kMostThreads) rms_kernel(NormShape shape, const float* x, float* out) {
   Vector v;
   if (!find_vector(shape, x, v)) return;
   const float sum = sum_of(v, 0, true);
   if (threadIdx.x == 0) out[v.number] = sqrtf(sum / static_cast<float>(v.d));
 }
 
-__global__ void softmax_kernel(NormShape shape, const float* x, float* out) {
+__global__ void __launch_bounds__(kMostThreads) softmax_kernel(NormShape shape, const float* x, float* out) {
   Vector v;
   if (!find_vector(shape, x, v)) return;
   float largest = -INFINITY, sum = 0;
@@ -76,7 +80,7 @@ __global__ void softmax_kernel(NormShape shape, const float* x, float* out) {
   for (int64_t i = threadIdx.x; i < v.d; i += blockDim.x) out[v.number * v.d + i] = expf(v.x[i] - largest) / sum;
 }
 
-__global__ void sparsify_kernel(NormShape shape, const float* x, float* out) {
+__global__ void __launch_bounds__(kMostThreads) sparsify_kernel(NormShape shape, const float* x, float* out) {
   Vector v;
   if (!find_vector(shape, x, v)) return;
   const float mean = sum_of(v, 0, false) / static_cast<float>(v.d);
@@ -88,7 +92,7 @@ __global__ void sparsify_kernel(NormShape shape, const float* x, float* out) {
 }
 
 // Short vectors, such as heads, need few threads.
-unsigned threads_for(int64_t d) { return d > 2048 ? 512 : d > 512 ? 256 : d > 128 ? 64 : 32; }
+unsigned threads_for(int64_t d) { return d > 2048 ? kMostThreads : d > 512 ? 256 : d > 128 ? 64 : 32; }
 
 template <typename... Parameters, typename... Arguments>
 void reduce(const Launch& launch, Stream& stream, float parameter, void (*kernel)(NormShape, Parameters...),

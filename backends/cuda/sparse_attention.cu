@@ -235,7 +235,7 @@ __device__ void write_selected(const Choice& c, const Threshold& t, SelectRoom& 
   }
 }
 
-__global__ void select_positions_kernel(SelectShape s) {
+__global__ void __launch_bounds__(kSelectThreads) select_positions_kernel(SelectShape s) {
   const int64_t row = s.first_row + blockIdx.x, token = row / s.selections;
   if (token >= s.count.rows()) return;
   const int entries = s.entries(token), blocks = s.blocks(entries),

@@ -63,14 +63,18 @@ CudaStream::~CudaStream() {
   context_.remove(stream_.get());
 }
 
-std::unique_ptr<Segment> CudaStream::compile(std::span<const BoundNode> nodes) {
-  const UseDevice use(context_.number);
+void CudaStream::launch(std::span<const BoundNode> nodes) {
+  for (const BoundNode& node : nodes) node.record->launch(*node.prepared, node.launch, *this);
+}
+
+cudaGraph_t CudaStream::capture(std::span<const BoundNode> nodes) {
+  const auto held = context_.hold_streams();
   context_.check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   // A capture must be ended even if a launch fails.
   const auto end_capture = [&](cudaGraph_t* graph) { return cudaStreamEndCapture(stream_.get(), graph); };
   cudaGraph_t made = nullptr;
   try {
-    for (const BoundNode& node : nodes) node.record->launch(*node.prepared, node.launch, *this);
+    launch(nodes);
   } catch (...) {
     end_capture(&made);
     const OwnedGraph graph(made);
@@ -78,7 +82,20 @@ std::unique_ptr<Segment> CudaStream::compile(std::span<const BoundNode> nodes) {
     throw;
   }
   context_.check(end_capture(&made), "cudaStreamEndCapture");
-  const OwnedGraph graph(made);
+  return made;
+}
+
+std::unique_ptr<Segment> CudaStream::compile(std::span<const BoundNode> nodes) {
+  const UseDevice use(context_.number);
+  is_loading_ = true;
+  try {
+    launch(nodes);
+  } catch (...) {
+    is_loading_ = false;
+    throw;
+  }
+  is_loading_ = false;
+  const OwnedGraph graph(capture(nodes));
   return std::make_unique<CudaSegment>(*this, graph.get());
 }
 
@@ -153,8 +170,21 @@ void CudaStream::download(void* to, const Buffer& from, size_t offset, size_t by
   }
 }
 
+// The memory of other devices outlives what this stream reads of it.
+void CudaStream::note_reading(std::span<const CudaBuffer* const> peers) {
+  if (peers.empty()) return;
+  if (!peers_read_) {
+    cudaEvent_t made = nullptr;
+    context_.check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreate");
+    peers_read_ = {made, cudaEventDestroy};
+  }
+  context_.check(cudaEventRecord(peers_read_.get(), stream_.get()), "cudaEventRecord");
+  for (const CudaBuffer* buffer : peers) buffer->keep_until(peers_read_);
+}
+
 void CudaStream::copy(std::span<const CopyRange> ranges) {
   const UseDevice use(context_.number);
+  std::vector<const CudaBuffer*> peers;
   for (const CopyRange& r : ranges) {
     const auto &to = static_cast<const CudaBuffer&>(*r.to), &from = static_cast<const CudaBuffer&>(*r.from);
     if (!to.is_pinned() && !from.is_pinned() && &to.context() != &from.context()) {
@@ -162,6 +192,7 @@ void CudaStream::copy(std::span<const CopyRange> ranges) {
       context_.check(cudaMemcpyPeerAsync(to.data() + r.to_offset, to.context().number, from.data() + r.from_offset,
                                          from.context().number, r.bytes, stream_.get()),
                      "cudaMemcpyPeerAsync");
+      peers.push_back(&from);
       continue;
     }
     const cudaMemcpyKind kind = to.is_pinned()     ? cudaMemcpyDeviceToHost
@@ -170,6 +201,7 @@ void CudaStream::copy(std::span<const CopyRange> ranges) {
     context_.check(cudaMemcpyAsync(to.data() + r.to_offset, from.data() + r.from_offset, r.bytes, kind, stream_.get()),
                    "cudaMemcpyAsync");
   }
+  note_reading(peers);
 }
 
 std::unique_ptr<Event> CudaStream::record() { return std::make_unique<CudaEvent>(context_, stream_.get()); }

@@ -29,6 +29,9 @@ class CudaStream final : public Stream {
 
   Context& context() const { return context_; }
   cudaStream_t handle() const { return stream_.get(); }
+  // Whether launches only load their kernels: compile() does that before it captures them, since loading a kernel
+  // allocates and may wait, which a capture does not allow with every driver.
+  bool is_loading() const { return is_loading_; }
 
  private:
   // A piece of pinned memory that is filled from its beginning and reused once its copies are done.
@@ -48,9 +51,14 @@ class CudaStream final : public Stream {
   Staging& staging_with_room(std::deque<Staging>& ring, Direction direction);
   HostCopy& copier();
   void deliver();
+  void launch(std::span<const BoundNode> nodes);
+  cudaGraph_t capture(std::span<const BoundNode> nodes);
+  void note_reading(std::span<const CudaBuffer* const> peers);
 
   Context& context_;
   OwnedStream stream_;
+  bool is_loading_ = false;
+  std::shared_ptr<CUevent_st> peers_read_;   // behind the last copy from another device; null: there was none
   std::deque<Staging> uploads_, downloads_;  // the one in use comes first
   std::vector<Delivery> deliveries_;
   std::unique_ptr<HostCopy> copier_;  // for weights; null between uploads of many bytes

@@ -83,7 +83,7 @@ void top_k(const Prepared&, const Launch& launch, Stream& s) {
 }  // namespace
 
 std::span<const OpRecord> top_k_ops() {
-  static constexpr OpRecord kRecords[] = {{Op::kTopK, supports_any, prepare_top_k, top_k}};
+  static constexpr OpRecord kRecords[] = {{Op::kTopK, has_grid, prepare_top_k, top_k}};
   return kRecords;
 }
 

@@ -55,10 +55,10 @@ Engine::Engine(std::shared_ptr<Model> model, const EngineOptions& options)
   scheduler_ = std::make_unique<Scheduler>(config, groups);
   inputs_ = std::make_unique<StepInputs>(runner.capacity);
   sampler_ = std::make_unique<StepSampler>(*runner_, config.n_vocab, isolate_errors_);
-  if (opened.speculation.any()) {
+  if (opened.speculation.any() || opened.speculation.jump_forward) {
     speculator_ = std::make_unique<Speculator>(opened.speculation,
                                                opened.speculation.draft ? load_draft(opened, draft, config) : nullptr,
-                                               runner.capacity.logits, options.note);
+                                               tokenizer_, runner.capacity.logits, options.note);
   }
 }
 

@@ -77,7 +77,7 @@ class Engine {
   ModelRunner& runner() { return *runner_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const Scheduler& scheduler() const { return *scheduler_; }
-  const Speculator* speculator() const { return speculator_.get(); }  // null without speculation
+  const Speculator* speculator() const { return speculator_.get(); }  // null if there are never any drafts
   const EngineStats& stats() const { return stats_; }
   Profile* profile() { return profile_.get(); }  // null unless profiling is on
   const StepRecord& last_step() const { return last_step_; }

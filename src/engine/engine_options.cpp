@@ -13,7 +13,8 @@
 namespace infer {
 namespace {
 
-constexpr int64_t kMostDrafts = 64;  // of a step: more never pay, and their logits take memory
+constexpr int64_t kForcedDrafts = 16;  // of a step, of what grammars force
+constexpr int64_t kMostDrafts = 64;    // of a step: more never pay, and their logits take memory
 
 // The line for `note` when auto found room for only some of the layers.
 std::string partial_text(const Fit& fit, int n_layer, const DeviceSet& set) {
@@ -32,6 +33,7 @@ StepCapacity step_capacity(const Model& model, const EngineOptions& options) {
   if (options.speculation.any()) {
     drafts = std::max(drafts, std::min(sequences * options.speculation.drafts_of_step(), kMostDrafts));
   }
+  if (options.speculation.jump_forward) drafts = std::max(drafts, kForcedDrafts);
   const int64_t decode_rows = sequences + drafts;
   const uint64_t rows = options.logits_bytes / (sizeof(float) * static_cast<uint64_t>(model.n_vocab()));
   const int64_t logits = std::max(decode_rows, static_cast<int64_t>(std::min<uint64_t>(rows, INT32_MAX)));
@@ -109,6 +111,7 @@ RunnerOptions runner_options(const std::shared_ptr<Model>& model, const EngineOp
   runner.n_blocks = cache_blocks(model->cache_groups(), demand);
   runner.observers = options.observers;
   runner.product_observer = options.product_observer;
+  runner.loading = options.loading;
   runner.capacity = step_capacity(*model, options);
   if (options.placement.n_gpu_layers == kAutoLayers) {
     std::vector<uint64_t> reserved = options.reserved;

@@ -22,6 +22,7 @@ struct EngineOptions {
   // Gets a line for each deviation from what was asked for: fewer layers on a device, or operations that run on the CPU
   // because a device has no kernel. Called at construction, and later when a step of a new size finds another one.
   std::function<void(const std::string& line)> note;
+  LoadingProgress loading;
   int n_threads = 0, n_threads_batch = 0;  // as in DeviceOptions, like the next ones
   std::vector<int> processors;
   bool deterministic = false, blas = false;

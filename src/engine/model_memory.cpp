@@ -68,7 +68,9 @@ void ModelMemory::allocate(const Plan& largest, std::span<const DeviceUse> uses)
   step_buffers(largest);
 }
 
-void ModelMemory::upload_weights() {
+void ModelMemory::upload_weights(const LoadingProgress& progress) {
+  uint64_t done = 0, total = 0;
+  for (const auto& [key, buffer] : weights_) total += buffer->size();
   std::set<const Buffer*> uploaded;  // the output matrix may be tied to the embedding
   for (const int layer : placed_.model().all_layers()) {
     for (const Weight* weight : placed_.model().weights_of_layer(layer)) {
@@ -76,6 +78,8 @@ void ModelMemory::upload_weights() {
         const auto found = weights_.find({d, weight->host});
         if (found == weights_.end() || !uploaded.insert(found->second.get()).second) continue;
         stream(d).upload(*found->second, 0, weight->host, weight->desc.bytes());
+        done += weight->desc.bytes();
+        if (progress) progress(done, total);
       }
     }
   }

@@ -36,8 +36,8 @@ class ModelMemory final : public TensorMemory {
   // Allocates memory for all weights that `largest` reads, for the cache and for step inputs. Throws DeviceMemoryError
   // before the first weight is copied, so failing is cheap.
   void allocate(const Plan& largest, std::span<const DeviceUse> uses);
-  // Copies weights into the memory from allocate(); complete on return.
-  void upload_weights();
+  // Copies weights into the memory from allocate(); complete on return. `progress` may be null.
+  void upload_weights(const LoadingProgress& progress = nullptr);
 
   // If a device supports a node in one size only, a plan for another bucket may place it where the largest plan did
   // not; a weight missing there is allocated and uploaded now.

@@ -43,7 +43,7 @@ ModelRunner::ModelRunner(std::shared_ptr<const Model> model, const RunnerOptions
   use_ = infer::memory_use(placed_, *largest.plan);
   memory_.allocate(*largest.plan, use_);
   plans_.keep(bucket, std::move(largest));
-  memory_.upload_weights();
+  memory_.upload_weights(options.loading);
 }
 
 ModelRunner::~ModelRunner() {

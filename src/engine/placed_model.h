@@ -15,6 +15,10 @@
 
 namespace infer {
 
+// Gets the bytes of weights that have been copied towards devices with memory of their own, and how many there are,
+// after each weight. Not called if there are none.
+using LoadingProgress = std::function<void(uint64_t done, uint64_t total)>;
+
 struct RunnerOptions {
   std::shared_ptr<DeviceSet> devices;
   PlacementOptions placement;                    // REQUIRES: n_gpu_layers is not kAutoLayers
@@ -25,6 +29,7 @@ struct RunnerOptions {
   std::vector<Observer> observers;
   std::function<void(const ProductInput& input)> product_observer;
   Profile* profile = nullptr;  // see PlanOptions
+  LoadingProgress loading;     // may be null
 };
 
 // What a layer caches in one group.

@@ -7,6 +7,7 @@
 #include "ggml-like/error.h"
 #include "src/server/json_object.h"
 #include "src/server/responses.h"
+#include "src/text/tool_calls/call_problems.h"
 
 namespace infer {
 namespace {
@@ -36,6 +37,22 @@ ApiError context_exceeded(const ServedModel& model, const char* param, int64_t n
   return error;
 }
 
+// What is wrong with the tool calls of the answers that ended.
+void log_call_problems(Api& api, const ApiCall& call, const Answering& answering) {
+  if (!api.log().wants(LogLevel::kDebug)) return;
+  for (size_t i = 0; i < answering.answers.choices.size(); ++i) {
+    const AnswerRecord& choice = answering.answers.choices[i];
+    const ChatRules* chat = answering.run.generation_of(static_cast<int32_t>(i)).rules.chat.get();
+    if (!chat || choice.finished != FinishReason::kEndOfGeneration) continue;
+    std::vector<WrittenCall> calls;
+    for (const CallRecord& written : choice.calls) calls.push_back({written.name, written.arguments});
+    for (const std::string& problem : call_problems(chat->format->calls, chat->tools, choice.content, calls)) {
+      api.log().write(LogLevel::kDebug, "broken_call",
+                      json_object("id", call.log["id"], "choice", i, "problem", problem));
+    }
+  }
+}
+
 void log_answers(Api& api, ApiCall& call, const Answering& answering) {
   const Answers& a = answering.answers;
   Json& log = call.log;
@@ -49,6 +66,7 @@ void log_answers(Api& api, ApiCall& call, const Answering& answering) {
                (choice.finished == FinishReason::kNone ? std::string("unfinished") : finish_word(choice.finished));
   }
   log["finish_reason"] = reasons;
+  log_call_problems(api, call, answering);
   const AnswerTimes& times = a.choices[0].times;
   if (times.first_token != Clock::time_point()) {
     const auto ms = [](Clock::duration d) {

@@ -8,10 +8,8 @@
 namespace infer {
 
 std::optional<uint64_t> ConnectionTable::add(int socket, const std::string& address) {
-  // Threads of dropped connections may need a moment to end.
-  constexpr std::chrono::milliseconds kMoment{100};
   std::unique_lock lock(mutex_);
-  if (!removed_.wait_for(lock, kMoment, [&] { return open_.size() < 2 * limit_; })) return std::nullopt;
+  if (!removed_.wait_for(lock, patience_, [&] { return open_.size() < 2 * limit_; })) return std::nullopt;
   if (open_.size() - n_gave_way_ >= limit_ && !make_room_locked(address)) return std::nullopt;
   const uint64_t id = ++last_;
   open_.emplace(id, Open{socket, address, Phase::kIdle, id, false});
@@ -43,7 +41,8 @@ bool ConnectionTable::make_room_locked(const std::string& address) {
 bool ConnectionTable::set_phase(uint64_t id, Phase phase) {
   const std::lock_guard lock(mutex_);
   Open& open = open_.at(id);
-  if (phase == Phase::kIdle) open.waits_since = ++last_;
+  // Threads of new connections begin in any order; those connections wait since they were added.
+  if (phase == Phase::kIdle && open.phase != Phase::kIdle) open.waits_since = ++last_;
   open.phase = phase;
   return !open.gave_way && !(phase == Phase::kIdle && draining_);
 }

@@ -14,8 +14,11 @@ namespace infer {
 
 class ConnectionTable {
  public:
-  // At most `limit` connections. When all places are taken, one address may hold at most half of them.
-  explicit ConnectionTable(size_t limit) : limit_(limit), share_((limit + 1) / 2) {}
+  // At most `limit` connections. When all places are taken, one address may hold at most half of them. As many dropped
+  // ones may be ending; a further connection waits up to `patience` for one of their threads, which need no more than a
+  // processor to end.
+  explicit ConnectionTable(size_t limit, std::chrono::milliseconds patience = std::chrono::seconds(30))
+      : limit_(limit), share_((limit + 1) / 2), patience_(patience) {}
 
   enum class Phase {
     kIdle,     // no byte of a request has arrived
@@ -51,6 +54,7 @@ class ConnectionTable {
   bool make_room_locked(const std::string& address);
 
   const size_t limit_, share_;
+  const std::chrono::milliseconds patience_;
   mutable std::mutex mutex_;
   std::condition_variable removed_;
   // Guarded by mutex_.

@@ -23,10 +23,9 @@ class ConstraintReader {
   bool has_schema() const { return constraint_.kind == Kind::kJsonSchema; }
   bool has_grammar() const { return constraint_.kind == Kind::kGrammar; }
   void set_compact() { constraint_.compact = true; }
-  void set_lazy(std::vector<std::string> words, std::vector<TokenId> tokens) {
+  ContentConstraint& set_lazy() {
     constraint_.lazy = true;
-    constraint_.triggers = std::move(words);
-    constraint_.trigger_tokens = std::move(tokens);
+    return constraint_;
   }
 
   void add(const std::string& member, Kind kind, std::string text) {
@@ -114,33 +113,48 @@ void read_structured_outputs(const JsonFields& fields, ConstraintReader& reader)
   if (members.boolean("disable_any_whitespace", false)) reader.set_compact();
 }
 
-// llama-server's grammar_lazy: the words or tokens that start the grammar.
+void read_trigger(const JsonFields& members, const RequestContext& context, ContentConstraint& constraint) {
+  constexpr const char* kTypes[] = {"token", "word", "pattern", "pattern_full"};
+  const Json* type = members.find("type");
+  int64_t number = 0;
+  while (number < 4 && !(type && (*type == number || *type == kTypes[number]))) ++number;
+  if (number == 4) members.refuse("type", "\"token\" (0), \"word\" (1), \"pattern\" (2) or \"pattern_full\" (3)");
+  if (number == 0) {
+    const auto token = members.integer("token", 0, context.n_vocab - 1);
+    if (!token) members.refuse("token", "a token id");
+    constraint.trigger_tokens.push_back(static_cast<TokenId>(*token));
+    return;
+  }
+  const std::string value = members.text("value").value_or("");
+  if (value.empty()) members.refuse("value", number == 1 ? "a word" : "a regular expression");
+  if (number == 1) {
+    constraint.triggers.push_back(value);
+    return;
+  }
+  try {
+    const grammar::PatternTrigger trigger = grammar::read_pattern_trigger(value, number == 3, "[grammar] trigger");
+    grammar::Rules unused;  // finds errors while their place is known
+    grammar::trigger_texts(unused, {&trigger, 1}, {}, "[grammar] trigger");
+    constraint.trigger_patterns.push_back(trigger);
+  } catch (const Error& error) {
+    throw invalid_parameter(members.name_of("value"), error.what());
+  }
+}
+
+// llama-server's grammar_lazy: the words, tokens or patterns that start the grammar.
 void read_triggers(const JsonFields& fields, const RequestContext& context, ConstraintReader& reader) {
   const Json* triggers = fields.array("grammar_triggers", kMaxTriggers);
   if (!fields.boolean("grammar_lazy", false)) return;
   if (!reader.has_grammar()) throw invalid_parameter("grammar_lazy", "use it only together with grammar");
   if (!triggers || triggers->empty()) fields.refuse("grammar_triggers", "at least one trigger for grammar_lazy");
-  enum : int64_t { kToken = 0, kWord = 1 };
-  std::vector<std::string> words;
-  std::vector<TokenId> tokens;
+  ContentConstraint& constraint = reader.set_lazy();
   for (size_t i = 0; i < triggers->size(); ++i) {
     const std::string path = concat("grammar_triggers[", i, "]");
     const Json& trigger = (*triggers)[i];
     if (!trigger.is_object()) throw unexpected_value(path, "an object", describe_json(trigger));
     const JsonFields members(trigger, path + ".");
-    const Json* type = members.find("type");
-    if (type && (*type == kWord || *type == "word")) {
-      words.push_back(members.text("value").value_or(""));
-      if (words.back().empty()) members.refuse("value", "a word");
-    } else if (type && (*type == kToken || *type == "token")) {
-      const auto token = members.integer("token", 0, context.n_vocab - 1);
-      if (!token) members.refuse("token", "a token id");
-      tokens.push_back(static_cast<TokenId>(*token));
-    } else {
-      members.refuse("type", "\"word\" (1) or \"token\" (0); patterns cannot start a grammar here");
-    }
+    read_trigger(members, context, constraint);
   }
-  reader.set_lazy(std::move(words), std::move(tokens));
 }
 
 const std::string* name_of_tool(const Json& tool) {

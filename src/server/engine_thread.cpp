@@ -379,7 +379,8 @@ void EngineThread::publish() {
   for (size_t i = 0; i < plans.fallbacks().size(); ++i) {
     g.fallbacks.push_back({fallback_text(plans.fallbacks()[i]), plans.fallback_runs()[i]});
   }
-  if (const Speculator* speculator = engine_->speculator()) {
+  const Speculator* speculator = engine_->speculator();
+  if (speculator && (speculator->options().any() || scheduler.stats().drafts.proposed > 0)) {
     DraftGauges& drafts = g.drafts.emplace();
     drafts.counts = scheduler.stats().drafts;
     drafts.decode_tokens = engine_->stats().decode_tokens;

@@ -61,6 +61,7 @@ void GenerationRun::feed() {
 }
 
 void GenerationRun::run(const Watch& watch, const std::function<void(AnswerEvent&&)>& take) {
+  watch.check();
   while (n_unfinished_ > 0) {
     for (AnswerEvent& event : answers_->wait(kLook)) {
       if (event.finished != FinishReason::kNone) finish_choice(event.choice);

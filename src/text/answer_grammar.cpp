@@ -78,7 +78,11 @@ class AnswerGrammarWriter {
     for (const TokenId token : content.trigger_tokens) {
       if (const std::string_view piece = tokenizer_.piece(token, false); !piece.empty()) words.emplace_back(piece);
     }
-    return rules_.sequence({rules_.without(std::move(words)), rules_.optional(written)});
+    if (content.trigger_patterns.empty())
+      return rules_.sequence({rules_.without(std::move(words)), rules_.optional(written)});
+    const grammar::TriggerTexts texts =
+        grammar::trigger_texts(rules_, content.trigger_patterns, words, "[grammar] triggers");
+    return rules_.choice({texts.free, rules_.sequence({texts.before, written})});
   }
 
   ExprId any_text() { return rules_.without({}); }
@@ -151,6 +155,11 @@ std::string AnswerConstraint::key() const {
   key += "/";
   for (const std::string& trigger : content.triggers) append(key, trigger);
   for (const TokenId token : content.trigger_tokens) key += concat("/", token);
+  for (const grammar::PatternTrigger& pattern : content.trigger_patterns) {
+    key += pattern.anywhere ? "*" : "^";
+    append(key, pattern.before);
+    append(key, pattern.at);
+  }
   append(key, calls.tools.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   append(key, reasoning.close);
   for (const auto& [open, close] : reasoning.may) append(key, open + close);

@@ -10,6 +10,7 @@
 
 #include "src/text/chat_template.h"
 #include "src/text/grammar/grammar.h"
+#include "src/text/grammar/pattern_trigger.h"
 #include "src/text/ordered_json.h"
 #include "src/text/reasoning.h"
 #include "src/text/tokenizer.h"
@@ -26,9 +27,10 @@ struct ContentConstraint {
   std::vector<std::string> choices;  // of kChoice
   bool compact = false;              // kJsonSchema: no spaces or line breaks between tokens
   bool lenient = false;              // kJsonSchema: ignore keywords that cannot be enforced
-  // kGrammar: the text is unconstrained until one of these words or tokens appears, which starts the grammar.
+  // kGrammar: the text is unconstrained until one of these words, tokens or patterns, which starts the grammar.
   bool lazy = false;
   std::vector<std::string> triggers;
+  std::vector<grammar::PatternTrigger> trigger_patterns;
   std::vector<TokenId> trigger_tokens;
 };
 

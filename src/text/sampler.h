@@ -50,6 +50,9 @@ class Sampler {
   // How many of the tokens, in sequence, the mask allows from here. Does not change the state.
   size_t count_allowed(std::span<const TokenId> tokens);
 
+  // What the mask knows of the text to come, see TokenMask::forced().
+  ForcedText forced(size_t limit) const { return own_.mask ? own_.mask->forced(limit) : ForcedText(); }
+
   // The same parameters with seed() + index, for one of several answers to a prompt: each equals the answer to a
   // request with that seed. REQUIRES: nothing has been accepted yet.
   Sampler for_choice(uint32_t index) const;

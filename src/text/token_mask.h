@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "src/text/vocabulary.h"
 
@@ -12,6 +13,12 @@ namespace infer {
 
 // One bit per token id, lowest bit first; set: allowed. Empty: all tokens are allowed.
 using AllowedTokens = std::span<const uint64_t>;
+
+// What is known of the text to come: a token unless it is kNoToken, then bytes.
+struct ForcedText {
+  TokenId token = kNoToken;
+  std::string bytes;
+};
 
 class TokenMask {
  public:
@@ -29,6 +36,9 @@ class TokenMask {
   virtual void accept(TokenId token) = 0;
   // Undoes the last n accepted tokens.
   virtual void rollback(int64_t n) = 0;
+  // How the sequence continues as long as there is only one choice, at most `limit` bytes. Optional white space is
+  // guessed, so tokens made from this are drafts that must be verified. A token may go beyond the bytes.
+  virtual ForcedText forced(size_t /*limit*/) const { return {}; }
   // A mask in the same state, for another continuation of the sequence.
   virtual std::unique_ptr<TokenMask> clone() const = 0;
 };

@@ -127,8 +127,18 @@ std::string describe(const AttentionCase& a) {
   if (a.latent) text += " latent";
   if (a.count > 0) text += concat(" blocks=", a.count, "x", a.block, a.per_head ? " per head" : "");
   if (a.fp16_queries) text += " fp16 queries";
+  if (a.large_rows) text += " large rows";
   if (a.stride > 1) text += concat(" stride=", a.stride);
   return text;
+}
+
+// Normally distributed rows.
+std::vector<float> draw_rows(const AttentionCase& a, int length, int width, Random& random) {
+  std::vector<float> rows = random.normals(static_cast<size_t>(length) * static_cast<size_t>(width));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (a.large_rows && i / static_cast<size_t>(width) % 5 == 3) rows[i] *= kLargeRow;
+  }
+  return rows;
 }
 
 AttentionData make_data(const AttentionCase& a, Random& random) {
@@ -141,9 +151,9 @@ AttentionData make_data(const AttentionCase& a, Random& random) {
   for (const auto& [length, queries] : a.sequences) {
     d.q.push_back(random.normals(static_cast<size_t>(length) * d.q_row()));
     if (a.fp16_queries) d.q.back() = stored(DataType::kF16, d.q.back());
-    d.k.push_back(random.normals(static_cast<size_t>(length) * d.k_row()));
+    d.k.push_back(draw_rows(a, length, d.k_row(), random));
     d.v.push_back(a.latent ? first_columns(d.k.back(), a.key_dim, a.value_dim)
-                           : random.normals(static_cast<size_t>(length) * d.v_row()));
+                           : draw_rows(a, length, d.v_row(), random));
     if (a.count > 0) d.blocks.push_back(draw_blocks(a, length, random));
     used += (length + kBlockTokens - 1) / kBlockTokens;
   }
@@ -265,16 +275,13 @@ double norm(const float* x, int n) {
   return std::sqrt(sum);
 }
 
-// What a CUDA device may round to fp16 for its tensor cores, with a relative error of up to 2^-11: queries, quantized
-// keys and values, and weights.
+// What a CUDA device may round to fp16 for its tensor cores, with a relative error of up to 2^-11: queries, keys and
+// values that are not fp16 (of BF16 those below 2^-14), and weights.
 Rounded rounded_to_half(const AttentionCase& a) {
-  const auto is_rounded = [](DataType type) { return traits(type).quantized; };
-  for (const DataType type : {a.key_type, a.value_type}) {
-    if (type != DataType::kF16 && !is_rounded(type)) return {};  // not on tensor cores
-  }
-  if (a.sparse() || a.latent) return {};
-  return {0x1.01p-11 * ((a.fp16_queries ? 0 : 1) + is_rounded(a.key_type)),
-          0x1.01p-11 * (1 + is_rounded(a.value_type))};
+  const auto is_rounded = [](DataType type) { return type != DataType::kF16; };
+  const DataType values = a.latent ? a.key_type : a.value_type;
+  if (a.sparse() || a.key_type == DataType::kF32 || values == DataType::kF32) return {};  // not on tensor cores
+  return {0x1.01p-11 * ((a.fp16_queries ? 0 : 1) + is_rounded(a.key_type)), 0x1.01p-11 * (1 + is_rounded(values))};
 }
 
 double attention_bound(const AttentionData& d, const Rounded& rounded) {

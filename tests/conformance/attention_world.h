@@ -22,10 +22,13 @@ struct AttentionCase {
   bool whole = false;                               // sparse_attention without a selection
   int stride = 1;                                   // of the cache
   bool fp16_queries = false;                        // queries that fp16 holds exactly
+  bool large_rows = false;                          // every fifth key and value is beyond fp16
 
   bool sparse() const { return count > 0 || whole; }
   int selections() const { return per_head ? kv_heads : 1; }
 };
+
+inline constexpr float kLargeRow = 0x1p18f;  // what a large row is multiplied by
 
 std::string describe(const AttentionCase& a);
 

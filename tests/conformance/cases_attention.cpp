@@ -13,7 +13,7 @@ namespace infer::test {
 namespace {
 
 void add(std::vector<Entry>& list, AttentionCase a, bool quick) {
-  a.params.scale = 1 / std::sqrt(static_cast<float>(a.key_dim));
+  a.params.scale = 1 / std::sqrt(static_cast<float>(a.key_dim)) / (a.large_rows ? kLargeRow : 1);
   const std::string name = "paged_attention " + describe(a);
   list.push_back(
       {Op::kPagedAttention, name, quick, [=](const Devices& devices) { return check_attention(a, name, devices); }});
@@ -243,6 +243,15 @@ void add_long_runs(std::vector<Entry>& list) {
   a.params = {};
   a.key_type = DataType::kQ8_0, a.value_type = DataType::kQ4_0;
   add(list, a, true);
+  a.key_type = a.value_type = DataType::kBF16;
+  add(list, a, true);
+  a.large_rows = true;
+  for (const int dim : {33, 64, 128, 256}) {
+    a.key_dim = a.value_dim = dim;
+    add(list, a, dim != 128);
+  }
+  a.large_rows = false;
+  a.key_dim = 96, a.value_dim = 64;
   // So few tokens that several thread blocks share the context of those in the short run.
   a.key_type = a.value_type = DataType::kF16;
   a.sequences = {{300, 9}, {600, 2}};
@@ -267,8 +276,13 @@ void add_latent(std::vector<Entry>& list) {
     a.key_dim = quantized ? 64 : 42, a.value_dim = quantized ? 32 : 20;
     a.sequences = {{530, 20}, {33, 3}};
     add(list, a, true);
+    a.large_rows = true;
+    if (type == DataType::kBF16) add(list, a, true);
+    a.large_rows = false;
     a.heads = 33, a.kv_heads = 1, a.key_dim = 576, a.value_dim = 512;
     add(list, a, false);
+    a.sequences = {{70, 12}, {9, 2}};
+    if (type == DataType::kF16) add(list, a, true);
   }
 }
 

@@ -39,7 +39,7 @@ const char* shared_begin();
 // "thread (3, 0, 0) of block (1, 0, 0)", the running one.
 std::string running_thread_name();
 
-inline constexpr size_t kMostShared = 227 << 10;  // bytes per block, as on compute capability 9.0
+inline constexpr size_t kMostShared = 48 << 10;  // bytes per block of a kernel that does not ask for more
 inline constexpr size_t kMostThreads = 1024;
 
 }  // namespace cuda_stand_in

@@ -1,11 +1,14 @@
 // The runtime API: memory, streams and graphs. Work is not done when it is queued but when somebody waits for it, in
 // the order of its stream: that a program waits too little, or changes memory too early, shows in its results.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -65,6 +68,35 @@ bool is_pinned(const void* p) {
 }
 bool is_device_range(const void* p, size_t bytes) { return owner(p, bytes) >= 0; }
 
+// Pinned memory that was freed while work was queued that may use it. It holds bytes of 0xff.
+std::vector<void*>& freed_early() {
+  static auto& memory = *new std::vector<void*>;
+  return memory;
+}
+bool is_idle(cudaStream_t stream) { return stream->queue.empty(); }
+
+// Kernels that are loaded, on each device. Loading one allocates, so it must not happen during a capture: drivers
+// before 12.3 do not allow it.
+std::set<std::pair<int, const void*>>& loaded() {
+  static auto& kernels = *new std::set<std::pair<int, const void*>>;
+  return kernels;
+}
+
+// Whether the calling thread captures a stream, which this call then breaks.
+bool breaks_capture() {
+  bool any = false;
+  for (const cudaStream_t stream : streams()) {
+    if (!stream->capturing || stream->capturing_thread != std::this_thread::get_id()) continue;
+    any = stream->capture_broken = true;
+  }
+  return any;
+}
+// Whether the stream is being captured, which waiting for it or for an event of it breaks.
+bool breaks_capture(cudaStream_t stream) {
+  if (alive(stream) && stream->capturing) stream->capture_broken = true;
+  return alive(stream) && stream->capturing;
+}
+
 // Whether the program has code for the simulated compute capability.
 bool has_code() { return settings().major * 10 + settings().minor >= 75; }
 
@@ -110,9 +142,16 @@ cudaError_t queue(cudaStream_t stream, Work work) {
   return result(cudaSuccess);
 }
 
-cudaError_t launch(const cudaLaunchConfig_t& config, std::shared_ptr<const BoundKernel> kernel) {
+cudaError_t load(const void* code) {
   const Guard guard(lock);
   if (!has_code()) return result(cudaErrorNoKernelImageForDevice);
+  if (!loaded().insert({current_device(), code}).second) return result(cudaSuccess);
+  return result(breaks_capture() ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
+}
+
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* code, std::shared_ptr<const BoundKernel> kernel) {
+  const Guard guard(lock);
+  if (const cudaError_t error = load(code); error != cudaSuccess) return error;
   if (alive(config.stream) && config.stream->device != current_device()) return result(cudaErrorInvalidResourceHandle);
   return queue(config.stream,
                [config, kernel = std::move(kernel)] { run_kernel(config, *kernel, config.stream->device); });
@@ -124,17 +163,20 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::shared_ptr<const Bound
 
 cudaError_t cudaMalloc(void** p, size_t bytes) {
   const Guard guard(lock);
+  if (breaks_capture()) return result(cudaErrorStreamCaptureUnsupported);
   *p = fails_now() ? nullptr : allocate(bytes, current_device());
   return result(*p ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFree(void* p) {
   const Guard guard(lock);
   if (!p) return result(cudaSuccess);
+  if (breaks_capture()) return result(cudaErrorStreamCaptureUnsupported);
   drain_all();
   return result(release(p) ? cudaSuccess : cudaErrorInvalidValue);
 }
 cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned) {
   const Guard guard(lock);
+  if (breaks_capture()) return result(cudaErrorStreamCaptureUnsupported);
   *p = fails_now() ? nullptr : std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (!*p) return result(cudaErrorMemoryAllocation);
   std::memset(*p, 0xff, bytes);
@@ -144,9 +186,15 @@ cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* p) {
   const Guard guard(lock);
   if (!p) return cudaSuccess;
-  drain_all();
-  if (pinned().erase(p) == 0) return result(cudaErrorInvalidValue);
-  std::free(p);
+  if (breaks_capture()) return result(cudaErrorStreamCaptureUnsupported);
+  const auto found = pinned().find(p);
+  if (found == pinned().end()) return result(cudaErrorInvalidValue);
+  std::memset(p, 0xff, found->second);  // it does not wait
+  pinned().erase(found);
+  freed_early().push_back(p);
+  if (std::all_of(streams().begin(), streams().end(), is_idle)) {
+    for (void* memory : std::exchange(freed_early(), {})) std::free(memory);
+  }
   return result(cudaSuccess);
 }
 
@@ -209,6 +257,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Guard guard(lock);
+  if (breaks_capture(stream)) return result(cudaErrorStreamCaptureUnsupported);
   counted.waits += stream->done < stream->queued;
   drain(stream);
   return result(cudaSuccess);
@@ -232,6 +281,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Guard guard(lock);
   if (event->device != stream->device) return result(cudaErrorInvalidResourceHandle);
+  // On a GPU, the event and whatever waits for it would become part of the graph.
+  if (breaks_capture(stream)) return result(cudaSuccess);
   event->stream = stream;
   event->place = stream->queued;
   event->time = std::chrono::steady_clock::now();
@@ -290,12 +341,19 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   const Guard guard(lock);
   if (stream->capturing) return result(cudaErrorInvalidValue);
   stream->capturing = true;
+  stream->capture_broken = false;
+  stream->capturing_thread = std::this_thread::get_id();
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   const Guard guard(lock);
   if (!stream->capturing) return result(cudaErrorInvalidValue);
   stream->capturing = false;
+  *graph = nullptr;
+  if (stream->capture_broken) {
+    stream->captured.clear();
+    return result(cudaErrorStreamCaptureInvalidated);
+  }
   *graph = new CUgraph_st{std::exchange(stream->captured, {})};
   return result(cudaSuccess);
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cuda_runtime.h"
@@ -32,6 +33,8 @@ struct CUstream_st {
   int device = 0;
   std::deque<cuda_stand_in::Work> queue;
   bool capturing = false;
+  bool capture_broken = false;  // by a call that does not belong there
+  std::thread::id capturing_thread;
   std::vector<cuda_stand_in::Work> captured;
   uint64_t queued = 0, done = 0;
 };

@@ -8,6 +8,8 @@ from harness import Failure, expect, run, skip
 from models import F32_CACHE, differences, exactness, logprobs, logprobs_text, reference_model, succeeded
 
 FULL = os.environ.get("INFER_TEST_FULL") == "1"
+# Every reference model instead of a few, as is possible on a GPU.
+ALL_MODELS = FULL or os.environ.get("INFER_TEST_MODELS") == "all"
 
 
 @functools.cache

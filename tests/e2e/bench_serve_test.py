@@ -11,21 +11,22 @@ import threading
 import time
 import xml.etree.ElementTree
 
-from harness import BINARY, expect, expect_equal, main, run, test, test_each
+from harness import BINARY, PATIENCE, expect, expect_equal, main, run, test, test_each
 from models import DEMO_TARGET, succeeded
 from serving import Server
 
 
 class FakeEndpoint(http.server.ThreadingHTTPServer):
-    """Answers every POST with five pieces of text; `trouble(number)` decides what goes wrong with each request."""
+    """Answers every POST with five pieces of text; `trouble(number)` decides what goes wrong with each request. The second
+    and later requests wait until `together` of them are there at once."""
 
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, trouble=lambda number: "", key=None):
+    def __init__(self, trouble=lambda number: "", key=None, together=1):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.trouble, self.key = trouble, key
-        self.lock = threading.Lock()
+        self.trouble, self.key, self.together = trouble, key, together
+        self.lock = threading.Condition()
         self.bodies, self.paths = [], []
         self.active, self.most_active = set(), 0
 
@@ -52,6 +53,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             server.paths.append(self.path)
             server.active.add(number)
             server.most_active = max(server.most_active, len(server.active))
+            server.lock.notify_all()
+            if number > 0:
+                server.lock.wait_for(lambda: server.most_active >= server.together, PATIENCE / 10)
         try:
             self.answer(number, server.trouble(number))
         finally:
@@ -155,7 +159,7 @@ def every_request_of_a_mix_is_counted(mix):
 
 @test
 def as_many_at_once_as_asked_for():
-    with endpoint(lambda number: "slow") as server:
+    with endpoint(together=4) as server:
         report_of(server, "--concurrency", "4", "--requests", 8)
         expect_equal(server.most_active, 4, "requests at once")
 
@@ -256,10 +260,10 @@ def an_interrupt_stops_it():
     with endpoint(lambda number: "slow") as server:
         program = subprocess.Popen([BINARY, "bench-serve", "--url", server.url, "--requests", "1000"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while not server.bodies:
+        while not server.bodies and program.poll() is None:
             time.sleep(0.02)
         program.send_signal(signal.SIGINT)
-        expect_equal(program.wait(60), 130, "exit code")
+        expect_equal(program.wait(PATIENCE), 130, "exit code")
         program.stdout.close()
         program.stderr.close()
 

@@ -118,6 +118,28 @@ def resizing_while_typing(kind):
 
 
 @test
+def signals_do_not_lose_queries():
+    """A resize may interrupt the program while it asks where the cursor is. If a query is lost, later replies are taken
+    for earlier ones, and the next line is not drawn where it belongs."""
+    with on_screen(rows=24) as terminal:
+        terminal.expect("> ")
+        for _ in range(2000):
+            terminal.signal_resize()
+        terminal.line("/system")
+        terminal.expect("no system prompt.\n> ")
+        text = "The quick brown fox jumps over the lazy dog"
+        terminal.type(text)
+        rows = wrapped("> " + text)
+        terminal.until(lambda: terminal.screen.lines()[-len(rows):] == rows, lambda: f"{terminal.screen.lines()}")
+        terminal.resize(24, 13)
+        terminal.type("q")
+        rows = wrapped("> " + text + "q", 13)
+        terminal.until(lambda: terminal.screen.lines()[-len(rows):] == rows, lambda: f"{terminal.screen.lines()}")
+        above = terminal.screen.lines()[:-len(rows)]
+        expect(not any(row.startswith("> T") for row in above), "the line is there once", above)
+
+
+@test
 def a_line_longer_than_the_screen():
     text = "".join(f"{i:03} " for i in range(100))
     with on_screen(rows=6) as terminal:

@@ -100,8 +100,15 @@ def a_lazy_grammar_begins_at_its_trigger():
     for choice in chosen(body, TEXT):
         text = choice["text"]
         expect(" the " not in text or re.fullmatch(r".* the [0-9]{0,2}( ducks\.)?", text, re.DOTALL), text)
-    expect_equal(SERVER.post(TEXT, {**body, "grammar_triggers": [{"type": 2, "value": "x+"}]}).error["param"],
-                 "grammar_triggers[0].type", "a pattern")
+    for value in ("(?=x)y", "a*"):
+        expect_equal(SERVER.post(TEXT, {**body, "grammar_triggers": [{"type": 2, "value": value}]}).error["param"],
+                     "grammar_triggers[0].value", "a wrong pattern")
+    body["grammar_triggers"] = [{"type": 2, "value": "[a-z] (th[aeiou])"}]
+    body["grammar"] = 'root ::= "th" [aeiou] [0-9]{2} "."'
+    for choice in chosen(body, TEXT):
+        text = choice["text"]
+        expect(not re.search("[a-z] th[aeiou]", text) or
+               re.fullmatch(r".*?[a-z] th[aeiou]([0-9]{0,2}|[0-9]{2}\.)", text, re.DOTALL), text)
 
 
 @test
@@ -223,6 +230,37 @@ def refused(what):
     expect(words in reply.error["message"], f"{words!r}", reply)
 
 
+# Each is answered in a moment, and with a reason where it is refused.
+HOSTILE = {
+    "a value of a megabyte": {"json_schema": {"const": "x" * 1_000_000}},
+    "ten thousand levels": {"json_schema": '{"items":' * 10_000 + "true" + "}" * 10_000},
+    "100,000 values": {"json_schema": {"enum": [f"value {i}" for i in range(100_000)]}},
+    "100,000 alternatives": {"json_schema": {"anyOf": [{"type": "string", "maxLength": i} for i in range(100_000)]}},
+    "a large count": {"grammar": 'root ::= (("a" | "b" "c"){0,1000000000} "x"){0,1000000000}'},
+    "a large count in a pattern": {"json_schema": {"type": "string", "pattern": "^(a{1,9}b?){0,1000000000}$"}},
+}
+
+
+@test
+def hostile_constraints_disturb_no_one():
+    body = chat(response_format={"type": "json_object"}, temperature=1, n=2)
+    before = chosen(body)
+    with concurrent.futures.ThreadPoolExecutor(len(HOSTILE) + 1) as pool:
+        hostile = {}
+        for what, members in HOSTILE.items():
+            text = json.dumps(chat(**members, max_tokens=4))
+            if isinstance(members.get("json_schema"), str):  # json.dumps cannot nest so deep
+                text = text.replace(json.dumps(members["json_schema"]), members["json_schema"])
+            hostile[what] = pool.submit(SERVER.post, CHAT, text.encode())
+        expect_equal(pool.submit(chosen, body).result(), before, "an answer beside them")
+    for what, reply in hostile.items():
+        reply = reply.result()
+        expect(reply.status in (200, 400), f"an answer to {what}", reply)
+        if reply.status == 400:
+            expect("expected" in reply.error["message"], f"what was expected of {what}", reply)
+    expect_equal(hostile["ten thousand levels"].result().status, 400, "of ten thousand levels")
+
+
 @test
 def a_lenient_tool_warns():
     tool = {"function": {"name": "f", "parameters": {"type": "object", "properties": {
@@ -254,7 +292,8 @@ def the_same_alone_among_others_preempted_and_with_drafts():
 
     alone = answers(SERVER, 1)
     few_blocks = ("-c", 1024, "--parallel", 8, "--ubatch-size", 40, "--kv-tokens", 1024, "--max-queue", 100)
-    for flags in (("-c", 2048, "--parallel", 16), few_blocks, (*few_blocks, "-md", DEMO_DRAFT, "--spec", "lookup")):
+    for flags in (("-c", 2048, "--parallel", 16), ("-c", 2048, "--parallel", 16, "--no-jump-forward"), few_blocks,
+                  (*few_blocks, "-md", DEMO_DRAFT, "--spec", "lookup")):
         with Server(DEMO_TARGET, "--chat-template", TEMPLATE, *flags) as server:
             for body, one, other in zip(bodies(), alone, answers(server, 12)):
                 expect_equal(other, one, f"{flags}: {body}")

@@ -6,19 +6,20 @@ tests are skipped, or fail where INFER_REQUIRE names cuda.
 
 import json
 
-from accelerators import FULL, expect_f32_agreement, expect_same_bits_in_chunks, none_half_and_all
+from accelerators import ALL_MODELS, expect_f32_agreement, expect_same_bits_in_chunks, none_half_and_all
 from completions import RECORDED, expect_recorded_tokens, recorded
 from cuda_devices import device, devices, is_stand_in, on_device
 from harness import expect, expect_equal, main, run, skip, test, test_each
 from models import (DEMO_TARGET, F32_CACHE, SPM, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs,
                     reference_model, succeeded)
+from pseudo_terminal import Terminal
 
 # Dense, experts, windows with softcap, sinks, a latent cache.
 FEW_F32 = ["llama-gqa", "qwen3moe", "gemma2", "gpt-oss", "deepseek2-mla"]
 FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
 
 
-@test_each(*(f32_models() if FULL else FEW_F32))
+@test_each(*(f32_models() if ALL_MODELS else FEW_F32))
 def agrees_in_f32(name):
     expect_f32_agreement(name, none_half_and_all, on_device)
 
@@ -30,7 +31,7 @@ def nothing_falls_back(name):
         logprobs(model, reference["tokens"], *on_device("all"), "--strict-offload", *flags)
 
 
-@test_each(*(QUANTIZED_MODELS if FULL else FEW_QUANTIZED))
+@test_each(*(QUANTIZED_MODELS if ALL_MODELS else FEW_QUANTIZED))
 def agrees_with_expanded_weights(name):
     """Activations are rounded to eight bits, so results may be as far away as llama.cpp's times 1.5."""
     model, reference = reference_model(name)
@@ -48,7 +49,7 @@ def chunks_do_not_matter_when_deterministic(name):
     expect_same_bits_in_chunks(name, on_device)
 
 
-@test_each(*(RECORDED if FULL else RECORDED[:1]))
+@test_each(*(RECORDED if ALL_MODELS else RECORDED[:1]))
 def continues_as_recorded(case):
     model, completion = recorded(case)
     for n in none_half_and_all(model):
@@ -98,6 +99,16 @@ def bench_reports_fractions_of_the_device():
     for limit in ("read_bandwidth", "int8_operations_per_second", "float_operations_per_second"):
         expect(report["machine"][limit] > 0, limit, report["machine"])
     expect(all(result["fraction_of_limit"] > 0 for result in report["results"]), "fractions", report)
+
+
+@test
+def loading_shows_progress_on_a_terminal_only():
+    flags = ("-m", SPM, "-p", "once", "-n", 1, "--temp", 0, "--single-turn", *on_device("all"))
+    with Terminal("run", *flags) as terminal:
+        terminal.expect(r"loading weights: +\d+ % of [0-9.]+ [KMG]iB, [0-9.]+ GB/s")
+        expect_equal(terminal.wait(), 0, "exit code")
+    result = succeeded(run("run", *flags))
+    expect("loading" not in result.out + result.err and "\x1b" not in result.err, "no progress in a pipe", result)
 
 
 @test

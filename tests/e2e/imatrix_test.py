@@ -138,7 +138,7 @@ def files_that_do_not_go_together_are_refused():
             (["--in-file", one, "--in-file", other], ["other.gguf", "expected", "sums", "one model"]),
             (["--in-file", other, "-m", SPM], ["other.gguf", "expected", "sums", "this model"]),
             (["--in-file", other, "-m", SPM, "-f", text_file(folder)], ["other.gguf", "this model"]),
-            (["--in-file", foreign, "-m", SPM], ["foreign.dat", "no importance of any tensor"]),
+            (["--in-file", foreign, "-m", SPM], ["foreign.dat", "no entry for any tensor"]),
             (["--in-file", bad], ["bad.dat", "nan"]),
             (["--in-file", huge, "--in-file", huge], ["beyond F32"]),
             (["--in-file", SPM], ["expected imatrix"]),

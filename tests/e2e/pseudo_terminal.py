@@ -67,6 +67,11 @@ class Terminal:
         if notify:
             self.process.send_signal(signal.SIGWINCH)
 
+    def signal_resize(self):
+        """Signals a resize without one, and reads what there is to read."""
+        self.process.send_signal(signal.SIGWINCH)
+        self._read(0)
+
     @property
     def text(self):
         """The transcript so far, without terminal sequences."""
@@ -94,7 +99,8 @@ class Terminal:
         while data:
             _, ready, _ = select.select([], [self._main], [], 0.05)
             if ready:
-                data = data[os.write(self._main, data[:1024]):]
+                # In few pieces: the program takes a paste that pauses for seconds as complete.
+                data = data[os.write(self._main, data[:16384]):]
             self._read(0)
 
     def line(self, text):

@@ -120,7 +120,7 @@ def report_measures_the_error():
 def narrow_rows_get_another_type():
     path = folder() / "narrow.gguf"
     result = succeeded(run("quantize", SPM, path, "Q4_K_M"))
-    expect("rows that do not suit" in result.err, "a note", result)
+    expect("rows that do not fit" in result.err, "a note", result)
     found = types(path)
     expect_equal((found["blk.0.attn_q.weight"], found["output.weight"]), ("Q5_0", "Q8_0"), "types")
     succeeded(run("run", "-m", path, *PROMPT))
@@ -216,7 +216,7 @@ def importance_that_does_not_fit():
     first = next(iter(good))
     cases = [
         ({**good, first: good[first][:-1]}, ["[imatrix]", first, "256", "255"]),
-        ({f"x.{name}": floats for name, floats in good.items()}, ["[imatrix]", "no importance of any tensor"]),
+        ({f"x.{name}": floats for name, floats in good.items()}, ["[imatrix]", "no entry for any tensor"]),
         ({**good, first: [math.nan] * 256}, ["[imatrix]", first, "nan"]),
         ({**good, first: [-1.0] * 256}, ["[imatrix]", first, "-2"]),
         ({}, ["[imatrix]"]),

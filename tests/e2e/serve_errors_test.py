@@ -10,7 +10,7 @@ from models import DEMO_TARGET, SPM
 from serving import Server
 
 CHAT, TEXT, EMBED = "/v1/chat/completions", "/v1/completions", "/v1/embeddings"
-LIMITS = ("--max-body", 200000, "--max-head", 4096, "--read-timeout", 2, "--max-connections", 40)
+LIMITS = ("--max-body", 200000, "--max-head", 4096, "--read-timeout", PATIENCE, "--max-connections", 40)
 SERVER = Server(DEMO_TARGET, "-t", 1, *LIMITS)
 
 
@@ -210,28 +210,28 @@ def heads_that_are_not_http():
 @test
 def slow_senders_are_dropped():
     """A head or a body that does not arrive in time: slowly, byte by byte, or not at all."""
-    port = SERVER.port
     head = f"POST {TEXT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n".encode()
-    for data, slowly in ((b"GET /he", False), (head + b"\r\n{", False), (head, True)):
-        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as slow:
-            slow.sendall(data)
-            received = b""
-            slow.settimeout(0.1 if slowly else PATIENCE)
-            deadline = time.monotonic() + PATIENCE
-            while time.monotonic() < deadline:
-                try:
-                    if slowly:
-                        slow.sendall(b"X")
-                    chunk = slow.recv(4096)
-                    if not chunk:
+    with Server(DEMO_TARGET, "-t", 1, "--read-timeout", 1) as server:
+        for data, slowly in ((b"GET /he", False), (head + b"\r\n{", False), (head, True)):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as slow:
+                slow.sendall(data)
+                received = b""
+                slow.settimeout(0.1 if slowly else PATIENCE)
+                deadline = time.monotonic() + PATIENCE
+                while time.monotonic() < deadline:
+                    try:
+                        if slowly:
+                            slow.sendall(b"X")
+                        chunk = slow.recv(4096)
+                        if not chunk:
+                            break
+                        received += chunk
+                    except TimeoutError:
+                        continue
+                    except OSError:
                         break
-                    received += chunk
-                except TimeoutError:
-                    continue
-                except OSError:
-                    break
-            expect(time.monotonic() < deadline, "the connection ends")
-            expect(received == b"" or received.split()[1] in (b"408", b"400"), "an error", received)
+                expect(time.monotonic() < deadline, "the connection ends")
+                expect(received == b"" or received.split()[1] in (b"408", b"400"), "an error", received)
 
 
 @test

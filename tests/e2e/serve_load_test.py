@@ -9,9 +9,9 @@ import signal
 import socket
 import threading
 
-from harness import expect, expect_equal, main, test, test_each
+from harness import PATIENCE, expect, expect_equal, main, test, test_each
 from models import DEMO_TARGET
-from serving import Server
+from serving import ENDLESS, SLOW, Reply, Server, leave
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 
@@ -34,12 +34,6 @@ def n_descriptors(server):
     return len(os.listdir(f"/proc/{server.process.pid}/fd"))
 
 
-def leave(connection, response):
-    """Closes the connection like a client that disconnects."""
-    connection.sock.close()
-    response.close()
-
-
 @test
 def four_times_the_queue():
     """Accepted requests are answered completely, the others are told when to retry, and nothing accumulates."""
@@ -48,14 +42,14 @@ def four_times_the_queue():
         n = 4 * (parallel + queue)
         memory = []
         for _ in range(4):
-            barrier = threading.Barrier(n)
-
-            def ask(i, barrier=barrier):
-                barrier.wait()
-                return server.post(TEXT, story(60 + i % 3, seed=i))
-
+            connections = [server.connect() for _ in range(n)]
+            with server.paused():  # so that it finds all of them at once
+                for i, connection in enumerate(connections):
+                    connection.request("POST", TEXT, json.dumps(story(60 + i % 3, seed=i)).encode())
             with concurrent.futures.ThreadPoolExecutor(n) as pool:
-                replies = list(pool.map(ask, range(n)))
+                replies = list(pool.map(lambda connection: Reply(connection.getresponse()), connections))
+            for connection in connections:
+                connection.close()
             statuses = [reply.status for reply in replies]
             expect_equal(set(statuses), {200, 429}, "statuses")
             expect(statuses.count(200) >= parallel + queue, "as many are accepted as there is room for", statuses)
@@ -98,34 +92,35 @@ def a_hundred_clients_wait_with_the_defaults():
 
 @test
 def tokens_that_may_wait():
-    with Server(DEMO_TARGET, "-t", 1, "--parallel", 1, "--max-queue", 50, "--max-queue-tokens", 100) as server:
-        streams = [server.open_stream(TEXT, story(900))]
+    with Server(DEMO_TARGET, *SLOW, "--parallel", 1, "--max-queue", 50, "--max-queue-tokens", 100) as server:
+        running = server.open_stream(TEXT, story(ENDLESS))
         server.wait_for_metric("infer_generated_tokens_total", lambda n: n > 0)
-        long = "Once upon a time " * 16
-        streams.append(server.open_stream(TEXT, {"prompt": long, "max_tokens": 1}))
-        reply = server.post(TEXT, {"prompt": long, "max_tokens": 1})
+        long = {"prompt": "Once upon a time " * 16, "max_tokens": 1}
+        connection, response = server.open_stream(TEXT, long)
+        reply = server.post(TEXT, long)
         expect_equal((reply.status, reply.error["code"]), (429, "queue_tokens_full"), f"{reply}")
-        for connection, response in streams:
-            expect(b"[DONE]" in response.read(), "those accepted end as they should")
-            connection.close()
+        leave(*running)
+        expect(b"[DONE]" in response.read(), "the one that waited ends as it should")
+        connection.close()
+        expect_equal(server.post(TEXT, long).status, 200, "when nothing waits")
 
 
 @test
 def clients_that_leave():
     """During a streamed answer, a whole answer, waiting, and the computation of the prompt."""
-    with Server(DEMO_TARGET, "-t", 1, "--parallel", 1, "--ubatch-size", 1) as server:
+    with Server(DEMO_TARGET, *SLOW, "--parallel", 1, "--ubatch-size", 1) as server:
         def wait_until_free():
             server.wait_for_metric("infer_kv_blocks_used", lambda n: n == 0)
             metrics = server.metrics()
             expect_equal((metrics["infer_requests_running"], metrics["infer_requests_waiting"]), (0, 0), "sequences")
 
         before = n_threads(server), n_descriptors(server)
-        connection, response = server.open_stream(TEXT, story(900))
+        connection, response = server.open_stream(TEXT, story(ENDLESS))
         response.read(100)
         leave(connection, response)
         wait_until_free()
 
-        body = json.dumps(story(900)).encode()
+        body = json.dumps(story(ENDLESS)).encode()
         whole = server.connect()
         whole.request("POST", TEXT, body)
         server.wait_for_metric("infer_kv_blocks_used", lambda n: n > 0)
@@ -139,7 +134,7 @@ def clients_that_leave():
         wait_until_free()
 
         prompt = server.connect()
-        prompt.request("POST", TEXT, json.dumps(story(1, prompt="x " * 450)).encode())
+        prompt.request("POST", TEXT, json.dumps(story(1, prompt="x " * (ENDLESS // 2))).encode())
         server.wait_for_metric("infer_kv_blocks_used", lambda n: n > 0)
         prompt.sock.close()
         wait_until_free()
@@ -164,12 +159,13 @@ def clients_that_take_nothing():
 
 @test
 def requests_that_take_too_long():
-    with Server(DEMO_TARGET, "-t", 1, "--request-timeout", 1, "--ubatch-size", 8, "--device", "ref") as server:
-        reply = server.post(TEXT, story(1000))
+    with Server(DEMO_TARGET, *SLOW, "--request-timeout", 1, "--ubatch-size", 8) as server:
+        reply = server.post(TEXT, story(ENDLESS))
         expect_equal((reply.status, reply.error["code"]), (504, "timeout"), f"{reply}")
-        connection, response = server.open_stream(TEXT, story(1000))
-        events = response.read().decode().split("\n\n")
-        connection.close()
+        # The time may be up even before the stream begins.
+        while (reply := server.post(TEXT, story(ENDLESS, stream=True))).status == 504:
+            expect_equal(reply.error["code"], "timeout", "code")
+        events = reply.text.split("\n\n")
         expect_equal(json.loads(events[-2].removeprefix("data: "))["error"]["code"], "timeout", "last event")
         server.wait_for_metric("infer_kv_blocks_used", lambda n: n == 0)
 
@@ -194,15 +190,21 @@ def answers_in_full(i, server, n, ready):
 def told_to_stop_under_load(name):
     """No accepted request is lost, no new ones are accepted, and the exit code is 0."""
     n = 12
-    with Server(DEMO_TARGET, "-t", 1, "--parallel", 4) as server, concurrent.futures.ThreadPoolExecutor(n) as pool:
+    flags = ("-t", 1, "--parallel", 4, "--drain-timeout", PATIENCE)
+    with Server(DEMO_TARGET, *flags) as server, concurrent.futures.ThreadPoolExecutor(n) as pool:
         kept = server.connect()
         server.get("/health", connection=kept)
         ready = threading.Semaphore(0)
         answers = [pool.submit(answers_in_full, i, server, 250, ready) for i in range(n)]
         for _ in range(n):
             ready.acquire()
-        server.wait_until(lambda: server.metrics()["infer_requests_running"]
-                          + server.metrics()["infer_requests_waiting"] == n)
+
+        def n_accepted():  # some may have ended already
+            metrics = server.metrics()
+            return (metrics["infer_requests_running"] + metrics["infer_requests_waiting"]
+                    + metrics.get('infer_finished_total{reason="max_tokens"}', 0))
+
+        server.wait_until(lambda: n_accepted() == n)
         server.process.send_signal(getattr(signal, name))
         server.wait_until(lambda: "stopping" in server.log())
         try:
@@ -211,14 +213,14 @@ def told_to_stop_under_load(name):
         except OSError:
             pass
         expect_equal([answer.result() for answer in answers], [True] * n, "answers in full")
-        expect_equal(server.process.wait(60), 0, "exit code")
+        expect_equal(server.process.wait(PATIENCE), 0, "exit code")
 
 
 @test
 def told_to_stop_twice_or_for_too_long():
     for flags, again in ((("--drain-timeout", 600), True), (("--drain-timeout", 0), False)):
-        with Server(DEMO_TARGET, "-t", 1, "--device", "ref", *flags) as server:
-            connection, response = server.open_stream(TEXT, story(1000))
+        with Server(DEMO_TARGET, *SLOW, *flags) as server:
+            connection, response = server.open_stream(TEXT, story(ENDLESS))
             server.process.send_signal(signal.SIGTERM)
             server.wait_until(lambda: "stopping" in server.log())
             if again:
@@ -226,28 +228,28 @@ def told_to_stop_twice_or_for_too_long():
             events = response.read().decode().split("\n\n")
             connection.close()
             expect_equal(json.loads(events[-2].removeprefix("data: "))["error"]["code"], "stopping", "last event")
-            expect_equal(server.process.wait(60), 0, "exit code")
+            expect_equal(server.process.wait(PATIENCE), 0, "exit code")
 
 
 @test
 def priority_goes_first():
-    with Server(DEMO_TARGET, "-t", 1, "--parallel", 1, "--max-priority", 1) as server, \
-            concurrent.futures.ThreadPoolExecutor(3) as pool:
-        connection, response = server.open_stream(TEXT, story(400))
+    with Server(DEMO_TARGET, *SLOW, "--parallel", 1, "--max-priority", 1) as server, \
+            concurrent.futures.ThreadPoolExecutor(2) as pool:
+        running = server.open_stream(TEXT, story(ENDLESS))
         server.wait_for_metric("infer_requests_running", lambda n: n == 1)
-        ended = []
 
         def ask(priority):
-            server.answer(TEXT, story(100, priority=priority))
-            ended.append(priority)
+            answer = server.answer(TEXT, story(2, prompt="The mayor of Lindale. " * 10, priority=priority))
+            return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
 
         low = pool.submit(ask, -1)
         server.wait_for_metric("infer_requests_waiting", lambda n: n == 1)
         high = pool.submit(ask, 1)
-        low.result(), high.result()
-        expect(b"[DONE]" in response.read(), "the first ends as it should")
-        connection.close()
-        expect_equal(ended, [1, -1], "order")
+        server.wait_for_metric("infer_requests_waiting", lambda n: n == 2)
+        leave(*running)
+        # The later of the two finds the prompt of the other in the cache.
+        expect_equal(high.result(), 0, "cached tokens of the one that goes first")
+        expect(low.result() > 0, "cached tokens of the other", low.result())
 
 
 @test

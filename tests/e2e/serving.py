@@ -1,12 +1,19 @@
 """A running `infer serve` and a client for it; uses only Python's standard library."""
 
+import contextlib
 import http.client
 import json
+import os
 import re
+import signal
 import socket
 import threading
 
 from harness import PATIENCE, Background, Failure, expect_equal, pauses
+
+# For tests that need a request which is still running later on: with these flags, this many tokens take minutes,
+# however long the test has to wait for a processor. Nobody waits for their end: the client leaves.
+SLOW, ENDLESS = ("--device", "ref", "-c", 16384), 16000
 
 SECONDS = PATIENCE  # without a byte or, while a whole answer is pending, without a step of the server
 
@@ -51,6 +58,16 @@ class Server(Background):
             super().__exit__()
             raise
         return self
+
+    @contextlib.contextmanager
+    def paused(self):
+        """The server does not run inside the `with` block; the system accepts connections and data for it."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def connect(self, timeout=SECONDS):
         if self.tls:
@@ -168,6 +185,12 @@ class Server(Background):
             if wanted(value := self.metrics()[name]):
                 return
         raise Failure(f"{name} is {value} after {timeout} s\n{self.log()[-2000:]}")
+
+
+def leave(connection, response):
+    """Closes the connection like a client that disconnects."""
+    connection.sock.close()
+    response.close()
 
 
 def text_of(chunks, index=0):

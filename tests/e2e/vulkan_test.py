@@ -6,7 +6,7 @@ INFER_REQUIRE names vulkan.
 
 import json
 
-from accelerators import FULL, expect_f32_agreement, expect_same_bits_in_chunks, layers_of, none_half_and_all
+from accelerators import ALL_MODELS, expect_f32_agreement, expect_same_bits_in_chunks, layers_of, none_half_and_all
 from completions import RECORDED, expect_recorded_text, expect_recorded_tokens, recorded
 from harness import expect, expect_equal, main, run, test, test_each
 from models import (DEMO_TARGET, EXACT, F32_CACHE, QUANTIZED_MODELS, differences, exactness, f32_models, logprobs,
@@ -22,7 +22,7 @@ FEW_F32 = ["llama-gqa", "qwen2-tied", "qwen3moe", "gemma2", "gemma3", *RECURRENT
 FEW_QUANTIZED = ["quant-q4_k", "quant-q6_k", "quant-q8_0"]
 
 
-@test_each(*(f32_models() if FULL else FEW_F32))
+@test_each(*(f32_models() if ALL_MODELS else FEW_F32))
 def agrees_in_f32(name):
     expect_f32_agreement(name, layers_of, on_device)
 
@@ -38,7 +38,7 @@ def nothing_falls_back(name):
     expect(cached.pop(device()) > 0 and not any(cached.values()), "the cache is on the device alone", devices)
 
 
-@test_each(*(QUANTIZED_MODELS if FULL else FEW_QUANTIZED))
+@test_each(*(QUANTIZED_MODELS if ALL_MODELS else FEW_QUANTIZED))
 def agrees_with_expanded_weights(name):
     """The plain kernels do not round activations, so the whole model on the device is as exact as floats are; what
     stays on the CPU rounds them, and may be as far away as llama.cpp times 1.5."""

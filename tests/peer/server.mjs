@@ -1,5 +1,5 @@
 // A running `infer serve` for the peer tests: importing this starts it, with a key, on a free port of 127.0.0.1.
-// "./server.mjs?tools" has a chat template that shows tools.
+// "./server.mjs?tools" has a chat template that shows tools, "./server.mjs?random" a model with random weights.
 import {spawn} from "node:child_process";
 import {setTimeout as sleep} from "node:timers/promises";
 import {root} from "./harness.mjs";
@@ -7,12 +7,14 @@ import {root} from "./harness.mjs";
 const SECONDS = 60; // for the server to start, and for anything else that is waited for
 
 export const key = "peer-test-key";
-export const model = "infer-demo-5m-q8_0";
+const random = import.meta.url.endsWith("?random");
+export const model = random ? "bpe" : "infer-demo-5m-q8_0";
 
+const file = new URL(random ? "tests/data/bpe.gguf" : `models/${model}.gguf`, root).pathname;
 const template = import.meta.url.endsWith("?tools") ? ["--chat-template", new URL("tests/data/tools.jinja", root).pathname]
                                                    : [];
 const server = spawn(process.env.INFER_BINARY,
-                     ["serve", "-m", new URL(`models/${model}.gguf`, root).pathname, "--port", "0", "-t", "1", ...template],
+                     ["serve", "-m", file, "--port", "0", "-t", "1", ...template],
                      {env: {...process.env, INFER_API_KEY: key}, stdio: ["ignore", "inherit", "pipe"]});
 let log = "";
 server.stderr.on("data", (text) => { log += text; });

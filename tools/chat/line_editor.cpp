@@ -45,15 +45,6 @@ bool is_ansi_terminal() {
   return term && *term && std::strcmp(term, "dumb") != 0;
 }
 
-void write_to_terminal(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(STDERR_FILENO, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-}
-
 winsize terminal_size() {
   winsize size = {};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) return {24, 80, 0, 0};
@@ -314,11 +305,11 @@ LineEditor::Input LineEditor::read(const std::string& prompt, const std::string&
 
   TerminalInput input(self.terminal);
   self.input = &input;
-  if (self.draws && !std::exchange(self.asked_terminal, true)) input.learn_manners();
   el_resize(self.editor);  // the terminal may have been resized in the meantime
   // Before the prompt appears, not with the first character as libedit does, so that the terminal is ready for early
-  // typing.
+  // typing and does not echo its reply.
   el_wset(self.editor, EL_PREP_TERM, 1);
+  if (self.draws && !std::exchange(self.asked_terminal, true)) input.learn_manners();
   int length = 0;
   const wchar_t* line = el_wgets(self.editor, &length);
   self.input = nullptr;

@@ -37,11 +37,19 @@ void on_signal(int number) {
 }
 
 void tell_terminal(std::string_view sequence) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  [[maybe_unused]] const auto n = write(STDERR_FILENO, sequence.data(), sequence.size());
+  if (isatty(STDERR_FILENO) != 0) write_to_terminal(sequence);
 }
 
 }  // namespace
+
+void write_to_terminal(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(STDERR_FILENO, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+}
 
 TerminalInput::TerminalInput(TerminalState& state) : state_(state), bytes_(state.typed_ahead) {
   if (pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) {

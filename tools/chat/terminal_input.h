@@ -6,8 +6,12 @@
 #include <signal.h>
 
 #include <string>
+#include <string_view>
 
 namespace infer {
+
+// Writes everything to standard error, whatever signals arrive: a query that is lost has no reply.
+void write_to_terminal(std::string_view bytes);
 
 // State kept between lines: a terminal's reply may arrive while the next line is being edited.
 struct TerminalState {

@@ -13,6 +13,7 @@
 #include "src/text/grammar/json_schema.h"
 #include "src/text/tokenizer.h"
 #include "tools/constraint_flags.h"
+#include "tools/grammar/grammar_bench.h"
 #include "tools/input.h"
 
 namespace infer {
@@ -24,7 +25,7 @@ struct GrammarOptions {
   std::string grammar_file;
   std::string schema_file;
   std::string model;  // -m: to resolve tokens that the grammar names by their text
-  bool check = false;
+  bool check = false, bench = false;
   bool jsonl = false;    // {"text"} per line in, {"result"} per line out
   bool compact = false;  // --json-compact
   bool lenient = false;  // --schema-lenient
@@ -72,6 +73,13 @@ void answer_lines(const grammar::Grammar& grammar) {
 }
 
 int run_grammar(const GrammarOptions& options) {
+  if (options.bench) {
+    if (options.model.empty() || !options.grammar_file.empty() || !options.schema_file.empty())
+      throw Error(ErrorCode::kInvalidArgument, "--bench needs -m MODEL, and reads its schemas from standard input.");
+    bench_grammars(options.model, {options.compact, options.lenient});
+    return 0;
+  }
+  if (!options.check) throw Error(ErrorCode::kInvalidArgument, "Give --check or --bench.");
   if (options.grammar_file.empty() == options.schema_file.empty())
     throw Error(ErrorCode::kInvalidArgument, "Give either --grammar-file or --json-schema-file.");
   std::shared_ptr<const grammar::Grammar> grammar;
@@ -91,10 +99,13 @@ int run_grammar(const GrammarOptions& options) {
 
 std::function<int()> define_grammar(CLI::App& app) {
   const auto o = std::make_shared<GrammarOptions>();
-  app.add_flag("--check", o->check, "Check a grammar, and texts against it")->required();
+  auto* check = app.add_flag("--check", o->check, "Check a grammar, and texts against it");
+  app.add_flag("--bench", o->bench,
+               "Measure compilation and token masks: read {\"schema\", \"texts\"} per line, with the tokens of -m")
+      ->excludes(check);
   auto* file = app.add_option("--grammar-file", o->grammar_file, "File with a grammar (GBNF)")->type_name("FILE");
   app.add_option("--json-schema-file", o->schema_file, "File with a JSON schema")->type_name("FILE")->excludes(file);
-  app.add_option("-m,--model", o->model, "Model file, for tokens that the grammar names by their text")
+  app.add_option("-m,--model", o->model, "Model file, for tokens that the grammar names by their text, and for --bench")
       ->type_name("FILE");
   app.add_flag("--jsonl", o->jsonl,
                "Read one {\"text\"} per line, write one {\"result\": \"accept\" | \"prefix\" | \"reject\"} per line");

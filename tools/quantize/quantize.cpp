@@ -63,6 +63,7 @@ std::unique_ptr<GgufWriter> open_output(const QuantizePlan& plan, const OutputFi
 
 // Returns false if the user stopped it. No files are left behind then, nor after an error.
 bool convert(const QuantizePlan& plan, int n_threads, bool measure, Summary& summary) {
+  const InterruptGuard guard;  // before there is a file that an interrupt would leave behind
   // All files have temporary names until every one is complete; unfinished ones are removed on destruction.
   std::vector<std::unique_ptr<GgufWriter>> writers;
   for (const OutputFile& output : plan.outputs) writers.push_back(open_output(plan, output));
@@ -78,7 +79,6 @@ bool convert(const QuantizePlan& plan, int n_threads, bool measure, Summary& sum
     }
   }
   ProgressLine progress(total_bytes);
-  const InterruptGuard guard;
   OrderedWork<Slice> work(n_threads, tasks.size(), [&](size_t task, Slice& slice) {
     convert_slice(parts, plan.conversions[tasks[task].conversion], tasks[task].start, measure, slice);
   });

@@ -29,6 +29,9 @@ struct SpeculationOptions {
   double least_probability = 0;                  // the draft model stops before a less probable token
   int fixed = 0;                                 // > 0: always this many if available, whether they pay off or not
 
+  bool jump_forward = false;  // draft the text that a request's grammar forces
+
+  // Whether requests without a grammar may get drafts.
   bool any() const { return lookup || draft; }
   int drafts_of_step() const { return fixed > 0 ? fixed : most; }
 };

@@ -14,6 +14,8 @@ constexpr int64_t kIndexedTokens = 1 << 17;
 constexpr double kFirstRates[] = {0.4, 0.5, 0.7, 0.8, 0.9};
 constexpr double kFirstRate = 0.6;         // lookup drafts of a new sequence
 constexpr double kFirstDraftedRate = 0.7;  // drafts of the draft model
+constexpr double kFirstForcedRate = 0.9;   // drafts of a grammar
+constexpr int kMostForced = 32;            // drafts of a grammar in a step
 constexpr int64_t kAnswer = 256;           // assumed length of an answer without a limit, in tokens
 constexpr int64_t kCaughtUp = 64;          // a smaller lag of the draft model is always worth computing
 
@@ -21,14 +23,16 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
-Speculator::Speculator(const SpeculationOptions& options, std::unique_ptr<DraftModel> draft, int most_rows,
-                       std::function<void(const std::string& line)> note)
+Speculator::Speculator(const SpeculationOptions& options, std::unique_ptr<DraftModel> draft, const Tokenizer& tokenizer,
+                       int most_rows, std::function<void(const std::string& line)> note)
     : options_(options),
       draft_(std::move(draft)),
       note_(std::move(note)),
       most_rows_(most_rows),
       texts_(kIndexedTokens),
-      drafted_(kFirstDraftedRate) {
+      forced_drafts_(tokenizer),
+      drafted_(kFirstDraftedRate),
+      forced_(kFirstForcedRate) {
   for (const double rate : kFirstRates) by_length_.emplace_back(rate);
 }
 
@@ -41,7 +45,9 @@ Speculator::Followed& Speculator::follow(const Sequence& s) {
   const auto found = followed_.find(s.id());
   if (found != followed_.end()) return found->second;
   const LookupIndex::TextId text = texts_.open(s.request().cache_salt, s.request().reuse_prefix);
-  const Followed first{text, 0, AcceptanceRate(kFirstRate), {kFirstDraftedRate, drafted_.rate()}, 0};
+  const Followed first{
+      text, 0, AcceptanceRate(kFirstRate), {kFirstDraftedRate, drafted_.rate()}, {kFirstForcedRate, forced_.rate()},
+      {}};
   return followed_.emplace(s.id(), first).first->second;
 }
 
@@ -65,9 +71,56 @@ void Speculator::end_preempted(const Scheduler& scheduler) {
   }
 }
 
-void Speculator::propose(Scheduler& scheduler) {
-  draft_seconds_ = 0;
-  if (draft_) end_preempted(scheduler);
+AcceptanceRate& Speculator::own_rate(Followed& followed, Source source) {
+  switch (source.kind) {
+    case Source::Kind::kLookup:
+      return followed.looked_up;
+    case Source::Kind::kGrammar:
+      return followed.forced;
+    case Source::Kind::kModel:
+      break;
+  }
+  return followed.drafted;
+}
+
+AcceptanceRate& Speculator::common_rate(Source source) {
+  switch (source.kind) {
+    case Source::Kind::kLookup:
+      return rate_of_length(source.match_length);
+    case Source::Kind::kGrammar:
+      return forced_;
+    case Source::Kind::kModel:
+      break;
+  }
+  return drafted_;
+}
+
+bool Speculator::find_drafts(Candidate& c, int n_sequences) {
+  const int limit = c.sequence->request().max_drafts;
+  std::span<const TokenId> forced;
+  if (options_.jump_forward && limit > 0) {
+    forced = forced_drafts_.find(*c.sequence, std::min(options_.fixed > 0 ? options_.fixed : kMostForced, limit));
+  }
+  c.most = std::min(options_.drafts_of_step(), limit);
+  LookupIndex::Match match;
+  if (options_.lookup && c.most > 0) match = texts_.find(c.followed->text, c.most);
+  // Looked-up text may continue where the grammar leaves a choice.
+  const bool longer =
+      match.tokens.size() > forced.size() && std::equal(forced.begin(), forced.end(), match.tokens.begin());
+  if (match.length > 0 && longer) {
+    c.source = {Source::Kind::kLookup, match.length};
+    c.tokens = std::move(match.tokens);
+  } else if (!forced.empty()) {
+    c.source.kind = Source::Kind::kGrammar;
+    c.tokens.assign(forced.begin(), forced.end());
+    c.most = static_cast<int>(forced.size());
+  } else {
+    return c.most > 0 && may_draft(*c.sequence, *c.followed, n_sequences);
+  }
+  return true;
+}
+
+std::vector<Speculator::Candidate> Speculator::find_candidates(const Scheduler& scheduler) {
   // In a step with a prompt chunk, each draft row takes the place of a prompt token: drafts would only delay both.
   const bool full = std::ssize(scheduler.running()) == scheduler.config().max_sequences;
   bool only_decodes = full || scheduler.waiting().empty();
@@ -77,54 +130,68 @@ void Speculator::propose(Scheduler& scheduler) {
     Followed& followed = follow(*s);
     index(followed, *s);
     only_decodes = only_decodes && s->remaining() == 1;
-    const int most = std::min(options_.drafts_of_step(), s->request().max_drafts);
-    if (s->remaining() != 1 || !s->wants_tokens() || most <= 0) continue;
-    LookupIndex::Match match;
-    if (options_.lookup) match = texts_.find(followed.text, most);
-    if (match.length > 0 || may_draft(*s, followed, n_sequences)) {
-      candidates.push_back({s, &followed, std::move(match), most});
-    }
+    if (s->remaining() != 1 || !s->wants_tokens()) continue;
+    Candidate candidate{s, &followed, {}, {}};
+    if (find_drafts(candidate, n_sequences)) candidates.push_back(std::move(candidate));
   }
-  if (!only_decodes && options_.fixed == 0) return;
+  if (!only_decodes && options_.fixed == 0) candidates.clear();
+  return candidates;
+}
+
+std::vector<int> Speculator::choose_depths(std::span<Candidate> candidates, int n_sequences) {
   std::vector<int> depths;
-  for (const Candidate& c : candidates) depths.push_back(c.most);
-  if (options_.fixed == 0) {
-    std::vector<DraftDepth::Candidate> choices;
-    for (const Candidate& c : candidates) {
-      const int length = c.match.length;
-      const double looked_up = length > 0 ? (c.followed->looked_up.rate() + rate_of_length(length).rate()) / 2 : 0;
-      choices.push_back(length > 0 ? DraftDepth::Candidate{looked_up, static_cast<int>(c.match.tokens.size())}
-                                   : DraftDepth::Candidate{c.followed->drafted.rate(), c.most, true});
+  std::vector<DraftDepth::Candidate> choices;
+  for (const Candidate& c : candidates) {
+    depths.push_back(c.most);
+    const int available = static_cast<int>(c.tokens.size());
+    switch (c.source.kind) {
+      case Source::Kind::kModel:
+        choices.push_back({c.followed->drafted.rate(), c.most, true});
+        break;
+      case Source::Kind::kLookup:
+        choices.push_back({(c.followed->looked_up.rate() + common_rate(c.source).rate()) / 2, available});
+        break;
+      case Source::Kind::kGrammar:
+        choices.push_back({c.followed->forced.rate(), available});
+        break;
     }
-    depths = depth_.choose(n_sequences, choices, most_rows_);
   }
+  return options_.fixed > 0 ? depths : depth_.choose(n_sequences, choices, most_rows_);
+}
+
+void Speculator::propose(Scheduler& scheduler) {
+  draft_seconds_ = 0;
+  if (draft_) end_preempted(scheduler);
+  const int n_sequences = static_cast<int>(scheduler.running().size());
+  std::vector<Candidate> candidates = find_candidates(scheduler);
+  const std::vector<int> depths = choose_depths(candidates, n_sequences);
   std::vector<DraftModel::Wish> wishes;
   for (size_t i = 0; i < candidates.size(); ++i) {
     Candidate& c = candidates[i];
-    c.followed->match_length = c.match.length;
+    c.followed->source = c.source;
     if (depths[i] == 0) {
-      const bool looked_up = c.match.length > 0;
-      (looked_up ? c.followed->looked_up : c.followed->drafted).forget();
-      (looked_up ? rate_of_length(c.match.length) : drafted_).forget();
-      continue;
-    }
-    if (c.match.length == 0) {
+      own_rate(*c.followed, c.source).forget();
+      common_rate(c.source).forget();
+    } else if (c.source.kind == Source::Kind::kModel) {
       wishes.push_back({c.sequence, depths[i]});
-      continue;
+    } else {
+      const size_t n = std::min(static_cast<size_t>(depths[i]), c.tokens.size());
+      scheduler.propose(c.sequence->id(), std::span(c.tokens).first(n));
     }
-    const size_t n = std::min(static_cast<size_t>(depths[i]), c.match.tokens.size());
-    scheduler.propose(c.sequence->id(), std::span(c.match.tokens).first(n));
   }
-  if (wishes.empty()) return;
+  if (!wishes.empty()) ask_model(wishes, scheduler, n_sequences);
+}
+
+void Speculator::ask_model(std::span<const DraftModel::Wish> wishes, Scheduler& scheduler, int n_sequences) {
   const int32_t prompt_tokens = options_.fixed > 0 ? INT32_MAX : depth_.prompt_tokens(n_sequences);
-  const std::vector<std::vector<TokenId>> drafts = ask_model(wishes, prompt_tokens);
+  const std::vector<std::vector<TokenId>> drafts = drafts_of_model(wishes, prompt_tokens);
   for (size_t i = 0; i < drafts.size(); ++i) {
     if (std::ssize(drafts[i]) >= options_.least) scheduler.propose(wishes[i].sequence->id(), drafts[i]);
   }
 }
 
-std::vector<std::vector<TokenId>> Speculator::ask_model(std::span<const DraftModel::Wish> wishes,
-                                                        int32_t prompt_tokens) {
+std::vector<std::vector<TokenId>> Speculator::drafts_of_model(std::span<const DraftModel::Wish> wishes,
+                                                              int32_t prompt_tokens) {
   double last = now();
   const auto after_step = [&](int rows, int drafts) {
     const double seconds = now() - std::exchange(last, now());
@@ -156,15 +223,15 @@ void Speculator::learn(const StepPlan& plan, const SampledStep& sampled, double 
     const auto found = followed_.find(s.sequence->id());
     if (s.n_drafts == 0 || n == 0 || found == followed_.end()) continue;
     Followed& followed = found->second;
-    const bool looked_up = followed.match_length > 0;
-    (looked_up ? followed.looked_up : followed.drafted).record(n - 1, s.n_drafts);
-    (looked_up ? rate_of_length(followed.match_length) : drafted_).record(n - 1, s.n_drafts);
+    own_rate(followed, followed.source).record(n - 1, s.n_drafts);
+    common_rate(followed.source).record(n - 1, s.n_drafts);
   }
   if (only_decodes) depth_.record(static_cast<int>(plan.sequences.size()), rows, tokens, seconds, draft_seconds_);
 }
 
 void Speculator::end(const Sequence& s) {
   if (draft_) draft_->end(s.id());
+  forced_drafts_.forget(s.id());
   const auto found = followed_.find(s.id());
   if (found == followed_.end()) return;
   index(found->second, s);
@@ -175,6 +242,7 @@ void Speculator::end(const Sequence& s) {
 void Speculator::reset() {
   if (draft_) draft_->reset();
   texts_ = LookupIndex(kIndexedTokens);
+  forced_drafts_.clear();
   followed_.clear();
 }
 

@@ -34,9 +34,16 @@ class Grammar {
   MatchState after(MatchState state, std::string_view bytes) const;
   Match match(std::string_view text) const;
   // The bytes that must follow as long as there is only one choice; at most `limit`.
-  std::string forced(MatchState state, size_t limit) const;
+  std::string forced(const MatchState& state, size_t limit) const;
+  // The same, but optional white space is guessed to be one space after a colon or comma, and none elsewhere. `last`:
+  // the byte before. A guess is never the last byte.
+  std::string likely(const MatchState& state, char last, size_t limit) const;
+  // The token literal that must follow; kNoToken if something else may.
+  TokenId forced_token(const MatchState& state) const;
 
  private:
+  std::string follow(MatchState state, char last, bool guesses, size_t limit) const;
+
   Limits limits_;
   Automaton automaton_;
   MatchState start_;

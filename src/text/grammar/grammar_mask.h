@@ -19,18 +19,18 @@ class GrammarMask : public TokenMask {
   bool allows(TokenId token) override { return cache_->allows(states_.back(), token); }
   void accept(TokenId token) override;
   void rollback(int64_t n) override;
+  ForcedText forced(size_t limit) const override;
   std::unique_ptr<TokenMask> clone() const override { return std::make_unique<GrammarMask>(*this); }
 
   const MatchState& state() const { return states_.back(); }
   // Whether generation may end here.
   bool can_end() const { return state().can_end(); }
-  // The bytes that must follow, at most `limit`. A token may go beyond them.
-  std::string forced(size_t limit) const { return cache_->grammar().forced(state(), limit); }
 
  private:
   std::shared_ptr<MaskCache> cache_;
-  std::vector<MatchState> states_;  // after 0, 1, 2, ... tokens
-  std::vector<uint64_t> bits_;      // for the last state, if computed
+  std::vector<MatchState> states_;  // after 0, 1, 2 ... tokens
+  std::string last_bytes_;          // of these tokens; 0 for those without text
+  std::vector<uint64_t> bits_;      // of the last state, if computed
   bool has_bits_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/text/grammar/grammar.h"
+#include "src/text/grammar/token_trie.h"
 
 namespace infer::grammar {
 
@@ -33,19 +34,24 @@ class Lookahead {
   bool is_live(State state) const { return flags_[state] & kLive; }
   bool escapes(State state) const { return flags_[state] & kEscapes; }
 
+  // The ASCII bytes that leave the state as it is.
+  AsciiSet loops(State state) { return flags_[state] & kLoopsKnown ? loops_[state] : find_loops(state); }
+
   bool is_full() const { return states_.size() >= kMaxStates / 2; }
   void clear();
 
  private:
   static constexpr State kUnknown = UINT32_MAX;
   static constexpr size_t kMaxStates = 16384;  // about 1 KiB each
-  static constexpr uint8_t kLive = 1, kEscapes = 2;
+  static constexpr uint8_t kLive = 1, kEscapes = 2, kLoopsKnown = 4;
 
   State find_next(State state, uint8_t byte);
+  AsciiSet find_loops(State state);
 
   const Grammar& grammar_;
   std::vector<std::array<State, 256>> next_;  // [n_states]
   std::vector<uint8_t> flags_;                // [n_states]
+  std::vector<AsciiSet> loops_;               // [n_states]
   std::vector<MatchState> states_;            // [n_states]
   std::unordered_multimap<uint64_t, State> by_hash_;
 };
@@ -62,6 +68,7 @@ class DirectLookahead {
   bool is_dead(const State& state) const { return state.is_dead(); }
   bool is_live(const State& state) const { return state.can_continue(); }
   bool escapes(const State& state) const { return state.can_end(); }
+  AsciiSet loops(const State& /*state*/) const { return {}; }  // unknown
 
  private:
   const Grammar& grammar_;

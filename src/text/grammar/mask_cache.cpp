@@ -196,6 +196,14 @@ void MaskCache::walk(Machine& machine, const TokenTrie& trie, const MatchState& 
         node = trie.end(node);
         continue;
       }
+      // Text on which the state stays the same is allowed as a whole.
+      const bool stays = state == path[depth - 1] && machine.is_live(state) && !machine.escapes(state);
+      const AsciiSet* below = stays ? trie.below(node) : nullptr;
+      if (below && below->within(machine.loops(state))) {
+        for (const TokenId token : trie.subtree_tokens(node)) set_bit(bits, token);
+        node = trie.end(node);
+        continue;
+      }
       for (const TokenId token : trie.tokens(node)) set_bit(bits, token);
       if (machine.escapes(state) && trie.end(node) > node + 1) escapes.push_back(node);
       if (machine.is_live(state)) {

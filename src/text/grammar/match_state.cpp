@@ -129,6 +129,24 @@ MatchState MatchState::after_byte(const Automaton& automaton, const Limits& limi
   return closure.finish();
 }
 
+std::pair<uint8_t, uint8_t> MatchState::alike(const Automaton& automaton, uint8_t byte) const {
+  int first = 0, last = 255;
+  for (const Reading& reading : readings_) {
+    if (reading.state == Reading::kDone) continue;
+    for (const ByteEdge& edge : automaton.bytes(reading.state)) {
+      if (edge.last < byte) {
+        first = std::max(first, edge.last + 1);
+      } else if (edge.first > byte) {
+        last = std::min(last, edge.first - 1);
+      } else {
+        first = std::max<int>(first, edge.first);
+        last = std::min<int>(last, edge.last);
+      }
+    }
+  }
+  return {static_cast<uint8_t>(first), static_cast<uint8_t>(last)};
+}
+
 MatchState MatchState::after_token(const Automaton& automaton, const Limits& limits, TokenId token) const {
   Closure closure(automaton, limits);
   for (const Reading& reading : readings_) {

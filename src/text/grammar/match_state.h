@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/text/grammar/automaton.h"
@@ -36,6 +37,9 @@ class MatchState {
   static MatchState after_end(const Automaton& automaton, const Limits& limits, std::span<const Stack> stacks);
 
   bool is_dead() const { return readings_.empty(); }
+  // The bytes around `byte` after which the state is the same, first and last.
+  std::pair<uint8_t, uint8_t> alike(const Automaton& automaton, uint8_t byte) const;
+
   // The grammar may end here.
   bool can_end() const { return !readings_.empty() && readings_[0].state == Reading::kDone; }
   // Something may follow.

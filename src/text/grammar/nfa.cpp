@@ -117,6 +117,8 @@ uint32_t Nfa::build(ExprId id, uint32_t from) {
     case Kind::kUpTo:
     case Kind::kWithout:
       return build_free_text(e, from);
+    case Kind::kScan:
+      return build_scan(e, from);
   }
   return from;
 }
@@ -292,6 +294,27 @@ uint32_t Nfa::build_free_text(const Expr& e, uint32_t from) {
       const uint32_t to = search.next(s, static_cast<uint8_t>(first));
       for (last = first; last < 255 && search.next(s, static_cast<uint8_t>(last + 1)) == to;) ++last;
       if (search.found(to) && !up_to) continue;
+      add_edge(states[s], {.kind = NfaEdge::Kind::kByte,
+                           .first = static_cast<uint8_t>(first),
+                           .last = static_cast<uint8_t>(last),
+                           .to = states[to]});
+    }
+  }
+  return end;
+}
+
+uint32_t Nfa::build_scan(const Expr& e, uint32_t from) {
+  const ScanTable& table = rules_.scan_table(e);
+  const uint32_t end = add_state();
+  std::vector<uint32_t> states;  // [of the table]
+  for (size_t s = 0; s < table.next.size(); ++s) states.push_back(add_state());
+  link(from, states[0]);
+  for (size_t s = 0; s < table.next.size(); ++s) {
+    if (e.min == 1 || table.may_end[s]) link(states[s], end);
+    for (size_t first = 0, last = 0; first < 256; first = last + 1) {
+      const uint32_t to = table.next[s][first];
+      for (last = first; last < 255 && table.next[s][last + 1] == to;) ++last;
+      if (to == ScanTable::kStop) continue;
       add_edge(states[s], {.kind = NfaEdge::Kind::kByte,
                            .first = static_cast<uint8_t>(first),
                            .last = static_cast<uint8_t>(last),

@@ -73,6 +73,7 @@ class Nfa {
   uint32_t build_partial(const Expr& e, uint32_t from);
   uint32_t build_listed(const Expr& e, uint32_t from);
   uint32_t build_other_key(const std::vector<std::string>& words, uint32_t from);
+  uint32_t build_scan(const Expr& e, uint32_t from);
   uint32_t build_free_text(const Expr& e, uint32_t from);
   size_t size_of(ExprId id, size_t limit) const;
 

@@ -1,10 +1,10 @@
 #include "src/text/grammar/regex.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ggml-like/error.h"
-#include "src/text/grammar/json_text.h"
 #include "src/text/utf8.h"
 
 namespace infer::grammar {
@@ -47,9 +47,10 @@ uint32_t times(uint32_t a, uint32_t b) {
 
 class RegexParser {
  public:
-  // `in_json`: the pattern may match anywhere inside a JSON string; otherwise it must match the whole text.
-  RegexParser(Rules& rules, std::string_view text, const LengthRange& length, const std::string& place, bool in_json)
-      : rules_(rules), text_(text), length_(length), place_(place), in_json_(in_json) {}
+  // `speller`: for a pattern that may match anywhere inside a string; null: it must match the whole text.
+  RegexParser(Rules& rules, std::string_view text, const LengthRange& length, const std::string& place,
+              const Speller* speller)
+      : rules_(rules), text_(text), length_(length), place_(place), speller_(speller) {}
 
   ExprId parse() {
     std::vector<ExprId> alternatives;
@@ -82,9 +83,7 @@ class RegexParser {
   }
 
   Piece character(const CodePoints& set) {
-    const ExprId expr = in_json_      ? spelled_character(rules_, set)
-                        : set.empty() ? rules_.never()
-                                      : rules_.code_point(set);
+    const ExprId expr = speller_ ? (*speller_)(set) : set.empty() ? rules_.never() : rules_.code_point(set);
     return {expr, {1, 1}, expr};
   }
 
@@ -94,11 +93,11 @@ class RegexParser {
     Piece piece = alternative(0);
     const bool to_end = take('$');
     if (to_end && !at_end() && peek() != '|') fail("| or the end after $");
-    if (!in_json_) return piece.expr;
+    if (!speller_) return piece.expr;
     if (from_start && to_end) return bounded(piece);
     if (length_.min > 0 || length_.max != kUnbounded)
       fail("^ and $ around a pattern that stands beside minLength or maxLength");
-    const ExprId any = rules_.repeat(spelled_character(rules_, CodePoints::all()), 0, kUnbounded);
+    const ExprId any = rules_.repeat((*speller_)(CodePoints::all()), 0, kUnbounded);
     std::vector<ExprId> parts;
     if (!from_start) parts.push_back(any);
     parts.push_back(piece.expr);
@@ -342,19 +341,20 @@ class RegexParser {
   std::string_view text_;
   const LengthRange& length_;
   const std::string& place_;
-  const bool in_json_;
+  const Speller* speller_;
   size_t at_ = 0;
 };
 
 }  // namespace
 
-ExprId parse_regex(Rules& rules, std::string_view pattern, const LengthRange& length, const std::string& place) {
-  return RegexParser(rules, pattern, length, place, true).parse();
+ExprId parse_regex(Rules& rules, std::string_view pattern, const LengthRange& length, const std::string& place,
+                   const Speller& speller) {
+  return RegexParser(rules, pattern, length, place, &speller).parse();
 }
 
 ExprId parse_text_regex(Rules& rules, std::string_view pattern, const std::string& place) {
   const LengthRange any;
-  return RegexParser(rules, pattern, any, place, false).parse();
+  return RegexParser(rules, pattern, any, place, nullptr).parse();
 }
 
 }  // namespace infer::grammar

@@ -81,6 +81,15 @@ ExprId Rules::not_beginning(std::vector<std::string> words) {
   return add_words({.kind = Expr::Kind::kWithout, .min = 1}, std::move(words));
 }
 
+uint32_t Rules::add_scan(ScanTable table) {
+  scans_.push_back(std::move(table));
+  return static_cast<uint32_t>(scans_.size() - 1);
+}
+
+ExprId Rules::scan(uint32_t table, bool ends_anywhere) {
+  return add({.kind = Expr::Kind::kScan, .a = table, .min = ends_anywhere ? 1u : 0u});
+}
+
 RuleId Rules::declare(std::string name) {
   rules_.push_back({std::move(name)});
   return static_cast<RuleId>(rules_.size() - 1);

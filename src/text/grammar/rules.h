@@ -2,6 +2,7 @@
 // tokens and other rules. The compiler (automaton.h) turns it into an automaton. Built by one thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,6 +25,13 @@ struct TokenLiteral {
   bool operator==(const TokenLiteral&) const = default;
 };
 
+// A deterministic automaton; state 0 is the beginning.
+struct ScanTable {
+  static constexpr uint32_t kStop = UINT32_MAX;  // the byte is not read
+  std::vector<std::array<uint32_t, 256>> next;
+  std::vector<bool> may_end;  // [n_states]
+};
+
 struct Expr {
   enum class Kind : uint8_t {
     kBytes,      // bytes
@@ -40,6 +48,7 @@ struct Expr {
     kOtherKey,  // a JSON string's contents in canonical spelling, other than `words_[a]`
     kUpTo,      // any bytes up to and including the first occurrence of one of `words_[a]`
     kWithout,   // any bytes without an occurrence of `words_[a]`; `min` 1: that do not begin with one
+    kScan,      // a text that takes `scans_[a]` to a state where it may end; `min` 1: to any state
   };
   Kind kind = Kind::kSequence;
   uint32_t a = 0;
@@ -68,6 +77,9 @@ class Rules {
   ExprId up_to(std::vector<std::string> words);
   ExprId without(std::vector<std::string> words);
   ExprId not_beginning(std::vector<std::string> words);
+  // Expressions that share a table.
+  uint32_t add_scan(ScanTable table);
+  ExprId scan(uint32_t table, bool ends_anywhere);
   ExprId nothing() { return sequence({}); }
   ExprId never() { return choice({}); }
 
@@ -84,6 +96,7 @@ class Rules {
   const Expr& expr(ExprId id) const { return exprs_[id]; }
   const CodePoints& set(const Expr& e) const { return sets_[e.a]; }
   const TokenLiteral& literal(const Expr& e) const { return tokens_[e.a]; }
+  const ScanTable& scan_table(const Expr& e) const { return scans_[e.a]; }
   const std::vector<std::string>& words(const Expr& e) const { return words_[e.a]; }
 
  private:
@@ -99,6 +112,7 @@ class Rules {
   std::vector<CodePoints> sets_;
   std::vector<TokenLiteral> tokens_;
   std::vector<std::vector<std::string>> words_;
+  std::vector<ScanTable> scans_;
   RuleId root_ = kNoId;
 };
 

@@ -73,6 +73,27 @@ const Json* SchemaCompiler::as_object(const Json& schema, const std::string& pla
   return one->contains("properties") && (*one)["properties"].is_object() ? one : nullptr;
 }
 
+const Json& SchemaCompiler::followed(const Json& schema, const std::string& place) const {
+  constexpr int kMaxSteps = 50;
+  const Json* one = &schema;
+  for (int step = 0; one->is_object() && SchemaDocument::has_only(*one, "$ref"); ++step) {
+    document_.check(*one, place);
+    if (step == kMaxSteps) refuse_schema(place, "references that lead somewhere", "a cycle, or more than 50 in a row");
+    one = document_.target(*one, place);
+  }
+  return *one;
+}
+
+std::vector<const Json*> SchemaCompiler::plain(const Json& schema, const std::string& place) {
+  if (schema.is_object() && !has_any(schema, {"$ref", "allOf", "anyOf", "oneOf"})) {
+    document_.check(schema, place);
+    return {&schema};
+  }
+  std::vector<const Json*> all = document_.alternatives(schema, place);
+  for (const Json* one : all) document_.check(*one, place);
+  return all;
+}
+
 RuleId SchemaCompiler::rule_of(const Json& schema, const std::string& place) {
   const auto known = rule_of_.find(&schema);
   if (known != rule_of_.end()) return known->second;
@@ -146,8 +167,7 @@ ExprId SchemaCompiler::compile_plain(const Json& schema, const std::string& plac
   return rules_.choice(std::move(choices));
 }
 
-// The values that the keywords other than applicators allow.
-ExprId SchemaCompiler::compile_values(const Json& schema) {
+std::vector<const Json*> SchemaCompiler::values(const Json& schema) {
   Json rest = Json::object();
   for (const auto& [name, value] : schema.items()) {
     if (name != "enum" && name != "const") rest[name] = value;
@@ -179,8 +199,12 @@ ExprId SchemaCompiler::compile_values(const Json& schema) {
     const Grammar grammar = schema_grammar(rest, options, nullptr, limits_);
     keep([&](const Json& v) { return grammar.match(v.dump()) == Match::kAccept; });
   }
+  return values;
+}
+
+ExprId SchemaCompiler::compile_values(const Json& schema) {
   std::vector<ExprId> choices;
-  for (const Json* value : values) choices.push_back(constant(*value));
+  for (const Json* value : values(schema)) choices.push_back(constant(*value));
   return rules_.choice(std::move(choices));
 }
 
@@ -204,6 +228,13 @@ ExprId SchemaCompiler::constant(const Json& value) {
 }
 
 ExprId SchemaCompiler::compile_string(const Json& schema, const std::string& place) {
+  const Speller speller = [this](const CodePoints& set) { return spelled_character(rules_, set); };
+  const ExprId inside = string_text(schema, place, speller, character_);
+  return inside == kNoId ? any_string() : quoted(inside);
+}
+
+ExprId SchemaCompiler::string_text(const Json& schema, const std::string& place, const Speller& speller,
+                                   ExprId any_character) {
   const LengthRange length = {count_of(schema, "minLength", 0), count_of(schema, "maxLength", kUnbounded)};
   if (length.min > length.max) return rules_.never();
   const bool has_length = length.min > 0 || length.max != kUnbounded;
@@ -214,15 +245,19 @@ ExprId SchemaCompiler::compile_string(const Json& schema, const std::string& pla
     if (format.kind == SchemaFormat::Kind::kPattern) {
       if (schema.contains("pattern")) unenforced(place, "pattern beside format");
       if (format.shortest < length.min || length.max != kUnbounded) unenforced(place, "length beside format");
-      return quoted(parse_regex(rules_, "^(" + format.pattern + ")$", {}, place));
+      return parse_regex(rules_, "^(" + format.pattern + ")$", {}, place, speller);
     }
   }
   if (schema.contains("pattern")) {
     const std::string where = concat("[schema] ", place, "/pattern");
-    return quoted(parse_regex(rules_, schema["pattern"].get_ref<const std::string&>(), length, where));
+    try {
+      return parse_regex(rules_, schema["pattern"].get_ref<const std::string&>(), length, where, speller);
+    } catch (const Error&) {
+      if (!options_.lenient) throw;
+      unenforced(place, "pattern");
+    }
   }
-  if (!has_length) return any_string();
-  return quoted(rules_.repeat(character_, length.min, length.max));
+  return has_length ? rules_.repeat(any_character, length.min, length.max) : kNoId;
 }
 
 ExprId SchemaCompiler::compile_number(const Json& schema, const std::string& place, bool integer) {

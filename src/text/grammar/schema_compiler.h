@@ -28,11 +28,22 @@ class SchemaCompiler {
   // Writes all rules requested so far and those they need. Throws as parse_json_schema() does.
   void finish();
 
+  // For values in notations other than JSON. `place` is the schema's. All throw as parse_json_schema() does.
   ExprId any_number();
-
   // The schema with references and combinations resolved, if it is an object with properties and no alternatives; else
   // null.
   const Json* as_object(const Json& schema, const std::string& place);
+  // The target of a schema that is only a reference; else the schema itself.
+  const Json& followed(const Json& schema, const std::string& place) const;
+  // The schema with references and combinations resolved: a value is valid if one of the results allows it.
+  std::vector<const Json*> plain(const Json& schema, const std::string& place);
+  // REQUIRES: a result of plain(). The values of enum or const that the rest of the schema allows.
+  std::vector<const Json*> values(const Json& schema);
+  ExprId compile_number(const Json& schema, const std::string& place, bool integer);
+  // The contents of a string; kNoId: any. `any_character`: one character in any spelling.
+  ExprId string_text(const Json& schema, const std::string& place, const Speller& speller, ExprId any_character);
+  // Throws, or warns about a keyword.
+  void unenforced(const std::string& place, const std::string& keyword);
 
  private:
   struct Task {
@@ -42,7 +53,6 @@ class SchemaCompiler {
     bool merged;  // has neither applicators nor errors
   };
 
-  void unenforced(const std::string& place, const std::string& keyword);
   ExprId value_of(const Json& schema, const std::string& place) { return rules_.rule(rule_of(schema, place)); }
 
   ExprId compile(const Task& task);
@@ -50,7 +60,6 @@ class SchemaCompiler {
   ExprId compile_branches(const Json& branches, const std::string& place);
   ExprId compile_values(const Json& schema);
   ExprId compile_string(const Json& schema, const std::string& place);
-  ExprId compile_number(const Json& schema, const std::string& place, bool integer);
   ExprId compile_array(const Json& schema, const std::string& place);
   ExprId compile_object(const Json& schema, const std::string& place);
   ExprId compile_map(const Json& schema, const std::string& place);

@@ -6,6 +6,7 @@ namespace infer::grammar {
 namespace {
 
 constexpr size_t kMaxShortBytes = 20;
+constexpr uint32_t kFewBelow = 6;  // nodes that are visited sooner than their set is compared
 
 }  // namespace
 
@@ -34,6 +35,29 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
   }
   close_to(0);
   first_token_.push_back(static_cast<uint32_t>(tokens_.size()));
+  collect_below();
+}
+
+void TokenTrie::collect_below() {
+  struct Below {
+    AsciiSet set;
+    bool others = false;
+  };
+  std::vector<Below> by_depth(max_depth_ + 2);  // of the nodes seen so far at that depth that have the same parent
+  below_.assign(size(), 0);
+  sets_.resize(1);
+  for (uint32_t node = size(); node-- > 0;) {
+    Below& own = by_depth[depth(node) + 1];
+    Below& siblings = by_depth[depth(node)];
+    if (!own.others && end(node) - node > kFewBelow) {
+      below_[node] = static_cast<uint32_t>(sets_.size());
+      sets_.push_back(own.set);
+    }
+    siblings.others = siblings.others || own.others || byte(node) >= 128;
+    for (int i = 0; i < 2; ++i) siblings.set.words[i] |= own.set.words[i];
+    if (byte(node) < 128) siblings.set.add(byte(node));
+    own = {};
+  }
 }
 
 GrammarVocabulary::GrammarVocabulary(std::vector<std::string> texts, std::vector<TokenId> end_tokens)

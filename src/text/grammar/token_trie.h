@@ -14,6 +14,15 @@
 
 namespace infer::grammar {
 
+// A set of bytes below 128.
+struct AsciiSet {
+  uint64_t words[2] = {};
+  void add(uint8_t byte) { words[byte / 64] |= uint64_t{1} << (byte % 64); }
+  bool within(const AsciiSet& other) const {
+    return (words[0] & ~other.words[0]) == 0 && (words[1] & ~other.words[1]) == 0;
+  }
+};
+
 // Nodes are in depth-first order, so that a subtree is a range of nodes. The root has no node.
 class TokenTrie {
  public:
@@ -28,14 +37,24 @@ class TokenTrie {
   std::span<const TokenId> tokens(uint32_t node) const {
     return {tokens_.data() + first_token_[node], tokens_.data() + first_token_[node + 1]};
   }
+  // Of the node and all below it.
+  std::span<const TokenId> subtree_tokens(uint32_t node) const {
+    return {tokens_.data() + first_token_[node], tokens_.data() + first_token_[end(node)]};
+  }
+  // The bytes of all nodes below; null where those are few, or have other bytes than ASCII.
+  const AsciiSet* below(uint32_t node) const { return below_[node] == 0 ? nullptr : &sets_[below_[node]]; }
   uint32_t max_depth() const { return max_depth_; }
 
  private:
+  void collect_below();
+
   std::vector<uint8_t> bytes_;         // [n_nodes]
   std::vector<uint32_t> depths_;       // [n_nodes]
   std::vector<uint32_t> ends_;         // [n_nodes]
   std::vector<uint32_t> first_token_;  // [n_nodes + 1]
   std::vector<TokenId> tokens_;
+  std::vector<uint32_t> below_;  // [n_nodes], index into sets_; 0: none
+  std::vector<AsciiSet> sets_;
   uint32_t max_depth_ = 0;
 };
 

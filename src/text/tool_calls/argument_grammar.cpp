@@ -3,15 +3,14 @@
 #include <algorithm>
 
 #include "ggml-like/error.h"
+#include "ggml-like/message.h"
 #include "src/text/grammar/json_text.h"
+#include "src/text/tool_calls/call_pattern.h"
 
 namespace infer {
 namespace {
 
 using Kind = ToolCallFormat::Kind;
-
-// The characters of a parameter name, where the schema does not declare names.
-grammar::CodePoints name_characters() { return {{'-', '.'}, {'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}; }
 
 }  // namespace
 
@@ -23,7 +22,8 @@ ArgumentGrammar::ArgumentGrammar(grammar::Rules& rules, const MarkerText& text, 
       format_(format),
       tools_(tools),
       tool_(tool),
-      schemas_(rules, tool.parameters, tool.options, warnings, limits) {}
+      schemas_(rules, tool.parameters, tool.options, warnings, limits),
+      values_(rules, text, format, schemas_) {}
 
 grammar::ExprId ArgumentGrammar::arguments() {
   switch (format_.kind) {
@@ -42,7 +42,10 @@ grammar::ExprId ArgumentGrammar::arguments() {
   return rules_.rule(schemas_.rule_of(tool_.parameters, tool_.place));
 }
 
-void ArgumentGrammar::finish() { schemas_.finish(); }
+void ArgumentGrammar::finish() {
+  values_.finish();
+  schemas_.finish();
+}
 
 std::vector<ArgumentGrammar::Parameter> ArgumentGrammar::parameters(const Json& object) const {
   std::vector<Parameter> all;
@@ -71,24 +74,16 @@ grammar::ExprId ArgumentGrammar::listed(const Json& object, ExprId separator, Wr
   return rules_.listed(separator, items, std::move(flags), 0);
 }
 
-std::vector<std::string> ArgumentGrammar::allowed_strings(const Json& schema) {
-  std::vector<std::string> strings;
-  if (!schema.is_object()) return strings;
-  if (const auto value = schema.find("const"); value != schema.end() && value->is_string()) {
-    strings.push_back(*value);
-    return strings;
-  }
-  const auto values = schema.find("enum");
-  if (values == schema.end() || !values->is_array()) return strings;
-  for (const Json& value : *values) {
-    if (value.is_string()) strings.push_back(value);
-  }
-  return strings;
+std::string ArgumentGrammar::place_of(const Parameter& parameter) const {
+  return tool_.place + "/properties" + grammar::pointer_step(parameter.name);
 }
 
 grammar::ExprId ArgumentGrammar::json_value(const Parameter& parameter) {
-  return rules_.rule(
-      schemas_.rule_of(*parameter.schema, tool_.place + "/properties" + grammar::pointer_step(parameter.name)));
+  return rules_.rule(schemas_.rule_of(*parameter.schema, place_of(parameter)));
+}
+
+grammar::ExprId ArgumentGrammar::value(const Parameter& parameter) {
+  return values_.value(*parameter.schema, place_of(parameter));
 }
 
 grammar::ExprId ArgumentGrammar::tagged() {
@@ -112,16 +107,41 @@ grammar::ExprId ArgumentGrammar::tagged_value(const Parameter& parameter) {
   const auto json = [&] {
     return rules_.sequence({text_.literal(spelling.value), json_value(parameter), text_.literal(end)});
   };
-  const auto string = [&](const std::vector<std::string>& allowed) {
-    if (allowed.empty()) return rules_.sequence({text_.literal(spelling.string_value), text_.up_to(end)});
-    std::vector<ExprId> values;
-    for (const std::string& value : allowed) values.push_back(rules_.bytes(value));
-    return rules_.sequence(
-        {text_.literal(spelling.string_value), rules_.choice(std::move(values)), text_.literal(end)});
-  };
+  const auto any_string = [&] { return rules_.sequence({text_.literal(spelling.string_value), text_.up_to(end)}); };
   if (kind == ParameterKind::kJson) return json();
-  if (kind == ParameterKind::kString) return string(allowed_strings(*parameter.schema));
-  return format_.tags.typed ? rules_.choice({json(), string({})}) : string({});
+  if (kind == ParameterKind::kMixed) return format_.tags.typed ? rules_.choice({json(), any_string()}) : any_string();
+  const ExprId text = tagged_text(parameter);
+  if (text == grammar::kNoId) return any_string();
+  return rules_.sequence({text_.literal(spelling.string_value), text, text_.literal(end)});
+}
+
+// The text of a string; kNoId: any.
+grammar::ExprId ArgumentGrammar::tagged_text(const Parameter& parameter) {
+  // A constrained text leaves out the first character of the end tag, so that it cannot contain the tag.
+  const std::string_view end = trimmed_start(format_.spelling.argument_end);
+  const auto tag = static_cast<uint8_t>(end.empty() ? '\0' : end.front());
+  bool needs_tag = false;
+  const grammar::Speller speller = [&](const grammar::CodePoints& set) {
+    grammar::CodePoints rest = set.without({{tag, tag}});
+    needs_tag = needs_tag || (rest.empty() && !set.empty());
+    return rest.empty() ? rules_.never() : rules_.code_point(std::move(rest));
+  };
+  const std::string place = place_of(parameter);
+  std::vector<ExprId> choices;
+  for (const Json* one : schemas_.plain(*parameter.schema, place)) {
+    if (one->contains("enum") || one->contains("const")) {
+      for (const Json* value : schemas_.values(*one)) {
+        if (value->is_string()) choices.push_back(rules_.bytes(value->get_ref<const std::string&>()));
+      }
+      continue;
+    }
+    const ExprId text = schemas_.string_text(*one, place, speller, speller(grammar::CodePoints::all()));
+    if (text == grammar::kNoId) return text;
+    choices.push_back(text);
+  }
+  if (!needs_tag) return rules_.choice(std::move(choices));
+  schemas_.unenforced(place, concat("a pattern with ", static_cast<char>(tag)));
+  return grammar::kNoId;
 }
 
 // Arguments with arbitrary names.
@@ -136,103 +156,26 @@ grammar::ExprId ArgumentGrammar::any_tagged() {
 
 grammar::ExprId ArgumentGrammar::bare() {
   const Json* object = schemas_.as_object(tool_.parameters, tool_.place);
-  if (!object) return any_bare();
+  if (!object) return values_.any();
   const auto write = [&](const Parameter& parameter) {
-    const ParameterKind kind = tools_.parameter(tool_.name, parameter.name);
-    const unsigned types =
-        parameter.schema->is_object() ? grammar::schema_types(*parameter.schema) : grammar::kAllTypes;
-    const bool scalar = (types & (grammar::kString | grammar::kArray | grammar::kObject)) == 0;
-    const ExprId value = kind == ParameterKind::kString ? bare_string(allowed_strings(*parameter.schema))
-                         : scalar                       ? json_value(parameter)
-                                                        : any_bare();
-    return rules_.sequence({rules_.bytes(parameter.name + ":"), value});
+    return rules_.sequence({rules_.bytes(parameter.name + ":"), value(parameter)});
   };
   return rules_.sequence({rules_.bytes("{"), listed(*object, rules_.bytes(","), write), rules_.bytes("}")});
 }
 
-grammar::ExprId ArgumentGrammar::bare_string(const std::vector<std::string>& allowed) {
-  const ExprId quote = text_.literal(format_.quote);
-  if (allowed.empty()) return rules_.sequence({quote, text_.up_to(format_.quote)});
-  std::vector<ExprId> values;
-  for (const std::string& value : allowed) values.push_back(rules_.bytes(value));
-  return rules_.sequence({quote, rules_.choice(std::move(values)), quote});
-}
-
-// Any value: a string, a number, a JSON literal, a list or an object.
-grammar::ExprId ArgumentGrammar::any_bare() {
-  const grammar::RuleId value = rules_.declare(tool_.place);
-  const ExprId item = rules_.rule(value), comma = rules_.bytes(",");
-  const ExprId key = rules_.repeat(rules_.code_point(name_characters()), 1, 64);
-  const ExprId member = rules_.sequence({key, rules_.bytes(":"), item});
-  const auto bracketed = [&](const char* open, ExprId inside, const char* close) {
-    return rules_.sequence(
-        {rules_.bytes(open), rules_.listed(comma, {inside}, {grammar::kRepeated}, 0), rules_.bytes(close)});
-  };
-  rules_.define(value,
-                rules_.choice({bare_string({}), schemas_.any_number(), rules_.bytes("true"), rules_.bytes("false"),
-                               rules_.bytes("null"), bracketed("[", item, "]"), bracketed("{", member, "}")}));
-  return item;
-}
-
+// Up to and with the parenthesis that closes the call.
 grammar::ExprId ArgumentGrammar::python() {
-  const ExprId comma = rules_.bytes(", ");
+  const ExprId comma = rules_.bytes(", "), close = rules_.bytes(")");
   const Json* object = schemas_.as_object(tool_.parameters, tool_.place);
   if (!object) {
     const ExprId key = rules_.repeat(rules_.code_point(name_characters()), 1, 64);
-    const ExprId argument = rules_.sequence({key, rules_.bytes("="), any_python()});
-    return rules_.listed(comma, {argument}, {grammar::kRepeated}, 0);
+    const ExprId argument = rules_.sequence({key, rules_.bytes("="), values_.any()});
+    return rules_.sequence({rules_.listed(comma, {argument}, {grammar::kRepeated}, 0), close});
   }
-  return listed(*object, comma, [&](const Parameter& parameter) {
-    const ParameterKind kind = tools_.parameter(tool_.name, parameter.name);
-    const unsigned types =
-        parameter.schema->is_object() ? grammar::schema_types(*parameter.schema) : grammar::kAllTypes;
-    ExprId value = 0;
-    if (kind == ParameterKind::kString) value = python_string(allowed_strings(*parameter.schema));
-    else if (types == grammar::kBoolean) value = rules_.choice({rules_.bytes("True"), rules_.bytes("False")});
-    else if ((types & ~(grammar::kNumber | grammar::kInteger)) == 0) value = json_value(parameter);
-    else value = any_python();
-    return rules_.sequence({rules_.bytes(parameter.name + "="), value});
-  });
-}
-
-// A string in single quotes, as Python itself writes them, or in double quotes.
-grammar::ExprId ArgumentGrammar::python_string(const std::vector<std::string>& allowed) {
-  std::vector<ExprId> quoted;
-  for (const char quote : {'\'', '"'}) {
-    const ExprId mark = rules_.bytes(std::string(1, quote));
-    grammar::CodePoints plain = {{0x20, grammar::kMaxCodePoint}};
-    const auto code = static_cast<uint32_t>(quote);
-    plain = plain.without({{code, code}, {'\\', '\\'}});
-    const ExprId escape = rules_.sequence(
-        {rules_.bytes("\\"),
-         rules_.code_point({{'"', '"'}, {'\'', '\''}, {'\\', '\\'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}})});
-    ExprId inside = rules_.repeat(rules_.choice({rules_.code_point(plain), escape}), 0, grammar::kUnbounded);
-    if (!allowed.empty()) {
-      std::vector<ExprId> values;
-      for (const std::string& value : allowed) {
-        std::string spelled;
-        for (const char c : value) spelled += c == quote || c == '\\' ? std::string{'\\', c} : std::string(1, c);
-        values.push_back(rules_.bytes(spelled));
-      }
-      inside = rules_.choice(std::move(values));
-    }
-    quoted.push_back(rules_.sequence({mark, inside, mark}));
-  }
-  return rules_.choice(std::move(quoted));
-}
-
-grammar::ExprId ArgumentGrammar::any_python() {
-  const grammar::RuleId value = rules_.declare(tool_.place);
-  const ExprId item = rules_.rule(value), comma = rules_.bytes(", ");
-  const ExprId member = rules_.sequence({python_string({}), rules_.bytes(": "), item});
-  const auto bracketed = [&](const char* open, ExprId inside, const char* close) {
-    return rules_.sequence(
-        {rules_.bytes(open), rules_.listed(comma, {inside}, {grammar::kRepeated}, 0), rules_.bytes(close)});
+  const auto write = [&](const Parameter& parameter) {
+    return rules_.sequence({rules_.bytes(parameter.name + "="), value(parameter)});
   };
-  rules_.define(value,
-                rules_.choice({python_string({}), schemas_.any_number(), rules_.bytes("True"), rules_.bytes("False"),
-                               rules_.bytes("None"), bracketed("[", item, "]"), bracketed("{", member, "}")}));
-  return item;
+  return rules_.sequence({listed(*object, comma, write), close});
 }
 
 }  // namespace infer

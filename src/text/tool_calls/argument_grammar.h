@@ -1,7 +1,6 @@
 // The arguments of a call to one tool as grammar expressions, in each form that templates write. JSON arguments follow
 // the whole schema of the parameters. Arguments between tags, in Python syntax or with unquoted keys follow the names,
-// the order and the presence of the parameters; a value follows its schema if it is written as JSON, and an enum's
-// values if it is text. Used by one thread.
+// the order and the presence of the parameters, and each value follows its schema. Used by one thread.
 #pragma once
 
 #include <string>
@@ -12,6 +11,7 @@
 #include "src/text/tool_calls/marker_text.h"
 #include "src/text/tool_calls/tool_call_format.h"
 #include "src/text/tool_calls/tool_set.h"
+#include "src/text/tool_calls/value_grammar.h"
 
 namespace infer {
 
@@ -45,19 +45,16 @@ class ArgumentGrammar {
   // The parameters in order, each written by `write`.
   template <typename Write>
   ExprId listed(const Json& object, ExprId separator, Write write);
-  // The strings that an enum or a constant allows; empty: unrestricted.
-  static std::vector<std::string> allowed_strings(const Json& schema);
+  std::string place_of(const Parameter& parameter) const;
   ExprId json_value(const Parameter& parameter);
+  ExprId value(const Parameter& parameter);
 
   ExprId tagged();
   ExprId tagged_value(const Parameter& parameter);
+  ExprId tagged_text(const Parameter& parameter);
   ExprId any_tagged();
   ExprId bare();
-  ExprId bare_string(const std::vector<std::string>& allowed);
-  ExprId any_bare();
   ExprId python();
-  ExprId python_string(const std::vector<std::string>& allowed);
-  ExprId any_python();
 
   grammar::Rules& rules_;
   const MarkerText& text_;
@@ -65,6 +62,7 @@ class ArgumentGrammar {
   const ToolSet& tools_;
   const Tool& tool_;
   grammar::SchemaCompiler schemas_;
+  ValueGrammar values_;
 };
 
 }  // namespace infer

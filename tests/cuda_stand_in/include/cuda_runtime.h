@@ -41,6 +41,8 @@ enum cudaError_t {
   cudaErrorInvalidPc = 718,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotSupported = 801,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
   cudaErrorUnknown = 999,
 };
 const char* cudaGetErrorName(cudaError_t error);
@@ -160,11 +162,6 @@ struct cudaLaunchConfig_t {
   cudaLaunchAttribute* attrs = nullptr;
   unsigned numAttrs = 0;
 };
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
-template <typename Kernel>
-cudaError_t cudaFuncSetAttribute(Kernel, cudaFuncAttribute, int) {
-  return cudaSuccess;
-}
 
 namespace cuda_stand_in {
 
@@ -189,14 +186,28 @@ class BoundTo final : public BoundKernel {
   std::tuple<std::decay_t<Parameters>...> arguments_;
 };
 
-cudaError_t launch(const cudaLaunchConfig_t& config, std::shared_ptr<const BoundKernel> kernel);
+// `code` identifies the kernel.
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* code, std::shared_ptr<const BoundKernel> kernel);
+cudaError_t load(const void* code);
 
 }  // namespace cuda_stand_in
+
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes;  // here 0: shared memory is found while a kernel runs
+  int maxThreadsPerBlock;
+};
+// Loads the kernel on the current device, unless it is there.
+template <typename Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel* kernel) {
+  *attributes = {0, 1024};
+  return cuda_stand_in::load(reinterpret_cast<const void*>(kernel));
+}
 
 // Arguments are copied when the launch is queued, as on a GPU.
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   return cuda_stand_in::launch(
-      *config, std::make_shared<cuda_stand_in::BoundTo<Parameters...>>(kernel, std::forward<Arguments>(arguments)...));
+      *config, reinterpret_cast<const void*>(kernel),
+      std::make_shared<cuda_stand_in::BoundTo<Parameters...>>(kernel, std::forward<Arguments>(arguments)...));
 }

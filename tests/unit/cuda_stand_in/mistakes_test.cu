@@ -148,10 +148,10 @@ __global__ void add_without_an_atomic(int* data, bool mistaken) {
 
 __global__ void too_much_shared_memory(int* data, bool mistaken) {
   struct Most {
-    char bytes[200 << 10];
+    char bytes[40 << 10];
   };
   struct More {
-    char bytes[100 << 10];
+    char bytes[20 << 10];
   };
   data[threadIdx.x] = 1;
   if (threadIdx.x > 0) return;

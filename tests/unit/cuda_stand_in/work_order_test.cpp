@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace {
 
@@ -92,6 +93,71 @@ TEST_CASE("captured work runs when its graph is launched, each time") {
   }
   cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
+}
+
+namespace {
+
+void no_kernel(int) {}
+void another_kernel(int) {}
+
+template <typename Kernel>
+cudaError_t start(Kernel kernel, cudaStream_t stream) {
+  cudaLaunchConfig_t config = {};
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, kernel, 0);
+}
+
+// What the end of a capture says after a call.
+template <typename Call>
+cudaError_t capture_with(cudaStream_t stream, Call call) {
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+  call();
+  cudaGraph_t graph = nullptr;
+  const cudaError_t error = cudaStreamEndCapture(stream, &graph);
+  CHECK((graph != nullptr) == (error == cudaSuccess));
+  cudaGraphDestroy(graph);
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("what a capture does not allow ends it") {
+  Fixture f, g;
+  cudaEvent_t event = nullptr;
+  REQUIRE(cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess);
+  const auto with = [&](auto call) { return capture_with(f.stream, call); };
+  CHECK(with([] {}) == cudaSuccess);
+  CHECK(with([&] { CHECK(cudaEventRecord(event, g.stream) == cudaSuccess); }) == cudaSuccess);
+  CHECK(with([&] { cudaEventRecord(event, f.stream); }) == cudaErrorStreamCaptureInvalidated);
+  CHECK(with([&] { CHECK(cudaStreamSynchronize(f.stream) == cudaErrorStreamCaptureUnsupported); }) ==
+        cudaErrorStreamCaptureInvalidated);
+  void* p = nullptr;
+  CHECK(with([&] { CHECK(cudaMalloc(&p, 1) != cudaSuccess); }) == cudaErrorStreamCaptureInvalidated);
+  CHECK(with([&] { CHECK(cudaHostAlloc(&p, 1, 0) != cudaSuccess); }) == cudaErrorStreamCaptureInvalidated);
+  CHECK(with([&] { CHECK(cudaFree(f.device) != cudaSuccess); }) == cudaErrorStreamCaptureInvalidated);
+  CHECK(with([&] { CHECK(cudaFreeHost(f.host) != cudaSuccess); }) == cudaErrorStreamCaptureInvalidated);
+  // Another thread may.
+  CHECK(with([&] { std::thread([&] { CHECK(cudaMalloc(&p, 1) == cudaSuccess); }).join(); }) == cudaSuccess);
+  cudaFree(p);
+  // A kernel has to be loaded before, which its first launch does.
+  CHECK(with([&] { CHECK(start(no_kernel, f.stream) == cudaErrorStreamCaptureUnsupported); }) ==
+        cudaErrorStreamCaptureInvalidated);
+  cudaFuncAttributes attributes = {};
+  CHECK(cudaFuncGetAttributes(&attributes, another_kernel) == cudaSuccess);
+  CHECK(with([&] { CHECK(start(another_kernel, f.stream) == cudaSuccess); }) == cudaSuccess);
+  cudaEventDestroy(event);
+}
+
+TEST_CASE("pinned memory that goes away under a copy loses its bytes") {
+  Fixture f;
+  void* other = nullptr;
+  REQUIRE(cudaHostAlloc(&other, 64, cudaHostAllocDefault) == cudaSuccess);
+  std::memset(other, 'a', 64);
+  REQUIRE(cudaMemcpyAsync(f.device, other, 64, cudaMemcpyHostToDevice, f.stream) == cudaSuccess);
+  REQUIRE(cudaFreeHost(other) == cudaSuccess);
+  REQUIRE(cudaMemcpyAsync(f.host, f.device, 64, cudaMemcpyDeviceToHost, f.stream) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(f.stream) == cudaSuccess);
+  CHECK(f.first() == '\xff');
 }
 
 namespace {

@@ -386,6 +386,26 @@ TEST_CASE("the host is at most two chunks of a prompt ahead of the device") {
   CHECK(same(logits_of(engine), expected));
 }
 
+TEST_CASE("loading tells of each weight, up to all bytes, and of nothing on the host") {
+  std::vector<std::pair<uint64_t, uint64_t>> told;
+  const auto load = [&](int layers) {
+    told.clear();
+    Islands islands;
+    EngineOptions options = options_on(islands.open(), layers);
+    options.loading = [&](uint64_t done, uint64_t total) { told.emplace_back(done, total); };
+    const Engine engine(open_model("llama-gqa"), options);
+  };
+  load(0);
+  CHECK(told.empty());
+  load(kAllLayers);
+  REQUIRE(told.size() > 10);
+  for (size_t i = 0; i < told.size(); ++i) {
+    CHECK(told[i].first > (i > 0 ? told[i - 1].first : 0));
+    CHECK(told[i].second == told[0].second);
+  }
+  CHECK(told.back().first == told.back().second);
+}
+
 TEST_CASE("a shared block is copied on the device before it is written") {
   const std::string model = "llama-gqa";
   const std::vector<float> expected = on_cpu(model);

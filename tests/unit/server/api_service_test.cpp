@@ -111,7 +111,7 @@ TEST_CASE("api: a client that leaves frees its blocks") {
 TEST_CASE("api: a cancelled request releases its blocks within two steps") {
   Service s;
   s.load();
-  for (int round = 0; round < 20; ++round) {
+  for (int n_cancelled = 0; n_cancelled < 20;) {
     const auto generation = std::make_shared<Generation>();
     generation->prompt = {5, 6, 7};
     generation->params.max_tokens = 250;
@@ -123,12 +123,16 @@ TEST_CASE("api: a cancelled request releases its blocks within two steps") {
     }
     s.engine().cancel(*generation);
     const int64_t before = s.metrics_.gauges().steps;
-    int n_ended = 0;
+    int n_ended = 0, n_early = 0;
     while (n_ended < 2) {
       for (const AnswerEvent& event : generation->answers->wait(std::chrono::milliseconds(100))) {
-        n_ended += event.finished == FinishReason::kCancelled;
+        n_ended += event.finished != FinishReason::kNone;
+        n_early += event.finished == FinishReason::kMaxTokens;
       }
     }
+    // It may reach its end before cancel() if this thread gets no processor.
+    if (n_early > 0) continue;
+    ++n_cancelled;
     const EngineGauges after = s.metrics_.gauges();
     CHECK(after.cache().used == 0);
     CHECK(after.steps <= before + 2);

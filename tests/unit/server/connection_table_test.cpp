@@ -16,7 +16,7 @@ using Phase = ConnectionTable::Phase;
 // Connections are ends of socket pairs; the other end shows whether one was shut down.
 class Table {
  public:
-  explicit Table(size_t limit) : table(limit) {}
+  explicit Table(size_t limit) : table(limit, std::chrono::milliseconds(20)) {}
   ~Table() {
     for (const auto& pair : pairs_) {
       close(pair[0]);
@@ -50,7 +50,10 @@ class Table {
 TEST_CASE("connections: the one that has waited longest is closed") {
   Table t(3);
   const uint64_t a = t.add("x"), b = t.add("x"), c = t.add("x");
-  t.table.set_phase(a, Phase::kIdle);  // has just been answered
+  // a has just been answered, and the threads of the others begin in another order than they connected.
+  for (const Phase phase : {Phase::kIdle, Phase::kHead, Phase::kRequest, Phase::kIdle}) t.table.set_phase(a, phase);
+  t.table.set_phase(c, Phase::kIdle);
+  t.table.set_phase(b, Phase::kIdle);
   t.table.set_phase(b, Phase::kHead);
   const uint64_t d = t.add("x");
   CHECK(d != 0);

@@ -105,6 +105,44 @@ TEST_CASE("answer grammar: a lazy grammar begins with its trigger") {
   CHECK(result(lazy, "any <x>12</x> more") == "reject");
 }
 
+TEST_CASE("answer grammar: a lazy grammar begins where a pattern says so") {
+  AnswerConstraint lazy = content(ContentConstraint::Kind::kGrammar, "root ::= \"<f\" [a-z] \">\" [0-9]+ \"!\"");
+  lazy.content.lazy = true;
+  const auto with = [&](std::string_view pattern, bool whole) {
+    lazy.content.trigger_patterns = {grammar::read_pattern_trigger(pattern, whole, "[t]")};
+    return lazy;
+  };
+  for (const AnswerConstraint& anywhere : {with("<f[a-z]>", false), with("[\\s\\S]*?(<f[a-z]>)[\\s\\S]*", true)}) {
+    CHECK(result(anywhere, "any <f< <f1> \xFFtext") == "accept");
+    CHECK(result(anywhere, "any <fa>12") == "prefix");
+    CHECK(result(anywhere, "any <fa>12!") == "accept");
+    CHECK(result(anywhere, "<fa>12!") == "accept");
+    CHECK(result(anywhere, "any <fa>no") == "reject");
+    CHECK(result(anywhere, "any <fa>no <fa>12!") == "reject");
+    CHECK(result(anywhere, "any <fa>12! more") == "reject");
+  }
+  for (const AnswerConstraint& first : {with("(<f[a-z]>)[\\s\\S]*", true), with("^<f[a-z]>", false)}) {
+    CHECK(result(first, "<fa>12!") == "accept");
+    CHECK(result(first, "<fa>no") == "reject");
+    CHECK(result(first, "any <fa>no") == "accept");
+  }
+  const AnswerConstraint behind = with("<a>\\s*(<f[a-z]>)", false);
+  CHECK(result(behind, "x <a>  <fb>3!") == "accept");
+  CHECK(result(behind, "x <a>  <fb>no") == "reject");
+  CHECK(result(behind, "<fb>no <a> and <fb>no") == "accept");
+  AnswerConstraint both = behind;
+  both.content.triggers = {"<fz>"};
+  CHECK(result(both, "<fz>1!") == "accept");
+  CHECK(result(both, "<fz>no") == "reject");
+  CHECK(result(both, "<fb>no") == "accept");
+  CHECK(both.key() != behind.key());
+  CHECK_THROWS_WITH(with("(?:x(y))", false), doctest::Contains("[t]: expected a capturing group outside"));
+  CHECK_THROWS_WITH(with("(x)y", false), doctest::Contains("ends with its capturing group"));
+  CHECK_THROWS_WITH(result(with("x*", false), ""), doctest::Contains("matches the empty text"));
+  CHECK_THROWS_WITH(result(with("(?=x)", false), ""), doctest::Contains("lookaround"));
+  CHECK_THROWS_WITH(result(with("([ab]*a[ab]{13}c)", false), ""), doctest::Contains("4,000 states"));
+}
+
 TEST_CASE("answer grammar: reasoning comes first and is not constrained") {
   AnswerConstraint constraint = content(ContentConstraint::Kind::kJsonSchema, R"({"type": "integer"})");
   constraint.reasoning = reasoning_start("...assistant\n<think>\n", "", hermes());

@@ -29,6 +29,14 @@ std::shared_ptr<const GrammarVocabulary> demo() {
   return vocabulary;
 }
 
+// A token for each byte, and one that ends.
+std::shared_ptr<const GrammarVocabulary> bytes() {
+  std::vector<std::string> texts;
+  for (int byte = 0; byte < 256; ++byte) texts.emplace_back(1, static_cast<char>(byte));
+  texts.emplace_back("");
+  return std::make_shared<const GrammarVocabulary>(std::move(texts), std::vector<TokenId>{256});
+}
+
 bool has(AllowedTokens mask, TokenId token) { return mask[static_cast<size_t>(token) / 64] >> (token % 64) & 1; }
 
 std::vector<TokenId> tokens_of(AllowedTokens mask, size_t n) {
@@ -168,6 +176,44 @@ TEST_CASE("mask: tokens that the grammar names") {
   CHECK(tokens_of(named.allowed(), 5) == std::vector<TokenId>{1, 4});
   other.accept(3);
   CHECK(tokens_of(other.allowed(), 5) == std::vector<TokenId>{1});
+}
+
+TEST_CASE("mask: the text that must follow, with white space guessed") {
+  const auto forced = [](const std::string& schema, const std::string& before, size_t limit = 100) {
+    GrammarMask mask(std::make_shared<MaskCache>(grammar::parse_json_schema(schema), bytes()));
+    for (const char c : before) mask.accept(static_cast<TokenId>(static_cast<uint8_t>(c)));
+    const ForcedText text = mask.forced(limit);
+    CHECK(text.token == kNoToken);
+    return text.bytes;
+  };
+  const std::string schema =
+      R"({"type": "object", "properties": {"name": {"type": "string"}, "born": {"const": "x"}}, "required": ["name", "born"]})";
+  CHECK(forced(schema, "") == "{\"name\": \"");
+  CHECK(forced(schema, "", 4) == "{\"na");
+  CHECK(forced(schema, "{") == "\"name\": \"");
+  CHECK(forced(schema, "{\"na") == "me\": \"");
+  CHECK(forced(schema, "{\"name\":") == " \"");
+  CHECK(forced(schema, "{\"name\": ") == "\"");
+  CHECK(forced(schema, "{\"name\":\n") == "");  // indentation, or the string
+  CHECK(forced(schema, "{\"name\": \"") == "");
+  CHECK(forced(schema, "{\"name\": \"a\",") == " \"born\": \"x\"");
+  CHECK(forced(R"({"type": "array", "items": {"type": "integer"}, "minItems": 1})", "") == "[");
+  CHECK(forced(R"({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]})", "{") == "\"n\":");
+}
+
+TEST_CASE("mask: the token that must follow") {
+  const auto vocabulary =
+      std::make_shared<const GrammarVocabulary>(std::vector<std::string>{"a", "b", "", ""}, std::vector<TokenId>{3});
+  GrammarMask mask(
+      std::make_shared<MaskCache>(grammar::parse_gbnf("root ::= <[2]> \"ab\" (<[2]> | \"a\")"), vocabulary));
+  CHECK(mask.forced(9).token == 2);
+  CHECK(mask.forced(9).bytes == "ab");
+  for (const TokenId token : {2, 0}) mask.accept(token);
+  CHECK(mask.forced(9).token == kNoToken);
+  CHECK(mask.forced(9).bytes == "b");
+  mask.accept(1);
+  CHECK(mask.forced(9).token == kNoToken);
+  CHECK(mask.forced(9).bytes == "");
 }
 
 TEST_CASE("mask: long tokens that run through counted repetitions") {
