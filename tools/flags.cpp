@@ -15,10 +15,10 @@
 #include "ggml-like/printable.h"
 #include "src/text/sampler_chain.h"
 #include "tools/arguments.h"
-#include "tools/loading_line.h"
 #include "tools/metadata_flags.h"
 #include "tools/name_pattern.h"
 #include "tools/processor_flags.h"
+#include "tools/status_line.h"
 
 namespace infer {
 namespace {
@@ -137,7 +137,7 @@ EngineOptions ModelFlags::engine_options() const {
   EngineOptions options = engine;
   if (batch > 0) options.step_tokens = std::min(options.step_tokens, batch);
   options.note = print_note;
-  options.loading = LoadingLine();
+  options.loading = loading_line();
   options.placement.n_gpu_layers =
       gpu_layers.empty() ? kAutoLayers : parse_layers("--n-gpu-layers", gpu_layers, kAllLayers, true);
   if (options.devices == std::vector<std::string>{"none"}) {
@@ -147,6 +147,10 @@ EngineOptions ModelFlags::engine_options() const {
   // Without layers on a GPU, avoid opening its driver.
   if (options.devices.empty() && options.placement.n_gpu_layers == 0 && options.placement.tensor_rules.empty()) {
     options.devices = {"cpu"};
+  }
+  if (const size_t n = allowed_processors().size(); n > 0 && static_cast<size_t>(options.n_threads) > n) {
+    print_note(concat("-t ", options.n_threads, " is more than the ", n, n == 1 ? " processor" : " processors",
+                      " this program may use; threads that wait for each other will make it slower."));
   }
   check_shares(options.placement.tensor_split, std::max<size_t>(engine.devices.size(), 1));
   return options;

@@ -70,6 +70,12 @@ void add_to(std::vector<int>& processors, const std::vector<int>& more) {
   processors.erase(std::unique(processors.begin(), processors.end()), processors.end());
 }
 
+bool contains(const std::vector<int>& list, int processor) {
+  return std::find(list.begin(), list.end(), processor) != list.end();
+}
+
+}  // namespace
+
 std::vector<int> allowed_processors() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -80,12 +86,6 @@ std::vector<int> allowed_processors() {
   }
   return allowed;
 }
-
-bool contains(const std::vector<int>& list, int processor) {
-  return std::find(list.begin(), list.end(), processor) != list.end();
-}
-
-}  // namespace
 
 std::vector<std::vector<int>> numa_nodes(const std::string& folder) {
   std::vector<std::vector<int>> nodes;

@@ -7,6 +7,9 @@
 
 namespace infer {
 
+// The processors that the system lets this process run on; empty if it does not say.
+std::vector<int> allowed_processors();
+
 // Parses the flags into `processors`: thread i is pinned to processors[i % size]; empty: not pinned.
 void add_processor_flags(CLI::App& app, std::vector<int>& processors);
 

@@ -13,6 +13,7 @@
 #include "src/text/chat_template.h"
 #include "src/text/ordered_json.h"
 #include "src/text/prompt_tokens.h"
+#include "tools/answer_timings.h"
 #include "tools/arguments.h"
 #include "tools/chat/chat.h"
 #include "tools/chat_template_flag.h"
@@ -24,6 +25,7 @@
 #include "tools/llama_cpp_flags.h"
 #include "tools/profile_table.h"
 #include "tools/speculation_flags.h"
+#include "tools/status_line.h"
 #include "tools/terminal.h"
 
 namespace infer {
@@ -53,7 +55,33 @@ std::string full_prompt(const RunOptions& options) {
   return prompt;
 }
 
-double rate(int64_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0; }
+// One line on standard error: what the run cost.
+void print_timings(Engine& engine, const RunOptions& options) {
+  const EngineStats& s = engine.stats();
+  AnswerTimings timings;
+  timings.prompt_tokens = timings.computed_tokens = s.prompt_tokens;
+  timings.generated_tokens = s.generated_tokens;
+  timings.decode_tokens = s.decode_tokens;
+  timings.prompt_seconds = s.prompt_seconds;
+  timings.decode_seconds = s.decode_seconds;
+  std::string line = short_summary(timings);
+  if (options.chat.settings.answer.show_stats && s.decode_seconds > 0) {
+    // No fraction: weights that stay in the caches are read faster than memory bandwidth. Each step reads them once.
+    const double rate = static_cast<double>(s.decode_steps) / s.decode_seconds *
+                        static_cast<double>(bytes_per_token(engine.runner().placed()));
+    char text[96];
+    std::snprintf(text, sizeof(text), " · weights read at %.2f GB/s (memory bandwidth %.1f GB/s)", rate / 1e9,
+                  read_bandwidth(engine.runner().placed()) / 1e9);
+    line += text;
+  }
+  if (const std::string drafts = speculation_summary(engine); !drafts.empty()) line += " · " + drafts;
+  if (options.model.verbose) {
+    char text[32];
+    std::snprintf(text, sizeof(text), " · logits %016llx", static_cast<unsigned long long>(engine.last_logits_hash()));
+    line += text;
+  }
+  write_note(line, Style::kPlain);
+}
 
 void note_long_context(const Engine& engine) {
   const int64_t trained = engine.model().context_length();
@@ -104,31 +132,31 @@ int run_completion(const RunOptions& options, Engine& engine) {
     if (!delta.content.empty()) at_line_start = delta.content.ends_with('\n');
     write_text(delta.content);
   };
+  PromptLine progress(!options.chat.quiet);
   while (!engine.idle()) {
     if (guard.interrupted() || text.stopped()) {
       engine.cancel(1);
       break;
     }
     for (const Progress& p : engine.step()) {
+      progress.update(p);
       AnswerDelta delta;
       text.add(p.tokens, p.finished == FinishReason::kEndOfGeneration, delta);
       write(delta);
       finished = p.finished;
     }
   }
+  progress.clear();
   AnswerDelta rest;
   text.finish(rest);
   write(rest);
   // With --raw, a pipe gets exactly the completion's bytes.
   if (!at_line_start && (stdout_is_terminal() || !options.raw)) write_text("\n");
-  if (!options.chat.quiet) {
-    if (finished == FinishReason::kContextFull) {
-      std::fprintf(stderr, "The context of %s tokens is full; the text ends here. Raise it with -c.\n",
-                   grouped(static_cast<uint64_t>(engine.context())).c_str());
-    }
-    print_timings(engine, settings.answer.show_stats);
+  if (!options.chat.quiet && finished == FinishReason::kContextFull) {
+    std::fprintf(stderr, "The context of %s tokens is full; the text ends here. Raise it with -c.\n",
+                 grouped(static_cast<uint64_t>(engine.context())).c_str());
   }
-  return guard.interrupted() ? 130 : 0;
+  return guard.interrupted() ? kInterruptedCode : 0;
 }
 
 // The template that --chat-template names, else the model's own; nullopt if there is none.
@@ -176,34 +204,18 @@ int run(RunOptions& options) {
   engine_options.speculation = options.speculation.options();
   Engine engine(std::move(model), engine_options);
   if (!chat.quiet) note_long_context(engine);
-  if (!chat_template) return run_completion(options, engine);
-  chat.interactive = is_interactive(options);
-  if (!chat.interactive && chat.prompt.empty()) {
+  chat.interactive = chat_template && is_interactive(options);
+  if (chat_template && !chat.interactive && chat.prompt.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "No prompt for --single-turn. Use -p TEXT or -f FILE.");
   }
-  return run_chat(engine, std::move(*chat_template), chat);
+  const int code = chat_template ? run_chat(engine, std::move(*chat_template), chat) : run_completion(options, engine);
+  // A conversation shows a line for every answer.
+  if (!chat.quiet && (!chat.interactive || chat.settings.answer.show_stats)) print_timings(engine, options);
+  print_profile(engine);
+  return code;
 }
 
 }  // namespace
-
-void print_timings(Engine& engine, bool bandwidth) {
-  const EngineStats& s = engine.stats();
-  const double steps = rate(s.decode_steps, s.decode_seconds);  // each step reads the weights once
-  const double achieved = steps * static_cast<double>(bytes_per_token(engine.runner().placed()));
-  const double limit = bandwidth && steps > 0 ? read_bandwidth(engine.runner().placed()) : 0;
-  std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s | generated %lld tokens, %.1f tokens/s",
-               static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
-               static_cast<long long>(s.generated_tokens), rate(s.decode_tokens, s.decode_seconds));
-  if (limit > 0) {
-    // No fraction: weights that stay in the caches are read faster than memory bandwidth.
-    std::fprintf(stderr, ", weights read at %.2f GB/s (memory bandwidth %.1f GB/s)", achieved / 1e9, limit / 1e9);
-  }
-  if (const std::string drafts = speculation_summary(engine); !drafts.empty()) {
-    std::fprintf(stderr, " | %s", drafts.c_str());
-  }
-  std::fprintf(stderr, " | logits %016llx\n", static_cast<unsigned long long>(engine.last_logits_hash()));
-  print_profile(engine);
-}
 
 std::function<int()> define_run(CLI::App& app) {
   const auto o = std::make_shared<RunOptions>();
@@ -229,13 +241,14 @@ std::function<int()> define_run(CLI::App& app) {
                "Read control tokens such as <|im_end|> in messages as tokens (default: as text)")
       ->excludes(raw);
   app.add_flag(flag_names("-st,--single-turn"), o->single_turn, "Exit after one answer, even on a terminal");
-  app.add_flag("-q,--quiet", o->chat.quiet, "Print no notes and no timings");
+  app.add_flag("-q,--quiet", o->chat.quiet, "Print no notes, no progress and no timings");
   add_answer_flags(app, o->chat.settings.answer);
   add_sampling_flags(app, o->chat.settings.sampling);
   add_speculation_flags(app, o->speculation);
   add_constraint_flags(app, o->constraint);
   add_tools_flag(app, o->constraint)->excludes(raw);
-  app.add_flag(flag_names("-v,--verbose,--log-verbose"), o->model.verbose, "Name the flags that had nothing to do");
+  app.add_flag(flag_names("-v,--verbose,--log-verbose"), o->model.verbose,
+               "Name the flags that had nothing to do, and end with a hash of the last logits");
   add_list_devices_flag(app);
   app.add_flag_callback(
       "--context-shift", [o] { o->chat.settings.answer.context_overflow = "shift-turns"; },

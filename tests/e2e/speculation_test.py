@@ -17,7 +17,8 @@ KINDS = {"draft": ["-md", DEMO_DRAFT_F16], "lookup": ["--spec", "lookup"],
 
 def outcome(*flags, n=120):
     """(text, hash of the last logits)"""
-    reply = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", n, "--ignore-eos", "--seed", 5, *flags))
+    reply = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", n, "--ignore-eos", "--seed", 5, "-v",
+                          *flags))
     return reply.out, re.search(r"logits ([0-9a-f]{16})", reply.err)[1]
 
 

@@ -38,6 +38,14 @@ def with_model(*arguments):
     return ("run", "-m", SPM, "-p", "once", "-n", 2, *arguments)
 
 
+@test
+def more_threads_than_processors():
+    n = len(os.sched_getaffinity(0))
+    noted = succeeded(run(*with_model("-t", n + 1))).err
+    expect(noted.startswith(f"note: -t {n + 1} is more than the {n} processor"), "a note", noted)
+    expect("note" not in succeeded(run(*with_model("-t", n))).err, "none for as many as there are")
+
+
 # Model files
 
 @test

@@ -1,4 +1,5 @@
 #include "tools/chat/chat_log.h"
+#include "tools/chat/line_editor.h"
 
 #include <algorithm>
 
@@ -81,9 +82,9 @@ Json ChatLog::to_json(bool system_in_user) const {
   return list;
 }
 
-void ChatLog::save(const std::string& path) const {
+void ChatLog::save(const std::string& path, bool private_to_owner) const {
   const std::string text = Json({{"messages", to_json()}}).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  AtomicFile file(path);
+  AtomicFile file(path, private_to_owner);
   file.write(text);
   file.finish();
 }
@@ -135,6 +136,11 @@ bool ChatLog::is_saved_chat(const std::string& path) {
   } catch (const Error&) {
     return false;
   }
+}
+
+std::string kept_chat_file() {
+  const std::string history = default_history_file();
+  return history.empty() ? "" : (std::filesystem::path(history).parent_path() / "last-chat.json").string();
 }
 
 }  // namespace infer

@@ -222,6 +222,7 @@ void ChatSession::generate(Generation& g, const Listener& listener) {
       break;
     }
     for (const Progress& p : engine_.step()) {
+      listener.step(p);
       if (std::exchange(first, false)) {
         g.turn.prompt_tokens = p.prompt_tokens;
         g.turn.cached_tokens = p.cached_tokens;

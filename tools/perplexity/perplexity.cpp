@@ -1,9 +1,6 @@
 #include "tools/perplexity/perplexity.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -22,6 +19,7 @@
 #include "tools/perplexity/logits_file.h"
 #include "tools/perplexity/scoring.h"
 #include "tools/profile_table.h"
+#include "tools/status_line.h"
 
 namespace infer {
 namespace {
@@ -161,8 +159,7 @@ int run_perplexity(const PerplexityOptions& options) {
   Result result;
   result.n_ctx = chunks.n_ctx;
   Divergence divergence;
-  const bool shows_progress = isatty(STDERR_FILENO) != 0;
-  const auto start = std::chrono::steady_clock::now();
+  StatusLine progress;
   const InterruptGuard guard;
   run_chunks(
       engine, chunks, chunks.first_scored(),
@@ -173,15 +170,11 @@ int run_perplexity(const PerplexityOptions& options) {
       },
       [&](int chunk) {
         result.chunks = chunk + 1;
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        if (shows_progress) {
-          std::fprintf(stderr, "\r\033[Kchunk %d of %d, perplexity %.4f, %.0f s left", result.chunks, chunks.n_chunks,
-                       result.perplexity(), seconds / result.chunks * (chunks.n_chunks - result.chunks));
-        }
+        show_chunks(progress, result.chunks, chunks.n_chunks, result.perplexity());
         return !guard.interrupted();
       });
-  if (shows_progress) std::fputs("\r\033[K", stderr);
-  if (guard.interrupted()) return 130;
+  progress.clear();
+  if (guard.interrupted()) return kInterruptedCode;
   if (writer) writer->finish();
   if (base) result.divergence = divergence.summary();
   options.json ? print_json(result) : print_text(result);
