@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -82,6 +83,9 @@ struct GgufOpenOptions {
   bool use_mmap = true;       // false, or if mmap fails: read() the file
   bool map_data = true;       // false: metadata and tensor table only; data pointers are null
   bool follow_splits = true;  // open all parts of NAME-00001-of-0000N.gguf, whichever one `path` names
+  // Metadata that replaces the file's or is added to it, in order. A key that begins with a dot belongs to the file's
+  // architecture: ".rope.freq_base" stands for "llama.rope.freq_base" in a llama file.
+  std::vector<std::pair<std::string, GgufValue>> overrides = {};
 };
 
 class GgufFile {

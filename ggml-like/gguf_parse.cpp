@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -30,6 +31,41 @@ constexpr uint32_t kDefaultAlignment = 32;
 // The smallest encodings: a key with a one-byte value, and a tensor of one dimension.
 constexpr uint64_t kMinEntryBytes = 8 + 1 + 4 + 1;
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;
+
+// What kind of file this is instead of a GGUF file, by its first bytes, with advice; "" if nothing is known.
+std::string_view other_kind(std::string_view head) {
+  std::string lower(head);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const size_t text = lower.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  const std::string_view trimmed = text == std::string::npos ? "" : std::string_view(lower).substr(text);
+  constexpr std::string_view kLegacy[] = {"lmgg", "fmgg", "tjgg", "algg"};
+  const std::string_view magic = head.substr(0, 4);
+  if (trimmed.starts_with("<!doctype") || trimmed.starts_with("<html")) {
+    return "a web page, perhaps of an error or a login; download the model again by its direct link";
+  }
+  if (head.starts_with("version https://git-lfs")) {
+    return "a Git LFS pointer, which stands for the model; fetch the model itself with git lfs pull";
+  }
+  // The length of the description in 8 bytes, then the description.
+  if (head.size() > 9 && head[8] == '{' && head.substr(6, 2) == std::string_view("\0\0", 2)) {
+    return "a safetensors file; convert it to GGUF, or download the model as GGUF";
+  }
+  if (head.starts_with("PK\x03\x04") || head.starts_with("\x80\x02")) {
+    return "an archive or a PyTorch checkpoint; convert it to GGUF, or download the model as GGUF";
+  }
+  if (head.starts_with("\x1F\x8B") || head.starts_with("\x28\xB5\x2F\xFD") ||
+      head.starts_with("\xFD"
+                       "7zXZ")) {
+    return "a compressed file; decompress it first";
+  }
+  if (std::find(std::begin(kLegacy), std::end(kLegacy), magic) != std::end(kLegacy)) {
+    return "a model in a format that preceded GGUF; download it as GGUF";
+  }
+  if (magic == std::string_view("\0\0\0\0", 4)) {
+    return "zeros, as in a file whose space was reserved before its download; download it again";
+  }
+  return "";
+}
 
 // Thrown if the header continues beyond the available bytes.
 struct NeedsMore {};
@@ -70,6 +106,12 @@ class Parser {
     throw Error(code, concat("[gguf] ", printable(name_), ": ", what));
   }
 
+  std::string likely_cause() const {
+    const size_t n = std::min<size_t>(start_.size(), 256);
+    const std::string_view kind = other_kind({reinterpret_cast<const char*>(start_.data()), n});
+    return kind.empty() ? "" : concat(". This is ", kind, ".");
+  }
+
   // REQUIRES: pos_ <= file_size_, which always holds.
   void need(uint64_t n, const char* what) const {
     if (n > file_size_ - pos_) {
@@ -105,7 +147,7 @@ class Parser {
     if (head.substr(0, 4) == "FUGG")
       fail_file("expected a little-endian file, found a big-endian one", ErrorCode::kUnsupported);
     if (head.substr(0, 4) != "GGUF")
-      fail_file(concat("expected a GGUF file, found one that starts with \"", printable(head), "\""));
+      fail_file(concat("expected a GGUF file, found one that starts with \"", printable(head), "\"", likely_cause()));
     pos_ = 4;
   }
 

@@ -77,6 +77,7 @@ class OpenFile final : public GgufFile {
     if (options_.follow_splits) split = check_split(first);
     if (split) add_other_parts(*split);
     index_tensors();
+    for (const auto& [key, value] : options_.overrides) override_key(key, value);
   }
 
   void parse(std::span<const std::byte> bytes, const std::string& name) {
@@ -189,6 +190,19 @@ class OpenFile final : public GgufFile {
                                " parts, found ", tensors_.size()));
       }
     }
+  }
+
+  void override_key(const std::string& written, const GgufValue& value) {
+    const bool of_architecture = written.starts_with('.');
+    const std::string key = (of_architecture ? get_string("general.architecture").value_or("") : "") + written;
+    const auto at = std::lower_bound(key_order_.begin(), key_order_.end(), key,
+                                     [&](uint32_t i, const std::string& k) { return metadata_[i].first < k; });
+    if (at != key_order_.end() && metadata_[*at].first == key) {
+      metadata_[*at].second = value;
+      return;
+    }
+    key_order_.insert(at, static_cast<uint32_t>(metadata_.size()));
+    metadata_.emplace_back(key, value);
   }
 
   void index_tensors() {

@@ -25,7 +25,7 @@ hyper-parameter or tensor that is not implemented is refused by name, never run 
 - **On a GPU (Vulkan)**: the operations that the CPU computes for a layer on the GPU. If none is listed, the GPU
   computes all.
 
-A mixture of experts can keep its experts on the CPU with `--cpu-moe`. [performance.md](performance.md) gives the speed
+A mixture of experts can keep its experts on the CPU with `--n-cpu-moe`. [performance.md](performance.md) gives the speed
 of the shapes measured so far.
 
 | Architecture | Models | Caches | On a GPU, the CPU computes |

@@ -2,6 +2,7 @@
 // done, 1: failed, 2: wrong usage).
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string>
@@ -11,6 +12,8 @@
 #include "ggml-like/printable.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
+#include "tools/help.h"
+#include "tools/option_names.h"
 
 namespace {
 
@@ -30,11 +33,13 @@ int finish(const std::string& who, int code) {
 
 void print_help(std::FILE* out) {
   std::fprintf(out, "infer %s: runs GGUF language models on the machine you have\n\n", kVersion);
-  std::fprintf(out, "  infer -m model.gguf -p \"Once upon a time\"\n\n");
+  std::fprintf(out, "  infer model.gguf                             chats with a model\n");
+  std::fprintf(out, "  infer model.gguf -p \"Once upon a time\"       continues a text, or answers once in a pipe\n");
+  std::fprintf(out, "  infer serve model.gguf                       serves it to programs\n\n");
   for (const infer::Command& command : infer::commands()) {
     std::fprintf(out, "  infer %-11s %s\n", std::string(command.name).c_str(), std::string(command.summary).c_str());
   }
-  std::fprintf(out, "\ninfer COMMAND --help shows the flags of a command.\n");
+  std::fprintf(out, "\ninfer help COMMAND shows the flags of a command, infer version the version.\n");
 }
 
 // The first line of a message, safe for a terminal.
@@ -42,18 +47,35 @@ std::string one_line(const std::string& text) {
   return infer::printable_message(text.substr(0, text.find('\n')), 2000);
 }
 
+// A file to run, as in `infer model.gguf`.
+bool looks_like_model(const std::string& name) {
+  std::error_code ignored;
+  return !infer::find_command(name) && (name.ends_with(".gguf") || std::filesystem::is_regular_file(name, ignored));
+}
+
+std::string unknown_command(const std::string& name) {
+  std::vector<std::string> known;
+  for (const infer::Command& command : infer::commands()) known.emplace_back(command.name);
+  const std::string nearest = infer::nearest_name(name, known);
+  const std::string advice = nearest.empty() ? "" : "Did you mean " + nearest + "? ";
+  return "Unknown command " + infer::printable(name, 100) + ". " + advice + "infer --help lists the commands.";
+}
+
 int run_command(const infer::Command& command, const std::vector<std::string>& arguments) {
   const std::string who = "infer " + std::string(command.name);
   CLI::App app{std::string(command.summary), who};
   app.allow_windows_style_options(false);
+  app.set_help_flag("-h,--help,--usage", "Print this help and exit");
+  app.set_version_flag("--version", std::string("infer ") + kVersion, "Print the version and exit");
+  app.footer(infer::help_examples(command.examples));
   // If a flag is repeated, the last one counts; flags that take lists override this.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::function<int()> body;
   try {
     body = command.define(app);
     infer::parse_arguments(app, arguments);
-  } catch (const CLI::CallForHelp& help) {
-    return finish(who, app.exit(help));
+  } catch (const CLI::Success& done) {
+    return finish(who, app.exit(done));
   } catch (const CLI::FileError& error) {
     const std::string text = one_line(error.what());
     return fail(who, "Cannot read the config file " + text.substr(0, text.find(" was not")) + ". Check --config.", 2);
@@ -81,21 +103,24 @@ int main(int argc, char** argv) {
     print_help(stderr);
     return 2;
   }
-  if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
-    print_help(stdout);
-    return finish("infer", 0);
-  }
-  if (arguments[0] == "--version") {
+  std::string name = arguments[0];
+  if (name == "--version" || name == "version") {
     std::printf("infer %s\n", kVersion);
     return finish("infer", 0);
   }
-  std::string name = "run";
-  if (!arguments[0].starts_with("-")) {
-    name = arguments[0];
-    arguments.erase(arguments.begin());
+  const bool wants_help = name == "--help" || name == "-h" || name == "help";
+  if (wants_help && arguments.size() == 1) {
+    print_help(stdout);
+    return finish("infer", 0);
   }
-  for (const infer::Command& command : infer::commands()) {
-    if (command.name == name) return run_command(command, arguments);
+  if (wants_help) {
+    name = arguments[1];
+    arguments = {name, "--help"};
+  } else if (name.starts_with("-") || looks_like_model(name)) {
+    name = "run";
+    arguments.insert(arguments.begin(), name);
   }
-  return fail("infer", "unknown command " + infer::printable(name, 100) + " (infer --help lists them)", 2);
+  arguments.erase(arguments.begin());
+  if (const infer::Command* command = infer::find_command(name)) return run_command(*command, arguments);
+  return fail("infer", unknown_command(name), 2);
 }

@@ -3,35 +3,19 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <memory>
 #include <optional>
+#include <utility>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
+#include "tools/help.h"
+#include "tools/option_names.h"
 
 namespace infer {
 namespace {
 
-// CLI11 stores -ngl as a name with two dashes; this character before its letters marks it. Nobody types "--.ngl".
-constexpr char kOneDash = '.';
-
 [[noreturn]] void wrong_use(const std::string& sentence) { throw Error(ErrorCode::kInvalidArgument, sentence); }
-
-// Lists an option's names as users type them, short ones first: -ngl,--n-gpu-layers.
-class HelpFormatter : public CLI::Formatter {
- public:
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    const std::string names = CLI::Formatter::make_option_name(option, positional);
-    std::string one_dash, two_dashes;
-    for (const std::string& name : CLI::detail::split(names, ',')) {
-      const bool marked = name.size() > 2 && name[2] == kOneDash;
-      const bool has_two = !marked && name.starts_with("--");
-      (has_two ? two_dashes : one_dash) += concat(",", marked ? "-" + name.substr(3) : name);
-    }
-    return (one_dash + two_dashes).substr(1);
-  }
-};
 
 // An argument that begins with a dash: "--name", "--name=value", "-n", "-ngl=value".
 struct Written {
@@ -46,16 +30,18 @@ Written split(const std::string& argument) {
 }
 
 const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
-  std::string key = name;
-  if (name.starts_with("--")) {
-    if (name.size() > 2 && name[2] == kOneDash) return nullptr;
-  } else if (name.size() > 2) {
-    key = concat("--", kOneDash, name.substr(1));
-  }
-  return app.get_option_no_throw(key);
+  return is_marked(name) ? nullptr : app.get_option_no_throw(stored_name(name));
 }
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+bool needs_value(const CLI::Option& option) { return option.get_items_expected_min() > 0; }
+bool is_hidden(const CLI::Option& option) { return option.get_group().empty(); }
+
+// Whether the next argument is the value of an option that may stand alone.
+bool is_switch_word(const std::string& text) {
+  constexpr std::string_view kWords[] = {"on", "off", "auto", "true", "false", "1", "0", "enabled", "disabled"};
+  return std::find(std::begin(kWords), std::end(kWords), text) != std::end(kWords);
+}
 
 // Formats a value for a message.
 std::string shown(const std::string& value) { return value.empty() ? "An empty value" : printable(value, 60); }
@@ -66,10 +52,23 @@ std::string count(int64_t n) {
 
 bool is_one_letter(const std::string& name) { return name.size() == 2; }
 
-// The likely intention behind `argument`, an unknown option: "Write -n 5.", or "".
+// The option that `name` may be a misspelling of: "Did you mean --temp? ", or "".
+std::string did_you_mean(const CLI::App& app, const std::string& name) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    if (is_hidden(*option) || option->get_positional()) continue;
+    for (std::string& typed : typed_names(*option)) {
+      if (!is_one_letter(typed)) known.push_back(std::move(typed));
+    }
+  }
+  const std::string nearest = is_one_letter(name) ? "" : nearest_name(name, known);
+  return nearest.empty() ? "" : concat("Did you mean ", nearest, "? ");
+}
+
+// The likely intention behind `argument`, an unknown option: "Write -n 5. ", "Did you mean --temp? ", or "".
 std::string suggestion(const CLI::App& app, const std::string& argument) {
   const Written written = split(argument);
-  if (argument.starts_with("--")) return "";
+  if (argument.starts_with("--")) return did_you_mean(app, written.name);
   if (const std::string longer = "-" + written.name; !is_one_letter(written.name) && find_option(app, longer)) {
     return concat("Write ", printable(longer), ". ");
   }
@@ -79,7 +78,7 @@ std::string suggestion(const CLI::App& app, const std::string& argument) {
   const bool is_name =
       !rest.empty() && std::isalpha(static_cast<unsigned char>(rest[0])) &&
       std::all_of(rest.begin(), rest.end(), [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; });
-  if (rest.empty() || is_name || !option || !takes_value(*option)) return "";
+  if (rest.empty() || is_name || !option || !takes_value(*option)) return did_you_mean(app, written.name);
   return concat("Write ", letter, " ", printable(rest, 100), ". ");
 }
 
@@ -93,10 +92,28 @@ std::string suggestion(const CLI::App& app, const std::string& argument) {
   wrong_use(concat(sentence, app.get_name(), " --help lists the options."));
 }
 
+// Whether `arguments` name the model with an option.
+bool names_model(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::Option* model = app.get_option_no_throw("--model");
+  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+    return argument.starts_with('-') && find_option(app, split(argument).name) == model;
+  });
+}
+
+// The value of the option at arguments[i], and moves i past it. nullopt if there is none.
+std::optional<std::string> take_value(const CLI::Option& option, const Written& written,
+                                      const std::vector<std::string>& arguments, size_t& i) {
+  if (written.value) return written.value;
+  const bool has_next = i + 1 < arguments.size();
+  if (!has_next || (!needs_value(option) && !is_switch_word(arguments[i + 1]))) return std::nullopt;
+  return arguments[++i];
+}
+
 // Rewrites the arguments into the only form CLI11 reads unambiguously: long names, each followed by its value as a
 // separate argument.
 std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> result;
+  bool wants_model = takes_bare_model(app) && !names_model(app, arguments);
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     if (argument == "--") {
@@ -104,6 +121,7 @@ std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std:
       break;
     }
     if (argument.size() < 2 || argument[0] != '-') {
+      if (std::exchange(wants_model, false)) result.push_back("--model");
       result.push_back(argument);
       continue;
     }
@@ -115,17 +133,22 @@ std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std:
       result.push_back(written.value ? concat(name, "=", *written.value) : name);
       continue;
     }
-    const bool has_value = written.value || i + 1 < arguments.size();
-    const std::string value = written.value ? *written.value : has_value ? arguments[++i] : "";
+    const std::optional<std::string> value = take_value(*option, written, arguments, i);
+    if (!needs_value(*option) || is_hidden(*option)) {
+      // Joined, so that CLI11 does not take the next argument; without a value, the option is switched on.
+      result.push_back(concat(name, "=", value && !value->empty() ? *value : "on"));
+      continue;
+    }
     // For a list without entries, CLI11 would take the next argument as the value.
-    const bool empty_list = !value.empty() && value.find_first_not_of(option->get_delimiter()) == std::string::npos;
-    if (!has_value || empty_list) {
+    const bool empty_list =
+        value && !value->empty() && value->find_first_not_of(option->get_delimiter()) == std::string::npos;
+    if (!value || empty_list) {
       const std::string type = option->get_type_name();
       // Drops the range that CLI11 appends after a colon.
       wrong_use(concat(written.name, " needs a value. Write ", name, " ", type.substr(0, type.find(':')), "."));
     }
     result.push_back(name);
-    result.push_back(value);
+    result.push_back(*value);
   }
   return result;
 }
@@ -192,22 +215,27 @@ CLI::Validator one_of(std::vector<std::string> words) {
 
 std::string flag_names(std::string_view names) {
   std::string known, marked;
-  while (!names.empty()) {
-    const size_t comma = std::min(names.find(','), names.size());
-    const std::string_view name = names.substr(0, comma);
-    names.remove_prefix(std::min(comma + 1, names.size()));
-    if (name.size() > 2 && name[0] == '-' && name[1] != '-') {
-      marked += concat(",--", kOneDash, name.substr(1));
+  for (const std::string& name : CLI::detail::split(std::string(names), ',')) {
+    const std::string stored = stored_name(name);
+    if (is_marked(stored)) {
+      marked += "," + stored;
     } else {
-      known += concat(known.empty() ? "" : ",", name);
+      known += concat(known.empty() ? "" : ",", stored);
     }
   }
   // CLI11's messages name an option by its first long name.
-  return known + marked;
+  return known.empty() ? marked.substr(1) : known + marked;
+}
+
+bool takes_bare_model(const CLI::App& app) {
+  const CLI::Option* model = app.get_option_no_throw("--model");
+  if (!model || model->get_type_name() != "FILE") return false;
+  const std::vector<const CLI::Option*> options = app.get_options();
+  return std::none_of(options.begin(), options.end(), [](const CLI::Option* o) { return o->get_positional(); });
 }
 
 void parse_arguments(CLI::App& app, const std::vector<std::string>& arguments) {
-  app.formatter(std::make_shared<HelpFormatter>());
+  app.formatter(help_formatter());
   for (CLI::Option* option : app.get_options([](const CLI::Option* o) { return !o->get_positional(); })) {
     option->allow_extra_args(false);
   }

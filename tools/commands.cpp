@@ -18,25 +18,87 @@
 
 namespace infer {
 
-const std::vector<Command>& commands() {
-  static const std::vector<Command> all = {
-      {"run", "Chat, or continue a prompt (the default command)", define_run},
-      {"serve", "Run an OpenAI-compatible server", define_serve},
-      {"tokenize", "Print the token ids of a text", define_tokenize},
-      {"logprobs", "Print the most probable next tokens after every token of a text", define_logprobs},
-      {"embed", "Turn texts into vectors, or score them against a query", define_embed},
-      {"template", "Render a conversation with a chat template", define_template},
-      {"grammar", "Check a grammar or a JSON schema, and texts against it", define_grammar},
-      {"imatrix", "Measure which columns of the weights matter, for quantize --imatrix", define_imatrix},
-      {"perplexity", "Measure how well a model predicts a text, or how far it is from another", define_perplexity},
-      {"bench", "Measure speed, as a fraction of this machine's limits", define_bench},
-      {"bench-serve", "Measure a server under concurrent load", define_bench_serve},
-      {"plan", "Show the memory a model would need on this machine", define_plan},
-      {"quantize", "Convert a model to fewer bits per weight", define_quantize},
-      {"inspect", "Show the contents of a model file", define_inspect},
-      {"devices", "List the devices that can run models", define_devices},
-  };
-  return all;
+namespace {
+
+const std::vector<Command> kAll = {
+    {"run",
+     "Chat, or continue a prompt (the default command)",
+     define_run,
+     {"infer run model.gguf", "infer run model.gguf -p \"Why is the sky blue?\" -n 200 --temp 0"}},
+    {"serve",
+     "Run an OpenAI-compatible server",
+     define_serve,
+     {"infer serve model.gguf", "infer serve model.gguf --port 9000 -np 16 --api-key-file keys.txt"}},
+    {"tokenize",
+     "Print the token ids of a text",
+     define_tokenize,
+     {"infer tokenize -m model.gguf \"Once upon a time\"", "infer tokenize -m model.gguf --json --file text.txt"}},
+    {"logprobs",
+     "Print the most probable next tokens after every token of a text",
+     define_logprobs,
+     {"infer logprobs model.gguf -p \"Once upon a time\"",
+      "infer logprobs model.gguf --tokens 1,9038,2501 --top 5 --json"}},
+    {"embed",
+     "Turn texts into vectors, or score them against a query",
+     define_embed,
+     {"infer embed -m model.gguf \"a text\" \"another text\"",
+      "infer embed -m model.gguf -f lines.txt --format npy -o vectors.npy"}},
+    {"template",
+     "Render a conversation with a chat template",
+     define_template,
+     {"infer template model.gguf", "infer template --list"}},
+    {"grammar",
+     "Check a grammar or a JSON schema, and texts against it",
+     define_grammar,
+     {"infer grammar --check --grammar-file answer.gbnf text.txt",
+      "infer grammar --check --json-schema-file schema.json answer.json"}},
+    {"imatrix",
+     "Measure which columns of the weights matter, for quantize --imatrix",
+     define_imatrix,
+     {"infer imatrix model.gguf -f text.txt -o model.imatrix",
+      "infer imatrix model.gguf -f text.txt -o model.imatrix --chunks 100"}},
+    {"perplexity",
+     "Measure how well a model predicts a text, or how far it is from another",
+     define_perplexity,
+     {"infer perplexity model.gguf -f wiki.test.raw",
+      "infer perplexity model.gguf -f wiki.test.raw --save-logits base.logits"}},
+    {"bench",
+     "Measure speed, as a fraction of this machine's limits",
+     define_bench,
+     {"infer bench model.gguf", "infer bench model.gguf -p 512,2048 -n 128 -b 1,8 --json"}},
+    {"bench-serve",
+     "Measure a server under concurrent load",
+     define_bench_serve,
+     {"infer bench-serve --url http://127.0.0.1:8080",
+      "infer bench-serve --url http://127.0.0.1:8080 --concurrency 1,8 --mix decode --json"}},
+    {"plan",
+     "Show the memory a model would need on this machine",
+     define_plan,
+     {"infer plan model.gguf", "infer plan model.gguf -c 32768 -ngl 20 --parallel 4"}},
+    {"quantize",
+     "Convert a model to fewer bits per weight",
+     define_quantize,
+     {"infer quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M",
+      "infer quantize model-f16.gguf model-q4_k_m.gguf Q4_K_M --imatrix model.imatrix --report"}},
+    {"inspect",
+     "Show the contents of a model file",
+     define_inspect,
+     {"infer inspect model.gguf", "infer inspect model.gguf --tensors --verify"}},
+    {"devices",
+     "List the devices that can run models",
+     define_devices,
+     {"infer devices", "infer devices --ops --json"}},
+};
+
+}  // namespace
+
+const std::vector<Command>& commands() { return kAll; }
+
+const Command* find_command(std::string_view name) {
+  for (const Command& command : commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
 }
 
 }  // namespace infer

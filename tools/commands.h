@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +15,10 @@ struct Command {
   // Defines the flags on `app` and returns the function that runs the command: it returns the exit code or throws
   // Error.
   std::function<std::function<int()>(CLI::App& app)> define;
+  std::vector<std::string> examples;  // command lines, for --help
 };
 
 const std::vector<Command>& commands();
+const Command* find_command(std::string_view name);  // null if there is none
 
 }  // namespace infer

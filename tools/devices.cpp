@@ -101,6 +101,16 @@ int run_devices(const DevicesOptions& options) {
 
 }  // namespace
 
+void add_list_devices_flag(CLI::App& app) {
+  app.add_flag_callback(
+      "--list-devices",
+      [] {
+        run_devices({});
+        throw CLI::Success();
+      },
+      "List the devices that can run models, as infer devices does, and exit");
+}
+
 std::function<int()> define_devices(CLI::App& app) {
   const auto o = std::make_shared<DevicesOptions>();
   app.add_flag("--ops", o->ops, "List the operations and weight types each device implements");

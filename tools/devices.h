@@ -9,4 +9,7 @@ namespace infer {
 // Defines the flags on `app`; returns the function that runs the command.
 std::function<int()> define_devices(CLI::App& app);
 
+// --list-devices, for commands that load a model: prints what `infer devices` prints and ends the program.
+void add_list_devices_flag(CLI::App& app);
+
 }  // namespace infer

@@ -1,14 +1,19 @@
-// Ctrl-C during work: the first press asks the program to stop, a second one ends it immediately (exit code 130).
+// Ctrl-C during work: the first press asks the program to stop, a second one ends it immediately (exit code 130) or is
+// ignored.
 #pragma once
 
 #include <signal.h>
 
 namespace infer {
 
+// The exit code of a program that Ctrl-C stopped.
+inline constexpr int kInterruptedCode = 130;
+
 // Active during its lifetime; one at a time.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  enum class Second { kEnds, kIgnored };
+  explicit InterruptGuard(Second second = Second::kEnds);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;

@@ -30,7 +30,7 @@ int run_logprobs(const LogprobsOptions& options) {
   if (options.has_prompt == !options.tokens.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "Give either --tokens or -p.");
   }
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
+  std::shared_ptr<Model> model = load_model(options.model.open());
   const Tokenizer tokenizer(model->vocabulary());
   Request request;
   request.id = 1;
@@ -42,7 +42,7 @@ int run_logprobs(const LogprobsOptions& options) {
   const std::vector<TokenId> tokens = request.prompt;
 
   EngineOptions engine_options = options.model.engine_options();
-  if (engine_options.context == 0) engine_options.context = static_cast<int64_t>(tokens.size());
+  if (engine_options.context <= 0) engine_options.context = static_cast<int64_t>(tokens.size());
   engine_options.all_logits = true;
   Engine engine(std::move(model), engine_options);
   std::vector<std::vector<TokenLogprob>> positions(tokens.size());

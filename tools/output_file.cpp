@@ -1,5 +1,6 @@
 #include "tools/output_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,8 +33,11 @@ void check_output_file(const std::string& path, const std::string& how) {
   }
 }
 
-AtomicFile::AtomicFile(const std::string& path)
-    : path_(path), beside_(concat(path, ".part", getpid())), file_(std::fopen(beside_.c_str(), "wb")) {
+AtomicFile::AtomicFile(const std::string& path, bool private_to_owner)
+    : path_(path), beside_(concat(path, ".part", getpid())), file_(nullptr) {
+  const int descriptor =
+      open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, private_to_owner ? 0600 : 0666);
+  if (descriptor >= 0) file_ = fdopen(descriptor, "wb");
   if (!file_) fail();
 }
 

@@ -17,7 +17,8 @@ void check_output_file(const std::string& path, const std::string& how);
 // functions throw Error(kIo) with the path and the system's reason.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::string& path);
+  // `private_to_owner`: nobody else may read it.
+  explicit AtomicFile(const std::string& path, bool private_to_owner = false);
   ~AtomicFile();  // removes an unfinished file
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

@@ -13,15 +13,19 @@
 #include "src/text/chat_template.h"
 #include "src/text/ordered_json.h"
 #include "src/text/prompt_tokens.h"
+#include "tools/answer_timings.h"
 #include "tools/arguments.h"
 #include "tools/chat/chat.h"
 #include "tools/chat_template_flag.h"
 #include "tools/constraint_flags.h"
+#include "tools/devices.h"
 #include "tools/flags.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
+#include "tools/llama_cpp_flags.h"
 #include "tools/profile_table.h"
 #include "tools/speculation_flags.h"
+#include "tools/status_line.h"
 #include "tools/terminal.h"
 
 namespace infer {
@@ -51,7 +55,33 @@ std::string full_prompt(const RunOptions& options) {
   return prompt;
 }
 
-double rate(int64_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0; }
+// One line on standard error: what the run cost.
+void print_timings(Engine& engine, const RunOptions& options) {
+  const EngineStats& s = engine.stats();
+  AnswerTimings timings;
+  timings.prompt_tokens = timings.computed_tokens = s.prompt_tokens;
+  timings.generated_tokens = s.generated_tokens;
+  timings.decode_tokens = s.decode_tokens;
+  timings.prompt_seconds = s.prompt_seconds;
+  timings.decode_seconds = s.decode_seconds;
+  std::string line = short_summary(timings);
+  if (options.chat.settings.answer.show_stats && s.decode_seconds > 0) {
+    // No fraction: weights that stay in the caches are read faster than memory bandwidth. Each step reads them once.
+    const double rate = static_cast<double>(s.decode_steps) / s.decode_seconds *
+                        static_cast<double>(bytes_per_token(engine.runner().placed()));
+    char text[96];
+    std::snprintf(text, sizeof(text), " · weights read at %.2f GB/s (memory bandwidth %.1f GB/s)", rate / 1e9,
+                  read_bandwidth(engine.runner().placed()) / 1e9);
+    line += text;
+  }
+  if (const std::string drafts = speculation_summary(engine); !drafts.empty()) line += " · " + drafts;
+  if (options.model.verbose) {
+    char text[32];
+    std::snprintf(text, sizeof(text), " · logits %016llx", static_cast<unsigned long long>(engine.last_logits_hash()));
+    line += text;
+  }
+  write_note(line, Style::kPlain);
+}
 
 void note_long_context(const Engine& engine) {
   const int64_t trained = engine.model().context_length();
@@ -102,41 +132,31 @@ int run_completion(const RunOptions& options, Engine& engine) {
     if (!delta.content.empty()) at_line_start = delta.content.ends_with('\n');
     write_text(delta.content);
   };
+  PromptLine progress(!options.chat.quiet);
   while (!engine.idle()) {
     if (guard.interrupted() || text.stopped()) {
       engine.cancel(1);
       break;
     }
     for (const Progress& p : engine.step()) {
+      progress.update(p);
       AnswerDelta delta;
       text.add(p.tokens, p.finished == FinishReason::kEndOfGeneration, delta);
       write(delta);
       finished = p.finished;
     }
   }
+  progress.clear();
   AnswerDelta rest;
   text.finish(rest);
   write(rest);
   // With --raw, a pipe gets exactly the completion's bytes.
   if (!at_line_start && (stdout_is_terminal() || !options.raw)) write_text("\n");
-  if (!options.chat.quiet) {
-    if (finished == FinishReason::kContextFull) {
-      std::fprintf(stderr, "The context of %s tokens is full; the text ends here. Raise it with -c.\n",
-                   grouped(static_cast<uint64_t>(engine.context())).c_str());
-    }
-    print_timings(engine, settings.answer.show_stats);
+  if (!options.chat.quiet && finished == FinishReason::kContextFull) {
+    std::fprintf(stderr, "The context of %s tokens is full; the text ends here. Raise it with -c.\n",
+                 grouped(static_cast<uint64_t>(engine.context())).c_str());
   }
-  return guard.interrupted() ? 130 : 0;
-}
-
-nlohmann::ordered_json parse_variables(const std::string& text) {
-  if (text.empty()) return nullptr;
-  nlohmann::ordered_json variables = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (!variables.is_object()) {
-    throw Error(ErrorCode::kInvalidArgument, "--jinja-vars: " + printable(text, 60) +
-                                                 " is not a JSON object. Write it like {\"enable_thinking\": false}.");
-  }
-  return variables;
+  return guard.interrupted() ? kInterruptedCode : 0;
 }
 
 // The template that --chat-template names, else the model's own; nullopt if there is none.
@@ -154,6 +174,7 @@ bool is_interactive(const RunOptions& options) {
 int run(RunOptions& options) {
   ChatOptions& chat = options.chat;
   chat.settings.sampling.validate();
+  options.model.report_ignored([](const std::string& line) { std::fprintf(stderr, "note: %s\n", line.c_str()); });
   chat.prompt = full_prompt(options);
   chat.settings.content = options.constraint.content();
   chat.settings.tools = options.constraint.tools();
@@ -165,15 +186,16 @@ int run(RunOptions& options) {
                 "ends. Leave one out.");
   }
   if (!options.system_file.empty()) chat.system = read_text_file(options.system_file);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
+  std::shared_ptr<Model> model = load_model(options.model.open());
   std::optional<ChatTemplate> chat_template;
   if (!options.raw) chat_template = find_template(options, *model);
   const bool wants_chat =
       !chat.system.empty() || !chat.settings.template_variables.is_null() || !chat.settings.tools.is_null();
   if (!options.raw && !chat_template && wants_chat) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "The model has no chat template, so it cannot use --system-prompt, --jinja-vars and --tools. Name a "
-                "template with --chat-template, or leave them out.");
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "The model has no chat template, so it cannot use --system-prompt, --chat-template-kwargs and --tools. Name a "
+        "template with --chat-template, or leave them out.");
   }
   if (chat.prompt.empty() && chat_template && !stdin_is_terminal()) {
     throw Error(ErrorCode::kInvalidArgument, kNoPrompt);
@@ -182,43 +204,29 @@ int run(RunOptions& options) {
   engine_options.speculation = options.speculation.options();
   Engine engine(std::move(model), engine_options);
   if (!chat.quiet) note_long_context(engine);
-  if (!chat_template) return run_completion(options, engine);
-  chat.interactive = is_interactive(options);
-  if (!chat.interactive && chat.prompt.empty()) {
+  chat.interactive = chat_template && is_interactive(options);
+  if (chat_template && !chat.interactive && chat.prompt.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "No prompt for --single-turn. Use -p TEXT or -f FILE.");
   }
-  return run_chat(engine, std::move(*chat_template), chat);
+  const int code = chat_template ? run_chat(engine, std::move(*chat_template), chat) : run_completion(options, engine);
+  // A conversation shows a line for every answer.
+  if (!chat.quiet && (!chat.interactive || chat.settings.answer.show_stats)) print_timings(engine, options);
+  print_profile(engine);
+  return code;
 }
 
 }  // namespace
 
-void print_timings(Engine& engine, bool bandwidth) {
-  const EngineStats& s = engine.stats();
-  const double steps = rate(s.decode_steps, s.decode_seconds);  // each step reads the weights once
-  const double achieved = steps * static_cast<double>(bytes_per_token(engine.runner().placed()));
-  const double limit = bandwidth && steps > 0 ? read_bandwidth(engine.runner().placed()) : 0;
-  std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s | generated %lld tokens, %.1f tokens/s",
-               static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
-               static_cast<long long>(s.generated_tokens), rate(s.decode_tokens, s.decode_seconds));
-  if (limit > 0) {
-    // No fraction: weights that stay in the caches are read faster than memory bandwidth.
-    std::fprintf(stderr, ", weights read at %.2f GB/s (memory bandwidth %.1f GB/s)", achieved / 1e9, limit / 1e9);
-  }
-  if (const std::string drafts = speculation_summary(engine); !drafts.empty()) {
-    std::fprintf(stderr, " | %s", drafts.c_str());
-  }
-  std::fprintf(stderr, " | logits %016llx\n", static_cast<unsigned long long>(engine.last_logits_hash()));
-  print_profile(engine);
-}
-
 std::function<int()> define_run(CLI::App& app) {
   const auto o = std::make_shared<RunOptions>();
   add_model_flags(app, o->model);
+  add_batch_flags(app, o->model);
   add_profile_flag(app, o->model);
   app.add_option("-p,--prompt", o->chat.prompt, "First message, or text to continue; piped input is appended")
       ->type_name("TEXT");
   app.add_option("-f,--file", o->prompt_file, "File with the prompt, appended to -p")->type_name("FILE");
-  auto* raw = app.add_flag("--raw", o->raw, "Plain completion, even if the model has a chat template");
+  auto* raw = app.add_flag(flag_names("--raw,-no-cnv,--no-conversation"), o->raw,
+                           "Plain completion, even if the model has a chat template");
   auto* system = app.add_option(flag_names("-sys,--system-prompt"), o->chat.system, "System prompt of the chat")
                      ->type_name("TEXT")
                      ->excludes(raw);
@@ -226,28 +234,26 @@ std::function<int()> define_run(CLI::App& app) {
       ->type_name("FILE")
       ->excludes(raw)
       ->excludes(system);
-  app.add_option("--chat-template", o->chat.chat_template,
-                 "Chat template instead of the model's: a Jinja file, or a name (infer template --list)")
-      ->type_name("NAME|FILE")
-      ->excludes(raw);
-  app.add_option_function<std::string>(
-         "--jinja-vars",
-         [&settings = o->chat.settings](const std::string& text) {
-           settings.template_variables = parse_variables(text);
-         },
-         "Variables for the chat template: {\"enable_thinking\": false}")
-      ->type_name("JSON")
-      ->excludes(raw);
+  for (CLI::Option* option : add_chat_template_flags(app, o->chat.chat_template, o->chat.settings.template_variables)) {
+    option->excludes(raw);
+  }
   app.add_flag("--special-in-content", o->chat.settings.special_in_content,
                "Read control tokens such as <|im_end|> in messages as tokens (default: as text)")
       ->excludes(raw);
   app.add_flag(flag_names("-st,--single-turn"), o->single_turn, "Exit after one answer, even on a terminal");
-  app.add_flag("-q,--quiet", o->chat.quiet, "Print no notes and no timings");
+  app.add_flag("-q,--quiet", o->chat.quiet, "Print no notes, no progress and no timings");
   add_answer_flags(app, o->chat.settings.answer);
   add_sampling_flags(app, o->chat.settings.sampling);
   add_speculation_flags(app, o->speculation);
   add_constraint_flags(app, o->constraint);
   add_tools_flag(app, o->constraint)->excludes(raw);
+  app.add_flag(flag_names("-v,--verbose,--log-verbose"), o->model.verbose,
+               "Name the flags that had nothing to do, and end with a hash of the last logits");
+  add_list_devices_flag(app);
+  app.add_flag_callback(
+      "--context-shift", [o] { o->chat.settings.answer.context_overflow = "shift-turns"; },
+      "The same as --context-overflow shift-turns");
+  add_llama_cpp_flags(app, o->model.ignored);
   return [o] { return run(*o); };
 }
 

@@ -23,7 +23,7 @@ void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
   SpeculationOptions& options = flags.parsed;
   options.prediction = Prediction::kAuto;
   options.jump_forward = true;
-  auto* model = app.add_option(flag_names("-md,--draft-model,--model-draft"), flags.draft_model,
+  auto* model = app.add_option(flag_names("-md,--draft-model,--model-draft,--spec-draft-model"), flags.draft_model,
                                "A smaller model with the same vocabulary. It drafts several tokens, which the model "
                                "verifies in one step: the same text, faster")
                     ->check(not_empty())
@@ -35,16 +35,16 @@ void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
          "requests, or else the prediction layer or --draft-model; off")
       ->check(one_of({"auto", "off", "lookup", "mtp"}))
       ->type_name("WORD");
-  app.add_option(flag_names("--draft-max,--draft,--draft-n"), options.most,
+  app.add_option(flag_names("--draft-max,--draft,--draft-n,--spec-draft-n-max"), options.most,
                  "Draft at most N tokens at a time (default: 8); the number adapts to the acceptance rate")
       ->check(whole_number(1, 32))
       ->type_name("N");
-  app.add_option(flag_names("--draft-min,--draft-n-min"), options.least,
+  app.add_option(flag_names("--draft-min,--draft-n-min,--spec-draft-n-min"), options.least,
                  "Skip verification if the draft model drafted fewer than N tokens (default: 0)")
       ->check(whole_number(0, 32))
       ->type_name("N")
       ->needs(model);
-  app.add_option("--draft-p-min", options.least_probability,
+  app.add_option("--draft-p-min,--spec-draft-p-min", options.least_probability,
                  "The draft model stops before a token that it finds less probable than P (default: 0)")
       ->check(number(0, 1))
       ->type_name("P")
@@ -53,7 +53,7 @@ void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
       "--no-jump-forward", [&options] { options.jump_forward = false; },
       "Compute one token per step even where a grammar or schema leaves no choice");
   app.add_option_function<std::string>(
-         flag_names("-ngld,--n-gpu-layers-draft,--gpu-layers-draft"),
+         flag_names("-ngld,--n-gpu-layers-draft,--gpu-layers-draft,--spec-draft-ngl"),
          [&options](const std::string& text) {
            options.draft_gpu_layers = parse_layers("--n-gpu-layers-draft", text, kAllLayers, true);
          },
@@ -62,14 +62,14 @@ void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
       ->type_name("N")
       ->needs(model);
   app.add_option_function<std::string>(
-         flag_names("-ctkd,--cache-type-k-draft"),
+         flag_names("-ctkd,--cache-type-k-draft,--spec-draft-type-k"),
          [&options](const std::string& name) { options.key_type = cache_type("--cache-type-k-draft", name); },
          "Type of the draft model's cached keys")
       ->check(not_empty())
       ->type_name("TYPE")
       ->needs(model);
   app.add_option_function<std::string>(
-         flag_names("-ctvd,--cache-type-v-draft"),
+         flag_names("-ctvd,--cache-type-v-draft,--spec-draft-type-v"),
          [&options](const std::string& name) { options.value_type = cache_type("--cache-type-v-draft", name); },
          "Type of the draft model's cached values")
       ->check(not_empty())

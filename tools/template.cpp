@@ -210,7 +210,8 @@ std::function<int()> define_template(CLI::App& app) {
       "time, one {\"deltas\"}");
   app.add_option("--now", o->now, "Time for strftime_now: 2026-01-15T10:30:00 (default: the local time)")
       ->type_name("TIME");
-  app.add_option("--jinja-vars", o->variables, "JSON object with more variables: {\"enable_thinking\": false}")
+  app.add_option("--chat-template-kwargs,--jinja-vars", o->variables,
+                 "JSON object with more variables: {\"enable_thinking\": false}")
       ->type_name("JSON");
   app.add_flag("--list", o->list, "List the built-in chat templates");
   return [o] { return run_template(*o); };

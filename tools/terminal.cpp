@@ -83,6 +83,10 @@ void write_note(std::string_view line, Style style) {
   std::fputs(text.c_str(), stderr);
 }
 
+void clear_screen() {
+  if (isatty(STDERR_FILENO) != 0) std::fputs("\033[H\033[2J", stderr);
+}
+
 std::string_view style_on_stdout(Style style) { return stdout_colours() ? sequence(style) : ""; }
 std::string_view style_on_stderr(Style style) { return stderr_colours() ? sequence(style) : ""; }
 std::string_view style_end_on_stdout() { return stdout_colours() ? "\033[0m" : ""; }

@@ -21,6 +21,9 @@ void write_text(std::string_view text, Style style = Style::kPlain);
 // Writes a line to standard error.
 void write_note(std::string_view line, Style style = Style::kDim);
 
+// Clears the screen of the terminal that standard error writes to, if it is one.
+void clear_screen();
+
 // The escape sequence that starts a style on standard output or error; "" if colours are off.
 std::string_view style_on_stdout(Style style);
 std::string_view style_on_stderr(Style style);

@@ -204,6 +204,7 @@ Progress Engine::describe(const Sequence& s, int64_t known_before, const Sampled
   p.finished = s.finish_reason();
   p.prompt_tokens = s.prompt_length();
   p.cached_tokens = s.cached_prompt_tokens();
+  p.computed_tokens = std::min(s.computed(), s.prompt_length());
   p.queue_seconds = times.started - times.submitted;
   p.drafts = s.draft_counts();
   for (const SampledStep::Failure& failure : sampled.failures) {

@@ -27,6 +27,7 @@ struct Progress {
   std::vector<TokenId> tokens;  // newly generated
   FinishReason finished = FinishReason::kNone;
   int64_t prompt_tokens = 0, cached_tokens = 0;  // prompt tokens: all, and those found in the cache
+  int64_t computed_tokens = 0;                   // prompt tokens known to the cache by now, found or computed
   double queue_seconds = 0;                      // from submit() to its first step
   DraftCounts drafts;                            // since the sequence began
   std::vector<float> pooled;                     // with the last step of a pooling request: [n_embd] or [n_scores]

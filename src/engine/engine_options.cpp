@@ -60,7 +60,7 @@ int64_t choose_context(const Model& model, int64_t asked) {
   }
   if (asked > 0) return asked;
   const int64_t trained = model.context_length();
-  if (!model.config().causal) return trained;
+  if (!model.config().causal || (asked == kTrainedContext && trained > 0)) return trained;
   return trained > 0 ? std::min<int64_t>(trained, kDefaultContext) : kDefaultContext;
 }
 

@@ -27,7 +27,7 @@ struct EngineOptions {
   std::vector<int> processors;
   bool deterministic = false, blas = false;
   int64_t blas_min_rows = 0;
-  int64_t context = 0;       // tokens per sequence; 0: see choose_context()
+  int64_t context = 0;       // tokens per sequence, or kTrainedContext; 0: see choose_context()
   int max_sequences = 1;     // computed side by side
   int max_waiting = 1024;    // requests in the queue
   int64_t cache_tokens = 0;  // of all sequences together; 0: a whole context for each
@@ -50,6 +50,7 @@ struct EngineOptions {
   bool profile = false;                                             // time every operation; slows steps down slightly
 };
 inline constexpr int64_t kDefaultContext = 4096;
+inline constexpr int64_t kTrainedContext = -1;  // the model's own; kDefaultContext if it does not say
 
 // The devices that the options name, or those already open.
 std::shared_ptr<DeviceSet> open_devices(const EngineOptions& options);

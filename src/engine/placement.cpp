@@ -26,8 +26,8 @@ std::vector<double> shares_of_devices(const DeviceSet& set, const PlacementOptio
 void check_rule_devices(const DeviceSet& set, const std::vector<TensorRule>& rules) {
   for (const TensorRule& rule : rules) {
     if (set.find(rule.device) >= 0) continue;
-    throw Error(ErrorCode::kInvalidArgument, concat("--tensor-device ", rule.text, ": there is no device ", rule.device,
-                                                    " in this run. Use one of ", set.names(), "."));
+    throw Error(ErrorCode::kInvalidArgument,
+                concat(rule.text, ": there is no device ", rule.device, " in this run. Use one of ", set.names(), "."));
   }
 }
 
@@ -41,9 +41,10 @@ void check_rules_match(const Model& model, const std::vector<TensorRule>& rules)
       }
     }
     if (matches) continue;
-    throw Error(ErrorCode::kInvalidArgument, concat("--tensor-device ", rule.text,
-                                                    ": no matrix of the model matches. The pattern must match "
-                                                    "the whole name; infer inspect --tensors lists the names."));
+    throw Error(ErrorCode::kInvalidArgument, concat(rule.text,
+                                                    ": no matrix of the model matches. --tensor-device must match the "
+                                                    "whole name, -ot a part of it; infer inspect --tensors "
+                                                    "lists the names."));
   }
 }
 

@@ -20,7 +20,7 @@ inline constexpr int kAutoLayers = -2;  // as many as fit
 
 // Places the matrices with matching names on one device, whatever their layer. Vectors stay with their layer.
 struct TensorRule {
-  std::string text;  // as the user wrote it
+  std::string text;  // as the user wrote it, with the flag
   std::function<bool(const std::string& name)> matches;
   std::string device;
 };

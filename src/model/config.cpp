@@ -93,13 +93,14 @@ RopeTableParams read_rope(ConfigReader& reader, const ModelConfig& config, float
     reject_value(reader.architecture() + ".rope.scaling.factor", "0 or 0.001 to 1e6", factor);
   }
   if (type != "none" && factor != 0) rope.freq_scale = static_cast<float>(1 / factor);
-  rope.attn_factor = static_cast<float>(reader.number("rope.scaling.attn_factor", 1e-3, 1e3, 1));
+  double magnitude = reader.number("rope.scaling.attn_factor", 1e-3, 1e3, 1);
   rope.original_context = reader.count("rope.scaling.original_context_length", 1, kMaxContext, config.context_length);
   rope.ext_factor = static_cast<float>(reader.number("rope.scaling.yarn_ext_factor", 0, 1, type == "yarn" ? 1 : 0));
   rope.beta_fast = static_cast<float>(reader.number("rope.scaling.yarn_beta_fast", 1e-3, 1e4, beta_fast));
   rope.beta_slow = static_cast<float>(reader.number("rope.scaling.yarn_beta_slow", 1e-3, 1e4, 1));
   reader.ignore("rope.scaling.yarn_attn_factor");  // with YaRN, llama.cpp does not apply it
-  if (rope.ext_factor == 0) reader.only("rope.scaling.yarn_attn_factor", {1});
+  if (rope.ext_factor == 0) magnitude *= reader.number("rope.scaling.yarn_attn_factor", 1e-3, 1e3, 1);
+  rope.attn_factor = static_cast<float>(magnitude);
   // YaRN's own magnitude factor is only for longer contexts; cancel it otherwise.
   if (rope.ext_factor != 0 && rope.freq_scale > 1) rope.attn_factor /= 1 - 0.1f * std::log(rope.freq_scale);
   return rope;

@@ -54,8 +54,12 @@ void Api::release_input(ApiCall& call) {
 
 RequestContext Api::request_context() const {
   const Tokenizer& tokenizer = model_->engine->tokenizer();
-  return {options_.limits, options_.sampling, model_->engine->model().n_vocab(), options_.schema_lenient,
-          [&tokenizer](std::string_view text) { return tokenizer.encode(text, false, false); }};
+  return {options_.limits,
+          options_.sampling,
+          model_->engine->model().n_vocab(),
+          options_.schema_lenient,
+          [&tokenizer](std::string_view text) { return tokenizer.encode(text, false, false); },
+          options_.template_variables};
 }
 
 GenerationRun::Watch Api::watch(const ApiCall& call) const {

@@ -4,6 +4,7 @@
 #include "src/server/answering.h"
 #include "src/server/openai_formats.h"
 #include "src/text/prompt_tokens.h"
+#include "src/text/reasoning_budget.h"
 
 namespace infer {
 namespace {
@@ -39,7 +40,10 @@ void run(Api& api, const CallPtr& call) {
   generation->rules =
       chat_rules(params.stop, params.stop_tokens,
                  {model.chat_format, prompt.text, ToolSet(request.prompt.conversation.tools), answers.id});
-  generation->mask = mask_for(model, complete(model, std::move(request.constraint), prompt.text), true, answers);
+  generation->mask =
+      limit_reasoning(mask_for(model, complete(model, std::move(request.constraint), prompt.text), true, answers),
+                      reasoning_start(prompt.text, model.chat_template.source(), model.chat_format->calls),
+                      api.options().reasoning_budget, model.engine->tokenizer(), model.chat_format);
   answering->run.add(std::move(generation));
   answer(api, call, answering);
 }

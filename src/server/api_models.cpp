@@ -1,4 +1,5 @@
 // GET /v1/models and /v1/models/NAME: the model that is served.
+#include <algorithm>
 #include <string_view>
 
 #include "ggml-like/error.h"
@@ -32,7 +33,9 @@ void list_models(Api& api, const CallPtr& call) {
 }
 
 void show_model(Api& api, const CallPtr& call) {
-  if (call->request.head.path.substr(std::string_view(kOnePath).size()) != api.model().name) {
+  const std::string_view asked = std::string_view(call->request.head.path).substr(std::string_view(kOnePath).size());
+  const std::vector<std::string>& aliases = api.model().aliases;
+  if (asked != api.model().name && std::find(aliases.begin(), aliases.end(), asked) == aliases.end()) {
     throw ApiError(404, "invalid_request_error",
                    concat("There is no such model. This server has ", api.model().name, "."), "model_not_found",
                    "model");

@@ -20,7 +20,9 @@ struct ApiOptions {
   bool schema_lenient = false;  // keywords of JSON schemas that cannot be enforced are ignored
   bool share_prefixes = false;  // requests with different keys share cached prefixes
   RequestLimits limits;
-  SamplingParams sampling;  // the defaults for requests
+  SamplingParams sampling;    // the defaults for requests
+  Json template_variables;    // of the chat template, for all requests: object or null
+  int reasoning_budget = -1;  // tokens of reasoning in an answer; -1: no limit
   std::chrono::seconds request_timeout{600};
   bool serve_metrics = true;
   std::optional<Pooling> pooling;  // of embeddings; unset: the model's own

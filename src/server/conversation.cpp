@@ -197,7 +197,8 @@ ChatPromptRequest parse_conversation(const Json& body, const RequestContext& con
   if (!messages || messages->empty()) fields.refuse("messages", "an array of at least one message");
   for (size_t i = 0; i < messages->size(); ++i) conversation.messages.push_back(read_message((*messages)[i], i));
   conversation.tools = read_tools(fields, context).tools;
-  if (const Json* variables = fields.object("chat_template_kwargs")) conversation.variables = *variables;
+  conversation.variables = context.template_variables;
+  if (const Json* variables = fields.object("chat_template_kwargs")) conversation.variables.update(*variables);
   read_end(fields, request);
   return request;
 }

@@ -6,9 +6,12 @@
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
+#include "src/text/sampler_chain.h"
 
 namespace infer {
 namespace {
+
+constexpr size_t kMostStages = 64;  // of a request's sampling chain
 
 constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
 constexpr double kLargest = 1e6;  // for numbers without a range of their own
@@ -102,29 +105,10 @@ class LogitBiasReader {
   SamplingParams& sampling_;
 };
 
-// The sampler chain in order, with llama.cpp's names and letters, and how to turn off each stage.
-struct ChainStage {
-  std::string_view name;
-  char letter;
-  void (*switch_off)(SamplingParams& s);
-};
-constexpr ChainStage kChain[] = {
-    {"penalties", 'e', [](SamplingParams& s) { s.repeat_last_n = 0; }},
-    {"dry", 'd', [](SamplingParams& s) { s.dry_multiplier = 0; }},
-    {"top_n_sigma", 's', [](SamplingParams& s) { s.top_n_sigma = -1; }},
-    {"top_k", 'k', [](SamplingParams& s) { s.top_k = 0; }},
-    {"typ_p", 'y', [](SamplingParams& s) { s.typical_p = 1; }},
-    {"top_p", 'p', [](SamplingParams& s) { s.top_p = 1; }},
-    {"min_p", 'm', [](SamplingParams& s) { s.min_p = 0; }},
-    {"xtc", 'x', [](SamplingParams& s) { s.xtc_probability = 0; }},
-    {"temperature", 't', [](SamplingParams& s) { s.temperature = 1, s.dynatemp_range = 0; }},
-};
-
 [[noreturn]] void refuse_samplers(const std::string& found) {
-  std::string order;
-  for (const ChainStage& stage : kChain) order += (order.empty() ? "" : ", ") + std::string(stage.name);
   throw invalid_parameter(
-      "samplers", concat("expected samplers in the order ", order, ", found ", found, "; leave out those to turn off"),
+      "samplers",
+      concat("expected samplers among ", stage_names(", "), ", or letters among ", stage_letters(), ", found ", found),
       "unsupported_parameter");
 }
 
@@ -133,22 +117,19 @@ void read_samplers(const JsonFields& fields, SamplingParams& s) {
   const Json* value = fields.find("samplers");
   if (!value) return;
   if (!value->is_array() && !value->is_string()) fields.refuse("samplers", "an array of names, or a string of letters");
-  Json letters = Json::array();
+  std::vector<SamplerStage> chain;
+  const auto add = [&](std::optional<SamplerStage> stage, const Json& found) {
+    if (!stage || chain.size() >= kMostStages) refuse_samplers(describe_json(found));
+    chain.push_back(*stage);
+  };
   if (value->is_string()) {
-    for (const char c : value->get_ref<const std::string&>()) letters.push_back(std::string(1, c));
-  }
-  const Json& named = value->is_string() ? letters : *value;
-  size_t next = 0;  // index into named
-  for (const ChainStage& stage : kChain) {
-    const std::string name = value->is_string() ? std::string(1, stage.letter) : std::string(stage.name);
-    const Json::string_t* given = next < named.size() ? named[next].get_ptr<const Json::string_t*>() : nullptr;
-    if (given && *given == name) {
-      ++next;
-    } else {
-      stage.switch_off(s);
+    for (const char letter : value->get_ref<const std::string&>()) add(stage_by_letter(letter), *value);
+  } else {
+    for (const Json& name : *value) {
+      add(name.is_string() ? stage_by_name(name.get_ref<const std::string&>()) : std::nullopt, name);
     }
   }
-  if (next < named.size()) refuse_samplers(describe_json(value->is_string() ? *value : named[next]));
+  s.chain = std::move(chain);
 }
 
 void read_dry_breakers(const JsonFields& fields, SamplingParams& s) {

@@ -35,6 +35,7 @@ struct RequestContext {
   int32_t n_vocab = 0;
   bool schema_lenient = false;  // keywords of schemas that cannot be enforced are ignored
   std::function<std::vector<TokenId>(std::string_view text)> tokenize;  // plain text, without special tokens
+  Json template_variables = {};  // of all requests, object or null; a request's own take precedence
 };
 
 // How answers are generated and reported; the same for both kinds of completion.

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/server/engine_thread.h"
 #include "src/server/requests.h"
@@ -13,7 +14,8 @@
 namespace infer {
 
 struct ServedModel {
-  std::string name;  // what clients see
+  std::string name;                  // what clients see
+  std::vector<std::string> aliases;  // other names for it
   std::unique_ptr<EngineThread> engine;
   ChatTemplate chat_template = ChatTemplate::builtin("chatml");  // the default for models without a template
   TemplateTraits traits;                                         // of that template

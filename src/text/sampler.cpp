@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <unordered_map>
 
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "src/text/portable_math.h"
+#include "src/text/sampler_chain.h"
 #include "src/text/sampler_noise.h"
 
 namespace infer {
@@ -46,7 +48,7 @@ uint64_t random_seed() {
 
 Sampler::Sampler(const SamplingParams& params, size_t n_vocab, std::shared_ptr<const DryBreakers> breakers,
                  std::unique_ptr<TokenMask> mask)
-    : params_(std::make_shared<const SamplingParams>(params)),
+    : params_(std::make_shared<const SamplingParams>(with_stages_off(params))),
       breakers_(breakers ? std::move(breakers) : std::make_shared<const DryBreakers>()),
       own_(std::move(mask)),
       n_vocab_(n_vocab),
@@ -79,20 +81,27 @@ Sampler Sampler::with_vocabulary(size_t n_vocab) const {
   return other;
 }
 
+std::span<const TokenId> Sampler::penalized(std::span<const TokenId> history) const {
+  if (params_->repeat_last_n < 0) return history;
+  return history.last(std::min<size_t>(history.size(), static_cast<size_t>(params_->repeat_last_n)));
+}
+
+float Sampler::penalize(float logit, int32_t count) const {
+  const SamplingParams& p = *params_;
+  logit = logit <= 0 ? logit * p.repeat_penalty : logit / p.repeat_penalty;
+  return logit - (static_cast<float>(count) * p.frequency_penalty + p.presence_penalty);
+}
+
 void Sampler::apply_penalties(std::span<float> logits, std::span<const TokenId> history,
                               std::vector<int32_t>& counts) const {
-  const SamplingParams& p = *params_;
-  if (p.repeat_last_n >= 0)
-    history = history.last(std::min<size_t>(history.size(), static_cast<size_t>(p.repeat_last_n)));
+  history = penalized(history);
   counts.resize(n_vocab_, 0);
   for (const TokenId token : history) {
     if (static_cast<size_t>(token) < n_vocab_) ++counts[token];
   }
   for (const TokenId token : history) {
     if (static_cast<size_t>(token) >= n_vocab_ || counts[token] == 0) continue;
-    float& logit = logits[token];
-    logit = logit <= 0 ? logit * p.repeat_penalty : logit / p.repeat_penalty;
-    logit -= static_cast<float>(counts[token]) * p.frequency_penalty + p.presence_penalty;
+    logits[token] = penalize(logits[token], counts[token]);
     counts[token] = 0;
   }
 }
@@ -100,17 +109,33 @@ void Sampler::apply_penalties(std::span<float> logits, std::span<const TokenId> 
 std::span<const float> Sampler::adjust(std::span<const float> logits, std::span<const TokenId> history,
                                        SamplerScratch& scratch, AllowedTokens allowed) const {
   const SamplingParams& p = *params_;
-  if (allowed.empty() && p.logit_bias.empty() && !p.has_penalties() && !p.has_dry()) return logits;
+  const bool in_order = !p.chain;  // otherwise the chain applies the penalties
+  const bool penalizes = in_order && (p.has_penalties() || p.has_dry());
+  if (allowed.empty() && p.logit_bias.empty() && !penalizes) return logits;
   copy_allowed(logits, allowed, scratch.logits);
   const std::span<float> adjusted = scratch.logits;
   for (const auto& [token, bias] : p.logit_bias) {
     if (static_cast<size_t>(token) < n_vocab_) adjusted[token] += bias;
   }
+  if (!penalizes) return adjusted;
   if (p.has_penalties()) apply_penalties(adjusted, history, scratch.counts);
   for (const DryPenalty& dry : dry_penalties(p, *breakers_, history)) {
     if (static_cast<size_t>(dry.token) < n_vocab_) adjusted[dry.token] -= dry.penalty;
   }
   return adjusted;
+}
+
+void Sampler::apply_xtc(Candidates& c, int64_t position) const {
+  const float p = params_->xtc_probability;
+  if (p > 0 && noise_uniform(noise_bits(seed_, position, NoiseStream::kXtc, 0)) <= p) {
+    exclude_top_choices(c, params_->xtc_threshold);
+  }
+}
+
+double Sampler::temperature_of(const Candidates& c) const {
+  const SamplingParams& p = *params_;
+  if (p.dynatemp_range <= 0) return p.temperature;
+  return dynamic_temperature(c, p.temperature, p.dynatemp_range, p.dynatemp_exponent);
 }
 
 TokenId Sampler::choose(int64_t position, SamplerScratch& scratch) const {
@@ -119,11 +144,8 @@ TokenId Sampler::choose(int64_t position, SamplerScratch& scratch) const {
   keep_typical(c, p.typical_p, scratch.work);
   keep_top_p(c, p.top_p, scratch.work);
   keep_min_p(c, p.min_p);
-  if (p.xtc_probability > 0 && noise_uniform(noise_bits(seed_, position, NoiseStream::kXtc, 0)) <= p.xtc_probability) {
-    exclude_top_choices(c, p.xtc_threshold);
-  }
-  double temperature = p.temperature;
-  if (p.dynatemp_range > 0) temperature = dynamic_temperature(c, temperature, p.dynatemp_range, p.dynatemp_exponent);
+  apply_xtc(c, position);
+  const double temperature = temperature_of(c);
   if (temperature <= 0) return std::min_element(c.items.begin(), c.items.end(), better)->id;
   return gumbel_argmax(c, temperature, seed_, position).id;
 }
@@ -138,10 +160,65 @@ TokenId Sampler::sample_mirostat(std::span<const float> logits, int64_t position
   return chosen.id;
 }
 
+void Sampler::apply_stage(SamplerStage stage, std::span<const TokenId> history, SamplerScratch& scratch) const {
+  const SamplingParams& p = *params_;
+  Candidates& c = scratch.candidates;
+  const auto position = static_cast<int64_t>(history.size());
+  switch (stage) {
+    case SamplerStage::kPenalties:
+      if (p.has_penalties()) {
+        std::unordered_map<TokenId, int32_t> counts;
+        for (const TokenId token : penalized(history)) ++counts[token];
+        for (Candidate& item : c.items) {
+          if (const auto found = counts.find(item.id); found != counts.end()) {
+            item.logit = penalize(item.logit, found->second);
+          }
+        }
+      }
+      break;
+    case SamplerStage::kDry:
+      for (const DryPenalty& dry : dry_penalties(p, *breakers_, history)) {
+        for (Candidate& item : c.items) {
+          if (item.id == dry.token) item.logit -= dry.penalty;
+        }
+      }
+      break;
+    case SamplerStage::kTopNSigma:
+      keep_top_n_sigma(c, p.top_n_sigma);
+      break;
+    case SamplerStage::kTopK:
+      keep_top_k(c, p.top_k);
+      break;
+    case SamplerStage::kTypical:
+      keep_typical(c, p.typical_p, scratch.work);
+      break;
+    case SamplerStage::kTopP:
+      keep_top_p(c, p.top_p, scratch.work);
+      break;
+    case SamplerStage::kMinP:
+      keep_min_p(c, p.min_p);
+      break;
+    case SamplerStage::kXtc:
+      apply_xtc(c, position);
+      break;
+    case SamplerStage::kTemperature:
+      divide_by_temperature(c, temperature_of(c));
+      break;
+  }
+}
+
+TokenId Sampler::sample_chain(std::span<const float> logits, std::span<const TokenId> history,
+                              SamplerScratch& scratch) const {
+  Candidates& c = scratch.candidates;
+  select_top(logits, -kInfinity, 0, c);
+  for (const SamplerStage stage : *params_->chain) apply_stage(stage, history, scratch);
+  return gumbel_argmax(c, 1, seed_, static_cast<int64_t>(history.size())).id;
+}
+
 TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch) {
   const SamplingParams& p = *params_;
   surprise_ = 0;
-  if (own_.mask && p.greedy() && logits.size() == n_vocab_) {
+  if (own_.mask && p.greedy() && !p.chain && logits.size() == n_vocab_) {
     // Tries the best token without the mask first: if it is allowed, it is also the best of the allowed ones.
     const TokenId best = find_best(adjust(logits, history, scratch, {}));
     if (best != kNoToken && own_.mask->allows(best)) return sampled_ = best;
@@ -155,8 +232,9 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
   const std::span<const float> adjusted = adjust(logits, history, scratch, allowed);
   const TokenId best = find_best(adjusted);
   if (best == kNoToken) fail_without_tokens();
-  if (p.greedy()) return sampled_ = best;
   if (p.mirostat == 2 && p.temperature > 0) return sampled_ = sample_mirostat(adjusted, position, scratch.candidates);
+  if (p.chain) return sampled_ = sample_chain(adjusted, history, scratch);
+  if (p.greedy()) return sampled_ = best;
   const float floor = p.top_n_sigma > 0 ? top_n_sigma_floor(adjusted, p.top_n_sigma) : -kInfinity;
   select_top(adjusted, floor, p.top_k, scratch.candidates);
   return sampled_ = choose(position, scratch);
@@ -164,7 +242,7 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
 
 int64_t Sampler::n_deciding() const {
   const SamplingParams& p = *params_;
-  if (own_.mask || !p.logit_bias.empty() || p.has_penalties() || p.has_dry()) return 0;
+  if (own_.mask || p.chain || !p.logit_bias.empty() || p.has_penalties() || p.has_dry()) return 0;
   if (p.greedy()) return 1;
   if ((p.mirostat == 2 && p.temperature > 0) || p.top_n_sigma > 0) return 0;
   // A top_k of the vocabulary size or more makes select_top() keep the order of the vocabulary.

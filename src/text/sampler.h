@@ -1,8 +1,8 @@
 // Samples the next token of one sequence from its logits. The chain is llama.cpp's: token mask, logit bias, penalties,
-// DRY, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature; then argmax(log p + Gumbel noise), where the noise
-// is a function of (seed, position, token). The same seed gives the same text in any batch. A Sampler belongs to one
-// sequence and is copied for a fork. Its state is mirostat's mu and the mask's state. Not thread-safe; different
-// samplers may run at once, each with its own scratch.
+// DRY, top-n-sigma, top-k, typical, top-p, min-p, XTC, temperature, or these stages in the order of params.chain; then
+// argmax(log p + Gumbel noise), where the noise is a function of (seed, position, token). The same seed gives the same
+// text in any batch. A Sampler belongs to one sequence and is copied for a fork. Its state is mirostat's mu and the
+// mask's state. Not thread-safe; different samplers may run at once, each with its own scratch.
 #pragma once
 
 #include <cstdint>
@@ -80,10 +80,17 @@ class Sampler {
   // The logits after mask, bias, penalties and DRY: `logits` itself if none applies, otherwise in scratch.
   std::span<const float> adjust(std::span<const float> logits, std::span<const TokenId> history,
                                 SamplerScratch& scratch, AllowedTokens allowed) const;
+  std::span<const TokenId> penalized(std::span<const TokenId> history) const;  // the tokens in the penalties' window
   void apply_penalties(std::span<float> logits, std::span<const TokenId> history, std::vector<int32_t>& counts) const;
+  float penalize(float logit, int32_t count) const;
+  void apply_xtc(Candidates& candidates, int64_t position) const;
+  double temperature_of(const Candidates& candidates) const;  // 0 or less: the best candidate
   // The stages after the selection of the best logits.
   TokenId choose(int64_t position, SamplerScratch& scratch) const;
   TokenId sample_mirostat(std::span<const float> logits, int64_t position, Candidates& candidates);
+  // The stages in the order of params.chain. `logits`: after mask and bias.
+  TokenId sample_chain(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch) const;
+  void apply_stage(SamplerStage stage, std::span<const TokenId> history, SamplerScratch& scratch) const;
 
   std::shared_ptr<const SamplingParams> params_;
   std::shared_ptr<const DryBreakers> breakers_;

@@ -11,7 +11,23 @@
 
 namespace infer {
 
+// The stages of the sampling chain, in the default order.
+enum class SamplerStage : uint8_t {
+  kPenalties,
+  kDry,
+  kTopNSigma,
+  kTopK,
+  kTypical,
+  kTopP,
+  kMinP,
+  kXtc,
+  kTemperature,
+};
+
 struct SamplingParams {
+  // The stages in the order in which they apply; those left out are off. Absent: all, in the default order. Mirostat 2
+  // replaces them all.
+  std::optional<std::vector<SamplerStage>> chain;
   std::optional<uint64_t> seed;  // absent: each sampler gets a random one
 
   float temperature = 0.8f;        // 0 or less: greedy, without truncation, XTC or noise

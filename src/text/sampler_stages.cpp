@@ -158,6 +158,31 @@ void select_top(std::span<const float> logits, float floor, int64_t k, Candidate
   }
 }
 
+void keep_top_n_sigma(Candidates& c, float n) {
+  if (n <= 0 || c.items.empty()) return;
+  std::vector<float> logits;
+  for (const Candidate& item : c.items) logits.push_back(item.logit);
+  const float floor = top_n_sigma_floor(logits, n);
+  std::erase_if(c.items, [floor](const Candidate& item) { return item.logit < floor; });
+}
+
+void keep_top_k(Candidates& c, int64_t k) {
+  const auto keep = static_cast<size_t>(std::max<int64_t>(k, 0));
+  if (keep == 0 || keep >= c.items.size()) return;
+  std::vector<Candidate> ranked = c.items;
+  std::nth_element(ranked.begin(), ranked.begin() + static_cast<ptrdiff_t>(keep) - 1, ranked.end(), better);
+  const Candidate last = ranked[keep - 1];
+  std::erase_if(c.items, [&](const Candidate& item) { return better(last, item); });
+}
+
+void divide_by_temperature(Candidates& c, double temperature) {
+  if (temperature <= 0) {
+    c.items = {*std::min_element(c.items.begin(), c.items.end(), better)};
+    return;
+  }
+  for (Candidate& item : c.items) item.logit = static_cast<float>(item.logit / temperature);
+}
+
 float best_logit(const Candidates& c) {
   if (c.best_first) return c.items.front().logit;
   float best = -kInfinity;

@@ -43,6 +43,12 @@ float top_n_sigma_floor(std::span<const float> logits, float n);
 // first, longer ones by ascending id.
 void select_top(std::span<const float> logits, float floor, int64_t k, Candidates& out);
 
+// For chains in another order than the default, whose candidates are not selected by select_top(). They keep the order.
+void keep_top_n_sigma(Candidates& c, float n);  // 0 or less: all
+void keep_top_k(Candidates& c, int64_t k);      // 0 or less: all
+// Divides the logits by the temperature; 0 or less: keeps only the best candidate.
+void divide_by_temperature(Candidates& c, double temperature);
+
 // Each keeps at least one candidate of a non-empty list, takes linear time and preserves the order. `work` is scratch.
 void keep_typical(Candidates& c, double p, std::vector<RankedCandidate>& work);
 void keep_top_p(Candidates& c, double p, std::vector<RankedCandidate>& work);

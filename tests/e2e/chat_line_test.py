@@ -1,11 +1,14 @@
 """Typing in the chat: lines of several kinds, keys, Ctrl-C, history, pasting, colours."""
 
 import json
+import os
 import pathlib
 import tempfile
 
 from chatting import MODEL, answer_of, chat, command, ready, say
 from harness import expect, expect_equal, main, run, test
+from models import DEMO_TARGET
+from pseudo_terminal import Terminal
 
 
 @test
@@ -30,19 +33,27 @@ def messages_of_several_lines():
 
 
 @test
-def ctrl_c_stops_the_answer_and_a_second_one_leaves():
+def ctrl_c_stops_the_answer_and_never_leaves_during_one():
     with chat("--ignore-eos", "-c", 65536, n=-1) as terminal:  # long enough that it cannot end by itself
         ready(terminal)
         terminal.line("Go on for ever")
         terminal.expect(r"Go on for ever\n.{3,}")
         terminal.type("\x03")
-        terminal.expect(r"stopped; Ctrl-C again leaves\)\n> ")
+        terminal.expect(r"\(stopped\)\n(.*)\n> ")
         # The partial answer is kept, and the chat continues.
         command(terminal, "/undo", "Removed: Go on for ever")
         terminal.line("Again")
         terminal.expect(r"Again\n.{3,}")
         terminal.type("\x03")
-        terminal.expect(r"stopped; Ctrl-C again leaves\)\n> ")
+        # Pressed in quick succession, for example by someone who sees no reaction: none of them leaves.
+        terminal.type("\x03\x03")
+        terminal.expect(r"\(stopped\)\n.*\n> ")
+        terminal.line("/regen")
+        terminal.expect(r"/regen\n.{3,}")
+        terminal.type("\x03")
+        terminal.expect(r"\(stopped\)\n.*\n> ")
+        terminal.type("\x03")
+        terminal.expect("Ctrl-C again leaves, as /exit does.\n> ")
         terminal.type("\x03")
         expect_equal(terminal.wait(), 0, "exit code")
 
@@ -162,6 +173,87 @@ def keys_are_bound_as_the_user_says():
             ready(terminal)
             terminal.type("\x14")
             terminal.expect("from my editrc$")
+
+
+@test
+def a_chat_is_kept_for_the_next_run():
+    with tempfile.TemporaryDirectory() as folder:
+        env = {"INFER_HISTORY": f"{folder}/state/history"}
+        with chat(env=env) as terminal:
+            ready(terminal)
+            command(terminal, "/load", "no earlier chat was kept")
+            say(terminal, "keep me")
+            terminal.process.kill()
+            terminal.process.wait()
+        kept = pathlib.Path(folder, "state", "last-chat.json")
+        expect_equal(kept.stat().st_mode & 0o777, 0o600, "nobody else reads the chat")
+        expect_equal(json.loads(kept.read_text())["messages"][0]["content"], "keep me", "the first message")
+        with chat(env=env) as terminal:
+            ready(terminal)
+            command(terminal, "/load", "2 messages loaded from")
+            command(terminal, "/undo", "Removed: keep me")
+            say(terminal, "again")
+            terminal.line("/exit")
+            terminal.expect("The chat is kept; /load continues it")
+            expect_equal(terminal.wait(), 0, "exit code")
+
+
+@test
+def a_chat_without_history_is_kept_nowhere():
+    with tempfile.TemporaryDirectory() as folder:
+        with chat(env={"XDG_STATE_HOME": folder, "INFER_HISTORY": ""}) as terminal:
+            ready(terminal)
+            say(terminal, "hello")
+            terminal.line("/exit")
+            expect_equal(terminal.wait(), 0, "exit code")
+            expect("is kept" not in terminal.text, "no note", terminal.text)
+        expect_equal(os.listdir(folder), [], "files")
+
+
+@test
+def every_answer_is_followed_by_its_cost():
+    with chat() as terminal:
+        ready(terminal)
+        terminal.line("Hello")
+        terminal.expect(r"\nprompt \d+ tokens, [\d.]+/s · answer \d+ tokens?, [\d.]+/s\n> ")
+        terminal.line("Again")
+        terminal.expect(r"\nprompt \d+ tokens \(\d+ cached\), [\d.]+/s · answer \d+ tokens?, [\d.]+/s\n> ")
+    with chat("-q") as terminal:
+        terminal.expect("> ")
+        terminal.line("Hello")
+        terminal.expect(r"\n> ")
+        expect(" · answer" not in terminal.text, "-q", terminal.text)
+
+
+@test
+def a_long_prompt_shows_its_progress():
+    prompt = "word " * 3000
+    slow = ("-m", DEMO_TARGET, "--device", "ref", "-c", 8192, "--ubatch-size", 32, "-n", 1, "-p", prompt)
+    for flags in ((), ("--raw",)):
+        with Terminal("run", *slow, *flags) as terminal:
+            terminal.expect(r"prompt: +\d+ % of \d,\d{3} tokens, \d+ tokens/s, \d+ (s|min) left")
+    expect("% of" not in run("run", *slow[:-2], "-p", "word " * 40).err, "nothing without a terminal")
+
+
+@test
+def clear_forgets_the_chat_and_clears_the_screen():
+    with chat() as terminal:
+        ready(terminal)
+        say(terminal, "Hello")
+        seen = len(terminal.raw)
+        command(terminal, "/clear", "was reset")
+        expect(b"\x1b[2J" in terminal.raw[seen:], "the screen is cleared", terminal.raw[seen:])
+        command(terminal, "/undo", "no message yet")
+
+
+@test
+def tab_lists_what_is_ambiguous():
+    with chat() as terminal:
+        ready(terminal)
+        terminal.type("/s\t")
+        terminal.expect(r"> /s\n/save  /system  /set  /show  /stats\n> /s$")
+        terminal.type("av\t")
+        terminal.expect("/save $")
 
 
 @test

@@ -285,8 +285,8 @@ def reasoning_is_dimmed_shown_or_hidden():
     with tempfile.TemporaryDirectory() as folder:
         flags = ("-m", SPM, "--temp", 0, "-n", 8, "--chat-template", thinking_template(folder), "-p", "Hello")
         expect_equal(succeeded(run(*flags, "-q")).out, "", "a pipe gets the answer only")
-        expect_equal(succeeded(run(*flags, "-q", "--reasoning", "hide")).out, "", "hidden")
-        shown = succeeded(run(*flags, "-q", "--reasoning", "show")).out
+        expect_equal(succeeded(run(*flags, "-q", "--reasoning-display", "hide")).out, "", "hidden")
+        shown = succeeded(run(*flags, "-q", "--reasoning-display", "show")).out
         expect(re.fullmatch(r"<think>\n.+\n</think>\n\n", shown, re.DOTALL), "shown with its tags", shown)
         thought = shown.split("\n")[1]
         with Terminal(*flags) as terminal:
@@ -294,16 +294,53 @@ def reasoning_is_dimmed_shown_or_hidden():
             terminal.expect("\n> ")
             expect(thought in terminal.text, "the reasoning on a terminal", terminal.text)
             expect(b"\x1b[2m" in terminal.raw, "dimmed", terminal.raw)
-            command(terminal, "/set reasoning hide")
+            command(terminal, "/set reasoning-display hide")
             answer = say(terminal, "Hello")
             expect(thought not in answer and "thinking ..." in answer, "hidden on a terminal", answer)
 
 
 @test
+def reasoning_is_turned_off_or_limited():
+    with tempfile.TemporaryDirectory() as folder:
+        path = thinking_template(folder)
+        flags = ("-m", SPM, "--temp", 0, "-n", 24, "-q", "--chat-template", path, "-p", "Hello", "--reasoning-display",
+                 "show")
+        whole = succeeded(run(*flags)).out
+        expect("</think>" not in whole.removesuffix("</think>\n\n"), "a model that only reasons", whole)
+        for budget in ("3", "8"):
+            limited = succeeded(run(*flags, "--reasoning-budget", budget)).out
+            thought, answer = limited.removeprefix("<think>\n").split("</think>")
+            expect(whole.removeprefix("<think>\n").startswith(thought.strip()) and answer.strip(), "cut off", limited)
+            expect_equal(limited, succeeded(run(*flags, "--reasoning-budget", budget, "--spec", "lookup")).out, "drafts")
+        off = succeeded(run(*flags, "--reasoning-budget", 0)).out
+        expect(off.strip() and "<think>" not in off, "no reasoning", off)
+        expect_equal(succeeded(run(*flags, "--reasoning", "off")).out, off, "--reasoning off")
+        path.write_text("{{ messages[-1].content }}{% if enable_thinking %} long{% else %} short{% endif %}\n")
+        said = ("--reasoning", "on"), ("--reasoning", "off"), ("--reasoning", "auto")
+        with_flag = [succeeded(run(*flags, *flag)).out for flag in said]
+        by_hand = [succeeded(run(*flags, "--jinja-vars", f'{{"enable_thinking": {value}}}')).out
+                   for value in ("true", "false", "true")]
+        expect_equal(with_flag, by_hand, "enable_thinking")
+        expect(with_flag[0] != with_flag[1], "the variable matters", with_flag)
+
+
+@test
+def templates_from_a_file_or_as_text():
+    text = "{{ messages[-1].content }} and{% if add_generation_prompt %} so{% endif %}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "chatml"
+        path.write_text(text)
+        flags = ("-m", SPM, "--temp", 0, "-n", 8, "-q", "-p", "Hello")
+        from_file = succeeded(run(*flags, "--chat-template-file", path)).out
+        expect_equal(succeeded(run(*flags, "--chat-template", text)).out, from_file, "the text")
+        expect(succeeded(run(*flags, "--chat-template", "chatml")).out != from_file, "the built-in one")
+
+
+@test
 def template_variables_are_passed_on():
     with tempfile.TemporaryDirectory() as folder:
-        flags = ("-m", SPM, "--temp", 0, "-n", 8, "-q", "--chat-template", thinking_template(folder), "--reasoning",
-                 "show")
+        flags = ("-m", SPM, "--temp", 0, "-n", 8, "-q", "--chat-template", thinking_template(folder),
+                 "--reasoning-display", "show")
         given = succeeded(run(*flags, "--jinja-vars", '{"extra": " world"}', "-p", "Hello")).out
         expect_equal(given, succeeded(run(*flags, "-p", "Hello world")).out, "the answer")
 

@@ -84,12 +84,12 @@ def quiet_says_nothing():
 
 @test
 def timings_are_one_line():
-    rates = r"prompt 2 tokens, [\d.]+ tokens/s \| generated 5 tokens, [\d.]+ tokens/s"
-    bandwidth = r", weights read at [\d.]+ GB/s \(memory bandwidth [\d.]+ GB/s\)"
-    logits = r" \| logits [0-9a-f]{16}\n"
-    for flags, pattern in (((), rates + logits), (("--stats",), rates + bandwidth + logits)):
+    rates = r"prompt 2 tokens, [\d.]+/s · answer 5 tokens, [\d.]+/s"
+    bandwidth = r" · weights read at [\d.]+ GB/s \(memory bandwidth [\d.]+ GB/s\)"
+    logits = r" · logits [0-9a-f]{16}"
+    for flags, pattern in (((), rates), (("-v",), rates + logits), (("--stats",), rates + bandwidth)):
         result = completion("-p", "once", "-n", 5, *GREEDY, *flags)
-        expect(re.fullmatch(pattern, result.err), f"standard error with {flags}", result)
+        expect(re.fullmatch(pattern + "\n", result.err), f"standard error with {flags}", result)
 
 
 @test

@@ -85,11 +85,11 @@ def shares_follow_the_free_memory():
 def experts_on_the_cpu_agree(name):
     model, reference = reference_model(name)
     for n in (1, "all"):
-        flags = (*on_device("all"), "--cpu-moe", n, "--strict-offload", *F32_CACHE)
+        flags = (*on_device("all"), "--n-cpu-moe", n, "--strict-offload", *F32_CACHE)
         cpu, gpu = json.loads(succeeded(run("plan", "-m", model, "--json", *flags)).out)["devices"]
         expect(cpu["weights_of_other_layers"] > 0 and gpu["layers"] == 2, "experts apart from their layers", (cpu, gpu))
         worst = max(differences(logprobs(model, reference["tokens"], *flags), reference["positions"]))
-        expect(worst <= exactness(reference), f"--cpu-moe {n}: largest difference {worst:.6f}")
+        expect(worst <= exactness(reference), f"--n-cpu-moe {n}: largest difference {worst:.6f}")
 
 
 @test

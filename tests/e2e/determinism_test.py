@@ -107,10 +107,10 @@ def layers_move_one_by_one_to_another_device(name):
 
 def generated(model, *flags, env=None):
     """(text, hash of the last logits) of a greedy completion."""
-    result = succeeded(run("run", "-m", model, "-p", "once upon a time", "-n", 24, "--temp", 0, "--ignore-eos", *flags,
+    result = succeeded(run("run", "-m", model, "-p", "once upon a time", "-n", 24, "--temp", 0, "--ignore-eos", "-v", *flags,
                            env=env))
     line = result.err.splitlines()[-1]
-    hashes = re.findall(r"\| logits ([0-9a-f]{16})$", line)
+    hashes = re.findall(r" · logits ([0-9a-f]{16})$", line)
     expect_equal(len(hashes), 1, f"hashes in {line!r}")
     return result.out_bytes, hashes[0]
 

@@ -3,11 +3,14 @@
 import json
 import math
 import pathlib
+import re
+import signal
 import struct
+import subprocess
 import sys
 import tempfile
 
-from harness import SOURCE_DIR, expect, expect_equal, main, run, test
+from harness import BINARY, PATIENCE, SOURCE_DIR, expect, expect_equal, main, pauses, run, test
 from models import SPM, reference_model, succeeded
 
 sys.path.insert(0, str(SOURCE_DIR / "scripts"))
@@ -153,6 +156,43 @@ def files_that_do_not_go_together_are_refused():
         for flags in ((), ("-m", SPM), ("-f", text_file(folder))):
             result = run("imatrix", *flags, "-o", out)
             expect(result.code == 2 and result.err.count("\n") == 1 and not out.exists(), "wrong usage", result)
+
+
+def begun(folder, *flags):
+    """(process, path of its output) of a run that would take long, once it has written its file."""
+    text, out = pathlib.Path(folder) / "long.txt", pathlib.Path(folder) / "out.gguf"
+    text.write_text(TEXT * 2000)
+    process = subprocess.Popen([BINARY, *map(str, ("imatrix", "-m", SPM, "-f", text, "-o", out, "-c", 64, "--device",
+                                                   "ref", *flags))], stderr=subprocess.PIPE, text=True)
+    for _ in pauses(PATIENCE, 0.02):
+        if out.exists() or process.poll() is not None:
+            break
+    expect(process.poll() is None, "still running", process.stderr.read() if process.poll() is not None else "")
+    return process, out
+
+
+@test
+def a_run_that_is_killed_leaves_what_it_has():
+    with tempfile.TemporaryDirectory() as folder:
+        process, out = begun(folder, "--save-every", 3)
+        process.kill()
+        process.communicate()
+        _, keys = contents(out)
+        expect(keys["imatrix.chunk_count"] >= 3 and keys["imatrix.chunk_count"] % 3 == 0, "chunks", keys)
+        again = pathlib.Path(folder) / "again.gguf"
+        succeeded(run("imatrix", "--in-file", out, "-o", again, "-m", SPM))
+
+
+@test
+def ctrl_c_saves_what_was_read():
+    with tempfile.TemporaryDirectory() as folder:
+        process, out = begun(folder, "--save-every", 1)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+        expect_equal(process.returncode, 130, "exit code")
+        said = re.search(r"stopped after chunk (\d+) of \d+\n", errors)
+        expect(said, "says how far it came", errors)
+        expect_equal(contents(out)[1]["imatrix.chunk_count"], int(said[1]), "chunks in the file")
 
 
 @test

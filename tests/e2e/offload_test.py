@@ -64,11 +64,11 @@ def experts_stay_on_the_cpu(name):
         expect_equal(device["weights"] + other["weights"], sum(tensors.values()), "weights of both")
         expect_equal(other["layers"], 2, "layers")
         worst = max(differences(logprobs(model, tokens, *flags, *F32_CACHE), cpu))
-        expect(worst < 1e-3, f"--cpu-moe {flag}: differs by {worst}")
+        expect(worst < 1e-3, f"--n-cpu-moe {flag}: differs by {worst}")
         seen.add(logprobs_text(model, tokens, *flags, *F32_CACHE))
     expect(len(seen) == 3, "none, one layer and both compute elsewhere", len(seen))
     everywhere = logprobs_text(model, tokens, *REF, "--tensor-device", r"blk\..*_exps\.weight=cpu", *F32_CACHE)
-    expect(everywhere == logprobs_text(model, tokens, *REF, "--cpu-moe", "all", *F32_CACHE), "a rule says the same")
+    expect(everywhere == logprobs_text(model, tokens, *REF, "--cpu-moe", *F32_CACHE), "a rule says the same")
 
 
 @test
@@ -98,8 +98,8 @@ def wrong_flags_are_one_line():
                         ((*REF, "-ts", "1,1"), "tensor-split"), ((*two, "-ts", "1"), "tensor-split"),
                         ((*two, "-ts", "0,0"), "tensor-split"), ((*two, "-ts", "1,-1"), "tensor-split"),
                         ((*two, "-ts", "1,nan"), "tensor-split"), ((*two, "-ts", "1,x"), "tensor-split"),
-                        (("--cpu-moe", "-1"), "cpu-moe"), (("--cpu-moe", "auto"), "cpu-moe"),
-                        (("--cpu-moe", "1x"), "cpu-moe"), (("--cpu-moe", ""), "cpu-moe")):
+                        (("--n-cpu-moe", "-1"), "cpu-moe"), (("--n-cpu-moe", "auto"), "cpu-moe"),
+                        (("--n-cpu-moe", "1x"), "cpu-moe"), (("--n-cpu-moe", ""), "cpu-moe")):
         result = run("run", "-m", SPM, "-p", "a", "-n", 1, *flags)
         expect_refusal(result)
         expect(word in result.err.replace("_", "-"), f"{flags}: the line names {word}", result)
@@ -113,7 +113,7 @@ def the_plan_says_where_and_why():
     expect("--tensor-device" in document["reasons"]["tensors"] and "on ref" in document["reasons"]["tensors"], "reason",
            document)
     expect("tensors" not in plan(SPM, *REF)["reasons"], "no reason where nothing is asked for")
-    text = succeeded(run("plan", "-m", SPM, "--device", "ref,cpu", "--tensor-split", "1,2", "--cpu-moe", 1)).out
+    text = succeeded(run("plan", "-m", SPM, "--device", "ref,cpu", "--tensor-split", "1,2", "--n-cpu-moe", 1)).out
     expect("ref: 1 layer (0)" in text and "layer 0 on ref" in text and "the output on cpu" in text, "text", text)
 
 
@@ -149,7 +149,7 @@ def a_server_reports_its_placement():
         config = os.path.join(folder, "config")
         with open(config, "w") as file:
             file.write('device = ["ref", "cpu"]\ntensor-split = [1, 2]\ntensor-device = "output.weight=ref"\n'
-                       'cpu-moe = 1\nstrict-offload = true\ndeterministic = true\n')
+                       'n-cpu-moe = 1\nstrict-offload = true\ndeterministic = true\n')
         with Server(SPM, "--config", config, "-t", 1) as server:
             stats = server.get("/stats").json
             metrics = server.metrics()

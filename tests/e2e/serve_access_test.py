@@ -109,7 +109,7 @@ def bad_keys_and_addresses():
 @test
 def wrong_values_of_flags():
     wrong = {"--port": ("-1", "65536", "x", ""), "--parallel": ("0", "513", ""), "--kv-tokens": ("-1", "x"),
-             "--max-itl-ms": ("-1", "x"), "--max-queue": ("-1", ""), "--max-body": ("0",), "--timeout": ("0", "1.5"),
+             "--max-itl-ms": ("-1", "x"), "--max-queue": ("-1", ""), "--max-body": ("0",), "--request-timeout": ("0", "1.5"),
              "--log-format": ("xml", ""), "--log-level": ("loud",), "--pooling": ("max",), "--host": ("",),
              "--predict": ("0", "-2", ""), "--temp": ("nan",), "--ubatch-size": ("0",), "--alias": ("",)}
     for flag, values in wrong.items():

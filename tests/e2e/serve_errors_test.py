@@ -59,7 +59,7 @@ WRONG = {
     "stream": (CHAT, [chat(stream=v) for v in ("true", 1)]),
     "stream_options": (CHAT, [chat(stream_options={"include_usage": True}), chat(stream=True, stream_options=1)]),
     "stream_options.include_usage": (CHAT, [chat(stream=True, stream_options={"include_usage": 1})]),
-    "samplers": (CHAT, [chat(samplers=v) for v in (["temperature", "top_k"], ["infill"], "tk", 5)]),
+    "samplers": (CHAT, [chat(samplers=v) for v in (["infill"], "kz", [5], 5)]),
     "stop_token_ids": (CHAT, [chat(stop_token_ids=v) for v in ([2048], [-1], ["a"], 5)]),
     "n_predict": (TEXT, [text(n_predict=v) for v in (-2, 1.5, "1")]),
     "cache_prompt": (TEXT, [text(cache_prompt=v) for v in (0, "no")]),

@@ -159,7 +159,7 @@ def clients_that_take_nothing():
 
 @test
 def requests_that_take_too_long():
-    with Server(DEMO_TARGET, *SLOW, "--timeout", 1, "--ubatch-size", 8) as server:
+    with Server(DEMO_TARGET, *SLOW, "--request-timeout", 1, "--ubatch-size", 8) as server:
         reply = server.post(TEXT, story(ENDLESS))
         expect_equal((reply.status, reply.error["code"]), (504, "timeout"), f"{reply}")
         # The time may be up even before the stream begins.

@@ -103,7 +103,7 @@ def an_answer_reads_the_same_everywhere():
                     whole, streamed = answers_of_server(server, path, seed, stops)
                     case = f"{template_name}, seed {seed}"
                     expect_equal(streamed, whole, f"streamed, {case}")
-                    printed = succeeded(run(*arguments, "--reasoning", "show", "-p", PROMPT)).out
+                    printed = succeeded(run(*arguments, "--reasoning-display", "show", "-p", PROMPT)).out
                     expect_equal(printed, shown_by_run(*whole), f"printed by a run, {case}")
                     if seed < 4:
                         expect_equal(chat_in_terminal(folder, arguments), whole, f"chat in the terminal, {case}")

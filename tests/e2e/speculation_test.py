@@ -19,7 +19,7 @@ KINDS = {"draft": ["-md", DEMO_DRAFT_F16], "lookup": ["--spec", "lookup"],
 @functools.cache
 def outcome(*flags, n=120):
     """(text, hash of the last logits)"""
-    reply = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", n, "--ignore-eos", "--seed", 5,
+    reply = succeeded(run("run", "-m", DEMO_TARGET, "--raw", "-p", PROMPT, "-n", n, "--ignore-eos", "--seed", 5, "-v",
                           *on_one_thread(flags)))
     return reply.out, re.search(r"logits ([0-9a-f]{16})", reply.err)[1]
 

@@ -38,6 +38,14 @@ def with_model(*arguments):
     return ("run", "-m", SPM, "-p", "once", "-n", 2, *arguments)
 
 
+@test
+def more_threads_than_processors():
+    n = len(os.sched_getaffinity(0))
+    noted = succeeded(run(*with_model("-t", n + 1))).err
+    expect(noted.startswith(f"note: -t {n + 1} is more than the {n} processor"), "a note", noted)
+    expect("note" not in succeeded(run(*with_model("-t", n))).err, "none for as many as there are")
+
+
 # Model files
 
 @test
@@ -137,7 +145,7 @@ def missing_arguments():
 
 # Wrong values, by flag. Every flag also refuses the empty value of an unset shell variable.
 WRONG_VALUES = {
-    "--ctx-size": ["0", "-1", "x", "1.5", "", "4k"],
+    "--ctx-size": ["-1", "x", "1.5", "", "4k"],
     "--predict": ["-2", "-5", "x", "", "1.5", "99999999999"],
     "--threads": ["0", "-1", "x", "", "100000"],
     "--seed": ["x", "", "-2", "1.5", "18446744073709551616"],

@@ -1,7 +1,5 @@
 #include "tools/bench/bench.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,6 +16,7 @@
 #include "tools/input.h"
 #include "tools/interrupt.h"
 #include "tools/profile_table.h"
+#include "tools/status_line.h"
 
 namespace infer {
 namespace {
@@ -86,14 +85,13 @@ class Bench {
   // The repetitions of the tests are interleaved, so that changes in the machine's speed affect all tests alike.
   bool run() {
     const InterruptGuard guard;
-    const bool shows_progress = isatty(STDERR_FILENO) != 0;
+    StatusLine progress;
     for (int repetition = -1; repetition < options_.repetitions; ++repetition) {
       for (Test& test : tests_) {
-        if (shows_progress) {
-          std::fprintf(stderr, "\r\033[K%s %d of %d: %s, %d tokens, batch of %d", repetition < 0 ? "warm-up" : "round",
-                       std::max(repetition + 1, 1), repetition < 0 ? 1 : options_.repetitions, test.name().c_str(),
-                       test.n_prompt + test.n_gen, test.batch);
-        }
+        const std::string round =
+            repetition < 0 ? "warm-up" : concat("round ", repetition + 1, " of ", options_.repetitions);
+        progress.show(
+            concat(round, ": ", test.name(), ", ", test.n_prompt + test.n_gen, " tokens, batch of ", test.batch));
         const double rate = measure(test, guard);
         if (guard.interrupted()) return false;
         if (repetition < 0) {  // the first pass reads the file and warms the caches
@@ -111,7 +109,6 @@ class Bench {
         float_peaks_.push_back(limits.float_operations);
       }
     }
-    if (shows_progress) std::fputs("\r\033[K", stderr);
     return true;
   }
 
@@ -306,10 +303,10 @@ int run_bench(const BenchOptions& options) {
     throw Error(ErrorCode::kInvalidArgument, "Nothing to measure. Give -p or -n a number above 0.");
   }
   const auto file = options.shape.name.empty()
-                        ? GgufFile::open(options.model.model, options.model.open_options)
+                        ? options.model.open()
                         : open_shape(options.shape.name, options.shape.type, RandomWeights::kFill);
   Bench bench(load_model(file), options);
-  if (!bench.run()) return 130;
+  if (!bench.run()) return kInterruptedCode;
   options.json ? bench.print_json() : bench.print_table();
   return 0;
 }

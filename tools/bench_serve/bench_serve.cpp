@@ -147,7 +147,7 @@ int run_bench_serve(const BenchServeOptions& options) {
   // One warm-up request, not counted: it wakes the server up and reports an unusable server in one line.
   uint64_t next = 0;
   const Outcome first = LoadClient(endpoint).run(workload.path(), compared.back().body(next++), stop);
-  if (stop()) return 130;
+  if (stop()) return kInterruptedCode;
   if (!first.error.empty()) {
     throw Error(ErrorCode::kIo, concat("[bench-serve] ", printable(endpoint.url()), ": ", first.message));
   }
@@ -166,7 +166,7 @@ int run_bench_serve(const BenchServeOptions& options) {
       // cached.
       if (options.compare_drafts) one.cache_salt = concat("bench-", levels.size());
       levels.push_back(run_level(endpoint, one, concurrency, requests, next, stop));
-      if (stop()) return 130;
+      if (stop()) return kInterruptedCode;
       if (!options.json) print_level(levels.back());
       std::fflush(stdout);
     }

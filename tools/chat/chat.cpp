@@ -1,6 +1,7 @@
 #include "tools/chat/chat.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "ggml-like/bytes_text.h"
@@ -11,7 +12,7 @@
 #include "tools/chat/message_reader.h"
 #include "tools/chat/slash_commands.h"
 #include "tools/interrupt.h"
-#include "tools/run.h"
+#include "tools/status_line.h"
 #include "tools/terminal.h"
 
 namespace infer {
@@ -32,7 +33,7 @@ class Chat {
   // The only answer of a non-interactive chat.
   int answer_once() {
     session_.log().add("user", options_.prompt);
-    return answer() == FinishReason::kCancelled ? 130 : 0;
+    return answer() == FinishReason::kCancelled ? kInterruptedCode : 0;
   }
 
   int run() {
@@ -51,6 +52,7 @@ class Chat {
       if (message->empty()) continue;
       guarded([&] { handle(*message); });
     }
+    if (kept_ && !options_.quiet) write_note("The chat is kept; /load continues it in the next one.");
     return 0;
   }
 
@@ -134,6 +136,7 @@ class Chat {
     for (;;) {
       const FinishReason finished = answer_message();
       const nlohmann::ordered_json more = session_.log().messages.back().more;
+      if (options_.interactive) keep_chat();
       if (finished == FinishReason::kCancelled || !more.contains("tool_calls")) return finished;
       const nlohmann::ordered_json& calls = more["tool_calls"];
       if (!options_.interactive) {
@@ -143,6 +146,19 @@ class Chat {
       for (const auto& call : calls) {
         if (!ask_for_result(call)) return finished;
       }
+    }
+  }
+
+  // Writes the chat where the next run's /load finds it. Failing to must not prevent chatting.
+  void keep_chat() {
+    const std::string file = kept_chat_file();
+    if (file.empty()) return;
+    try {
+      std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+      session_.log().save(file, true);
+      kept_ = true;
+    } catch (const std::exception&) {
+      kept_ = false;
     }
   }
 
@@ -169,15 +185,23 @@ class Chat {
 
   FinishReason answer_message() {
     const AnswerFlags& flags = session_.settings().answer;
-    const bool show = flags.reasoning == "show" || (flags.reasoning == "auto" && stdout_is_terminal());
+    const bool show = flags.reasoning_display == "show" || (flags.reasoning_display == "auto" && stdout_is_terminal());
     AnswerPrinter printer(show);
+    PromptLine progress(!options_.quiet);
     Turn turn;
     {
-      const InterruptGuard guard;
+      // Pressing Ctrl-C repeatedly must not end a conversation.
+      const InterruptGuard guard(options_.interactive ? InterruptGuard::Second::kIgnored
+                                                      : InterruptGuard::Second::kEnds);
       try {
         turn = session_.answer({[&](bool reasoning, std::string_view text) { printer.add(reasoning, text); },
-                                [](const std::string& line) { write_note(line); }, [&] { return guard.interrupted(); }},
+                                [&](const std::string& line) {
+                                  progress.clear();
+                                  write_note(line);
+                                },
+                                [&] { return guard.interrupted(); }, [&](const Progress& p) { progress.update(p); }},
                                shell_.attempt);
+        progress.clear();
       } catch (const ConversationTooLong& error) {
         throw Error(error.code(), concat(error.what(), " ", advice_on_length()));
       }
@@ -187,17 +211,18 @@ class Chat {
     if (options_.interactive && message.content.empty() && !message.more.contains("tool_calls")) {
       write_note("(no answer)");
     }
-    if (turn.finished == FinishReason::kCancelled) {
-      leaves_on_interrupt_ = true;
-      if (options_.interactive) write_note("(stopped; Ctrl-C again leaves)");
-    }
+    if (turn.finished == FinishReason::kCancelled && options_.interactive) write_note("(stopped)");
     if (turn.finished == FinishReason::kContextFull) {
       const bool can_shift = options_.interactive && !flags.shifts_turns();
       write_note(concat("The context of ", grouped(static_cast<uint64_t>(session_.engine().context())),
                         " tokens is full; the answer ends here. Start with a larger -c",
                         can_shift ? ", or continue with /set context-overflow shift-turns." : "."));
     }
-    if (flags.show_stats) write_note(turn_summary(turn));
+    if (flags.show_stats) {
+      write_note(full_summary(turn));
+    } else if (options_.interactive && !options_.quiet) {
+      write_note(short_summary(turn));
+    }
     return turn.finished;
   }
 
@@ -228,15 +253,14 @@ class Chat {
   Shell shell_;
   LineEditor* editor_ = nullptr;      // of run()
   bool leaves_on_interrupt_ = false;  // the next Ctrl-C on an empty line leaves
+  bool kept_ = false;                 // the chat is in kept_chat_file()
 };
 
 }  // namespace
 
 int run_chat(Engine& engine, ChatTemplate chat_template, const ChatOptions& options) {
   Chat chat(engine, std::move(chat_template), options);
-  const int code = options.interactive ? chat.run() : chat.answer_once();
-  if (!options.quiet) print_timings(engine, options.settings.answer.show_stats);
-  return code;
+  return options.interactive ? chat.run() : chat.answer_once();
 }
 
 }  // namespace infer

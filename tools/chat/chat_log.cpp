@@ -1,4 +1,5 @@
 #include "tools/chat/chat_log.h"
+#include "tools/chat/line_editor.h"
 
 #include <algorithm>
 
@@ -54,12 +55,13 @@ bool ChatLog::take_back_answer() {
   return true;
 }
 
-bool ChatLog::drop_oldest_turn() {
-  const auto first = std::find_if(messages.begin(), messages.end(), is_user);
+bool ChatLog::drop_oldest_turn(size_t kept) {
+  const auto begin = messages.begin() + static_cast<ptrdiff_t>(std::min(kept, messages.size()));
+  const auto first = std::find_if(begin, messages.end(), is_user);
   if (first == messages.end()) return false;
   const auto second = std::find_if(first + 1, messages.end(), is_user);
   if (second == messages.end()) return false;
-  messages.erase(messages.begin(), second);
+  messages.erase(kept == 0 ? messages.begin() : first, second);
   return true;
 }
 
@@ -80,9 +82,9 @@ Json ChatLog::to_json(bool system_in_user) const {
   return list;
 }
 
-void ChatLog::save(const std::string& path) const {
+void ChatLog::save(const std::string& path, bool private_to_owner) const {
   const std::string text = Json({{"messages", to_json()}}).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  AtomicFile file(path);
+  AtomicFile file(path, private_to_owner);
   file.write(text);
   file.finish();
 }
@@ -134,6 +136,11 @@ bool ChatLog::is_saved_chat(const std::string& path) {
   } catch (const Error&) {
     return false;
   }
+}
+
+std::string kept_chat_file() {
+  const std::string history = default_history_file();
+  return history.empty() ? "" : (std::filesystem::path(history).parent_path() / "last-chat.json").string();
 }
 
 }  // namespace infer

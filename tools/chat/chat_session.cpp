@@ -9,6 +9,7 @@
 #include "src/server/conversation.h"
 #include "src/text/answer_text.h"
 #include "src/text/prompt_tokens.h"
+#include "src/text/reasoning_budget.h"
 
 namespace infer {
 namespace {
@@ -58,7 +59,7 @@ Conversation ChatSession::conversation_of(const ChatLog& log, bool add_generatio
   conversation.add_generation_prompt = add_generation_prompt;
   conversation.bos_token = bos_text(engine_.tokenizer());
   conversation.eos_token = eos_text(engine_.tokenizer());
-  conversation.variables = settings_.template_variables;
+  conversation.variables = settings_.answer.reasoning.variables(settings_.template_variables);
   if (!settings_.tools.empty()) conversation.tools = settings_.tools;
   set_default_variables(conversation, traits_);
   return conversation;
@@ -95,14 +96,27 @@ int64_t ChatSession::room_for_answer() const {
   return settings_.answer.n_predict < 0 ? quarter : std::clamp<int64_t>(settings_.answer.n_predict, 1, quarter);
 }
 
+size_t ChatSession::kept_messages() const {
+  if (settings_.answer.keep <= 0) return settings_.answer.keep < 0 ? 1 : 0;
+  ChatLog start = log_;
+  for (size_t n = 0; n < log_.messages.size(); ++n) {
+    // A template may reject a conversation that ends here; it then has no tokens of its own to count.
+    start.messages.assign(log_.messages.begin(), log_.messages.begin() + static_cast<ptrdiff_t>(n));
+    const size_t begins_at = n == 0 ? 0 : encode(template_.render_marked(conversation_of(start, false))).size();
+    if (begins_at >= static_cast<size_t>(settings_.answer.keep)) return n;
+  }
+  return log_.messages.size();
+}
+
 std::optional<RenderedText> ChatSession::fit(size_t n_generated, Turn& turn, const Listener& listener,
                                              std::string& too_long) {
+  const size_t kept = settings_.answer.shifts_turns() ? kept_messages() : 0;
   int dropped = 0;
   for (;;) {
     RenderedText prompt = render(log_);
     const int64_t n = static_cast<int64_t>(encode(prompt).size() + n_generated);
     const bool fits = n + room_for_answer() <= engine_.context();
-    if (!fits && settings_.answer.shifts_turns() && log_.drop_oldest_turn()) {
+    if (!fits && settings_.answer.shifts_turns() && log_.drop_oldest_turn(kept)) {
       ++dropped;
       continue;
     }
@@ -138,21 +152,29 @@ void ChatSession::submit(const Generation& g, const RenderedText& prompt) {
   if (!engine_.submit(std::move(request))) throw Error(ErrorCode::kOutOfMemory, "[chat] the queue is full");
 }
 
+ReasoningStart ChatSession::reasoning_of(const RenderedText& prompt) const {
+  return reasoning_start(prompt.text, template_.source(), format_->calls);
+}
+
 std::shared_ptr<const TokenMask> ChatSession::mask_for(const RenderedText& prompt, const Listener& listener) {
+  const auto limited = [&](std::shared_ptr<const TokenMask> mask) {
+    return limit_reasoning(std::move(mask), reasoning_of(prompt), settings_.answer.reasoning.limit(),
+                           engine_.tokenizer(), format_);
+  };
   AnswerConstraint constraint;
   constraint.content = settings_.content;
   if (!settings_.tools.empty() && format_->calls.writes_calls()) {
     constraint.calls = {CallConstraint::Mode::kAllowed, settings_.tools, true};
   }
-  if (constraint.free()) return nullptr;
-  constraint.reasoning = reasoning_start(prompt.text, template_.source(), format_->calls);
+  if (constraint.free()) return limited(nullptr);
+  constraint.reasoning = reasoning_of(prompt);
   AnswerGrammarCache::Entry entry = grammars_.get(constraint, true);
   // Once, not with every answer.
   if (entry.warnings != warnings_) {
     for (const std::string& warning : entry.warnings) listener.note("warning: " + warning);
   }
   warnings_ = std::move(entry.warnings);
-  return AnswerGrammarCache::mask(entry);
+  return limited(AnswerGrammarCache::mask(entry));
 }
 
 Turn ChatSession::answer(const Listener& listener, int attempt) {
@@ -200,6 +222,7 @@ void ChatSession::generate(Generation& g, const Listener& listener) {
       break;
     }
     for (const Progress& p : engine_.step()) {
+      listener.step(p);
       if (std::exchange(first, false)) {
         g.turn.prompt_tokens = p.prompt_tokens;
         g.turn.cached_tokens = p.cached_tokens;

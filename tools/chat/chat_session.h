@@ -15,6 +15,7 @@
 #include "src/text/chat_answer.h"
 #include "src/text/chat_template.h"
 #include "src/text/ordered_json.h"
+#include "tools/answer_timings.h"
 #include "tools/chat/chat_log.h"
 #include "tools/flags.h"
 
@@ -36,15 +37,10 @@ struct ChatSettings {
   nlohmann::ordered_json tools;               // array or null; the model may call them
 };
 
-struct Turn {
+// The prompt of its timings is the whole conversation.
+struct Turn : AnswerTimings {
   FinishReason finished = FinishReason::kNone;
-  int64_t prompt_tokens = 0;  // the whole conversation
-  int64_t cached_tokens = 0;  // of these, taken from the cache
-  int64_t generated_tokens = 0;
-  int64_t decode_tokens = 0;    // generated in steps that computed no prompt
-  int64_t computed_tokens = 0;  // of prompts; more than prompt - cached after turns were dropped within the answer
-  int dropped_turns = 0;        // forgotten because the context was full
-  double prompt_seconds = 0, decode_seconds = 0;
+  int dropped_turns = 0;  // forgotten because the context was full
 };
 
 class ChatSession {
@@ -63,6 +59,7 @@ class ChatSession {
     std::function<void(bool reasoning, std::string_view text)> text;
     std::function<void(const std::string& line)> note;
     std::function<bool()> interrupted;
+    std::function<void(const Progress& progress)> step;  // after each step of the engine, before its text
   };
   // Answers the last user message. The answer becomes the last message of the log, even if it was interrupted or cut
   // off by the context. `attempt` > 0 varies a fixed seed. Throws TemplateError, ConversationTooLong or Error; the log
@@ -92,6 +89,8 @@ class ChatSession {
   std::shared_ptr<const TokenMask> mask_for(const RenderedText& prompt, const Listener& listener);
   void generate(Generation& generation, const Listener& listener);
   int64_t room_for_answer() const;
+  size_t kept_messages() const;                                   // at the start, whose turns are not forgotten
+  ReasoningStart reasoning_of(const RenderedText& prompt) const;  // of an answer to `prompt`
   std::string too_long_message(int64_t n_prompt) const;
 
   Engine& engine_;

@@ -221,24 +221,43 @@ struct LineEditor::Impl {
   }
 
   static unsigned char complete(EditLine* editor, int) {
-    const Impl& self = of(editor);
+    Impl& self = of(editor);
     const LineInfoW* line = el_wline(editor);
     const std::string typed = to_utf8({line->buffer, static_cast<size_t>(line->cursor - line->buffer)});
     std::string common;
-    int matches = 0;
+    std::vector<std::string> matches;
     for (const std::string& word : self.options.completions) {
       if (typed.empty() || !word.starts_with(typed)) continue;
-      if (matches++ == 0) {
-        common = word;
-      } else {
-        common.resize(std::mismatch(common.begin(), common.end(), word.begin(), word.end()).first - common.begin());
-      }
+      if (matches.empty()) common = word;
+      common.resize(std::mismatch(common.begin(), common.end(), word.begin(), word.end()).first - common.begin());
+      matches.push_back(word);
     }
-    if (matches == 0 || (matches > 1 && common.size() == typed.size())) {
+    if (matches.empty()) {
       write_to_terminal("\a");
       return CC_REFRESH;
     }
-    el_winsertstr(editor, to_wide(common.substr(typed.size()) + (matches == 1 ? " " : "")).c_str());
+    if (matches.size() > 1 && common.size() == typed.size()) return self.list(matches);
+    el_winsertstr(editor, to_wide(common.substr(typed.size()) + (matches.size() == 1 ? " " : "")).c_str());
+    return CC_REFRESH;
+  }
+
+  // Shows words below the line, and the line again below them.
+  unsigned char list(const std::vector<std::string>& words) {
+    const size_t columns = terminal_size().ws_col;
+    std::string rows, row;
+    for (const std::string& word : words) {
+      if (!row.empty() && row.size() + 2 + word.size() >= columns) rows += std::exchange(row, "") + "\r\n";
+      row += (row.empty() ? "" : "  ") + word;
+    }
+    rows += row + "\r\n";
+    if (!draws) {
+      write_to_terminal("\r\n" + rows);
+      return CC_REDISPLAY;
+    }
+    const LineInfoW* line = el_wline(editor);
+    finish({line->buffer, static_cast<size_t>(line->lastchar - line->buffer)}, true);
+    write_to_terminal(rows);
+    screen.forget();
     return CC_REFRESH;
   }
 

@@ -14,7 +14,7 @@ class LineEditor {
  public:
   struct Options {
     std::string history_file;              // "": keep the history for this run only
-    std::vector<std::string> completions;  // words that Tab completes at the start of a line
+    std::vector<std::string> completions;  // words that Tab completes, or lists, at the start of a line
   };
   // REQUIRES: standard input is a terminal. Throws Error(kIo) if the terminal cannot be used.
   explicit LineEditor(Options options);

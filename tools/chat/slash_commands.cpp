@@ -42,12 +42,6 @@ std::string megabytes(uint64_t bytes) {
   return text;
 }
 
-std::string rate(int64_t tokens, double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f tokens/s", seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0);
-  return text;
-}
-
 std::string plural(size_t n, const std::string& word) { return concat(n, " ", word, n == 1 ? "" : "s"); }
 
 void help(Shell&, const std::string&) {
@@ -59,7 +53,8 @@ void help(Shell&, const std::string&) {
   }
   say("For a message of several lines, put \"\"\" before and after it, or end each line but the last with a "
       "backslash.");
-  say("Ctrl-C stops an answer; press it again to leave. To start a message with a slash, type two.");
+  say("Ctrl-C stops an answer; at an empty prompt, press it twice to leave. To start a message with a slash, type "
+      "two.");
 }
 
 void leave(Shell& shell, const std::string&) { shell.next = Shell::Next::kLeave; }
@@ -69,6 +64,11 @@ void reset(Shell& shell, const std::string&) {
   shell.attached.clear();
   shell.attempt = 0;
   say("The chat was reset.");
+}
+
+void clear(Shell& shell, const std::string& argument) {
+  reset(shell, argument);
+  clear_screen();
 }
 
 void regenerate(Shell& shell, const std::string&) {
@@ -151,9 +151,13 @@ void save(Shell& shell, const std::string& argument) {
 }
 
 void load(Shell& shell, const std::string& argument) {
-  const std::string path = path_of("/load", argument);
+  const std::string kept = kept_chat_file();
+  if (argument.empty() && (kept.empty() || !std::filesystem::exists(kept))) {
+    wrong_use("/load: no earlier chat was kept. Name a file: /load FILE.");
+  }
+  const std::string path = argument.empty() ? kept : path_of("/load", argument);
   shell.session.log() = ChatLog::load(path);
-  shell.file = path;
+  shell.file = argument.empty() ? "" : path;
   shell.attempt = 0;
   say(concat(plural(shell.session.log().messages.size(), "message"), " loaded from ", printable(path)));
 }
@@ -183,8 +187,11 @@ void set(Shell& shell, const std::string& argument) {
     }
     say(concat("  seed ", sampling.seed ? std::to_string(*sampling.seed) : "-1"));
     say(concat("  n-predict ", flags.n_predict));
-    say(concat("  reasoning ", flags.reasoning));
+    say(concat("  reasoning ", flags.reasoning.wanted));
+    say(concat("  reasoning-budget ", flags.reasoning.budget));
+    say(concat("  reasoning-display ", flags.reasoning_display));
     say(concat("  context-overflow ", flags.context_overflow));
+    say(concat("  keep ", flags.keep));
     say(concat("  show-stats ", flags.show_stats ? "on" : "off"));
     return;
   }
@@ -252,8 +259,8 @@ void stats(Shell& shell, const std::string&) {
     all.prompt_seconds += turn.prompt_seconds;
     all.decode_seconds += turn.decode_seconds;
   }
-  if (!turns.empty()) say("last answer: " + turn_summary(turns.back()));
-  say(concat(plural(turns.size(), "answer"), ": ", turn_summary(all)));
+  if (!turns.empty()) say("last answer: " + full_summary(turns.back()));
+  say(concat(plural(turns.size(), "answer"), ": ", full_summary(all)));
   for (const DeviceUse& use : session.engine().runner().memory_use()) {
     say(concat(use.device, ": ", plural(static_cast<size_t>(use.n_layers), "layer"), ", weights ",
                megabytes(use.weights), ", cache ", megabytes(use.cache), ", activations ", megabytes(use.activations)));
@@ -307,12 +314,13 @@ const std::vector<SlashCommand>& slash_commands() {
   static const std::vector<SlashCommand> all = {
       {"/help", "", "Show this list", help},
       {"/exit", "", "Leave (Ctrl-D too)", leave},
+      {"/clear", "", "Forget the chat, but keep the system prompt, and clear the screen", clear},
       {"/reset", "", "Forget the chat, but keep the system prompt", reset},
       {"/regen", "", "Answer the last message again", regenerate},
       {"/undo", "", "Remove the last message and its answer", undo},
       {"/edit", "", "Edit the last message ($VISUAL, $EDITOR or in the line) and ask again", edit},
       {"/save", "FILE", "Save the chat to a file (JSON); --force FILE replaces another chat", save},
-      {"/load", "FILE", "Continue a chat from a file", load},
+      {"/load", "[FILE]", "Continue a chat from a file; without FILE: the one of the last run", load},
       {"/system", "TEXT", "Set the system prompt; without TEXT: show it, \"\": remove it", system_prompt},
       {"/set", "PARAM VALUE", "Change a parameter, named like its flag; without one: list them", set},
       {"/json", "SCHEMA", "Hold answers to a JSON schema ({}: any JSON); off: free answers again", json},
@@ -337,12 +345,6 @@ void run_slash_command(Shell& shell, const std::string& line) {
   }
   if (command->arguments.empty() && !argument.empty()) wrong_use(name + " takes no argument.");
   command->run(shell, argument);
-}
-
-std::string turn_summary(const Turn& turn) {
-  return concat("prompt ", turn.prompt_tokens, " tokens, ", turn.cached_tokens, " from the cache, ",
-                turn.computed_tokens, " computed, ", rate(turn.computed_tokens, turn.prompt_seconds), " | generated ",
-                turn.generated_tokens, " tokens, ", rate(turn.decode_tokens, turn.decode_seconds));
 }
 
 }  // namespace infer

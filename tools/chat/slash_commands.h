@@ -36,7 +36,4 @@ const std::vector<SlashCommand>& slash_commands();
 // Runs a line that begins with a slash. Throws Error, including for an unknown command.
 void run_slash_command(Shell& shell, const std::string& line);
 
-// One line on the cost of an answer: prompt tokens, how many came from the cache, generated tokens, and speed.
-std::string turn_summary(const Turn& turn);
-
 }  // namespace infer

@@ -1,8 +1,5 @@
 #include "tools/embed/embed.h"
 
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -15,6 +12,7 @@
 #include "tools/embed/vector_writer.h"
 #include "tools/flags.h"
 #include "tools/interrupt.h"
+#include "tools/status_line.h"
 #include "tools/terminal.h"
 
 namespace infer {
@@ -133,7 +131,7 @@ std::vector<std::vector<TokenId>> read_prompts(const EmbedOptions& o, const Mode
 // A rerank model without --query scores each text alone.
 int run_embed(const EmbedOptions& o) {
   check(o);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(o.model.model, o.model.open_options));
+  std::shared_ptr<Model> model = load_model(o.model.open());
   const Pooling pooling = choose_pooling(o, *model);
   EngineOptions settings = o.model.engine_options();
   settings.embeddings = true;
@@ -150,19 +148,15 @@ int run_embed(const EmbedOptions& o) {
                       o.out);
   Engine engine(std::move(model), settings);
 
-  const bool shows_progress = isatty(STDERR_FILENO) != 0;
-  const auto start = std::chrono::steady_clock::now();
+  StatusLine progress;
   const InterruptGuard guard;
   const bool done = Embedder(engine, pooling, o, writer).run(std::move(prompts), [&](size_t n) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (shows_progress && n > 0 && n < n_texts) {
-      std::fprintf(stderr, "\r\033[K%zu of %zu texts, %.0f s left", n, n_texts,
-                   seconds / static_cast<double>(n) * static_cast<double>(n_texts - n));
-    }
+    progress.show(
+        concat(n, " of ", n_texts, " texts", progress.time_left(static_cast<double>(n), static_cast<double>(n_texts))));
     return !guard.interrupted();
   });
-  if (shows_progress) std::fputs("\r\033[K", stderr);
-  if (!done) return 130;
+  progress.clear();
+  if (!done) return kInterruptedCode;
   writer.finish(n_tokens);
   return 0;
 }

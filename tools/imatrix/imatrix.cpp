@@ -1,9 +1,6 @@
 #include "tools/imatrix/imatrix.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -19,6 +16,7 @@
 #include "tools/interrupt.h"
 #include "tools/output_file.h"
 #include "tools/perplexity/scoring.h"
+#include "tools/status_line.h"
 
 namespace infer {
 namespace {
@@ -28,7 +26,8 @@ struct ImatrixOptions {
   std::string file;                   // the text; "": only in_files
   std::vector<std::string> in_files;  // importance matrices to add
   std::string out;
-  int chunks = 0;  // maximum; 0: all
+  int chunks = 0;       // maximum; 0: all
+  int save_every = 10;  // chunks; 0: only at the end
 };
 
 // The sum over the files. With a model file, all must belong to that model.
@@ -56,11 +55,25 @@ ImportanceSums read_files(const ImatrixOptions& options, const GgufFile* model) 
   return total;
 }
 
-// Sums the inputs of the matmuls while the model reads the text. Returns false if the user stopped it.
+// `before` and what the collector has summed over the first `done` chunks.
+ImportanceSums sums_so_far(const ImatrixOptions& options, const ImportanceSums& before,
+                           const ImportanceCollector& collector, const TextChunks& chunks, int done) {
+  ImportanceSums sums = collector.sums();
+  sums.datasets = {options.file};
+  sums.n_chunks = done;
+  sums.chunk_size = chunks.n_ctx;
+  ImportanceSums total = before;
+  total.add(sums, printable(options.model.model, 4096));
+  return total;
+}
+
+// Adds the inputs of the matmuls while the model reads the text, and writes the file now and then, so that little work
+// is lost. Returns false if the user stopped it; `total` then has the chunks read until then.
 bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFile>& file, ImportanceSums& total) {
   const std::string text = read_text_file(options.file);
   std::shared_ptr<Model> model = load_model(file);
   EngineOptions engine_options = options.model.engine_options();
+  if (engine_options.context == kTrainedContext) engine_options.context = choose_context(*model, kTrainedContext);
   if (engine_options.context == 0) {
     const int64_t trained = model->context_length();
     engine_options.context = trained > 0 ? std::min(trained, kDefaultChunk) : kDefaultChunk;
@@ -75,8 +88,7 @@ bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFi
 
   Mean nll;
   int done = 0;
-  const bool shows_progress = isatty(STDERR_FILENO) != 0;
-  const auto start = std::chrono::steady_clock::now();
+  StatusLine progress;
   const InterruptGuard guard;
   run_chunks(
       engine, chunks, 0,
@@ -85,20 +97,18 @@ bool read_text(const ImatrixOptions& options, const std::shared_ptr<const GgufFi
       },
       [&](int chunk) {
         done = chunk + 1;
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        if (shows_progress) {
-          std::fprintf(stderr, "\r\033[Kchunk %d of %d, perplexity %.4f, %.0f s left", done, chunks.n_chunks,
-                       std::exp(nll.mean()), seconds / done * (chunks.n_chunks - done));
+        show_chunks(progress, done, chunks.n_chunks, std::exp(nll.mean()));
+        if (options.save_every > 0 && done % options.save_every == 0 && done < chunks.n_chunks) {
+          sums_so_far(options, total, collector, chunks, done).write(options.out);
         }
         return !guard.interrupted();
       });
-  if (shows_progress) std::fputs("\r\033[K", stderr);
-  if (guard.interrupted()) return false;
-  ImportanceSums sums = collector.sums();
-  sums.datasets = {options.file};
-  sums.n_chunks = done;
-  sums.chunk_size = chunks.n_ctx;
-  total.add(sums, printable(options.model.model, 4096));
+  progress.clear();
+  total = sums_so_far(options, total, collector, chunks, done);
+  if (guard.interrupted()) {
+    std::fprintf(stderr, "stopped after chunk %d of %d\n", done, chunks.n_chunks);
+    return false;
+  }
   std::fprintf(stderr, "%d chunks of %lld tokens, perplexity %.4f\n", done, static_cast<long long>(chunks.n_ctx),
                std::exp(nll.mean()));
   return true;
@@ -112,14 +122,13 @@ int run_imatrix(const ImatrixOptions& options) {
   }
   if (!options.file.empty() && options.model.model.empty())
     throw Error(ErrorCode::kInvalidArgument, "No model to read the text with. Name one with -m.");
-  const auto model =
-      options.model.model.empty() ? nullptr : GgufFile::open(options.model.model, options.model.open_options);
+  const auto model = options.model.model.empty() ? nullptr : options.model.open();
   ImportanceSums total = read_files(options, model.get());
-  if (!options.file.empty() && !read_text(options, model, total)) return 130;
+  const bool stopped = !options.file.empty() && !read_text(options, model, total);
   total.write(options.out);
   std::fprintf(stderr, "%zu matrices, %lld chunks: %s\n", total.entries.size(), static_cast<long long>(total.n_chunks),
                printable(options.out, 4096).c_str());
-  return 0;
+  return stopped ? kInterruptedCode : 0;
 }
 
 }  // namespace
@@ -138,6 +147,11 @@ std::function<int()> define_imatrix(CLI::App& app) {
   app.add_option("-o,--output", o->out, "File to write")->required()->type_name("FILE");
   app.add_option("--chunks", o->chunks, "Read at most N chunks (default: all)")
       ->check(whole_number(1, INT32_MAX))
+      ->type_name("N");
+  app.add_option(flag_names("-ofreq,--save-every,--output-frequency"), o->save_every,
+                 "Also write the file after every N chunks; 0: only at the end")
+      ->check(whole_number(0, INT32_MAX))
+      ->capture_default_str()
       ->type_name("N");
   return [o] { return run_imatrix(*o); };
 }

@@ -1,9 +1,6 @@
 #include "tools/perplexity/perplexity.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -22,6 +19,7 @@
 #include "tools/perplexity/logits_file.h"
 #include "tools/perplexity/scoring.h"
 #include "tools/profile_table.h"
+#include "tools/status_line.h"
 
 namespace infer {
 namespace {
@@ -120,6 +118,8 @@ EngineOptions engine_options(const PerplexityOptions& options, const Model& mode
   EngineOptions engine = options.model.engine_options();
   if (base) {
     engine.context = base->chunks().n_ctx;
+  } else if (engine.context == kTrainedContext) {
+    engine.context = choose_context(model, kTrainedContext);
   } else if (engine.context == 0) {
     const int64_t trained = model.context_length();
     engine.context = trained > 0 ? std::min(trained, kDefaultChunk) : kDefaultChunk;
@@ -147,7 +147,7 @@ int run_perplexity(const PerplexityOptions& options) {
   check(options);
   std::optional<LogitsReader> base;
   if (!options.kl_divergence.empty()) base.emplace(options.kl_divergence);
-  std::shared_ptr<Model> model = load_model(GgufFile::open(options.model.model, options.model.open_options));
+  std::shared_ptr<Model> model = load_model(options.model.open());
   if (base) check_vocabulary(*base, *model);
   const int n_vocab = model->n_vocab();
   const EngineOptions settings = engine_options(options, *model, base ? &*base : nullptr);
@@ -159,8 +159,7 @@ int run_perplexity(const PerplexityOptions& options) {
   Result result;
   result.n_ctx = chunks.n_ctx;
   Divergence divergence;
-  const bool shows_progress = isatty(STDERR_FILENO) != 0;
-  const auto start = std::chrono::steady_clock::now();
+  StatusLine progress;
   const InterruptGuard guard;
   run_chunks(
       engine, chunks, chunks.first_scored(),
@@ -171,15 +170,11 @@ int run_perplexity(const PerplexityOptions& options) {
       },
       [&](int chunk) {
         result.chunks = chunk + 1;
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        if (shows_progress) {
-          std::fprintf(stderr, "\r\033[Kchunk %d of %d, perplexity %.4f, %.0f s left", result.chunks, chunks.n_chunks,
-                       result.perplexity(), seconds / result.chunks * (chunks.n_chunks - result.chunks));
-        }
+        show_chunks(progress, result.chunks, chunks.n_chunks, result.perplexity());
         return !guard.interrupted();
       });
-  if (shows_progress) std::fputs("\r\033[K", stderr);
-  if (guard.interrupted()) return 130;
+  progress.clear();
+  if (guard.interrupted()) return kInterruptedCode;
   if (writer) writer->finish();
   if (base) result.divergence = divergence.summary();
   options.json ? print_json(result) : print_text(result);

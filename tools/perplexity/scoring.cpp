@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
@@ -58,6 +59,12 @@ double Mean::standard_error() const {
   const double n = static_cast<double>(n_);
   const double variance = sum_of_squares_ / n - mean() * mean();
   return variance > 0 ? std::sqrt(variance / (n - 1)) : 0;
+}
+
+void show_chunks(StatusLine& line, int n_done, int n_chunks, double perplexity) {
+  char text[80];
+  std::snprintf(text, sizeof(text), "chunk %d of %d, perplexity %.4f", n_done, n_chunks, perplexity);
+  line.show(text + line.time_left(n_done, n_chunks));
 }
 
 }  // namespace infer

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/engine/engine.h"
+#include "tools/status_line.h"
 
 namespace infer {
 
@@ -35,6 +36,8 @@ TextChunks cut_text(const Tokenizer& tokenizer, const std::string& text, int64_t
 using ScoreCallback = std::function<void(int chunk, int64_t position, std::span<const float> logits, TokenId next)>;
 void run_chunks(Engine& engine, const TextChunks& chunks, int64_t first, const ScoreCallback& score,
                 const std::function<bool(int chunk)>& progress);
+// Shows how many of the chunks are done, and their perplexity.
+void show_chunks(StatusLine& line, int n_done, int n_chunks, double perplexity);
 
 // Mean and standard error of values added one by one.
 class Mean {

@@ -162,8 +162,8 @@ std::string why_tensors(const PlanQuestion& question, const std::vector<DeviceUs
     if (use.guest_weights == 0) continue;
     where += concat(where.empty() ? "" : ", ", bytes_text(use.guest_weights), " of other layers on ", use.device);
   }
-  if (o.n_cpu_moe > 0) flags = "--cpu-moe";
-  if (!o.tensor_rules.empty()) flags += concat(flags.empty() ? "" : " and ", "--tensor-device");
+  if (o.n_cpu_moe > 0) flags = "--n-cpu-moe";
+  if (!o.tensor_rules.empty()) flags += concat(flags.empty() ? "" : " and ", "--tensor-device or -ot");
   return (where.empty() ? "all with their layers" : where) + ": " + flags;
 }
 
@@ -172,7 +172,9 @@ std::string why_context(const PlanQuestion& question, int64_t context) {
   const std::string of_model =
       trained > 0 ? concat("the model was trained with ", trained) : "the model does not state its context";
   if (question.options.context > 0) return concat("-c ", question.options.context, "; ", of_model);
-  return context == trained ? of_model : concat("without -c at most ", kDefaultContext, "; ", of_model);
+  return context == trained || question.options.context < 0
+             ? of_model
+             : concat("without -c at most ", kDefaultContext, "; ", of_model);
 }
 
 void add_largest_context(const PlanQuestion& question, const Planner& planner, MemoryPlan& plan) {

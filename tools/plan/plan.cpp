@@ -208,7 +208,7 @@ int run_plan(const PlanFlags& flags) {
     throw Error(ErrorCode::kInvalidArgument,
                 "The speed of a --shape cannot be measured. Give it with --tokens-per-second.");
   }
-  const auto file = flags.shape.name.empty() ? GgufFile::open(flags.model.model)
+  const auto file = flags.shape.name.empty() ? GgufFile::open(flags.model.model, flags.model.open_options)
                                              : open_shape(flags.shape.name, flags.shape.type, RandomWeights::kEmpty);
   const std::shared_ptr<Model> model = load_model(file);
   EngineOptions options = flags.model.engine_options();

@@ -20,7 +20,6 @@
 namespace infer {
 namespace {
 
-constexpr int kInterruptedCode = 130;
 constexpr int kMaxThreads = 256;  // a few MB each
 
 // A slice of a conversion. Tasks are in the order of writing.
@@ -78,7 +77,7 @@ bool convert(const QuantizePlan& plan, int n_threads, bool measure, Summary& sum
       total_bytes += plan.conversions[i].tensor->n_bytes;
     }
   }
-  ProgressLine progress(total_bytes);
+  StatusLine progress;
   OrderedWork<Slice> work(n_threads, tasks.size(), [&](size_t task, Slice& slice) {
     convert_slice(parts, plan.conversions[tasks[task].conversion], tasks[task].start, measure, slice);
   });
@@ -89,7 +88,7 @@ bool convert(const QuantizePlan& plan, int n_threads, bool measure, Summary& sum
     writers[output_of[task.conversion]]->write(slice.bytes);
     summary.add_slice(c, slice);
     done_bytes += row_bytes(c.tensor->type, std::min(kSliceValues, c.tensor->n_elements() - task.start));
-    progress.show(c.tensor->name, done_bytes);
+    show_progress(progress, c.tensor->name, done_bytes, total_bytes);
   }
   for (const auto& writer : writers) writer->finish();
   return true;

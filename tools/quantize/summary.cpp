@@ -1,11 +1,8 @@
 #include "tools/quantize/summary.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "ggml-like/error.h"
-#include "tools/terminal.h"
 
 namespace infer {
 namespace {
@@ -76,25 +73,11 @@ void Summary::print(std::ostream& out, bool with_errors) const {
                 bits_per_weight(all.n_bytes, all.n_parameters));
 }
 
-ProgressLine::ProgressLine(uint64_t total_bytes) : on_(::isatty(STDERR_FILENO) != 0), total_(total_bytes) {}
-
-ProgressLine::~ProgressLine() {
-  if (on_ && last_ != Clock::time_point{}) std::fputs("\r\033[K", stderr);
-}
-
-void ProgressLine::show(const std::string& tensor, uint64_t done_bytes) {
-  const Clock::time_point now = Clock::now();
-  if (!on_ || now - last_ < std::chrono::milliseconds(200)) return;
-  last_ = now;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  const double rate = seconds > 0 ? static_cast<double>(done_bytes) / seconds : 0;
-  const double left = rate > 0 ? static_cast<double>(total_ - done_bytes) / rate : 0;
-  const std::string line =
-      format("\r\033[K%3.0f %%  %.0f MB/s  %d:%02d left  ",
-             total_ ? 100.0 * static_cast<double>(done_bytes) / static_cast<double>(total_) : 100.0, rate / 1e6,
-             static_cast<int>(left) / 60, static_cast<int>(left) % 60) +
-      without_controls(tensor);
-  std::fputs(line.c_str(), stderr);
+void show_progress(StatusLine& line, const std::string& tensor, uint64_t done_bytes, uint64_t total_bytes) {
+  if (!line.due()) return;
+  const double done = static_cast<double>(done_bytes), total = static_cast<double>(total_bytes);
+  line.show(concat(format("%3.0f %%  %.0f MB/s", total > 0 ? 100 * done / total : 100.0, done / 1e6 / line.seconds()),
+                   line.time_left(done, total), "  ", tensor));
 }
 
 }  // namespace infer

@@ -1,7 +1,6 @@
 // The output of `infer quantize`: progress while it works, then totals and a table of types.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <ostream>
@@ -9,6 +8,7 @@
 
 #include "tools/quantize/convert.h"
 #include "tools/quantize/plan.h"
+#include "tools/status_line.h"
 
 namespace infer {
 
@@ -31,22 +31,8 @@ class Summary {
   std::map<DataType, Row> rows_;
 };
 
-// A progress line on standard error that updates itself, if that is a terminal.
-class ProgressLine {
- public:
-  explicit ProgressLine(uint64_t total_bytes);
-  ~ProgressLine();  // removes the line
-
-  void show(const std::string& tensor, uint64_t done_bytes);
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  const bool on_;
-  const uint64_t total_;
-  const Clock::time_point start_ = Clock::now();
-  Clock::time_point last_ = {};
-};
+// Shows the tensor that is being written, and how many bytes of the input are done.
+void show_progress(StatusLine& line, const std::string& tensor, uint64_t done_bytes, uint64_t total_bytes);
 
 std::string megabytes(uint64_t bytes);  // "12.3 MB"
 

@@ -48,20 +48,21 @@ void check(const ServeOptions& o) {
     throw Error(ErrorCode::kInvalidArgument, "--tls-cert and --tls-key go together. Give both.");
   }
   if (!is_loopback(o.http.host) && o.api.keys.empty() && !o.no_auth) {
-    throw Error(ErrorCode::kInvalidArgument, concat("Anyone who can reach ", printable(o.http.host),
-                                                    " could use the server. Set API keys with --api-key-file or "
-                                                    "$INFER_API_KEY, or allow it with --no-auth."));
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("Anyone who can reach ", printable(o.http.host),
+                       " could use the server. Set API keys with --api-key-file, --api-key or "
+                       "$INFER_API_KEY, or allow it with --no-auth."));
   }
   if (o.no_auth && !o.api.keys.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
-                "--no-auth conflicts with the API keys that are set. Leave out --no-auth, or --api-key-file and "
-                "$INFER_API_KEY.");
+                "--no-auth conflicts with the API keys that are set. Leave out --no-auth, or --api-key-file, --api-key "
+                "and $INFER_API_KEY.");
   }
 }
 
 std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, ServerLog& log, std::atomic<bool>& failed) {
   auto served = std::make_unique<ServedModel>();
-  std::shared_ptr<Model> model = load_model(GgufFile::open(o.model.model, o.model.open_options));
+  std::shared_ptr<Model> model = load_model(o.model.open());
   if (!o.chat_template.empty()) {
     served->chat_template = template_by_name_or_file(o.chat_template);
   } else if (model->chat_template()) {
@@ -71,7 +72,8 @@ std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, Serve
               {{"text", "The model has no chat template. Chats use chatml; --chat-template NAME selects another."}});
   }
   served->special_in_content = o.special_in_content;
-  served->name = o.alias.empty() ? std::filesystem::path(o.model.model).stem().string() : o.alias;
+  served->aliases = CLI::detail::split(o.alias, ',');
+  served->name = served->aliases[0].empty() ? std::filesystem::path(o.model.model).stem().string() : served->aliases[0];
   served->fingerprint = model_fingerprint(model->file());
   served->quantization = model_quantization(model->file());
 
@@ -124,6 +126,9 @@ bool drain(HttpServer& http, ApiService& service, const StopSignals& signals, st
 int run_serve(ServeOptions o) {
   o.api.sampling.validate();
   if (!o.api_key_file.empty()) o.api.keys = read_api_keys(o.api_key_file);
+  o.api.keys.insert(o.api.keys.end(), o.api_keys.begin(), o.api_keys.end());
+  o.api.template_variables = o.reasoning.variables(o.api.template_variables);
+  o.api.reasoning_budget = o.reasoning.limit();
   if (const char* keys = std::getenv("INFER_API_KEY")) {
     for (std::string& key : split_api_keys(keys)) o.api.keys.push_back(std::move(key));
   }
@@ -140,6 +145,7 @@ int run_serve(ServeOptions o) {
                          : o.log_level == "info" ? LogLevel::kInfo
                                                  : LogLevel::kDebug;
   ServerLog log(level, o.log_format == "json");
+  o.model.report_ignored([&log](const std::string& line) { log.write(LogLevel::kInfo, "note", {{"text", line}}); });
   Metrics metrics;
   std::atomic<bool> failed = false;
   ApiService service(o.api, metrics, log);

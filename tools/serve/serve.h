@@ -21,7 +21,9 @@ struct ServeOptions {
   bool special_in_content = false;
   HttpServerOptions http;
   ApiOptions api;
+  ReasoningFlags reasoning;
   std::string api_key_file;
+  std::vector<std::string> api_keys;  // of --api-key
   bool no_auth = false;
   std::chrono::seconds drain_timeout{60};
   std::string log_format = "text", log_level = "info";

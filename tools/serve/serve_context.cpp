@@ -99,7 +99,8 @@ class Chooser {
 uint64_t usable_host_memory(uint64_t free) { return free / 4 * 3; }
 
 ServeContext choose_serve_context(const std::shared_ptr<Model>& model, EngineOptions options) {
-  constexpr int64_t kMost = int64_t{1} << 40;  // the engine's limit
+  constexpr int64_t kMost = int64_t{1} << 40;               // the engine's limit
+  options.context = std::max<int64_t>(options.context, 0);  // kTrainedContext is the default here
   const bool known = model->context_length() > 0;
   const int64_t trained = known ? model->context_length() : kDefaultContext;
   const char* limit = known ? "training" : "default";

@@ -41,11 +41,28 @@ constexpr uint64_t kHuge = uint64_t{1} << 60;
 
 TEST_CASE("gguf hostile: not a GGUF file") {
   CHECK(parse_error("") == "[gguf] test.gguf: expected a GGUF file, found an empty file");
-  CHECK(parse_error("<!doctype html>\n<html>") ==
-        "[gguf] test.gguf: expected a GGUF file, found one that starts with \"<!doctype html>\\n\"");
+  CHECK(
+      parse_error("<!doctype html>\n<html>") ==
+      "[gguf] test.gguf: expected a GGUF file, found one that starts with \"<!doctype html>\\n\". This is a web page, "
+      "perhaps of an error or a login; download the model again by its direct link.");
   CHECK(parse_error("GG") == "[gguf] test.gguf: expected a GGUF file, found one that starts with \"GG\"");
   CHECK(parse_error("\x1B[2J") == "[gguf] test.gguf: expected a GGUF file, found one that starts with \"\\x1B[2J\"");
   CHECK(parse_error("GGUF") == "[gguf] header: version ends at byte 8, file has 4 (test.gguf)" + kIncomplete);
+}
+
+TEST_CASE("gguf hostile: files of other kinds are recognized") {
+  const auto says = [](std::string bytes, const std::string& cause) {
+    CAPTURE(bytes);
+    CHECK(parse_error(std::move(bytes)).find(". This is " + cause) != std::string::npos);
+  };
+  says("\n  <HTML><head>", "a web page");
+  says("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n", "a Git LFS pointer");
+  says(std::string("\x58\x10\0\0\0\0\0\0{\"__metadata__\":{}", 26), "a safetensors file; convert it to GGUF");
+  says("PK\x03\x04 and so on", "an archive or a PyTorch checkpoint");
+  says("\x1F\x8B\x08 and so on", "a compressed file");
+  says("tjgg\x03 and so on", "a model in a format that preceded GGUF");
+  says(std::string(64, '\0'), "zeros");
+  CHECK(parse_error("some text of no kind").find("This is") == std::string::npos);
 }
 
 TEST_CASE("gguf hostile: versions and byte order") {

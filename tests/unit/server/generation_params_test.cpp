@@ -1,6 +1,8 @@
 // The members of a request that control generation, in every form that clients send.
 #include "src/server/generation_params.h"
 
+#include "src/text/sampler_chain.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -92,18 +94,20 @@ TEST_CASE("generation: biases of tokens in all their forms") {
   CHECK(refused(many.c_str()) == "logit_bias");
 }
 
-TEST_CASE("generation: samplers that are not named are off") {
+TEST_CASE("generation: the named samplers apply in their order, others are off") {
   const char* all = R"({"samplers": ["penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc",
       "temperature"], "top_k": 7, "temperature": 2, "top_p": 0.3, "dry_multiplier": 1, "xtc_probability": 1})";
-  const SamplingParams whole = read(all).sampling;
+  const SamplingParams whole = with_stages_off(read(all).sampling);
+  CHECK(!whole.chain);
   CHECK(whole.top_k == 7);
   CHECK(whole.temperature == 2);
   CHECK(whole.dry_multiplier == 1);
   CHECK(whole.repeat_last_n == 64);
-  const SamplingParams some = read(R"({"samplers": ["top_k", "min_p"], "top_k": 7, "temperature": 2, "top_p": 0.3,
+  const SamplingParams some =
+      with_stages_off(read(R"({"samplers": ["top_k", "min_p"], "top_k": 7, "temperature": 2, "top_p": 0.3,
       "min_p": 0.2, "dynatemp_range": 0.5, "top_n_sigma": 1, "typical_p": 0.5, "dry_multiplier": 1,
       "xtc_probability": 1, "repeat_penalty": 2})")
-                                  .sampling;
+                          .sampling);
   CHECK(some.top_k == 7);
   CHECK(some.min_p == 0.2f);
   CHECK(some.temperature == 1);
@@ -114,13 +118,18 @@ TEST_CASE("generation: samplers that are not named are off") {
   CHECK(some.dry_multiplier == 0);
   CHECK(some.xtc_probability == 0);
   CHECK(!some.has_penalties());
-  const SamplingParams letters = read(R"({"samplers": "edskypmxt", "top_k": 7})").sampling;
+  const SamplingParams letters = with_stages_off(read(R"({"samplers": "edskypmxt", "top_k": 7})").sampling);
   CHECK(letters.top_k == 7);
   CHECK(letters.temperature == 0.5f);
-  CHECK(read(R"({"samplers": "kt"})").sampling.top_p == 1);
+  CHECK(with_stages_off(read(R"({"samplers": "kt"})").sampling).top_p == 1);
+  using Stage = SamplerStage;
+  for (const char* reversed : {R"({"samplers": ["temperature", "top_k"]})", R"({"samplers": "tk"})"}) {
+    const SamplingParams params = with_stages_off(read(reversed).sampling);
+    CHECK(params.chain == std::vector<Stage>{Stage::kTemperature, Stage::kTopK});
+    CHECK(params.top_p == 1);
+  }
   for (const char* wrong :
-       {R"({"samplers": ["temperature", "top_k"]})", R"({"samplers": ["top_k", "top_k"]})",
-        R"({"samplers": ["infill"]})", R"({"samplers": "tk"})", R"({"samplers": [5]})", R"({"samplers": 5})"}) {
+       {R"({"samplers": ["infill"]})", R"({"samplers": "kz"})", R"({"samplers": [5]})", R"({"samplers": 5})"}) {
     CAPTURE(wrong);
     CHECK(refused(wrong) == "samplers");
   }
