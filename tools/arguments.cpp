@@ -109,6 +109,11 @@ std::optional<std::string> take_value(const CLI::Option& option, const Written& 
   return arguments[++i];
 }
 
+// A name by which CLI11 finds the option. Its own get_name() is empty for hidden ones.
+std::string parsed_name(const CLI::Option& option) {
+  return option.get_lnames().empty() ? "-" + option.get_snames().front() : "--" + option.get_lnames().front();
+}
+
 // Rewrites the arguments into the only form CLI11 reads unambiguously: long names, each followed by its value as a
 // separate argument.
 std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std::string>& arguments) {
@@ -128,8 +133,11 @@ std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std:
     const Written written = split(argument);
     const CLI::Option* option = find_option(app, written.name);
     if (!option) refuse_option(app, argument);
-    const std::string name = option->get_name();
+    const std::string name = parsed_name(*option);
     if (!takes_value(*option)) {
+      if (written.value && !is_switch_word(*written.value)) {
+        wrong_use(concat(written.name, " takes no value. Write ", written.name, " alone."));
+      }
       result.push_back(written.value ? concat(name, "=", *written.value) : name);
       continue;
     }

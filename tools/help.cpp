@@ -69,6 +69,11 @@ std::string wrapped(const std::string& text, size_t column, size_t indent, size_
     if (end == std::string::npos) break;
     const size_t word = end;
     end = std::min(text.find(' ', end), text.size());
+    // A list that no line has room for is broken after one of its separators.
+    if (const size_t room = width - indent; end - word > room) {
+      const size_t separator = text.find_last_of(";,|", word + room - 1);
+      if (separator != std::string::npos && separator > word) end = separator + 1;
+    }
     if (!at_start && column + (end - at) > width) {
       result += "\n" + std::string(indent, ' ');
       column = indent;

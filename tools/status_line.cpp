@@ -102,10 +102,9 @@ void PromptLine::update(const Progress& progress) {
   const double all = static_cast<double>(progress.prompt_tokens - progress.cached_tokens);
   char rate[32];
   std::snprintf(rate, sizeof(rate), "%.0f tokens/s", done / line_.seconds());
-  line_.show(concat("prompt: ",
-                    percent(static_cast<double>(progress.computed_tokens), static_cast<double>(progress.prompt_tokens)),
-                    " of ", grouped(static_cast<uint64_t>(progress.prompt_tokens)), " tokens, ", rate,
-                    line_.time_left(done, all)));
+  line_.show(concat(
+      "prompt: ", percent(static_cast<double>(progress.computed_tokens), static_cast<double>(progress.prompt_tokens)),
+      " of ", grouped(static_cast<uint64_t>(progress.prompt_tokens)), " tokens, ", rate, line_.time_left(done, all)));
 }
 
 }  // namespace infer

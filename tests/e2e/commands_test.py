@@ -28,7 +28,7 @@ def text_of(*arguments, **how):
 
 def n_generated(result):
     """From the line of timings."""
-    return int(re.search(r"generated (\d+) tokens", result.err.splitlines()[-1])[1])
+    return int(re.search(r"answer (\d+) tokens?", result.err.splitlines()[-1])[1])
 
 
 # infer run
@@ -203,7 +203,7 @@ def prompt_comes_from_flag_file_and_pipe():
 @test
 def empty_prompt_starts_from_bos():
     result = completion("-p", "", "-n", 3, *GREEDY)
-    expect("prompt 1 tokens" in result.err and result.out, "text after BOS", result)
+    expect("prompt 1 token," in result.err and result.out, "text after BOS", result)
 
 
 @test
@@ -220,7 +220,7 @@ def interrupt_ends_the_text_cleanly():
     expect_equal(process.returncode, 130, f"exit code, with standard error {err!r}")
     others = [line for line in err.splitlines()[:-1] if not line.startswith("note: ")]
     expect(not others and err.endswith("\n"), f"notes and one line of timings: {err!r}")
-    n = int(re.search(r"generated (\d+) tokens", err)[1])
+    n = int(re.search(r"answer (\d+) tokens?", err)[1])
     expect(0 < n < 99000, f"{n} tokens were generated")
     expect_equal(text, succeeded(run(*flags, "-n", n, "--quiet")).out, "the text so far")
 
