@@ -125,7 +125,7 @@ constexpr LlamaCppFlag kFlags[] = {
     {"--context-shift", kNone, "", "",
      "Tokens are not dropped from the middle of a cached context. In a chat, use --context-overflow shift-turns."},
     {"--display-prompt,--verbose-prompt", kNone, "", "", "The prompt is not printed. infer template shows it."},
-    {"--no-show-timings", kNone, "", "", "Use -q."},
+    {"--no-show-timings", kNone, "", "", "Leave the timings out with -q."},
     {"--log-file", kOne, "", "", "Redirect standard error: 2>FILE."},
     {"--log-prompts-dir", kOne, "", "", "Prompts are not logged."},
     {"--log-jsonl", kNone, "", "", "infer serve has --log-format json."},

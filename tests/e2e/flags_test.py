@@ -276,9 +276,11 @@ def where_the_model_is():
                   ("-ot", "blk.*=CPU,ffn=cpu"), ("-cmoe",)):
         expect_equal(scores(*flags), plain, flags)
     on_ref = ("--device", "ref", "-ngl", 0, "-ctk", "f32", "-ctv", "f32", "--json")
-    plan = succeeded(run("plan", "-m", SPM, "-ot", "ffn_down=REF", *on_ref)).out
-    expect_equal(plan, succeeded(run("plan", "-m", SPM, "--tensor-device", r".*ffn_down.*=ref", *on_ref)).out,
-                 "a part of the name, and the device in capitals")
+    placed = [[(device["device"], device["weights"]) for device in json.loads(succeeded(run(
+        "plan", "-m", SPM, *flags, *on_ref)).out)["devices"]]
+              for flags in (("-ot", "ffn_down=REF"), ("--tensor-device", r".*ffn_down.*=ref"), ())]
+    expect_equal(placed[0], placed[1], "a part of the name, and the device in capitals")
+    expect(placed[0] != placed[2], "weights on ref", placed)
     for flag, wrong in (("-C", "x"), ("-C", "0"), ("-C", "1" + "0" * 400), ("-ot", "x"), ("-ot", "no_such=CPU"),
                         ("-ot", "ffn=CUDA7"), ("--numa", "x"), ("-lm", "dio")):
         result = run("-m", SPM, "-p", "a", flag, wrong)
