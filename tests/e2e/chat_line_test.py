@@ -251,7 +251,7 @@ def tab_lists_what_is_ambiguous():
     with chat() as terminal:
         ready(terminal)
         terminal.type("/s\t")
-        terminal.expect(r"> /s\n/save  /system  /set  /show  /stats\n> /s$")
+        terminal.expect(r"/s\n/save  /system  /set  /show  /stats\n> /s$")
         terminal.type("av\t")
         terminal.expect("/save $")
 

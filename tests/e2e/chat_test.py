@@ -5,7 +5,7 @@ import pathlib
 import re
 import tempfile
 
-from chatting import MODEL, answer_of, chat, command, last_stats, ready, say
+from chatting import COST, MODEL, answer_before_prompt, answer_of, chat, command, last_stats, ready, say
 from harness import expect, expect_equal, main, run, test, test_each
 from models import SPM, succeeded
 from pseudo_terminal import Terminal
@@ -19,14 +19,14 @@ def chat_begins_answers_and_ends():
         expect(answer_of(prompt="Hello there").strip() in answer, "the answer of a run without a terminal", answer)
         terminal.type("\x04")
         expect_equal(terminal.wait(), 0, "exit code after Ctrl-D")
-        expect("logits" in terminal.text, "timings at the end", terminal.text)
+        expect(re.search(COST, terminal.text, re.MULTILINE), "what the answer cost", terminal.text)
 
 
 @test
 def prompt_flag_is_the_first_message():
     with chat("-p", "Hello there") as terminal:
         terminal.expect("> Hello there\n")
-        answer = terminal.expect(r"(.*)\n> ").group(1)
+        answer = answer_before_prompt(terminal)
         expect_equal(answer.strip(), answer_of(prompt="Hello there").strip(), "the answer")
         terminal.line("/exit")
         expect_equal(terminal.wait(), 0, "exit code")
@@ -77,7 +77,7 @@ def help_lists_every_command():
         ready(terminal)
         terminal.line("/help")
         shown = terminal.expect(r"(.*)Ctrl-C stops an answer").group(1)
-        for command in ("/help", "/exit", "/reset", "/regen", "/undo", "/edit", "/save FILE", "/load FILE",
+        for command in ("/help", "/exit", "/clear", "/reset", "/regen", "/undo", "/edit", "/save FILE", "/load [FILE]",
                         "/system TEXT", "/set PARAM VALUE", "/show", "/stats", "/read FILE"):
             expect(re.search(rf"^  {re.escape(command)}\s+\S", shown, re.MULTILINE), f"{command} with a summary", shown)
 

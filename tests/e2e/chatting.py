@@ -18,10 +18,18 @@ def ready(terminal):
     terminal.expect(r"Ctrl-D leaves\.\n> ")
 
 
+COST = r"\nprompt \d+ tokens?(?: \(\d+ cached\))?, [\d.]+/s · answer \d+ tokens?, [\d.]+/s$"
+
+
+def answer_before_prompt(terminal):
+    """Waits for the next prompt; returns what was written before it, without the line that says what an answer cost."""
+    return re.sub(COST, "", terminal.expect(r"(.*)\n> ").group(1))
+
+
 def say(terminal, message):
     """Sends a message and waits for the next prompt; returns the answer."""
     terminal.line(message)
-    return terminal.expect(r"(.*)\n> ").group(1)
+    return answer_before_prompt(terminal)
 
 
 def command(terminal, line, *patterns):
