@@ -32,6 +32,7 @@ constexpr StageInfo kStages[] = {
 std::optional<SamplerStage> stage_by_name(std::string_view name) {
   std::string plain(name);
   std::replace(plain.begin(), plain.end(), '-', '_');
+  if (plain.find(' ') != std::string::npos) return std::nullopt;  // it separates the other names
   for (const StageInfo& info : kStages) {
     if (plain == info.name) return info.stage;
     if (!plain.empty() && info.other_names.find(" " + plain + " ") != std::string_view::npos) return info.stage;

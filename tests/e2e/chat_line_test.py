@@ -253,7 +253,7 @@ def tab_lists_what_is_ambiguous():
         terminal.type("/s\t")
         terminal.expect(r"/s\n/save  /system  /set  /show  /stats\n> /s$")
         terminal.type("av\t")
-        terminal.expect("/save $")
+        terminal.expect("ave $")
 
 
 @test

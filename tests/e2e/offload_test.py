@@ -84,8 +84,8 @@ def tensors_by_name():
     expect_equal(plan(model, *again)["devices"][1]["weights"], ref["weights"], "the first rule")
     for rules, words in (((r"ffn_down=ref",), ["ffn_down=ref", "whole name"]), (("blk.0=ref",), ["whole name"]),
                          ((r".*attn_norm\.weight=ref",), ["matrix"]), ((".*=cuda7",), ["cpu, ref", "cuda7"]),
-                         (("(=ref",), ["--tensor-device: (", "regular expression"]), (("=ref",), ["REGEX=DEVICE"]), ((".*=",), ["REGEX=DEVICE"]),
-                         ((".*",), ["REGEX=DEVICE"]), (("",), ["tensor-device"])):
+                         (("(=ref",), ["--tensor-device: (", "regular expression"]), (("=ref",), ["PATTERN=DEVICE"]), ((".*=",), ["PATTERN=DEVICE"]),
+                         ((".*",), ["PATTERN=DEVICE"]), (("",), ["tensor-device"])):
         for rule in rules:
             result = run("plan", "-m", model, *REF, "--tensor-device", rule)
             expect_refusal(result, *words)
