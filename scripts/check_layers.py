@@ -5,6 +5,7 @@
         ^                            ^
         +--- src/model --------------+       (src/model also reads src/text/vocabulary.h)
         +--- src/text: only ggml-like/error.h, message.h and bytes_text.h
+        +--- src/hub (below tools): these and printable.h
 
 A backend's folder may include ggml-like and itself. Only backends/registry.cpp may include all; layers above backends/
 may include only the files directly in it. Quoted includes are relative to the root and must exist; the headers of
@@ -35,10 +36,11 @@ RULES = [(re.compile(own), re.compile(allowed)) for own, allowed in (
     (r"backends/[^/]+$", r"ggml-like/|backends/[^/]+$"),
     (r"backends/", r"ggml-like/"),  # and its own folder, see `allowed`
     (r"src/text/", r"ggml-like/(bytes_text|error|message)\.h$|src/text/"),
+    (r"src/hub/", r"ggml-like/(bytes_text|error|message|printable)\.h$|src/hub/"),
     (r"src/model/", r"ggml-like/|src/text/vocabulary\.h$|src/model/"),
     (r"src/engine/", ABOVE_BACKENDS),
     (r"src/server/", ABOVE_BACKENDS + r"|src/server/"),
-    (r"tools/", ABOVE_BACKENDS + r"|src/server/|tools/"),
+    (r"tools/", ABOVE_BACKENDS + r"|src/server/|src/hub/|tools/"),
     (r"src/main\.cpp$", ABOVE_BACKENDS + r"|src/server/|tools/"),
 )]
 
@@ -112,17 +114,19 @@ def self_test():
 
     leaves = {name: [] for name in (
         "ggml-like/error.h", "ggml-like/tensor.h", "backends/registry.h", "backends/cpu/cpu.h", "backends/cuda/cuda.h",
-        "src/model/m.h", "src/text/vocabulary.h", "src/text/t.h", "src/engine/e.h", "src/server/s.h", "tools/run.h")}
+        "src/hub/h.h", "src/model/m.h", "src/text/vocabulary.h", "src/text/t.h", "src/engine/e.h", "src/server/s.h", "tools/run.h")}
     good = (("ggml-like/a.cpp", '"ggml-like/tensor.h"'), ("backends/registry.cpp", '"backends/cuda/cuda.h"'),
             ("backends/cpu/a.cpp", '"backends/cpu/cpu.h"'), ("backends/cpu/a.cpp", "<immintrin.h>"),
             ("src/model/a.cpp", '"src/text/vocabulary.h"'), ("src/text/a.cpp", '"ggml-like/error.h"'),
             ("src/engine/a.cpp", '"backends/registry.h"'), ("src/engine/a.cpp", '"src/text/t.h"'),
-            ("tools/a.cpp", '"src/server/s.h"'), ("src/main.cpp", '"tools/run.h"'))
+            ("tools/a.cpp", '"src/server/s.h"'), ("tools/a.cpp", '"src/hub/h.h"'),
+            ("src/hub/a.cpp", '"ggml-like/error.h"'), ("src/main.cpp", '"tools/run.h"'))
     bad = (("ggml-like/a.cpp", '"backends/registry.h"'), ("backends/cpu/a.cpp", '"backends/cuda/cuda.h"'),
            ("backends/registry.h", '"backends/cpu/cpu.h"'), ("src/model/a.cpp", '"backends/registry.h"'),
            ("src/model/a.cpp", '"src/text/t.h"'), ("src/text/a.cpp", '"ggml-like/tensor.h"'),
            ("src/engine/a.cpp", '"backends/cpu/cpu.h"'), ("src/engine/a.cpp", '"src/server/s.h"'),
-           ("src/server/a.cpp", '"tools/run.h"'), ("src/engine/a.cpp", "<immintrin.h>"),
+           ("src/server/a.cpp", '"tools/run.h"'), ("src/server/a.cpp", '"src/hub/h.h"'),
+           ("src/hub/a.cpp", '"ggml-like/tensor.h"'), ("src/hub/a.cpp", '"src/text/t.h"'), ("src/engine/a.cpp", "<immintrin.h>"),
            ("tools/a.cpp", "<cuda_runtime.h>"), ("tools/a.cpp", '"run.h"'),
            ("src/other/a.cpp", '"ggml-like/error.h"'), ("src/text/t.h", '"src/text/t.h"'))
     for path, included in good:

@@ -61,6 +61,11 @@ std::string unknown_command(const std::string& name) {
   return "Unknown command " + infer::printable(name, 100) + ". " + advice + "infer --help lists the commands.";
 }
 
+int exit_code(infer::ErrorCode code) {
+  if (code == infer::ErrorCode::kCancelled) return 130;
+  return code == infer::ErrorCode::kInvalidArgument ? 2 : 1;
+}
+
 int run_command(const infer::Command& command, const std::vector<std::string>& arguments) {
   const std::string who = "infer " + std::string(command.name);
   CLI::App app{std::string(command.summary), who};
@@ -87,7 +92,7 @@ int run_command(const infer::Command& command, const std::vector<std::string>& a
   try {
     return finish(who, body());
   } catch (const infer::Error& error) {
-    return fail(who, one_line(error.what()), error.code() == infer::ErrorCode::kInvalidArgument ? 2 : 1);
+    return fail(who, one_line(error.what()), exit_code(error.code()));
   } catch (const std::bad_alloc&) {
     return fail(who, "[memory] Out of memory. Try a smaller context (-c) or model.", 1);
   } catch (const std::exception& error) {

@@ -8,8 +8,10 @@
 #include "tools/imatrix/imatrix.h"
 #include "tools/inspect.h"
 #include "tools/logprobs.h"
+#include "tools/models.h"
 #include "tools/perplexity/perplexity.h"
 #include "tools/plan/plan.h"
+#include "tools/pull.h"
 #include "tools/quantize/quantize.h"
 #include "tools/run.h"
 #include "tools/serve/serve.h"
@@ -29,6 +31,15 @@ const std::vector<Command> kAll = {
      "Run an OpenAI-compatible server",
      define_serve,
      {"infer serve model.gguf", "infer serve model.gguf --port 9000 -np 16 --api-key-file keys.txt"}},
+    {"pull",
+     "Download a model by name",
+     define_pull,
+     {"infer pull ggml-org/gemma-3-1b-it-GGUF:Q4_K_M", "infer pull ollama.com/library/qwen3:0.6b"}},
+    {"models", "List the downloaded models", define_models, {"infer models", "infer models --json"}},
+    {"rm",
+     "Remove a downloaded model",
+     define_rm,
+     {"infer rm ggml-org/gemma-3-1b-it-GGUF:Q4_K_M", "infer rm ollama.com/library/qwen3:0.6b"}},
     {"tokenize",
      "Print the token ids of a text",
      define_tokenize,

@@ -16,6 +16,7 @@
 #include "src/text/sampler_chain.h"
 #include "tools/arguments.h"
 #include "tools/metadata_flags.h"
+#include "tools/model_by_name.h"
 #include "tools/name_pattern.h"
 #include "tools/processor_flags.h"
 #include "tools/status_line.h"
@@ -123,7 +124,7 @@ int parse_layers(const char* flag, const std::string& text, int all, bool allows
 }
 
 std::shared_ptr<const GgufFile> ModelFlags::open() const {
-  std::shared_ptr<const GgufFile> file = GgufFile::open(model, open_options);
+  std::shared_ptr<const GgufFile> file = GgufFile::open(find_model_file(model, {}, engine_options()), open_options);
   if (lock) lock_in_memory(*file);
   return file;
 }

@@ -28,7 +28,7 @@ struct ModelFlags {
   ModelFlags() { engine.devices.clear(); }  // without --device: the first GPU, else the CPU
   // `engine`, plus what several flags determine together. Throws Error(kInvalidArgument).
   EngineOptions engine_options() const;
-  // Opens the model file.
+  // Opens the model file; `model` may be a name, see find_model_file().
   std::shared_ptr<const GgufFile> open() const;
   // With -v, reports the flags that had nothing to do.
   void report_ignored(const std::function<void(const std::string& line)>& report) const;

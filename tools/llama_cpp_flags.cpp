@@ -10,7 +10,8 @@ namespace {
 
 constexpr FlagValue kNone = FlagValue::kNone, kSwitch = FlagValue::kSwitch, kOne = FlagValue::kOne;
 
-constexpr const char* kDownloads = "infer downloads no models with this flag. Download the file and name it with -m.";
+constexpr const char* kDownloads =
+    "Name the model with -hf, which downloads from Hugging Face, from Ollama's registry or a URL.";
 constexpr const char* kImages = "Images, audio and video are not implemented; infer reads text.";
 constexpr const char* kAdapters = "Adapters are not implemented. Merge the adapter into the model and convert that.";
 constexpr const char* kVectors = "Control vectors are not implemented.";
@@ -58,7 +59,6 @@ constexpr LlamaCppFlag kFlags[] = {
     {"--log-colors", kSwitch, "*", "The log has no colours.", ""},
     {"-lv,--verbosity,--log-verbosity", kOne, "*", "Use -v, or the --log-level of serve.", ""},
     {"--no-log-jsonl", kNone, "*", "--log-format text is the default.", ""},
-    {"--offline", kNone, "*", "infer run and infer serve never use the network for a model.", ""},
     {"--no-mmproj,--no-mmproj-auto,--no-mmproj-offload", kNone, "*", kImages, ""},
     {"--no-escape", kNone, "*", "Prompts are taken as they are.", ""},
     {"--cache-prompt", kNone, "*", "Prefixes of prompts are always cached; a request's cache_prompt turns it off.", ""},
@@ -156,14 +156,14 @@ constexpr LlamaCppFlag kFlags[] = {
     {"--lora,--lora-scaled", kOne, "", "", kAdapters},
     {"--lora-init-without-apply", kNone, "", "", kAdapters},
     {"--control-vector,--control-vector-scaled,--control-vector-layer-range", kOne, "", "", kVectors},
-    {"-mu,--model-url,-dr,--docker-repo,-hf,-hfr,--hf-repo,-hff,--hf-file,-hft,--hf-token", kOne, "", "", kDownloads},
+    {"-dr,--docker-repo", kOne, "", "", kDownloads},
     {"-hfd,-hfrd,--hf-repo-draft,--spec-draft-hf", kOne, "", "",
-     "infer downloads no models with this flag. Download the file and name it with -md."},
+     "Download the draft model with infer pull, and name its file with -md."},
     {"--gpt-oss-20b-default,--gpt-oss-120b-default,--vision-gemma-4b-default,--vision-gemma-12b-default,"
      "--embd-gemma-default,--fim-qwen-1.5b-default,--fim-qwen-3b-default,--fim-qwen-7b-default,--fim-qwen-7b-spec,"
      "--fim-qwen-14b-spec,--fim-qwen-30b-default",
      kNone, "", "", kDownloads},
-    {"-cl,--cache-list", kNone, "", "", "infer keeps no list of models. Name the file with -m."},
+    {"-cl,--cache-list", kNone, "", "", "infer models lists the downloaded models."},
     {"--completion-bash", kNone, "", "", "infer help COMMAND lists the flags."},
     {"--license", kNone, "", "", "The file LICENSE comes with the program."},
     {"--adaptive-target,--adaptive-decay", kOne, "", "",

@@ -23,6 +23,7 @@
 #include "tools/input.h"
 #include "tools/interrupt.h"
 #include "tools/llama_cpp_flags.h"
+#include "tools/model_by_name.h"
 #include "tools/profile_table.h"
 #include "tools/speculation_flags.h"
 #include "tools/status_line.h"
@@ -33,6 +34,7 @@ namespace {
 
 struct RunOptions {
   ModelFlags model;
+  NamedModelFlags named_model;
   ChatOptions chat;
   SpeculationFlags speculation;
   ConstraintFlags constraint;
@@ -186,6 +188,7 @@ int run(RunOptions& options) {
                 "ends. Leave one out.");
   }
   if (!options.system_file.empty()) chat.system = read_text_file(options.system_file);
+  options.model.model = find_model_file(options.model.model, options.named_model, options.model.engine_options());
   std::shared_ptr<Model> model = load_model(options.model.open());
   std::optional<ChatTemplate> chat_template;
   if (!options.raw) chat_template = find_template(options, *model);
@@ -221,6 +224,7 @@ std::function<int()> define_run(CLI::App& app) {
   const auto o = std::make_shared<RunOptions>();
   add_model_flags(app, o->model);
   add_batch_flags(app, o->model);
+  add_named_model_flags(app, o->named_model);
   add_profile_flag(app, o->model);
   app.add_option("-p,--prompt", o->chat.prompt, "First message, or text to continue; piped input is appended")
       ->type_name("TEXT");

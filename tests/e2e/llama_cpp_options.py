@@ -47,6 +47,8 @@ both works chatml --chat-template
 both works {} --chat-template-kwargs
 both works no.jinja --chat-template-file
 both works off -rea --reasoning
+both works x -mu --model-url -hf -hfr --hf-repo -hff --hf-file -hft --hf-token
+both works - --offline
 both works 5 --reasoning-budget
 cli works 5 --keep
 cli works x -p --prompt -f --file -sys --system-prompt -sysf --system-prompt-file -r --reverse-prompt
@@ -58,7 +60,7 @@ server works x -a --alias --host --cors-origins --api-key --api-key-file --ssl-k
 
 both nothing on -fa --flash-attn
 both nothing - -fa --jinja --warmup --no-warmup --mmap --no-perf --perf --no-escape --log-disable --log-prefix
-both nothing - --no-log-prefix --log-timestamps --no-log-timestamps --no-context-shift --offline -kvo --kv-offload
+both nothing - --no-log-prefix --log-timestamps --no-log-timestamps --no-context-shift -kvo --kv-offload
 both nothing - --repack --no-host --op-offload --swa-full --no-mmproj --no-mmproj-auto --no-mmproj-offload
 both nothing - --no-spec-draft-backend-sampling
 both nothing auto --log-colors
@@ -102,7 +104,7 @@ both refused none --reasoning-format
 both refused f.log --log-file --log-prompts-dir
 both refused 1 -Cb --cpu-mask-batch -Crb --cpu-range-batch -fitt --fit-target --moe-cache-mib -ncffn --n-cpu-ffn
 both refused x --rpc --lora --lora-scaled --control-vector --control-vector-scaled --control-vector-layer-range
-both refused x -mu --model-url -dr --docker-repo -hf -hfr --hf-repo -hff --hf-file -hft --hf-token -hfd -hfrd
+both refused x -dr --docker-repo -hfd -hfrd
 both refused x --hf-repo-draft --spec-draft-hf -mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device
 both refused 1 --image-min-tokens --image-max-tokens --adaptive-target --adaptive-decay --reasoning-effort
 both refused x --reasoning-budget-message --spec-type

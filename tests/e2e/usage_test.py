@@ -52,7 +52,7 @@ def more_threads_than_processors():
 def missing_model():
     for arguments in (("run", "-p", "a", "-m"), ("logprobs", "-p", "a", "-m"), ("tokenize", "a", "-m"), ("inspect",)):
         refused(FAILED, ["no/such.gguf", "No such file"], *arguments, "no/such.gguf")
-    refused(FAILED, ["No such file"], "-m", "", "-p", "a")
+    refused(WRONG_USAGE, ["--model"], "-m", "", "-p", "a")
 
 
 @test

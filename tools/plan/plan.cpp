@@ -15,6 +15,7 @@
 #include "src/text/ordered_json.h"
 #include "tools/arguments.h"
 #include "tools/flags.h"
+#include "tools/model_by_name.h"
 #include "tools/plan/memory_plan.h"
 #include "tools/plan/shape_file.h"
 #include "tools/speculation_flags.h"
@@ -208,10 +209,11 @@ int run_plan(const PlanFlags& flags) {
     throw Error(ErrorCode::kInvalidArgument,
                 "The speed of a --shape cannot be measured. Give it with --tokens-per-second.");
   }
-  const auto file = flags.shape.name.empty() ? GgufFile::open(flags.model.model, flags.model.open_options)
-                                             : open_shape(flags.shape.name, flags.shape.type, RandomWeights::kEmpty);
-  const std::shared_ptr<Model> model = load_model(file);
   EngineOptions options = flags.model.engine_options();
+  const auto file = flags.shape.name.empty()
+                        ? GgufFile::open(find_model_file(flags.model.model, {}, options), flags.model.open_options)
+                        : open_shape(flags.shape.name, flags.shape.type, RandomWeights::kEmpty);
+  const std::shared_ptr<Model> model = load_model(file);
   options.speculation = flags.speculation.options();
   options = with_prediction(options, *model);
   const MemoryPlan plan = plan_memory_of({model, options, flags.model.gpu_layers});

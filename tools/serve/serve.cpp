@@ -133,6 +133,7 @@ int run_serve(ServeOptions o) {
     for (std::string& key : split_api_keys(keys)) o.api.keys.push_back(std::move(key));
   }
   check(o);
+  o.model.model = find_model_file(o.model.model, o.named_model, o.model.engine_options());
   // Refuses a missing or damaged model before the server starts listening.
   GgufFile::open(o.model.model, {.map_data = false});
   o.api.bound_host = o.http.host;

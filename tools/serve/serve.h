@@ -9,6 +9,7 @@
 #include "src/server/api_service.h"
 #include "src/server/http_server.h"
 #include "tools/flags.h"
+#include "tools/model_by_name.h"
 #include "tools/speculation_flags.h"
 
 namespace infer {
@@ -16,6 +17,7 @@ namespace infer {
 // A flag is parsed directly into the options of the part that acts on it: the engine, the HTTP server or the API.
 struct ServeOptions {
   ModelFlags model;
+  NamedModelFlags named_model;
   SpeculationFlags speculation;
   std::string alias, chat_template;
   bool special_in_content = false;

@@ -60,6 +60,7 @@ struct Flags {
 
 void add_model_and_chat(const Flags& flags, ServeOptions& o) {
   add_model_flags(flags.app, o.model);
+  add_named_model_flags(flags.app, o.named_model);
   flags.app.get_option("--ctx-size")
       ->description("Tokens per prompt and answer (default: the trained context, as far as memory allows)");
   flags.text("-a,--alias", o.alias,
