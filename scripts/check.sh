@@ -20,6 +20,7 @@ for name in layers file_sizes paths spelling; do
   step "$name: self-test" python3 "scripts/check_$name.py" --self-test
   step "$name" python3 "scripts/check_$name.py"
 done
+step "chart of speeds" python3 scripts/draw_speed_chart.py --check
 step "counting of tests: self-test" python3 scripts/count_tests.py --self-test
 step "tests" scripts/run_tests.sh
 [ "$(uname -m)" = aarch64 ] || step "tests for 64-bit Arm" scripts/run_tests.sh --arm64
