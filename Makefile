@@ -1,7 +1,8 @@
 # A menu without logic: every line calls a script or CMake, and CMake defines the build.
-# Variables reach the scripts: MODEL=file.gguf (run, bench), ARGS="..." (run), SAN=1 (test), JOBS=N, VERBOSE=1.
+# Variables reach the scripts: MODEL=file.gguf (run, bench), ARGS="..." (run), PREFIX and DESTDIR (install), SAN=1
+# (test), JOBS=N, VERBOSE=1.
 
-.PHONY: help run build test test-arm64 test-full test-peer check bench format fuzz gpu-check vulkan-validation vulkan-sanitize clean
+.PHONY: help run build install uninstall package check-package test test-arm64 test-full test-peer check bench format fuzz gpu-check vulkan-validation vulkan-sanitize clean
 .DEFAULT_GOAL := help
 
 help:       ## this list
@@ -12,6 +13,20 @@ run:        ## build the program and start it: make run MODEL=file.gguf ARGS="-p
 
 build:      ## build the program: build/infer
 	@scripts/build.sh infer
+
+install:    ## build and install the program, its manual pages and completion scripts: PREFIX=/usr/local, DESTDIR=
+	@scripts/build.sh infer_package
+	@scripts/install.sh install
+
+uninstall:  ## remove what `make install` installed, with the same PREFIX and DESTDIR
+	@scripts/build.sh infer_package
+	@scripts/install.sh uninstall
+
+package:    ## a portable tarball and a .deb, in build-package/out (KINDS="tarball deb tarball-arm64 deb-arm64")
+	@scripts/package.sh $(KINDS)
+
+check-package:  ## the packages on bare Debian and Ubuntu systems, as root
+	@scripts/check_package.sh
 
 test:       ## build and run the tests (SAN=1: unit tests under the address and undefined-behaviour sanitizers)
 	@scripts/run_tests.sh
@@ -47,4 +62,4 @@ vulkan-sanitize:    ## the whole program on Vulkan under the address and undefin
 	@scripts/vulkan_sanitize.sh
 
 clean:      ## remove the build folders
-	@cmake -E rm -rf build build-san build-arm64 build-fuzz
+	@cmake -E rm -rf build build-san build-arm64 build-fuzz build-package build-package-amd64 build-package-arm64

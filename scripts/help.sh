@@ -6,4 +6,4 @@ echo "Targets of make:"
 sed -nE 's/^([a-z0-9-]+): *## (.*)$/\1\t\2/p' Makefile | while IFS=$'\t' read -r target text; do
   printf '  %-18s %s\n' "$target" "$text"
 done
-echo 'Variables: MODEL=file.gguf and ARGS="..." for run, MODEL for bench, SAN=1 for test, JOBS=N, VERBOSE=1'
+echo 'Variables: MODEL=file.gguf and ARGS="..." for run, MODEL for bench, PREFIX and DESTDIR for install, SAN=1 for test, JOBS=N, VERBOSE=1'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the programs and libraries a job needs from the system's packages, if they are missing.
-#   usage: install_deps.sh [--verbose] GROUP...        groups: build test vulkan arm64 fuzz check train
+#   usage: install_deps.sh [--verbose] GROUP...        groups: build test vulkan arm64 fuzz check train package check-package
 # Checks first and does nothing if all are present, so every make target can call it. On systems without apt-get it
 # lists what is missing and exits with 1.
 set -euo pipefail
@@ -11,11 +11,11 @@ for argument in "$@"; do
   case $argument in
     --verbose) verbose=1 ;;
     --quiet) verbose= ;;
-    build | test | vulkan | arm64 | fuzz | check | train) groups+=("$argument") ;;
-    *) echo "install_deps.sh: unknown group '$argument' (build, test, vulkan, arm64, fuzz, check, train)" >&2; exit 2 ;;
+    build | test | vulkan | arm64 | fuzz | check | train | package | check-package) groups+=("$argument") ;;
+    *) echo "install_deps.sh: unknown group '$argument' (build, test, vulkan, arm64, fuzz, check, train, package, check-package)" >&2; exit 2 ;;
   esac
 done
-[ ${#groups[@]} -gt 0 ] || { echo "usage: install_deps.sh [--verbose] build|test|vulkan|arm64|fuzz|check|train ..." >&2; exit 2; }
+[ ${#groups[@]} -gt 0 ] || { echo "usage: install_deps.sh [--verbose] build|test|vulkan|arm64|fuzz|check|train|package|check-package ..." >&2; exit 2; }
 
 # One row per requirement: `KIND WHAT PACKAGE`. WHAT is a program in PATH, a header, a module of the system's Python, or
 # a probe function below.
@@ -72,6 +72,19 @@ module torch python3-torch
 module numpy python3-numpy
 module regex python3-regex
 probe openblas libopenblas0-openmp
+ROWS
+      ;;
+    package) cat <<'ROWS'
+program git git
+program python3 python3
+program readelf binutils
+program dpkg-deb dpkg
+program xz xz-utils
+ROWS
+      ;;
+    check-package) cat <<'ROWS'
+program debootstrap debootstrap
+program lintian lintian
 ROWS
       ;;
   esac

@@ -12,7 +12,6 @@
 #include "ggml-like/printable.h"
 #include "tools/arguments.h"
 #include "tools/commands.h"
-#include "tools/help.h"
 #include "tools/option_names.h"
 
 namespace {
@@ -68,16 +67,10 @@ int exit_code(infer::ErrorCode code) {
 
 int run_command(const infer::Command& command, const std::vector<std::string>& arguments) {
   const std::string who = "infer " + std::string(command.name);
-  CLI::App app{std::string(command.summary), who};
-  app.allow_windows_style_options(false);
-  app.set_help_flag("-h,--help,--usage", "Print this help and exit");
-  app.set_version_flag("--version", std::string("infer ") + kVersion, "Print the version and exit");
-  app.footer(infer::help_examples(command.examples));
-  // If a flag is repeated, the last one counts; flags that take lists override this.
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  CLI::App app;
   std::function<int()> body;
   try {
-    body = command.define(app);
+    body = infer::define_command(command, app);
     infer::parse_arguments(app, arguments);
   } catch (const CLI::Success& done) {
     return finish(who, app.exit(done));

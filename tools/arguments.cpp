@@ -161,6 +161,16 @@ std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std:
   return result;
 }
 
+// A validator's name is the only text that CLI11 keeps with an option and does not print.
+constexpr std::string_view kWordsMark = "words:";
+constexpr char kWordsSeparator = ',';
+
+std::string words_name(const std::vector<std::string>& words) {
+  std::string name(kWordsMark);
+  for (const std::string& word : words) name += concat(name.size() == kWordsMark.size() ? "" : ",", word);
+  return name;
+}
+
 }  // namespace
 
 CLI::Validator not_empty() {
@@ -218,7 +228,25 @@ CLI::Validator one_of(std::vector<std::string> words) {
     }
     return concat(shown(text), " is not valid. Choose ", list, ".");
   };
-  return {check, ""};
+  return {check, "", words_name(words)};
+}
+
+CLI::Validator suggests(const std::vector<std::string>& words) {
+  return {[](std::string&) { return std::string(); }, "", words_name(words)};
+}
+
+std::vector<std::string> suggested_words(const CLI::Option& option) {
+  // CLI11 2.1 has no count of validators, and its getter is not const; it throws past the last one.
+  auto& checked = const_cast<CLI::Option&>(option);
+  try {
+    for (int i = 0;; ++i) {
+      const std::string& name = checked.get_validator(i)->get_name();
+      if (!name.starts_with(kWordsMark)) continue;
+      return CLI::detail::split(name.substr(kWordsMark.size()), kWordsSeparator);
+    }
+  } catch (const CLI::OptionNotFound&) {
+    return {};
+  }
 }
 
 std::string flag_names(std::string_view names) {

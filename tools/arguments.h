@@ -32,5 +32,10 @@ CLI::Validator number(double least, double most);
 CLI::Validator any_number();  // including NaN and infinity
 CLI::Validator number_above_zero();
 CLI::Validator one_of(std::vector<std::string> words);
+// Accepts any value; `words` are for the completion in shells. For values that the command itself checks.
+CLI::Validator suggests(const std::vector<std::string>& words);
+
+// The words of one_of or suggests that an option checks its value with; empty if it has neither.
+std::vector<std::string> suggested_words(const CLI::Option& option);
 
 }  // namespace infer

@@ -32,12 +32,19 @@ nlohmann::ordered_json parse_template_variables(const std::string& text) {
   return variables;
 }
 
+CLI::Validator suggests_templates() {
+  std::vector<std::string> names;
+  for (const std::string_view name : ChatTemplate::builtin_names()) names.emplace_back(name);
+  return suggests(names);
+}
+
 std::vector<CLI::Option*> add_chat_template_flags(CLI::App& app, std::string& name_or_file,
                                                   nlohmann::ordered_json& variables) {
   auto* by_name = app.add_option("--chat-template", name_or_file,
                                  "Chat template instead of the model's: a name (infer template --list), a Jinja file, "
                                  "or its text")
                       ->check(not_empty())
+                      ->check(suggests_templates())
                       ->type_name("NAME|FILE");
   auto* by_file = app.add_option_function<std::string>(
                          "--chat-template-file",

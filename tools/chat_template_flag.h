@@ -21,4 +21,7 @@ nlohmann::ordered_json parse_template_variables(const std::string& text);
 std::vector<CLI::Option*> add_chat_template_flags(CLI::App& app, std::string& name_or_file,
                                                   nlohmann::ordered_json& variables);
 
+// Offers the names of the built-in templates in shell completion.
+CLI::Validator suggests_templates();
+
 }  // namespace infer

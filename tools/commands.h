@@ -16,9 +16,13 @@ struct Command {
   // Error.
   std::function<std::function<int()>(CLI::App& app)> define;
   std::vector<std::string> examples;  // command lines, for --help
+  std::string_view guide = {};        // its page in docs/, without the suffix; "" if it has none
 };
 
 const std::vector<Command>& commands();
 const Command* find_command(std::string_view name);  // null if there is none
+
+// Sets up `app` for the command, with --help and --version; returns the function that runs it, as `define` does.
+std::function<int()> define_command(const Command& command, CLI::App& app);
 
 }  // namespace infer

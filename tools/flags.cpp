@@ -82,6 +82,11 @@ void lock_in_memory(const GgufFile& file) {
 
 }  // namespace
 
+const std::vector<std::string>& cache_type_names() {
+  static const std::vector<std::string> names = {"f32", "f16", "bf16", "q8_0", "q4_0"};
+  return names;
+}
+
 DataType cache_type(const std::string& flag, const std::string& name) {
   constexpr DataType kTypes[] = {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0};
   const TypeTraits* type = find_type(name);
@@ -292,12 +297,14 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
          [&engine](const std::string& name) { engine.key_type = cache_type("--cache-type-k", name); },
          "Type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
       ->check(not_empty())
+      ->check(suggests(cache_type_names()))
       ->type_name("TYPE");
   app.add_option_function<std::string>(
          flag_names("-ctv,--cache-type-v"),
          [&engine](const std::string& name) { engine.value_type = cache_type("--cache-type-v", name); },
          "Type of cached values (same types and default, independent of -ctk)")
       ->check(not_empty())
+      ->check(suggests(cache_type_names()))
       ->type_name("TYPE");
 }
 

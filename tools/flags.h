@@ -35,6 +35,7 @@ struct ModelFlags {
 };
 // Parse flag values. Throw Error(kInvalidArgument) with a sentence that names the flag.
 DataType cache_type(const std::string& flag, const std::string& name);
+const std::vector<std::string>& cache_type_names();             // for completion
 std::vector<TokenId> parse_token_ids(const std::string& list);  // of --tokens: "1,2,3"
 // A number of layers, or "all", or "auto" (kAutoLayers) where that is allowed.
 int parse_layers(const char* flag, const std::string& text, int all, bool allows_auto);

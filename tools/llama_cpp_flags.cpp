@@ -164,7 +164,7 @@ constexpr LlamaCppFlag kFlags[] = {
      "--fim-qwen-14b-spec,--fim-qwen-30b-default",
      kNone, "", "", kDownloads},
     {"-cl,--cache-list", kNone, "", "", "infer models lists the downloaded models."},
-    {"--completion-bash", kNone, "", "", "infer help COMMAND lists the flags."},
+    {"--completion-bash", kNone, "", "", "infer completion bash prints the script."},
     {"--license", kNone, "", "", "The file LICENSE comes with the program."},
     {"--adaptive-target,--adaptive-decay", kOne, "", "",
      "adaptive-p is not implemented. Use --mirostat 2 or --top-n-sigma."},

@@ -66,6 +66,7 @@ void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
          [&options](const std::string& name) { options.key_type = cache_type("--cache-type-k-draft", name); },
          "Type of the draft model's cached keys")
       ->check(not_empty())
+      ->check(suggests(cache_type_names()))
       ->type_name("TYPE")
       ->needs(model);
   app.add_option_function<std::string>(
@@ -73,6 +74,7 @@ void add_speculation_flags(CLI::App& app, SpeculationFlags& flags) {
          [&options](const std::string& name) { options.value_type = cache_type("--cache-type-v-draft", name); },
          "Type of the draft model's cached values")
       ->check(not_empty())
+      ->check(suggests(cache_type_names()))
       ->type_name("TYPE")
       ->needs(model);
 }

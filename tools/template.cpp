@@ -188,6 +188,7 @@ std::function<int()> define_template(CLI::App& app) {
   auto* file = app.add_option("--template-file", o->template_file, "File with a chat template (Jinja)");
   file->type_name("FILE");
   app.add_option("--chat-template", o->chat_template, "Built-in chat template by name, or a file with one")
+      ->check(suggests_templates())
       ->type_name("NAME|FILE")
       ->excludes(file);
   file->excludes(model);

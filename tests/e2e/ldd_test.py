@@ -5,7 +5,7 @@ import re
 
 from harness import BINARY, Failure, expect_equal, main, run, skip, test
 
-ALLOWED = re.compile(r"linux-vdso|ld-linux-[\w-]+|libc|libm|libstdc\+\+|libgcc_s"
+ALLOWED = re.compile(r"linux-vdso|ld-linux-[\w-]+|libc|libm|libdl|libpthread|librt|libstdc\+\+|libgcc_s"
                      r"|libcpp-httplib|libssl|libcrypto|libz|libbrotli(dec|enc|common)")
 
 

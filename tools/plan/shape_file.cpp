@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "ggml-like/error.h"
+#include "tools/arguments.h"
 
 namespace infer {
 
@@ -14,7 +15,8 @@ void add_shape_flags(CLI::App& app, ShapeFlags& flags, std::string help) {
     help += concat(separator, shape);
     separator = ", ";
   }
-  app.add_option("--shape", flags.name, help)->type_name("NAME");
+  const std::vector<std::string_view>& shapes = random_model_shapes();
+  app.add_option("--shape", flags.name, help)->check(suggests({shapes.begin(), shapes.end()}))->type_name("NAME");
   app.add_option("--type", flags.type, "Type of the shape's weights, or Q4_K_M (default)")->type_name("TYPE");
 }
 

@@ -139,7 +139,9 @@ std::function<int()> define_quantize(CLI::App& app) {
   const auto o = std::make_shared<QuantizeOptions>();
   app.add_option("input", o->input, "Model file (any part of a split one)")->required()->type_name("IN");
   app.add_option("output", o->output, "File to write")->required()->type_name("OUT");
-  app.add_option("type", o->type, file_type_names())->required()->type_name("TYPE");
+  std::vector<std::string> types;
+  for (const FileTypeInfo& type : file_types()) types.emplace_back(type.name);
+  app.add_option("type", o->type, file_type_names())->required()->check(suggests(types))->type_name("TYPE");
   app.add_option("--imatrix", o->importance, "Importance matrix: how much each column of the weights matters")
       ->check(not_empty())
       ->type_name("FILE");
