@@ -80,4 +80,4 @@ for kind in "${kinds[@]}"; do
     deb-arm64) deb arm64 ;;
   esac
 done
-(cd "$out" && sha256sum -- *.tar.gz *.deb *.zip 2>/dev/null >SHA256SUMS) || true
+(cd "$out" && find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.deb' \) -printf '%P\n' | sort | xargs sha256sum -- >SHA256SUMS)

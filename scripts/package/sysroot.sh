@@ -66,7 +66,7 @@ unpack() {
 }
 
 unpack bookworm libraries libssl-dev zlib1g-dev libbrotli-dev libpcre2-dev libutf8proc-dev libedit-dev libbsd-dev \
-  libmd-dev libncurses-dev nlohmann-json3-dev libcli11-dev libvulkan-dev
+  libmd-dev libncurses-dev libtinfo6 nlohmann-json3-dev libcli11-dev libvulkan-dev
 unpack bullseye glibc libc6 libc6-dev libcrypt1 libgcc-10-dev
 # The lists that `apt` fetched in a subshell stay in $work.
 mkdir "$work/httplib"
@@ -82,17 +82,18 @@ cp -a "$work/libraries/root/usr/lib/$triplet"/*.a "$library/"
 # Apart, so that a compiler that looks for it finds all other headers where it otherwise does.
 mkdir -p "$folder/httplib"
 cp "$work/httplib/httplib.h" "$folder/httplib/"
-# The libraries' licenses, for the package.
+# The libraries' licenses, for the package; that of ncurses is with its shared object.
 for package in libssl-dev zlib1g-dev libbrotli-dev libpcre2-dev libutf8proc-dev libedit-dev libbsd-dev libmd-dev \
-  libncurses-dev nlohmann-json3-dev libcli11-dev; do
-  cp -L "$work/libraries/root/usr/share/doc/$package/copyright" "$folder/usr/share/doc/$package" 2>/dev/null || true
+  libtinfo6 nlohmann-json3-dev libcli11-dev; do
+  cp -L "$work/libraries/root/usr/share/doc/$package/copyright" "$folder/usr/share/doc/$package"
 done
 cp "$work/httplib/LICENSE" "$folder/usr/share/doc/cpp-httplib"
 
 # glibc: its shared objects, start files and the archives that go with them; no headers, the compiler has its own.
 cp -a "$work/glibc/root/lib/$triplet/." "$library/"
 cp -a "$work/glibc/root/usr/lib/$triplet"/{*.o,libc.so,libm.so,libc_nonshared.a,libpthread.a,libdl.a,librt.a} "$library/"
-cp -a "$work/glibc/root/usr/lib/$triplet"/libmvec* "$library/" 2>/dev/null || true
+# Vector mathematics, on x86-64 only.
+find "$work/glibc/root/usr/lib/$triplet" -name 'libmvec*' -exec cp -a {} "$library/" \;
 for name in libpthread libdl librt; do ln -sf "$(basename "$library/$name".so.*)" "$library/$name.so"; done
 cp -a "$work/glibc/root/lib/$triplet" "$folder/lib/"
 # The program loader, by the name that linker scripts and programs have for it.
