@@ -1,6 +1,4 @@
 #include <arpa/inet.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
 
@@ -10,21 +8,10 @@
 #include "ggml-like/error.h"
 #include "src/hub/byte_stream.h"
 #include "src/hub/proxy.h"
+#include "src/tls/openssl_handles.h"
 
 namespace infer {
 namespace {
-
-struct FreeTls {
-  void operator()(SSL* ssl) const { SSL_free(ssl); }
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-
-std::string last_error() {
-  char text[256] = "unknown error";
-  if (const unsigned long code = ERR_get_error()) ERR_error_string_n(code, text, sizeof(text));
-  ERR_clear_error();
-  return text;
-}
 
 // The certificates that the system trusts, where OpenSSL does not find them by itself: it may have been built for
 // another distribution. "" if it does.
@@ -44,9 +31,9 @@ std::string certificate_bundle() {
   return "";
 }
 
-std::unique_ptr<SSL_CTX, FreeTls> make_context() {
-  std::unique_ptr<SSL_CTX, FreeTls> context(SSL_CTX_new(TLS_client_method()));
-  if (!context) throw StreamError("TLS cannot be used: " + last_error(), false);
+TlsContextHandle make_context() {
+  TlsContextHandle context(SSL_CTX_new(TLS_client_method()));
+  if (!context) throw StreamError("TLS cannot be used: " + take_tls_error(), false);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -73,13 +60,13 @@ class TlsStream final : public ByteStream {
   TlsStream(std::unique_ptr<Socket> socket, const std::string& host)
       : host_(host), socket_(std::move(socket)), context_(make_context()), ssl_(SSL_new(context_.get())) {
     if (!ssl_ || SSL_set_fd(ssl_.get(), socket_->descriptor()) != 1) {
-      throw StreamError("TLS cannot be used: " + last_error(), false);
+      throw StreamError("TLS cannot be used: " + take_tls_error(), false);
     }
     X509_VERIFY_PARAM* expected = SSL_get0_param(ssl_.get());
     const bool named = is_address(host) ? X509_VERIFY_PARAM_set1_ip_asc(expected, host.c_str()) == 1
                                         : X509_VERIFY_PARAM_set1_host(expected, host.c_str(), 0) == 1 &&
                                               SSL_set_tlsext_host_name(ssl_.get(), host.c_str()) == 1;
-    if (!named) throw StreamError("TLS cannot be used: " + last_error(), false);
+    if (!named) throw StreamError("TLS cannot be used: " + take_tls_error(), false);
     run([&] { return SSL_connect(ssl_.get()); }, "does not answer with TLS");
   }
 
@@ -132,8 +119,8 @@ class TlsStream final : public ByteStream {
 
   const std::string host_;
   const std::unique_ptr<Socket> socket_;
-  const std::unique_ptr<SSL_CTX, FreeTls> context_;
-  const std::unique_ptr<SSL, FreeTls> ssl_;
+  const TlsContextHandle context_;
+  const TlsHandle ssl_;
 };
 
 }  // namespace

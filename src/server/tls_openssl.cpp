@@ -1,29 +1,15 @@
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/server/tls.h"
+#include "src/tls/openssl_handles.h"
 
 namespace infer {
 namespace {
 
-struct FreeSsl {
-  void operator()(SSL* ssl) const { SSL_free(ssl); }
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-
-std::string last_error() {
-  char text[256] = "unknown error";
-  if (const unsigned long code = ERR_get_error()) ERR_error_string_n(code, text, sizeof(text));
-  ERR_clear_error();
-  return text;
-}
-
 class OpensslSession : public TlsSession {
  public:
   OpensslSession(SSL_CTX* context, int socket) : ssl_(SSL_new(context)) {
-    if (!ssl_ || SSL_set_fd(ssl_.get(), socket) != 1) throw Error(ErrorCode::kOutOfMemory, "[tls] " + last_error());
+    if (!ssl_ || SSL_set_fd(ssl_.get(), socket) != 1) throw Error(ErrorCode::kOutOfMemory, "[tls] " + take_tls_error());
     SSL_set_accept_state(ssl_.get());
   }
 
@@ -59,24 +45,24 @@ class OpensslSession : public TlsSession {
     }
   }
 
-  std::unique_ptr<SSL, FreeSsl> ssl_;
+  TlsHandle ssl_;
   bool failed_ = false;
 };
 
 class OpensslContext : public TlsContext {
  public:
   OpensslContext(const std::string& certificate, const std::string& key) : context_(SSL_CTX_new(TLS_server_method())) {
-    if (!context_) throw Error(ErrorCode::kOutOfMemory, "[tls] " + last_error());
+    if (!context_) throw Error(ErrorCode::kOutOfMemory, "[tls] " + take_tls_error());
     SSL_CTX_set_min_proto_version(context_.get(), TLS1_2_VERSION);
     SSL_CTX_set_mode(context_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     if (SSL_CTX_use_certificate_chain_file(context_.get(), certificate.c_str()) != 1) {
       throw Error(ErrorCode::kIo, "Cannot read a certificate from --tls-cert " + printable(certificate) + " (" +
-                                      last_error() + "). Give a certificate in PEM format.");
+                                      take_tls_error() + "). Give a certificate in PEM format.");
     }
     if (SSL_CTX_use_PrivateKey_file(context_.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
         SSL_CTX_check_private_key(context_.get()) != 1) {
       throw Error(ErrorCode::kIo, "Cannot read the certificate's key from --tls-key " + printable(key) + " (" +
-                                      last_error() + "). Give its private key in PEM format.");
+                                      take_tls_error() + "). Give its private key in PEM format.");
     }
   }
 
@@ -85,7 +71,7 @@ class OpensslContext : public TlsContext {
   }
 
  private:
-  std::unique_ptr<SSL_CTX, FreeSsl> context_;
+  TlsContextHandle context_;
 };
 
 }  // namespace
