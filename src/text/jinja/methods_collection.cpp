@@ -23,7 +23,7 @@ Value index(Runtime& runtime, const Value& self, Arguments& arguments) {
   const SliceBounds b = slice_bounds(length_of(self), a[1], a[2], {});
   for (int64_t i = b.start; i < b.stop; ++i) {
     runtime.heap().step();
-    if (equals(element(runtime.heap(), self, i), a[0])) return Value::of(i);
+    if (equals(element(self, i), a[0])) return Value::of(i);
   }
   fail("value is not in the list");
 }

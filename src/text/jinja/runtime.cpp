@@ -125,7 +125,7 @@ Value Runtime::find_item(const Value& object, const Value& key) {
       int64_t i = key.as_int();
       if (i < 0) i += n;
       if (i < 0 || i >= n) return {};
-      return element(heap_, object, i);
+      return element(object, i);
     }
     default:
       return {};

@@ -62,7 +62,7 @@ SliceBounds slice_bounds(int64_t length, const Value& start, const Value& stop, 
   return {from, to, by, count};
 }
 
-Value element(Heap& heap, const Value& sequence, int64_t index) {
+Value element(const Value& sequence, int64_t index) {
   switch (sequence.kind()) {
     case Kind::kString: {
       const StringObject& string = sequence.string();

@@ -6,7 +6,7 @@
 namespace infer::jinja {
 
 // REQUIRES 0 <= index < length.
-Value element(Heap& heap, const Value& sequence, int64_t index);
+Value element(const Value& sequence, int64_t index);
 
 // sequence[start:stop:step]; each bound is an integer or none. Throws Failure for a value that cannot be sliced.
 Value slice(Heap& heap, const Value& sequence, const Value& start, const Value& stop, const Value& step);
