@@ -23,7 +23,7 @@ struct Parts {
   float sums[4];
 };
 
-// Expands the halves of a lane's word to two neighbours, `stride` apart.
+// Unpacks the two 16-bit values of a lane's register into floats, `stride` apart.
 void expand(uint32_t word, float* to, int stride) {
   to[0] = infer::f16_to_f32(static_cast<uint16_t>(word));
   to[stride] = infer::f16_to_f32(static_cast<uint16_t>(word >> 16));
