@@ -15,11 +15,11 @@ scripts/install_deps.sh "${groups[@]}"
 mkdir -p "$folder"
 options=()
 [ -e "$folder/CMakeCache.txt" ] || options=(-G Ninja)
-# nvcc takes minutes, and on a machine without an NVIDIA GPU only the tests have a use for its code.
+# Kernels for other machines take minutes to compile, and here only the tests have a use for them.
 if [ "$target" = all ]; then
-  options+=(-DINFER_CUDA_WITHOUT_GPU=ON)
+  options+=(-DINFER_NATIVE=OFF)
 elif [ ! -e "$folder/CMakeCache.txt" ]; then
-  options+=(-DINFER_CUDA_WITHOUT_GPU=OFF)
+  options+=(-DINFER_NATIVE=ON)
 fi
 cmake -S . -B "$folder" "${options[@]}" -DCMAKE_BUILD_TYPE=Release "$@" >"$folder/configure.log" 2>&1 || {
   cat "$folder/configure.log" >&2

@@ -1,87 +1,44 @@
 #include "backends/cpu/isa.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
 
+#include "backends/cpu/processor_levels.h"
 #include "ggml-like/error.h"
-
-#if defined(__aarch64__)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-#endif
 
 namespace infer::cpu {
 
-extern const MatmulTable kScalarMatmuls;
-extern const FloatTable kScalarFloats;
-
-#if defined(__x86_64__)
-extern const MatmulTable kAvx2Matmuls, kAvxVnniMatmuls, kAvx512Matmuls, kAvx512VnniMatmuls;
-extern const FloatTable kAvx2Floats, kAvx512Floats;
+#define INFER_LEVEL(matmuls, floats)            \
+  extern const MatmulTable k##matmuls##Matmuls; \
+  extern const FloatTable k##floats##Floats;
+#include "levels.inc"  // written by CMake: a line for each level of this build, best last
+#undef INFER_LEVEL
 
 namespace {
 
-// __builtin_cpu_supports checks CPUID and, through XGETBV, that the operating system saves the registers.
 std::vector<Level> find_levels() {
-  __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  // __builtin_cpu_supports does not know AVX-VNNI before GCC 13: CPUID leaf 7, sub-leaf 1, EAX bit 4.
-  unsigned a = 7, b = 0, c = 1, d = 0;
-  unsigned highest = 0;
-  __asm__("cpuid" : "=a"(highest), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
-  bool vnni256 = false;
-  if (highest >= 7) {
-    a = 7, c = 1;
-    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    vnni256 = avx2 && (a >> 4 & 1) != 0;
+#define INFER_LEVEL(matmuls, floats) {k##matmuls##Matmuls, k##floats##Floats},
+  static const KernelTable tables[] = {
+#include "levels.inc"
+  };
+#undef INFER_LEVEL
+  const std::vector<std::string> here = processor_levels();
+  std::vector<Level> levels;
+  for (const KernelTable& table : tables) {
+    levels.push_back({&table, std::find(here.begin(), here.end(), table.level) != here.end()});
   }
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  static const KernelTable tables[] = {{kScalarMatmuls, kScalarFloats},
-                                       {kAvx2Matmuls, kAvx2Floats},
-                                       {kAvxVnniMatmuls, kAvx2Floats},
-                                       {kAvx512Matmuls, kAvx512Floats},
-                                       {kAvx512VnniMatmuls, kAvx512Floats}};
-  return {{&tables[0], true},
-          {&tables[1], avx2},
-          {&tables[2], vnni256},
-          {&tables[3], avx512},
-          {&tables[4], avx512 && __builtin_cpu_supports("avx512vnni")}};
+  return levels;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += concat(text.empty() ? "" : ", ", name);
+  return text;
 }
 
 }  // namespace
-
-#elif defined(__aarch64__)
-extern const MatmulTable kNeonMatmuls, kDotprodMatmuls, kI8mmMatmuls;
-extern const FloatTable kNeonFloats;
-
-namespace {
-
-std::vector<Level> find_levels() {
-  const bool dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
-  static const KernelTable tables[] = {{kScalarMatmuls, kScalarFloats},
-                                       {kNeonMatmuls, kNeonFloats},
-                                       {kDotprodMatmuls, kNeonFloats},
-                                       {kI8mmMatmuls, kNeonFloats}};
-  return {{&tables[0], true},
-          {&tables[1], true},
-          {&tables[2], dotprod},
-          {&tables[3], dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0}};
-}
-
-}  // namespace
-
-#else
-namespace {
-
-std::vector<Level> find_levels() {
-  static const KernelTable table = {kScalarMatmuls, kScalarFloats};
-  return {{&table, true}};
-}
-
-}  // namespace
-#endif
 
 const std::vector<Level>& levels() {
   static const std::vector<Level> all = find_levels();
@@ -90,17 +47,22 @@ const std::vector<Level>& levels() {
 
 const KernelTable& choose_kernels(const std::string& name) {
   const KernelTable* best = nullptr;
-  std::string usable;
+  std::vector<std::string> built, usable;
   for (const Level& level : levels()) {
+    built.emplace_back(level.kernels->level);
     if (!level.runs_here) continue;
-    usable += concat(usable.empty() ? "" : ", ", level.kernels->level);
+    usable.emplace_back(level.kernels->level);
     if (name.empty() || name == level.kernels->level) best = level.kernels;
   }
-  if (!best) {
-    throw Error(ErrorCode::kInvalidArgument, concat("[cpu] INFER_CPU: expected one of ", usable,
-                                                    " (the levels that run on this machine), found ", name));
+  if (best) return *best;
+  if (usable.empty()) {
+    throw Error(ErrorCode::kUnsupported,
+                concat("[cpu] this program was built for processors with ", joined(built), " only, and this one has ",
+                       joined(processor_levels()), ": build it on this machine, or with -DINFER_NATIVE=OFF"));
   }
-  return *best;
+  throw Error(ErrorCode::kInvalidArgument,
+              concat("[cpu] INFER_CPU: expected one of ", joined(usable),
+                     " (the levels that this program has and this machine runs), found ", name));
 }
 
 const KernelTable& choose_kernels() {
