@@ -14,6 +14,12 @@ std::string bytes_text(uint64_t bytes) {
   return text;
 }
 
+std::string megabytes(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return text;
+}
+
 std::string grouped(uint64_t n) {
   std::string digits = std::to_string(n);
   for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");

@@ -1,6 +1,7 @@
 // Formats sizes, counts and identifiers. Pure; any thread.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,7 +14,13 @@ std::string bytes_text(uint64_t bytes);
 // Two digits for each byte: "00ff".
 std::string hex_text(const void* bytes, size_t n);
 
+// Millions of bytes: "12.3 MB".
+std::string megabytes(uint64_t bytes);
+
 // Groups digits in threes: "7", "28,935".
 std::string grouped(uint64_t n);
+std::string grouped(std::signed_integral auto n) {
+  return n < 0 ? "-" + grouped(-static_cast<uint64_t>(n)) : grouped(static_cast<uint64_t>(n));
+}
 
 }  // namespace infer

@@ -26,7 +26,7 @@ constexpr uint64_t kMaxRead = 1 << 30;   // Linux transfers at most 2 GiB per ca
 constexpr uint64_t kMinPart = 64 << 20;  // bytes that justify another thread
 
 [[noreturn]] void fail(const std::filesystem::path& path, ErrorCode code, const std::string& what) {
-  throw Error(code, concat("[gguf] ", printable(path.string(), 4096), ": ", what));
+  throw Error(code, concat("[gguf] ", printable_path(path), ": ", what));
 }
 
 }  // namespace

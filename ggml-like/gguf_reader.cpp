@@ -87,14 +87,14 @@ class OpenFile final : public GgufFile {
 
  private:
   [[noreturn]] static void fail(const std::filesystem::path& path, const std::string& what) {
-    throw Error(ErrorCode::kInvalidFile, concat("[gguf] ", printable(path.string(), 4096), ": ", what));
+    throw Error(ErrorCode::kInvalidFile, concat("[gguf] ", printable_path(path), ": ", what));
   }
 
   void add_existing(const std::filesystem::path& path, uint32_t number, uint32_t count) {
     std::error_code ignored;
     if (count > 1 && !std::filesystem::exists(path, ignored)) {
       throw Error(ErrorCode::kIo,
-                  concat("[gguf] ", printable(path.string(), 4096), ": part ", number, " of ", count, " is missing"));
+                  concat("[gguf] ", printable_path(path), ": part ", number, " of ", count, " is missing"));
     }
     add_path(path);
   }

@@ -197,8 +197,7 @@ struct GgufWriter::Impl {
   }
 
   [[noreturn]] void fail_io(const char* what, int reason) const {
-    throw Error(ErrorCode::kIo,
-                concat("[gguf] ", printable(path.string(), 4096), ": ", what, ": ", std::strerror(reason)));
+    throw Error(ErrorCode::kIo, concat("[gguf] ", printable_path(path), ": ", what, ": ", std::strerror(reason)));
   }
 
   void create() {

@@ -65,6 +65,8 @@ size_t utf8_character(std::string_view text, char32_t& code_point) {
 
 std::string printable(std::string_view text, size_t max_bytes) { return escaped(text, max_bytes, "\\\\"); }
 
+std::string printable_path(const std::filesystem::path& path) { return printable(path.string(), 4096); }
+
 std::string printable_message(std::string_view text, size_t max_bytes) { return escaped(text, max_bytes, "\\"); }
 
 }  // namespace infer

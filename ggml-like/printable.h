@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,8 @@ namespace infer {
 //  \t \r \xNN or \u{NNNN}; a backslash is doubled. Input longer than `max_bytes` is cut at a character boundary and
 //  "..." appended.
 std::string printable(std::string_view text, size_t max_bytes = 256);
+// The same for a path of up to 4,096 bytes.
+std::string printable_path(const std::filesystem::path& path);
 // The same for a whole message whose untrusted parts are already printable: backslashes are kept.
 std::string printable_message(std::string_view text, size_t max_bytes);
 

@@ -44,11 +44,7 @@ bool is_switch_word(const std::string& text) {
 }
 
 // Formats a value for a message.
-std::string shown(const std::string& value) { return value.empty() ? "An empty value" : printable(value, 60); }
-
-std::string count(int64_t n) {
-  return n < 0 ? concat("-", grouped(static_cast<uint64_t>(-n))) : grouped(static_cast<uint64_t>(n));
-}
+std::string shown_value(const std::string& value) { return value.empty() ? "An empty value" : printable(value, 60); }
 
 bool is_one_letter(const std::string& name) { return name.size() == 2; }
 
@@ -186,9 +182,9 @@ CLI::Validator whole_number(int64_t least, int64_t most) {
     const auto [at, error] = std::from_chars(text.data(), end, value);
     if (error == std::errc() && at == end && value >= least && value <= most) return "";
     const bool bounded = most < INT64_MAX;
-    return concat(shown(text), " is not valid. Give a whole number ",
-                  bounded ? concat("from ", count(least), " to ", count(most)) : concat("of at least ", count(least)),
-                  ".");
+    return concat(
+        shown_value(text), " is not valid. Give a whole number ",
+        bounded ? concat("from ", grouped(least), " to ", grouped(most)) : concat("of at least ", grouped(least)), ".");
   };
   return {check, ""};
 }
@@ -197,7 +193,7 @@ CLI::Validator number(double least, double most) {
   const auto check = [least, most](std::string& text) -> std::string {
     double value = 0;
     if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) return "";
-    return concat(shown(text), " is not valid. Give a number from ", least, " to ", most, ".");
+    return concat(shown_value(text), " is not valid. Give a number from ", least, " to ", most, ".");
   };
   return {check, ""};
 }
@@ -205,7 +201,7 @@ CLI::Validator number(double least, double most) {
 CLI::Validator any_number() {
   const auto check = [](std::string& text) -> std::string {
     double value = 0;
-    return CLI::detail::lexical_cast(text, value) ? "" : concat(shown(text), " is not valid. Give a number.");
+    return CLI::detail::lexical_cast(text, value) ? "" : concat(shown_value(text), " is not valid. Give a number.");
   };
   return {check, ""};
 }
@@ -214,7 +210,7 @@ CLI::Validator number_above_zero() {
   const auto check = [](std::string& text) -> std::string {
     double value = 0;
     const bool valid = CLI::detail::lexical_cast(text, value) && value > 0;
-    return valid ? "" : concat(shown(text), " is not valid. Give a number above 0.");
+    return valid ? "" : concat(shown_value(text), " is not valid. Give a number above 0.");
   };
   return {check, ""};
 }
@@ -226,7 +222,7 @@ CLI::Validator one_of(std::vector<std::string> words) {
     for (size_t i = 0; i < words.size(); ++i) {
       list += concat(i == 0 ? "" : i + 1 < words.size() ? ", " : " or ", words[i]);
     }
-    return concat(shown(text), " is not valid. Choose ", list, ".");
+    return concat(shown_value(text), " is not valid. Choose ", list, ".");
   };
   return {check, "", words_name(words)};
 }

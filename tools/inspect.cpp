@@ -99,7 +99,7 @@ std::string type_text(const GgufValue& value) {
 }
 
 void print_text(const GgufFile& file, const Totals& totals, bool list_tensors, std::ostream& out) {
-  for (const auto& part : file.parts()) out << "file        " << printable(part.string(), 4096) << "\n";
+  for (const auto& part : file.parts()) out << "file        " << printable_path(part) << "\n";
   out << "format      GGUF version " << file.version() << ", alignment " << file.alignment() << ", "
       << bytes_text(file.total_file_bytes()) << "\n";
   out << "tensors     " << totals.all.n_tensors << "\n";

@@ -96,7 +96,7 @@ int remove_partial(Hub& hub, const ModelName& name) {
       throw Error(ErrorCode::kIo, concat(printable(file.name), " is being downloaded. Stop that process first."));
     }
     hub.cache().remove(file);
-    std::fprintf(stderr, "Removed the unfinished %s.\n", printable(file.target.string(), 4096).c_str());
+    std::fprintf(stderr, "Removed the unfinished %s.\n", printable_path(file.target).c_str());
     ++removed;
   }
   return removed;

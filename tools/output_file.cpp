@@ -23,7 +23,7 @@ void check_output_file(const std::string& path, const std::string& how) {
   if (std::filesystem::is_directory(path, ignored)) refuse(concat("it is a folder; ", other_name));
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const std::filesystem::path folder = parent.empty() ? "." : parent;
-  const std::string shown = printable(folder.string(), 4096);
+  const std::string shown = printable_path(folder);
   if (!std::filesystem::exists(folder, ignored)) {
     refuse(concat("there is no folder ", shown, ". Create it, or ", other_name));
   }

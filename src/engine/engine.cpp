@@ -1,8 +1,8 @@
 #include "src/engine/engine.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "ggml-like/clock.h"
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "src/engine/draft/load_draft.h"
@@ -15,8 +15,6 @@ namespace {
 constexpr const char* kEncoderText =
     "This model is an encoder: it turns a text into a vector and predicts no tokens. Use infer embed, or the "
     "embeddings of infer serve.";
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
@@ -96,7 +94,7 @@ bool Engine::submit(Request request) {
   prepare_pooling(request);
   const RequestId id = request.id;
   if (!scheduler_->add(std::move(request))) return false;
-  times_[id] = {now(), 0};
+  times_[id] = {steady_seconds(), 0};
   return true;
 }
 
@@ -133,7 +131,7 @@ std::vector<Progress> Engine::step() {
 }
 
 StepPlan Engine::schedule() {
-  step_start_ = now();
+  step_start_ = steady_seconds();
   if (speculator_) speculator_->propose(*scheduler_);
   const auto running = scheduler_->running();
   const auto n_decodes = std::count_if(running.begin(), running.end(), [](auto s) { return s->remaining() == 1; });
@@ -141,7 +139,7 @@ StepPlan Engine::schedule() {
 }
 
 void Engine::run(const StepPlan& plan) {
-  run_start_ = now();
+  run_start_ = steady_seconds();
   const bool all_hidden = speculator_ && speculator_->wants_hidden();
   outputs_ = run_step(*runner_, *inputs_, plan, {sampler_->n_deciding(plan), all_hidden});
   note_fallbacks();
@@ -165,7 +163,7 @@ std::vector<Progress> Engine::commit(const StepPlan& plan, SampledStep& sampled)
   for (const SampledStep::Failure& failure : sampled.failures) scheduler_->finish(failure.id, FinishReason::kError);
   scheduler_->commit(plan, sampled.tokens, sampled.choices);
   if (speculator_ && speculator_->wants_hidden()) speculator_->see(plan, *runner_, outputs_);
-  if (speculator_) speculator_->learn(plan, sampled, now() - run_start_);
+  if (speculator_) speculator_->learn(plan, sampled, steady_seconds() - run_start_);
 
   std::vector<Progress> progress;
   for (size_t i = 0; i < plan.sequences.size(); ++i) {
@@ -222,7 +220,7 @@ Progress Engine::describe(const Sequence& s, int64_t known_before, const Sampled
 }
 
 void Engine::record(const StepPlan& plan, int64_t prompt_tokens, const std::vector<Progress>& progress) {
-  const double seconds = now() - step_start_;
+  const double seconds = steady_seconds() - step_start_;
   last_step_ = {static_cast<int>(plan.sequences.size()), static_cast<int>(prompt_tokens),
                 plan.n_tokens - static_cast<int>(prompt_tokens), seconds};
   pacer_.record(last_step_);

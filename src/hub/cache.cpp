@@ -75,7 +75,7 @@ void remove_file(const fs::path& path) {
   std::error_code error;
   fs::remove(path, error);
   if (error) {
-    throw Error(ErrorCode::kIo, concat("Cannot remove ", printable(path.string(), 4096), ": ", error.message(), "."));
+    throw Error(ErrorCode::kIo, concat("Cannot remove ", printable_path(path), ": ", error.message(), "."));
   }
 }
 

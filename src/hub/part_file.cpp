@@ -23,12 +23,10 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxStateBytes = size_t{16} << 20;
 
-std::string shown(const fs::path& path) { return printable(path.string(), 4096); }
-
 Error io_error(const std::string& what, const fs::path& path, int error) {
   const bool full = error == ENOSPC || error == EDQUOT;
   const bool limit = error == EFBIG;
-  return {ErrorCode::kIo, concat(what, " ", shown(path), ": ", std::strerror(error),
+  return {ErrorCode::kIo, concat(what, " ", printable_path(path), ": ", std::strerror(error),
                                  full    ? ". Free some space and run the same command; it continues."
                                  : limit ? ". The limit on file sizes (ulimit -f) is too low."
                                          : ".")};
@@ -97,7 +95,8 @@ std::string read_whole_file(const fs::path& path) {
   }
   close(file);
   if (error != 0) throw io_error("Cannot read", path, error);
-  if (text.size() > kMaxStateBytes) throw Error(ErrorCode::kInvalidFile, concat(shown(path), " is too large."));
+  if (text.size() > kMaxStateBytes)
+    throw Error(ErrorCode::kInvalidFile, concat(printable_path(path), " is too large."));
   return text;
 }
 
@@ -112,10 +111,10 @@ void check_free_space(const fs::path& folder, uint64_t bytes) {
   std::error_code error;
   const fs::space_info space = fs::space(folder, error);
   if (error || space.available >= bytes) return;
-  throw Error(ErrorCode::kIo,
-              concat("The download needs ", bytes_text(bytes), " in ", shown(folder), "; ", bytes_text(space.available),
-                     " are free. Free some space (infer rm NAME removes a model), or name another "
-                     "folder with INFER_MODELS."));
+  throw Error(ErrorCode::kIo, concat("The download needs ", bytes_text(bytes), " in ", printable_path(folder), "; ",
+                                     bytes_text(space.available),
+                                     " are free. Free some space (infer rm NAME removes a model), or name another "
+                                     "folder with INFER_MODELS."));
 }
 
 std::optional<PartState> load_part_state(const fs::path& target) {

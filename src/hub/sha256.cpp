@@ -20,8 +20,7 @@ bool is_sha256(std::string_view text) {
 std::string sha256_of_file(const std::filesystem::path& path, const std::function<bool()>& cancelled) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const auto fail = [&] {
-    return Error(ErrorCode::kIo,
-                 concat("Cannot read ", printable(path.string(), 4096), ": ", std::strerror(errno), "."));
+    return Error(ErrorCode::kIo, concat("Cannot read ", printable_path(path), ": ", std::strerror(errno), "."));
   };
   if (file < 0) throw fail();
   struct Closer {

@@ -1,12 +1,12 @@
 #include "tools/bench/bench.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <optional>
 #include <set>
 
+#include "ggml-like/clock.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "src/engine/draft/load_draft.h"
@@ -22,8 +22,6 @@ namespace infer {
 namespace {
 
 using nlohmann::ordered_json;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // One row of the table.
 struct Test {
@@ -200,14 +198,14 @@ double Bench::measure(Test& test, const InterruptGuard& guard) {
   const DraftCounts counts = engine_->scheduler().stats().drafts;
   const EngineStats stats = engine_->stats();
   int64_t generated = 0;
-  const double start = now();
+  const double start = steady_seconds();
   for (bool whole = true; whole && !engine_->idle(); stop_if_interrupted()) {
     for (const Progress& p : engine_->step()) {
       generated += static_cast<int64_t>(p.tokens.size());
       whole = whole && !(test.decode && p.finished != FinishReason::kNone);
     }
   }
-  const double seconds = now() - start;
+  const double seconds = steady_seconds() - start;
   test.counts += engine_->scheduler().stats().drafts - counts;
   test.n_tokens += engine_->stats().decode_tokens - stats.decode_tokens;
   test.n_rounds += engine_->stats().decode_rounds - stats.decode_rounds;

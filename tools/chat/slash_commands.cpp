@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/printable.h"
 #include "tools/arguments.h"
@@ -22,24 +23,18 @@ namespace {
 
 void say(const std::string& line) { write_note(line, Style::kPlain); }
 
-[[noreturn]] void wrong_use(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
+[[noreturn]] void wrong_command(const std::string& message) { throw Error(ErrorCode::kInvalidArgument, message); }
 
-std::string trimmed(const std::string& text) {
+std::string without_blanks(const std::string& text) {
   const size_t first = text.find_first_not_of(" \t");
   if (first == std::string::npos) return "";
   return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
 std::string path_of(const std::string& command, const std::string& argument) {
-  if (argument.empty()) wrong_use(concat(command, " needs the name of a file: ", command, " FILE."));
+  if (argument.empty()) wrong_command(concat(command, " needs the name of a file: ", command, " FILE."));
   const char* home = std::getenv("HOME");
   return argument.starts_with("~/") && home ? home + argument.substr(1) : argument;
-}
-
-std::string megabytes(uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f MB", static_cast<double>(bytes) / 1e6);
-  return text;
 }
 
 std::string plural(size_t n, const std::string& word) { return concat(n, " ", word, n == 1 ? "" : "s"); }
@@ -72,13 +67,13 @@ void clear(Shell& shell, const std::string& argument) {
 }
 
 void regenerate(Shell& shell, const std::string&) {
-  if (!shell.session.log().take_back_answer()) wrong_use("/regen: there is no message to answer yet.");
+  if (!shell.session.log().take_back_answer()) wrong_command("/regen: there is no message to answer yet.");
   ++shell.attempt;
   shell.next = Shell::Next::kAnswer;
 }
 
 void undo(Shell& shell, const std::string&) {
-  if (shell.session.log().messages.empty()) wrong_use("/undo: there is no message yet.");
+  if (shell.session.log().messages.empty()) wrong_command("/undo: there is no message yet.");
   const std::string message = shell.session.log().undo();
   say("Removed: " + printable(message, 60));
 }
@@ -109,11 +104,11 @@ std::string edit_with_program(const std::string& text) {
 void edit(Shell& shell, const std::string&) {
   ChatLog changed = shell.session.log();
   const std::string message = changed.undo();
-  if (message.empty()) wrong_use("/edit: there is no message to change yet.");
+  if (message.empty()) wrong_command("/edit: there is no message to change yet.");
   const auto is_set = [](const char* name) { return std::getenv(name) && *std::getenv(name); };
   if (is_set("VISUAL") || is_set("EDITOR")) {
     const std::string edited = edit_with_program(message);
-    if (edited.empty()) wrong_use("/edit: the message is empty; nothing was changed.");
+    if (edited.empty()) wrong_command("/edit: the message is empty; nothing was changed.");
     changed.add("user", edited);
     shell.next = Shell::Next::kAnswer;
   } else {
@@ -130,20 +125,21 @@ void check_replaceable(const std::string& path, bool replaces) {
   const auto status = std::filesystem::status(path, ignored);
   if (!std::filesystem::exists(status)) return;
   if (std::filesystem::is_directory(status)) {
-    wrong_use(concat("/save: ", printable(path), " is a folder. Give the name of a file."));
+    wrong_command(concat("/save: ", printable(path), " is a folder. Give the name of a file."));
   }
   if (!ChatLog::is_saved_chat(path)) {
-    wrong_use(concat("/save: ", printable(path), " is not a saved chat and was not replaced. Choose another name."));
+    wrong_command(
+        concat("/save: ", printable(path), " is not a saved chat and was not replaced. Choose another name."));
   }
   if (!replaces) {
-    wrong_use(concat("/save: ", printable(path), " contains another chat. To replace it, use /save --force FILE."));
+    wrong_command(concat("/save: ", printable(path), " contains another chat. To replace it, use /save --force FILE."));
   }
 }
 
 void save(Shell& shell, const std::string& argument) {
   constexpr std::string_view kForce = "--force ";
   const bool force = argument.starts_with(kForce);
-  const std::string path = path_of("/save", force ? trimmed(argument.substr(kForce.size())) : argument);
+  const std::string path = path_of("/save", force ? without_blanks(argument.substr(kForce.size())) : argument);
   check_replaceable(path, force || path == shell.file);
   shell.session.log().save(path);
   shell.file = path;
@@ -153,7 +149,7 @@ void save(Shell& shell, const std::string& argument) {
 void load(Shell& shell, const std::string& argument) {
   const std::string kept = kept_chat_file();
   if (argument.empty() && (kept.empty() || !std::filesystem::exists(kept))) {
-    wrong_use("/load: no earlier chat was kept. Name a file: /load FILE.");
+    wrong_command("/load: no earlier chat was kept. Name a file: /load FILE.");
   }
   const std::string path = argument.empty() ? kept : path_of("/load", argument);
   shell.session.log() = ChatLog::load(path);
@@ -198,15 +194,15 @@ void set(Shell& shell, const std::string& argument) {
   const size_t space = argument.find_first_of(" \t=");
   const std::string name = argument.substr(0, space);
   if (space == std::string::npos)
-    wrong_use(concat("/set: ", printable(name), " needs a value: /set ", printable(name), " VALUE."));
-  const std::string value = trimmed(argument.substr(space + 1));
+    wrong_command(concat("/set: ", printable(name), " needs a value: /set ", printable(name), " VALUE."));
+  const std::string value = without_blanks(argument.substr(space + 1));
   const std::string flag = "--" + name;
   if (!app.get_option_no_throw(flag))
-    wrong_use(concat("/set: there is no parameter ", printable(name), ". Type /set to list them."));
+    wrong_command(concat("/set: there is no parameter ", printable(name), ". Type /set to list them."));
   try {
     parse_arguments(app, {flag + "=" + value});
   } catch (const CLI::ParseError& error) {
-    wrong_use(std::string("/set: ") + error.what());
+    wrong_command(std::string("/set: ") + error.what());
   }
   sampling.validate();
   shell.session.settings() = settings;
@@ -217,7 +213,7 @@ void show(Shell& shell, const std::string& argument) {
   const auto wants = [&](std::string_view what) { return argument.empty() || argument == what; };
   const bool known = argument == "model" || argument == "template" || argument == "sampling" || argument == "context";
   if (!argument.empty() && !known)
-    wrong_use(concat("/show: cannot show ", printable(argument), ". Choose model, template, sampling or context."));
+    wrong_command(concat("/show: cannot show ", printable(argument), ". Choose model, template, sampling or context."));
   ChatSession& session = shell.session;
   const Model& model = session.engine().model();
   if (wants("model")) {
@@ -285,19 +281,19 @@ void read_file(Shell& shell, const std::string& argument) {
   const std::string path = path_of("/read", argument);
   const std::string text = read_text_file(path);
   if (text.find('\0') != std::string::npos)
-    wrong_use(concat("/read: ", printable(path), " is binary. Give a text file."));
+    wrong_command(concat("/read: ", printable(path), " is binary. Give a text file."));
   const std::string attached = concat(shell.attached, std::filesystem::path(path).filename().string(), ":\n\n", text,
                                       text.ends_with('\n') ? "\n" : "\n\n");
   try {
     shell.session.check_room_for(attached);
   } catch (const ConversationTooLong& error) {
-    wrong_use(concat("/read: ", printable(path), " is too long. ", error.what(), " It was not added."));
+    wrong_command(concat("/read: ", printable(path), " is too long. ", error.what(), " It was not added."));
   }
   shell.attached = attached;
   say(concat(text.size(), " bytes of ", printable(path), " will precede your next message."));
 }
 
-void json(Shell& shell, const std::string& argument) {
+void hold_to_schema(Shell& shell, const std::string& argument) {
   ContentConstraint& content = shell.session.settings().content;
   if (argument.empty() || argument == "off") {
     content = {};
@@ -323,7 +319,7 @@ const std::vector<SlashCommand>& slash_commands() {
       {"/load", "[FILE]", "Continue a chat from a file; without FILE: the one of the last run", load},
       {"/system", "TEXT", "Set the system prompt; without TEXT: show it, \"\": remove it", system_prompt},
       {"/set", "PARAM VALUE", "Change a parameter, named like its flag; without one: list them", set},
-      {"/json", "SCHEMA", "Hold answers to a JSON schema ({}: any JSON); off: free answers again", json},
+      {"/json", "SCHEMA", "Hold answers to a JSON schema ({}: any JSON); off: free answers again", hold_to_schema},
       {"/show", "[WHAT]", "Show the model, template, sampling or context", show},
       {"/stats", "", "Show tokens, speed, memory, cache hits, placement", stats},
       {"/read", "FILE", "Prepend a text file to the next message", read_file},
@@ -334,16 +330,16 @@ const std::vector<SlashCommand>& slash_commands() {
 void run_slash_command(Shell& shell, const std::string& line) {
   const size_t end = line.find_first_of(" \t\n");
   std::string name = line.substr(0, end);
-  const std::string argument = end == std::string::npos ? "" : trimmed(line.substr(end + 1));
+  const std::string argument = end == std::string::npos ? "" : without_blanks(line.substr(end + 1));
   if (name == "/quit" || name == "/bye") name = "/exit";
   if (name == "/?") name = "/help";
   const auto& all = slash_commands();
   const auto command = std::find_if(all.begin(), all.end(), [&](const SlashCommand& c) { return c.name == name; });
   if (command == all.end()) {
-    wrong_use(concat("Unknown command ", printable(name, 60),
-                     ". /help lists the commands. To start a message with a slash, type two."));
+    wrong_command(concat("Unknown command ", printable(name, 60),
+                         ". /help lists the commands. To start a message with a slash, type two."));
   }
-  if (command->arguments.empty() && !argument.empty()) wrong_use(name + " takes no argument.");
+  if (command->arguments.empty() && !argument.empty()) wrong_command(name + " takes no argument.");
   command->run(shell, argument);
 }
 

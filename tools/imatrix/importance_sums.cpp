@@ -28,8 +28,6 @@ template <typename Expected, typename Found>
   throw Error(ErrorCode::kInvalidFile, expected_found("imatrix", concat(where, ": ", subject), expected, found));
 }
 
-std::string shown(const std::filesystem::path& path) { return printable(path.string(), 4096); }
-
 // Reads the older format sequentially.
 class Reader {
  public:
@@ -70,7 +68,7 @@ class Reader {
   size_t at_ = 0;
 };
 
-void check_values(const std::string& where, const std::string& name, const char* what, const std::vector<double>& v) {
+void check_sums(const std::string& where, const std::string& name, const char* what, const std::vector<double>& v) {
   for (const double x : v) {
     if (!std::isfinite(x) || x < 0)
       fail(where, concat("tensor ", printable(name), ": expected ", what, " from 0, found ", x));
@@ -78,8 +76,8 @@ void check_values(const std::string& where, const std::string& name, const char*
 }
 
 void insert(ImportanceSums& to, const std::string& where, const std::string& name, ImportanceSums::Entry entry) {
-  check_values(where, name, "sums", entry.sums);
-  check_values(where, name, "counts", entry.counts);
+  check_sums(where, name, "sums", entry.sums);
+  check_sums(where, name, "counts", entry.counts);
   if (!to.entries.emplace(name, std::move(entry)).second)
     fail(where, concat("tensor ", printable(name), ": expected it once, found it twice"));
 }
@@ -96,7 +94,7 @@ std::vector<double> doubles(const std::string& where, const GgufTensor& tensor) 
 ImportanceSums read_gguf(const std::filesystem::path& path) {
   ImportanceSums result;
   const auto file = GgufFile::open(path);
-  const std::string where = shown(path);
+  const std::string where = printable_path(path);
   const std::string kind = file->get_string("general.type").value_or("");
   if (kind != "imatrix") unexpected(where, "general.type", "imatrix", kind.empty() ? "none" : printable(kind));
   const auto number = [&](const char* key, int64_t most) {
@@ -125,7 +123,7 @@ ImportanceSums read_gguf(const std::filesystem::path& path) {
 // in most files: int32 n_chunks, int32 length, name of the text.
 ImportanceSums read_binary(const std::filesystem::path& path, int64_t rows_per_call) {
   ImportanceSums result;
-  const std::string where = shown(path), bytes = read_text_file(path.string());
+  const std::string where = printable_path(path), bytes = read_text_file(path.string());
   Reader reader(where, bytes);
   const double rows = static_cast<double>(rows_per_call);
   int32_t n = 0;
@@ -179,7 +177,7 @@ ImportanceSums ImportanceSums::read(const std::filesystem::path& path, int64_t r
   std::ifstream(path, std::ios::binary).read(magic, sizeof(magic));
   const bool gguf = std::string_view(magic, sizeof(magic)) == "GGUF";
   ImportanceSums result = gguf ? read_gguf(path) : read_binary(path, rows_per_call);
-  if (result.entries.empty()) fail(shown(path), "no entry for any tensor");
+  if (result.entries.empty()) fail(printable_path(path), "no entry for any tensor");
   return result;
 }
 

@@ -9,12 +9,6 @@
 
 namespace infer {
 
-namespace {
-
-std::string count(int64_t n) { return grouped(static_cast<uint64_t>(n)); }
-
-}  // namespace
-
 TextChunks cut_text(const Tokenizer& tokenizer, const std::string& text, int64_t n_ctx, int limit) {
   TextChunks chunks;
   chunks.n_ctx = n_ctx;
@@ -22,8 +16,8 @@ TextChunks cut_text(const Tokenizer& tokenizer, const std::string& text, int64_t
   const int64_t n = static_cast<int64_t>(chunks.tokens.size());
   if (n < 2 * n_ctx) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat("The text has ", count(n), " tokens; two chunks of ", count(n_ctx), " need ", count(2 * n_ctx),
-                       ". Give a longer text, or a smaller -c."));
+                concat("The text has ", grouped(n), " tokens; two chunks of ", grouped(n_ctx), " need ",
+                       grouped(2 * n_ctx), ". Give a longer text, or a smaller -c."));
   }
   chunks.n_chunks = static_cast<int>(std::min<int64_t>(n / n_ctx, INT32_MAX));
   if (limit > 0) chunks.n_chunks = std::min(chunks.n_chunks, limit);

@@ -24,7 +24,7 @@ struct Working {
 };
 
 [[noreturn]] void fail_io(const std::filesystem::path& path, const std::string& what) {
-  throw Error(ErrorCode::kIo, concat("[quantize] ", printable(path.string(), 4096), ": ", what));
+  throw Error(ErrorCode::kIo, concat("[quantize] ", printable_path(path), ": ", what));
 }
 
 // Index of the first NaN or infinite value, or n. Summing 0 * x is cheap and gives NaN only if some x is not finite.

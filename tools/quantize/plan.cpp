@@ -26,8 +26,6 @@ template <typename Expected, typename Found>
   throw Error(ErrorCode::kInvalidArgument, expected_found("quantize", subject, expected, found));
 }
 
-std::string shown(const std::filesystem::path& path) { return printable(path.string(), 4096); }
-
 DataType weight_type(const std::string& flag, const std::string& name) {
   const TypeTraits* type = find_type(name);
   if (type && type->from_float && type->type != DataType::kQ8_K) return type->type;
@@ -56,7 +54,7 @@ std::vector<TypeOverride> parse_overrides(const std::vector<std::string>& texts)
   return overrides;
 }
 
-std::vector<MixChoice> choose(const QuantizeOptions& options, const GgufFile& input, const FileTypeInfo& type) {
+std::vector<MixChoice> choose_types(const QuantizeOptions& options, const GgufFile& input, const FileTypeInfo& type) {
   const std::vector<TypeOverride> overrides = parse_overrides(options.tensor_types);
   MixOptions mix = options.mix;
   mix.type = type.type;
@@ -142,7 +140,7 @@ uint64_t parse_size(const std::string& text) {
   return n * (*at == 'M' ? 1000000 : 1000000000);
 }
 
-std::filesystem::path part_path(const std::filesystem::path& path, size_t number, size_t count) {
+std::filesystem::path split_path(const std::filesystem::path& path, size_t number, size_t count) {
   char suffix[40];
   std::snprintf(suffix, sizeof(suffix), "-%05zu-of-%05zu.gguf", number, count);
   std::string stem = path.string();
@@ -152,7 +150,7 @@ std::filesystem::path part_path(const std::filesystem::path& path, size_t number
 
 using Metadata = std::vector<std::pair<std::string, GgufValue>>;
 
-void set(Metadata& metadata, const std::string& key, GgufValue value) {
+void set_value(Metadata& metadata, const std::string& key, GgufValue value) {
   const auto at = std::find_if(metadata.begin(), metadata.end(), [&](auto& entry) { return entry.first == key; });
   if (at == metadata.end()) metadata.emplace_back(key, std::move(value));
   else at->second = std::move(value);
@@ -161,21 +159,22 @@ void set(Metadata& metadata, const std::string& key, GgufValue value) {
 Metadata new_metadata(const QuantizeOptions& options, const QuantizePlan& plan, const FileTypeInfo& type) {
   Metadata metadata = plan.input->metadata();
   std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("split."); });
-  set(metadata, "general.quantization_version", GgufValue::of_uint32(kQuantizationVersion));
-  set(metadata, "general.file_type", GgufValue::of_uint32(type.number));
+  set_value(metadata, "general.quantization_version", GgufValue::of_uint32(kQuantizationVersion));
+  set_value(metadata, "general.file_type", GgufValue::of_uint32(type.number));
   if (plan.importance.empty()) {
     // Data about an earlier quantization does not apply to this one.
     std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("quantize.imatrix."); });
     return metadata;
   }
-  set(metadata, "quantize.imatrix.file",
-      GgufValue::of_string(std::filesystem::path(options.importance).filename().string()));
+  set_value(metadata, "quantize.imatrix.file",
+            GgufValue::of_string(std::filesystem::path(options.importance).filename().string()));
   if (!plan.importance.dataset().empty())
-    set(metadata, "quantize.imatrix.dataset", GgufValue::of_string(plan.importance.dataset()));
-  set(metadata, "quantize.imatrix.entries_count", GgufValue::of_uint32(static_cast<uint32_t>(plan.importance.size())));
+    set_value(metadata, "quantize.imatrix.dataset", GgufValue::of_string(plan.importance.dataset()));
+  set_value(metadata, "quantize.imatrix.entries_count",
+            GgufValue::of_uint32(static_cast<uint32_t>(plan.importance.size())));
   if (plan.importance.n_chunks() > 0) {
-    set(metadata, "quantize.imatrix.chunks_count",
-        GgufValue::of_uint32(static_cast<uint32_t>(std::min<int64_t>(plan.importance.n_chunks(), UINT32_MAX))));
+    set_value(metadata, "quantize.imatrix.chunks_count",
+              GgufValue::of_uint32(static_cast<uint32_t>(std::min<int64_t>(plan.importance.n_chunks(), UINT32_MAX))));
   }
   return metadata;
 }
@@ -195,7 +194,7 @@ void plan_outputs(const QuantizeOptions& options, const FileTypeInfo& type, Quan
     refuse("--split-size", concat("at most ", kMaxParts, " parts"), concat(parts.size(), "; raise it"));
   for (size_t i = 0; i < parts.size(); ++i) {
     OutputFile& file = plan.outputs.emplace_back();
-    file.path = part_path(options.output, i + 1, parts.size());
+    file.path = split_path(options.output, i + 1, parts.size());
     if (i == 0) file.metadata = metadata;
     file.metadata.emplace_back("split.no", GgufValue::of_int(GgufType::kUint16, static_cast<int64_t>(i)));
     file.metadata.emplace_back("split.count", GgufValue::of_int(GgufType::kUint16, static_cast<int64_t>(parts.size())));
@@ -209,13 +208,14 @@ void check_outputs(const QuantizeOptions& options, const QuantizePlan& plan) {
   std::error_code ignored;
   for (const OutputFile& output : plan.outputs) {
     if (std::filesystem::is_directory(output.path, ignored))
-      throw Error(ErrorCode::kIo, concat("[quantize] ", shown(output.path), ": expected a file, found a directory"));
+      throw Error(ErrorCode::kIo,
+                  concat("[quantize] ", printable_path(output.path), ": expected a file, found a directory"));
     for (const auto& part : plan.input->parts()) {
       if (std::filesystem::equivalent(part, output.path, ignored))
-        refuse(concat(shown(output.path), " is the input itself. Give another name as OUT."));
+        refuse(concat(printable_path(output.path), " is the input itself. Give another name as OUT."));
     }
     if (!options.importance.empty() && std::filesystem::equivalent(options.importance, output.path, ignored))
-      refuse(concat(shown(output.path), " is the importance matrix. Give another name as OUT."));
+      refuse(concat(printable_path(output.path), " is the importance matrix. Give another name as OUT."));
   }
 }
 
@@ -231,7 +231,7 @@ std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options) 
   auto plan = std::make_unique<QuantizePlan>();
   // Tensors are read slice by slice, see ModelParts.
   plan->input = GgufFile::open(options.input, {.map_data = false});
-  const std::vector<MixChoice> choices = choose(options, *plan->input, *type);
+  const std::vector<MixChoice> choices = choose_types(options, *plan->input, *type);
   if (!options.importance.empty()) plan->importance = Importance::load(options.importance);
 
   size_t n_with_importance = 0;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "ggml-like/printable.h"
@@ -47,8 +48,8 @@ void check_room(const QuantizePlan& plan) {
   std::error_code error;
   const auto space = std::filesystem::space(path.has_parent_path() ? path.parent_path() : ".", error);
   if (error || needed <= space.available) return;
-  throw Error(ErrorCode::kIo, expected_found("quantize", printable(path.string(), 4096),
-                                             megabytes(needed) + " of free space", megabytes(space.available)));
+  throw Error(ErrorCode::kIo, expected_found("quantize", printable_path(path), megabytes(needed) + " of free space",
+                                             megabytes(space.available)));
 }
 
 std::unique_ptr<GgufWriter> open_output(const QuantizePlan& plan, const OutputFile& output) {
@@ -129,7 +130,7 @@ int run_quantize(const QuantizeOptions& options) {
   std::snprintf(line, sizeof(line), "%.1f s with %d threads\n",
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), n_threads);
   std::cout << line;
-  for (const OutputFile& output : plan->outputs) std::cout << printable(output.path.string(), 4096) << "\n";
+  for (const OutputFile& output : plan->outputs) std::cout << printable_path(output.path) << "\n";
   return 0;
 }
 

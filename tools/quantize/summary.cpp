@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "ggml-like/bytes_text.h"
 #include "ggml-like/error.h"
 
 namespace infer {
@@ -19,8 +20,6 @@ double bits_per_weight(uint64_t bytes, uint64_t parameters) {
 }
 
 }  // namespace
-
-std::string megabytes(uint64_t bytes) { return format("%.1f MB", static_cast<double>(bytes) / 1e6); }
 
 void Summary::add_tensor(const Conversion& c, uint64_t output_bytes) {
   Row& row = rows_[c.type];

@@ -34,6 +34,4 @@ class Summary {
 // Shows the tensor that is being written, and how many bytes of the input are done.
 void show_progress(StatusLine& line, const std::string& tensor, uint64_t done_bytes, uint64_t total_bytes);
 
-std::string megabytes(uint64_t bytes);  // "12.3 MB"
-
 }  // namespace infer

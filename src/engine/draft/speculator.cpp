@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 
+#include "ggml-like/clock.h"
 #include "ggml-like/error.h"
 
 namespace infer {
@@ -18,8 +18,6 @@ constexpr double kFirstForcedRate = 0.9;   // drafts of a grammar
 constexpr int kMostForced = 32;            // drafts of a grammar in a step
 constexpr int64_t kAnswer = 256;           // assumed length of an answer without a limit, in tokens
 constexpr int64_t kCaughtUp = 64;          // a smaller lag of the draft model is always worth computing
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
@@ -192,9 +190,9 @@ void Speculator::ask_model(std::span<const DraftModel::Wish> wishes, Scheduler& 
 
 std::vector<std::vector<TokenId>> Speculator::drafts_of_model(std::span<const DraftModel::Wish> wishes,
                                                               int32_t prompt_tokens) {
-  double last = now();
+  double last = steady_seconds();
   const auto after_step = [&](int rows, int drafts) {
-    const double seconds = now() - std::exchange(last, now());
+    const double seconds = steady_seconds() - std::exchange(last, steady_seconds());
     // A sequence's first draft may compute a few tokens: the one the target sampled, and an accepted draft.
     if (rows <= draft_->few_tokens() * drafts) {
       if (depth_.record_draft(drafts, rows, seconds)) draft_seconds_ += seconds;
