@@ -128,9 +128,9 @@ ordered_json level_json(const LevelResult& level) {
 
 int run_bench_serve(const BenchServeOptions& options) {
   if (!options.plot.empty()) check_output_file(options.plot, "with --plot");
-  Endpoint endpoint = parse_endpoint(options.url);
-  endpoint.api_key = read_api_key(options.api_key_file);
-  endpoint.timeout_seconds = options.timeout_seconds;
+  ServerAddress server = parse_server_address(options.url);
+  server.api_key = read_api_key(options.api_key_file);
+  server.timeout_seconds = options.timeout_seconds;
   Workload workload = options.workload;
   workload.mix = mix_of(options.mix);
   workload.chat_endpoint = options.api == "chat";
@@ -146,12 +146,12 @@ int run_bench_serve(const BenchServeOptions& options) {
 
   // One warm-up request, not counted: it wakes the server up and reports an unusable server in one line.
   uint64_t next = 0;
-  const Outcome first = LoadClient(endpoint).run(workload.path(), compared.back().body(next++), stop);
+  const Outcome first = LoadClient(server).run(workload.path(), compared.back().body(next++), stop);
   if (stop()) return kInterruptedCode;
   if (!first.error.empty()) {
-    throw Error(ErrorCode::kIo, concat("[bench-serve] ", printable(endpoint.url()), ": ", first.message));
+    throw Error(ErrorCode::kIo, concat("[bench-serve] ", printable(server.url()), ": ", first.message));
   }
-  const std::string title = concat(printable(endpoint.url()), ", ", options.mix, " mix",
+  const std::string title = concat(printable(server.url()), ", ", options.mix, " mix",
                                    workload.model.empty() ? "" : ", model ", printable(workload.model));
   if (!options.json) {
     std::printf("%s\n\n%53s  %23s  %23s  %7s\n%11s %8s %6s %9s %9s  %7s %7s %7s  %7s %7s %7s  %7s\n", title.c_str(), "",
@@ -165,7 +165,7 @@ int run_bench_serve(const BenchServeOptions& options) {
       // Each level runs the same requests twice; the salt keeps the second run from finding the first one's prompts
       // cached.
       if (options.compare_drafts) one.cache_salt = concat("bench-", levels.size());
-      levels.push_back(run_level(endpoint, one, concurrency, requests, next, stop));
+      levels.push_back(run_level(server, one, concurrency, requests, next, stop));
       if (stop()) return kInterruptedCode;
       if (!options.json) print_level(levels.back());
       std::fflush(stdout);
@@ -180,7 +180,7 @@ int run_bench_serve(const BenchServeOptions& options) {
   if (options.json) {
     ordered_json results = ordered_json::array();
     for (const LevelResult& level : levels) results.push_back(level_json(level));
-    const ordered_json document = {{"url", endpoint.url()}, {"mix", options.mix}, {"results", results}};
+    const ordered_json document = {{"url", server.url()}, {"mix", options.mix}, {"results", results}};
     std::printf("%s\n", document.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
   }
   const bool all_answered_some = std::all_of(levels.begin(), levels.end(), [](auto& l) { return l.answered > 0; });

@@ -39,7 +39,7 @@ LevelResult summarize_level(int concurrency, double seconds, const std::vector<O
   return level;
 }
 
-LevelResult run_level(const Endpoint& endpoint, const Workload& workload, int concurrency, int n_requests,
+LevelResult run_level(const ServerAddress& server, const Workload& workload, int concurrency, int n_requests,
                       uint64_t first, const std::function<bool()>& stop) {
   std::vector<Outcome> outcomes;
   std::exception_ptr failure;
@@ -47,7 +47,7 @@ LevelResult run_level(const Endpoint& endpoint, const Workload& workload, int co
   std::atomic<int> next = 0;
   const auto client = [&] {
     try {
-      LoadClient connection(endpoint);
+      LoadClient connection(server);
       for (int i = next++; i < n_requests && !stop(); i = next++) {
         Outcome outcome = connection.run(workload.path(), workload.body(first + static_cast<uint64_t>(i)), stop);
         if (stop()) return;

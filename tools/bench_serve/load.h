@@ -1,4 +1,4 @@
-// Runs many concurrent clients against one endpoint and summarizes their results.
+// Runs many concurrent clients against one server and summarizes their results.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ LevelResult summarize_level(int concurrency, double seconds, const std::vector<O
 
 // Sends `n_requests` requests of the workload, starting at index `first`, from `concurrency` clients: each sends its
 // next request when its last one is answered. Sends fewer if `stop` returns true.
-LevelResult run_level(const Endpoint& endpoint, const Workload& workload, int concurrency, int n_requests,
+LevelResult run_level(const ServerAddress& server, const Workload& workload, int concurrency, int n_requests,
                       uint64_t first, const std::function<bool()>& stop);
 
 }  // namespace infer

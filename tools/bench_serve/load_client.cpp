@@ -2,9 +2,9 @@
 
 #include <httplib.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "ggml-like/clock.h"
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
 #include "ggml-like/printable.h"
@@ -15,8 +15,6 @@ namespace {
 
 constexpr size_t kMaxErrorBody = 65536;
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 [[noreturn]] void fail_url(const std::string& url, const char* expected) {
   throw Error(ErrorCode::kInvalidArgument,
               concat("--url: ", printable(url), " is not the address of a server. Write ", expected, "."));
@@ -24,8 +22,8 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
-Endpoint parse_endpoint(const std::string& url) {
-  Endpoint endpoint;
+ServerAddress parse_server_address(const std::string& url) {
+  ServerAddress server;
   const size_t scheme_end = url.find("://");
   const std::string scheme = url.substr(0, scheme_end == std::string::npos ? 0 : scheme_end);
   if (scheme != "http" && scheme != "https") fail_url(url, "http://HOST:PORT or https://HOST:PORT");
@@ -33,8 +31,8 @@ Endpoint parse_endpoint(const std::string& url) {
   if (scheme == "https") fail_url(url, "http:// (this program is built without TLS)");
 #endif
   const size_t host = scheme_end + 3, path = url.find('/', host);
-  endpoint.origin = url.substr(0, path);
-  const std::string authority = endpoint.origin.substr(host);
+  server.origin = url.substr(0, path);
+  const std::string authority = server.origin.substr(host);
   for (const char c : url) {
     if (c <= ' ' || c == '?' || c == '#' || c == '@' || static_cast<unsigned char>(c) >= 0x7f) {
       fail_url(url, "an address of letters, digits and punctuation, without user, query or fragment");
@@ -50,19 +48,19 @@ Endpoint parse_endpoint(const std::string& url) {
   }
   std::string base = path == std::string::npos ? "" : url.substr(path);
   while (base.ends_with('/')) base.pop_back();
-  endpoint.base = base.ends_with("/v1") ? base : base + "/v1";
-  return endpoint;
+  server.base = base.ends_with("/v1") ? base : base + "/v1";
+  return server;
 }
 
 struct LoadClient::Impl {
-  explicit Impl(const Endpoint& e) : endpoint(e), client(e.origin) {
+  explicit Impl(const ServerAddress& e) : server(e), client(e.origin) {
     client.set_keep_alive(true);
     client.set_connection_timeout(10, 0);
     client.set_read_timeout(e.timeout_seconds, 0);
     client.set_write_timeout(e.timeout_seconds, 0);
     client.set_tcp_nodelay(true);
   }
-  Endpoint endpoint;
+  ServerAddress server;
   httplib::Client client;
 };
 
@@ -89,7 +87,7 @@ void take_answer(const AnswerStream& answer, double start, Outcome& outcome) {
 
 }  // namespace
 
-LoadClient::LoadClient(const Endpoint& endpoint) : impl_(std::make_unique<Impl>(endpoint)) {}
+LoadClient::LoadClient(const ServerAddress& server) : impl_(std::make_unique<Impl>(server)) {}
 LoadClient::~LoadClient() = default;
 
 Outcome LoadClient::run(const std::string& path, const nlohmann::json& body, const std::function<bool()>& stop) {
@@ -99,9 +97,9 @@ Outcome LoadClient::run(const std::string& path, const nlohmann::json& body, con
   std::string error_body;
   httplib::Request request;
   request.method = "POST";
-  request.path = impl_->endpoint.base + path;
+  request.path = impl_->server.base + path;
   request.headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}};
-  if (!impl_->endpoint.api_key.empty()) request.headers.emplace("Authorization", "Bearer " + impl_->endpoint.api_key);
+  if (!impl_->server.api_key.empty()) request.headers.emplace("Authorization", "Bearer " + impl_->server.api_key);
   request.body = body.dump();
   request.response_handler = [&](const httplib::Response& response) {
     status = response.status;
@@ -114,7 +112,7 @@ Outcome LoadClient::run(const std::string& path, const nlohmann::json& body, con
       return true;
     }
     try {
-      answer.feed({data, size}, now());
+      answer.feed({data, size}, steady_seconds());
     } catch (const Error& error) {
       set_error(outcome, "stream", error.what());
       return false;
@@ -122,13 +120,13 @@ Outcome LoadClient::run(const std::string& path, const nlohmann::json& body, con
     return true;
   };
 
-  const double start = now();
+  const double start = steady_seconds();
   const httplib::Result result = impl_->client.send(request);
-  const double end = now();
+  const double end = steady_seconds();
   if (stop()) {
     set_error(outcome, "interrupted", "stopped by the user");
   } else if (!result) {
-    const bool waited = end - start >= impl_->endpoint.timeout_seconds;
+    const bool waited = end - start >= impl_->server.timeout_seconds;
     set_error(outcome,
               status == 200 && !waited ? "stream"
               : waited                 ? "timeout"

@@ -9,7 +9,7 @@
 
 namespace infer {
 
-struct Endpoint {
+struct ServerAddress {
   std::string origin;         // "http://127.0.0.1:8080"
   std::string base = "/v1";   // path before /chat/completions
   std::string api_key;        // "": none
@@ -19,7 +19,7 @@ struct Endpoint {
 };
 
 // Parses http[s]://HOST[:PORT][/PATH]; /v1 is appended if PATH does not end with it. Throws Error(kInvalidArgument).
-Endpoint parse_endpoint(const std::string& url);
+ServerAddress parse_server_address(const std::string& url);
 
 // The result of a request. Times are in seconds.
 struct Outcome {
@@ -35,7 +35,7 @@ struct Outcome {
 
 class LoadClient {
  public:
-  explicit LoadClient(const Endpoint& endpoint);
+  explicit LoadClient(const ServerAddress& server);
   ~LoadClient();
 
   // Sends a request with "stream": true and reads the answer to its end, or until `stop` returns true.

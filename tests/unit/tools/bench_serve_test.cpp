@@ -168,17 +168,17 @@ TEST_CASE("a level summarizes the answers, and counts errors by kind") {
 }
 
 TEST_CASE("addresses of endpoints") {
-  const Endpoint local = parse_endpoint("http://127.0.0.1:8080");
+  const ServerAddress local = parse_server_address("http://127.0.0.1:8080");
   CHECK(local.origin == "http://127.0.0.1:8080");
   CHECK(local.base == "/v1");
-  CHECK(parse_endpoint("http://host/v1/").url() == "http://host/v1");
-  CHECK(parse_endpoint("http://[::1]:80/proxy//").url() == "http://[::1]:80/proxy/v1");
+  CHECK(parse_server_address("http://host/v1/").url() == "http://host/v1");
+  CHECK(parse_server_address("http://[::1]:80/proxy//").url() == "http://[::1]:80/proxy/v1");
   for (const char* wrong :
        {"", "127.0.0.1:8080", "ftp://host", "http://", "http://:80", "http://host:", "http://host:0",
         "http://host:65536", "http://host:8x", "http://host:99999999999999", "http://us er/", "http://user@host/",
         "http://host/?q", "http://host/#a", "http://host\r\nX: y"}) {
     CAPTURE(wrong);
-    CHECK_THROWS_AS(parse_endpoint(wrong), Error);
+    CHECK_THROWS_AS(parse_server_address(wrong), Error);
   }
 }
 
