@@ -15,7 +15,7 @@ std::string rate(int64_t tokens, double seconds) {
   return text;
 }
 
-std::string count(int64_t tokens) {
+std::string token_count(int64_t tokens) {
   return concat(grouped(static_cast<uint64_t>(tokens)), tokens == 1 ? " token" : " tokens");
 }
 
@@ -24,8 +24,8 @@ std::string count(int64_t tokens) {
 std::string short_summary(const AnswerTimings& t) {
   const std::string cached =
       t.cached_tokens > 0 ? concat(" (", grouped(static_cast<uint64_t>(t.cached_tokens)), " cached)") : "";
-  return concat("prompt ", count(t.prompt_tokens), cached, ", ", rate(t.computed_tokens, t.prompt_seconds),
-                "/s · answer ", count(t.generated_tokens), ", ", rate(t.decode_tokens, t.decode_seconds), "/s");
+  return concat("prompt ", token_count(t.prompt_tokens), cached, ", ", rate(t.computed_tokens, t.prompt_seconds),
+                "/s · answer ", token_count(t.generated_tokens), ", ", rate(t.decode_tokens, t.decode_seconds), "/s");
 }
 
 std::string full_summary(const AnswerTimings& t) {

@@ -14,12 +14,12 @@
 namespace infer {
 namespace {
 
-struct Choice {
+struct ChosenVariant {
   Variant variant;
   std::string reason;  // "" if the name left no choice
 };
 
-Choice choose(Hub& hub, const ModelName& name, const Listing& listing, const EngineOptions& engine) {
+ChosenVariant choose_variant(Hub& hub, const ModelName& name, const Listing& listing, const EngineOptions& engine) {
   const std::vector<Variant>& matching = listing.matching;
   if (matching.size() == 1) return {matching.front(), ""};
   const bool named = !name.tag.empty() || !name.file.empty();
@@ -43,7 +43,7 @@ const CachedModel* find_current(const std::vector<CachedModel>& cached, const Va
   return nullptr;
 }
 
-CachedModel pull_choice(Hub& hub, const ModelName& name, const Listing& listing, const Choice& choice) {
+CachedModel pull_choice(Hub& hub, const ModelName& name, const Listing& listing, const ChosenVariant& choice) {
   if (!choice.reason.empty()) write_note(choice.reason);
   ModelName any = name;
   if (name.source == HubSource::kHuggingFace) any.tag = any.file = "";
@@ -78,7 +78,7 @@ std::string ask_and_pull(Hub& hub, const ModelName& name, const EngineOptions& e
                                        command));
   }
   const Listing listing = hub.list(name);
-  const Choice choice = choose(hub, name, listing, engine);
+  const ChosenVariant choice = choose_variant(hub, name, listing, engine);
   std::fprintf(stderr, "%s is not on this machine. Download %s (%s)? [Y/n] ", name.text().c_str(),
                printable(choice.variant.files.front().path, 100).c_str(), bytes_text(choice.variant.size()).c_str());
   if (!answer_is_yes()) throw Error(ErrorCode::kIo, concat("Not downloaded. To do it later: ", command));
@@ -98,7 +98,7 @@ CachedModel pull_model(Hub& hub, const ModelName& name, const EngineOptions& eng
     if (const std::vector<CachedModel> cached = hub.find(name); !cached.empty()) return cached.front();
   }
   const Listing listing = hub.list(name);
-  return pull_choice(hub, name, listing, choose(hub, name, listing, engine));
+  return pull_choice(hub, name, listing, choose_variant(hub, name, listing, engine));
 }
 
 void add_named_model_flags(CLI::App& app, NamedModelFlags& flags) {

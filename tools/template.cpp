@@ -36,14 +36,14 @@ struct TemplateOptions {
 [[noreturn]] void wrong_usage(const std::string& text) { throw Error(ErrorCode::kInvalidArgument, text); }
 
 // The template engine rejects deeper JSON anyway, but the parser sees it first.
-constexpr int kMaxDepth = 256;
+constexpr int kMaxJsonDepth = 256;
 
 ordered_json parse_object(const std::string& text, const std::string& where) {
   int deepest = 0;
   const auto watch = [&](int depth, ordered_json::parse_event_t, const ordered_json&) {
     deepest = std::max(deepest, depth);
-    if (deepest > kMaxDepth)
-      wrong_usage(expected_found("template", where, concat("at most ", kMaxDepth, " levels of JSON"), "more"));
+    if (deepest > kMaxJsonDepth)
+      wrong_usage(expected_found("template", where, concat("at most ", kMaxJsonDepth, " levels of JSON"), "more"));
     return true;
   };
   ordered_json value;
@@ -98,7 +98,7 @@ ModelTexts read_model(const std::string& path) {
   return texts;
 }
 
-ChatTemplate find_template(const TemplateOptions& options, const std::optional<ModelTexts>& model) {
+ChatTemplate chosen_template(const TemplateOptions& options, const std::optional<ModelTexts>& model) {
   if (!options.template_file.empty()) return ChatTemplate::parse(read_text_file(options.template_file));
   if (!options.chat_template.empty()) return template_by_name_or_file(options.chat_template);
   if (!model) wrong_usage("No template. Give --model, --template-file or --chat-template.");
@@ -165,7 +165,7 @@ int run_template(const TemplateOptions& options) {
 
   std::optional<ModelTexts> model;
   if (!options.model.empty()) model = read_model(options.model);
-  ChatTemplate chat_template = find_template(options, model);
+  ChatTemplate chat_template = chosen_template(options, model);
   if (now) chat_template = chat_template.with_clock([time = *now] { return time; });
 
   if (!options.context.empty()) {

@@ -19,19 +19,19 @@ struct Line {
 constexpr Line kLines[] = {
     {"p50", "#2a78d6", &Latency::p50}, {"p95", "#e08214", &Latency::p95}, {"p99", "#b2182b", &Latency::p99}};
 
-std::string number(double x) {
+std::string number_text(double x) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.6g", x);
   return text;
 }
 
-std::string place(double x) {
+std::string coordinate_text(double x) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f", x);
   return text;
 }
 
-std::string escaped(const std::string& text) {
+std::string xml_escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if (c == '&') out += "&amp;";
@@ -44,13 +44,13 @@ std::string escaped(const std::string& text) {
 }
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
-  return concat("<text x=\"", place(x), "\" y=\"", place(y), "\" text-anchor=\"", anchor, "\">", escaped(text),
-                "</text>\n");
+  return concat("<text x=\"", coordinate_text(x), "\" y=\"", coordinate_text(y), "\" text-anchor=\"", anchor, "\">",
+                xml_escaped(text), "</text>\n");
 }
 
 std::string line_between(double x1, double y1, double x2, double y2, const char* colour) {
-  return concat("<line x1=\"", place(x1), "\" y1=\"", place(y1), "\" x2=\"", place(x2), "\" y2=\"", place(y2),
-                "\" stroke=\"", colour, "\"/>\n");
+  return concat("<line x1=\"", coordinate_text(x1), "\" y1=\"", coordinate_text(y1), "\" x2=\"", coordinate_text(x2),
+                "\" y2=\"", coordinate_text(y2), "\" stroke=\"", colour, "\"/>\n");
 }
 
 // One panel with its left edge at `left`: milliseconds over evenly spaced levels of concurrency.
@@ -66,7 +66,7 @@ std::string panel(double left, const std::string& title, const std::vector<Level
   std::string svg = text_at((left + right) / 2, kTop - 16, "middle", title);
   for (double ms = 0; ms <= top * (1 + 1e-9); ms += step) {
     svg += line_between(left, y_of(ms), right, y_of(ms), "#dddddd");
-    svg += text_at(left - 8, y_of(ms) + 4, "end", number(ms));
+    svg += text_at(left - 8, y_of(ms) + 4, "end", number_text(ms));
   }
   svg += line_between(left, bottom, right, bottom, "#444444");
   for (size_t i = 0; i < levels.size(); ++i) {
@@ -77,7 +77,8 @@ std::string panel(double left, const std::string& title, const std::vector<Level
     std::string points;
     for (size_t i = 0; i < levels.size(); ++i) {
       if (levels[i].answered == 0) continue;  // no measurements
-      const std::string x = place(x_of(i)), y = place(y_of(1000 * ((levels[i].*latency).*line.value)));
+      const std::string x = coordinate_text(x_of(i)),
+                        y = coordinate_text(y_of(1000 * ((levels[i].*latency).*line.value)));
       points += concat(points.empty() ? "" : " ", x, ",", y);
       svg += concat("<circle cx=\"", x, "\" cy=\"", y, "\" r=\"3\" fill=\"", line.colour, "\"/>\n");
     }

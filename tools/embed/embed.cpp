@@ -85,7 +85,7 @@ class Embedder {
   size_t written_ = 0;
 };
 
-void check(const EmbedOptions& o) {
+void check_embed_options(const EmbedOptions& o) {
   if (!o.tokens.empty() && (!o.texts.empty() || !o.files.empty() || o.has_query)) {
     throw Error(ErrorCode::kInvalidArgument, "Give either --tokens or texts.");
   }
@@ -117,7 +117,7 @@ Pooling choose_pooling(const EmbedOptions& o, const Model& model) {
   return pooling;
 }
 
-std::vector<std::vector<TokenId>> read_prompts(const EmbedOptions& o, const Model& model, int64_t most_tokens) {
+std::vector<std::vector<TokenId>> tokenize_prompts(const EmbedOptions& o, const Model& model, int64_t most_tokens) {
   if (!o.tokens.empty()) return {parse_token_ids(o.tokens)};
   const Tokenizer tokenizer(model.vocabulary());
   const EmbedEncoding encoding = {o.has_query ? &o.query : nullptr, most_tokens, o.truncate};
@@ -130,13 +130,13 @@ std::vector<std::vector<TokenId>> read_prompts(const EmbedOptions& o, const Mode
 
 // A rerank model without --query scores each text alone.
 int run_embed(const EmbedOptions& o) {
-  check(o);
+  check_embed_options(o);
   std::shared_ptr<Model> model = load_model(o.model.open());
   const Pooling pooling = choose_pooling(o, *model);
   EngineOptions settings = o.model.engine_options();
   settings.embeddings = true;
   settings.context = choose_context(*model, settings.context);
-  std::vector<std::vector<TokenId>> prompts = read_prompts(o, *model, settings.context);
+  std::vector<std::vector<TokenId>> prompts = tokenize_prompts(o, *model, settings.context);
   const size_t n_texts = prompts.size();
   int64_t n_tokens = 0;
   for (const auto& prompt : prompts) n_tokens += static_cast<int64_t>(prompt.size());

@@ -13,4 +13,11 @@ std::string bash_completion(const std::vector<CommandReference>& commands);
 std::string zsh_completion(const std::vector<CommandReference>& commands);
 std::string fish_completion(const std::vector<CommandReference>& commands);
 
+// In single quotes, as bash and zsh read it back.
+inline std::string in_shell_quotes(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
 }  // namespace infer

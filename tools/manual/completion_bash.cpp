@@ -75,13 +75,6 @@ std::string joined(const std::vector<std::string>& words, const char* separator)
   return result;
 }
 
-// In single quotes, as bash reads it back.
-std::string in_quotes(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 std::string kind_of(const OptionReference& option) {
   if (!option.words.empty()) return joined(option.words, " ");
   return option.takes_file() ? "file" : option.takes_folder() ? "folder" : "none";
@@ -91,7 +84,7 @@ std::string values_of(const CommandReference& command) {
   std::string text = concat("    ", command.name, ")\n      case $2 in\n");
   for (const OptionReference& option : command.options) {
     if (option.value.empty() || option.optional_value) continue;
-    text += concat("        ", joined(option.names, "|"), ") kind=", in_quotes(kind_of(option)), " ;;\n");
+    text += concat("        ", joined(option.names, "|"), ") kind=", in_shell_quotes(kind_of(option)), " ;;\n");
   }
   return text + "        *) ;;\n      esac ;;\n";
 }
@@ -101,7 +94,7 @@ std::string options_of(const CommandReference& command) {
   for (const OptionReference& option : command.options) {
     names.insert(names.end(), option.names.begin(), option.names.end());
   }
-  return concat("    ", command.name, ") echo ", in_quotes(joined(names, " ")), " ;;\n");
+  return concat("    ", command.name, ") echo ", in_shell_quotes(joined(names, " ")), " ;;\n");
 }
 
 std::string arguments_of(const CommandReference& command) {
@@ -109,7 +102,7 @@ std::string arguments_of(const CommandReference& command) {
   for (size_t i = 0; i < command.arguments.size(); ++i) {
     const OptionReference& argument = command.arguments[i];
     text += concat("    ", command.name, ",", argument.repeatable ? "*" : std::to_string(i),
-                   ") kind=", in_quotes(kind_of(argument)), " ;;\n");
+                   ") kind=", in_shell_quotes(kind_of(argument)), " ;;\n");
   }
   if (command.takes_bare_model) text += concat("    ", command.name, ",0) kind=file ;;\n");
   return text;
@@ -129,7 +122,7 @@ std::string bash_completion(const std::vector<CommandReference>& commands) {
   std::vector<std::string> names;
   for (const CommandReference& command : commands) names.push_back(command.name);
   std::string script = concat("# bash completion for infer ", INFER_VERSION, ", written by `infer completion bash`\n",
-                              "_infer_commands=", in_quotes(joined(names, " ")), "\n");
+                              "_infer_commands=", in_shell_quotes(joined(names, " ")), "\n");
   script += function("_infer_value_of", "$1", commands, values_of);
   script += function("_infer_options_of", "$1", commands, options_of);
   script += function("_infer_argument_of", "$1,$2", commands, arguments_of);

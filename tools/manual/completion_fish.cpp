@@ -5,7 +5,7 @@
 namespace infer {
 namespace {
 
-std::string in_quotes(const std::string& text) {
+std::string in_fish_quotes(const std::string& text) {
   std::string result = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') result += '\\';
@@ -23,7 +23,7 @@ std::string words_of(const OptionReference& option) {
 // How fish completes a value: -x takes no file, -r does.
 std::string value_switches(const OptionReference& option) {
   if (option.value.empty() || option.optional_value) return "";
-  if (!option.words.empty()) return " -x -a " + in_quotes(words_of(option));
+  if (!option.words.empty()) return " -x -a " + in_fish_quotes(words_of(option));
   if (option.takes_folder()) return " -x -a '(__fish_complete_directories)'";
   return option.takes_file() ? " -r -F" : " -x";
 }
@@ -36,7 +36,7 @@ std::string option_line(const std::string& command, const OptionReference& optio
     names += two_dashes ? concat(" -l ", name.substr(2)) : concat(" -o ", name.substr(1));
   }
   return concat("complete -c infer -n '__fish_infer_is ", command, "'", names, value_switches(option), " -d ",
-                in_quotes(option.headline()), "\n");
+                in_fish_quotes(option.headline()), "\n");
 }
 
 std::string command_lines(const CommandReference& command) {
@@ -46,8 +46,8 @@ std::string command_lines(const CommandReference& command) {
   for (const OptionReference& argument : command.arguments) {
     takes_file = takes_file || argument.takes_file();
     if (argument.words.empty()) continue;
-    lines +=
-        concat("complete -c infer -n '__fish_infer_is ", command.name, "' -a ", in_quotes(words_of(argument)), "\n");
+    lines += concat("complete -c infer -n '__fish_infer_is ", command.name, "' -a ", in_fish_quotes(words_of(argument)),
+                    "\n");
   }
   if (!takes_file) lines += concat("complete -c infer -n '__fish_infer_is ", command.name, "' -f\n");
   return lines;
@@ -76,8 +76,8 @@ end
 
 )fish");
   for (const CommandReference& command : commands) {
-    script += concat("complete -c infer -n __fish_infer_at_start -a ", command.name, " -d ", in_quotes(command.summary),
-                     "\n");
+    script += concat("complete -c infer -n __fish_infer_at_start -a ", command.name, " -d ",
+                     in_fish_quotes(command.summary), "\n");
   }
   script +=
       "complete -c infer -n __fish_infer_at_start -a help -d 'Show the flags of a command'\n"

@@ -6,7 +6,7 @@ namespace infer {
 namespace {
 
 // `text` with a backslash before each of `special`.
-std::string escaped(const std::string& text, std::string_view special) {
+std::string with_backslashes(const std::string& text, std::string_view special) {
   std::string result;
   for (const char c : text) {
     if (special.find(c) != std::string_view::npos) result += '\\';
@@ -15,19 +15,13 @@ std::string escaped(const std::string& text, std::string_view special) {
   return result;
 }
 
-std::string in_quotes(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 // ":message:action" of _arguments.
 std::string action(const OptionReference& option) {
   std::string how = " ";
   if (!option.words.empty()) {
     std::string words;
     for (const std::string& word : option.words) {
-      words += concat(words.empty() ? "" : " ", escaped(word, "\\ ():"));
+      words += concat(words.empty() ? "" : " ", with_backslashes(word, "\\ ():"));
     }
     how = concat("(", words, ")");
   } else if (option.takes_file()) {
@@ -35,7 +29,7 @@ std::string action(const OptionReference& option) {
   } else if (option.takes_folder()) {
     how = "_files -/";
   }
-  return concat(option.optional_value ? "::" : ":", escaped(option.value, "\\:"), ":", how);
+  return concat(option.optional_value ? "::" : ":", with_backslashes(option.value, "\\:"), ":", how);
 }
 
 std::string option_specs(const OptionReference& option) {
@@ -45,9 +39,10 @@ std::string option_specs(const OptionReference& option) {
   for (const std::string& name : option.names) {
     std::string spec = option.repeatable ? "*" : concat("(", others, ")");
     const bool has_value = !option.value.empty();
-    spec += concat(name, has_value && name.starts_with("--") ? "=" : "", "[", escaped(option.headline(), "\\[]:"), "]");
+    spec += concat(name, has_value && name.starts_with("--") ? "=" : "", "[",
+                   with_backslashes(option.headline(), "\\[]:"), "]");
     if (has_value) spec += action(option);
-    specs += concat(" \\\n        ", in_quotes(spec));
+    specs += concat(" \\\n        ", in_shell_quotes(spec));
   }
   return specs;
 }
@@ -57,7 +52,8 @@ std::string command_case(const CommandReference& command) {
   for (const OptionReference& option : command.options) text += option_specs(option);
   for (size_t i = 0; i < command.arguments.size(); ++i) {
     const OptionReference& argument = command.arguments[i];
-    text += concat(" \\\n        ", in_quotes((argument.repeatable ? "*" : std::to_string(i + 1)) + action(argument)));
+    text += concat(" \\\n        ",
+                   in_shell_quotes((argument.repeatable ? "*" : std::to_string(i + 1)) + action(argument)));
   }
   if (command.takes_bare_model) text += " \\\n        '1:MODEL:_files'";
   return text + "\n      ;;\n";
@@ -69,7 +65,8 @@ std::string zsh_completion(const std::vector<CommandReference>& commands) {
   std::string script = concat("#compdef infer\n# zsh completion for infer ", INFER_VERSION,
                               ", written by `infer completion zsh`\n\n_infer() {\n  local -a commands\n  commands=(\n");
   for (const CommandReference& command : commands) {
-    script += concat("    ", in_quotes(concat(command.name, ":", escaped(command.summary, "\\:"))), "\n");
+    script +=
+        concat("    ", in_shell_quotes(concat(command.name, ":", with_backslashes(command.summary, "\\:"))), "\n");
   }
   script += R"zsh(    'help:Show the flags of a command'
     'version:Print the version'

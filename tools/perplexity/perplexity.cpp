@@ -96,7 +96,7 @@ void print_text(const Result& r) {
         100 * d.rms_probability_change);
 }
 
-void check(const PerplexityOptions& options) {
+void check_perplexity_options(const PerplexityOptions& options) {
   if (!options.save_logits.empty()) check_output_file(options.save_logits, "with --save-logits");
   if (!options.save_logits.empty() && !options.kl_divergence.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "Give either --save-logits or --kl-divergence, not both.");
@@ -144,7 +144,7 @@ TextChunks choose_chunks(const PerplexityOptions& options, const Model& model, i
 }
 
 int run_perplexity(const PerplexityOptions& options) {
-  check(options);
+  check_perplexity_options(options);
   std::optional<LogitsReader> base;
   if (!options.kl_divergence.empty()) base.emplace(options.kl_divergence);
   std::shared_ptr<Model> model = load_model(options.model.open());

@@ -294,9 +294,9 @@ int64_t layer_of(std::string_view name) {
   return error == std::errc() && at != end && *at == '.' ? layer : -1;
 }
 
-class Chooser {
+class TypeChooser {
  public:
-  Chooser(const MixModel& model, std::span<const MixTensor> tensors, const MixOptions& options)
+  TypeChooser(const MixModel& model, std::span<const MixTensor> tensors, const MixOptions& options)
       : model_(model), options_(options), info_(file_type_info(options.type)) {
     for (const MixTensor& tensor : tensors) {
       n_attention_v_ += role_of(tensor.name) == Role::kAttentionV;
@@ -423,7 +423,7 @@ std::vector<MixChoice> choose_types(const MixModel& model, std::span<const MixTe
     const int64_t layer_a = layer_of(tensors[a].name), layer_b = layer_of(tensors[b].name);
     return layer_a != layer_b ? layer_a < layer_b : tensors[a].name < tensors[b].name;
   });
-  Chooser chooser(model, tensors, options);
+  TypeChooser chooser(model, tensors, options);
   std::vector<MixChoice> choices(tensors.size(), MixChoice{DataType::kF32});
   for (const size_t i : order) choices[i] = chooser.choose(tensors[i]);
   return choices;

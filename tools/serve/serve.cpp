@@ -43,7 +43,7 @@ class StopSignals {
   sigset_t set_;
 };
 
-void check(const ServeOptions& o) {
+void check_serve_options(const ServeOptions& o) {
   if (o.http.tls_certificate.empty() != o.http.tls_key.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "--tls-cert and --tls-key go together. Give both.");
   }
@@ -60,7 +60,8 @@ void check(const ServeOptions& o) {
   }
 }
 
-std::unique_ptr<ServedModel> load(const ServeOptions& o, Metrics& metrics, ServerLog& log, std::atomic<bool>& failed) {
+std::unique_ptr<ServedModel> load_model(const ServeOptions& o, Metrics& metrics, ServerLog& log,
+                                        std::atomic<bool>& failed) {
   auto served = std::make_unique<ServedModel>();
   std::shared_ptr<Model> model = load_model(o.model.open());
   if (!o.chat_template.empty()) {
@@ -132,7 +133,7 @@ int run_serve(ServeOptions o) {
   if (const char* keys = std::getenv("INFER_API_KEY")) {
     for (std::string& key : split_api_keys(keys)) o.api.keys.push_back(std::move(key));
   }
-  check(o);
+  check_serve_options(o);
   o.model.model = find_model_file(o.model.model, o.named_model, o.model.engine_options());
   // Refuses a missing or damaged model before the server starts listening.
   GgufFile::open(o.model.model, {.map_data = false});
@@ -155,7 +156,7 @@ int run_serve(ServeOptions o) {
   const std::string host = o.http.host.find(':') == std::string::npos ? o.http.host : "[" + o.http.host + "]";
   log.write(LogLevel::kInfo, "listening", {{"url", concat(scheme, "://", host, ":", http.port())}});
   const Clock::time_point before = Clock::now();
-  auto model = load(o, metrics, log, failed);
+  auto model = load_model(o, metrics, log, failed);
   log.write(LogLevel::kInfo, "ready",
             {{"model", model->name},
              {"context", model->engine->context()},

@@ -30,9 +30,9 @@ int moved_parts(const std::vector<DeviceUse>& uses) {
   return parts;
 }
 
-class Chooser {
+class ContextChooser {
  public:
-  Chooser(const std::shared_ptr<Model>& model, const EngineOptions& options)
+  ContextChooser(const std::shared_ptr<Model>& model, const EngineOptions& options)
       : model_(model), options_(options), n_contexts_(std::min<int64_t>(options.max_sequences, kContexts)) {
     options_.opened = open_devices(options);
   }
@@ -110,7 +110,7 @@ ServeContext choose_serve_context(const std::shared_ptr<Model>& model, EngineOpt
     const bool all = trained <= options.cache_tokens;
     return {all ? trained : options.cache_tokens, options.cache_tokens, all ? limit : "--kv-tokens"};
   }
-  Chooser chooser(model, options);
+  ContextChooser chooser(model, options);
   return options.context > 0 ? chooser.choose_cache(options.context) : chooser.choose(trained, limit);
 }
 
