@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+struct addrinfo;
+
 namespace infer {
 
 // A broken connection, or an answer that is not HTTP: ends one attempt.
@@ -52,7 +54,7 @@ class Socket final : public ByteStream {
 
  private:
   void wait(short events, int seconds) const;
-  std::string try_connect(const struct addrinfo& address, int seconds);  // "" or why not
+  std::string try_connect(const addrinfo& address, int seconds);  // "" or why not
 
   const std::string host_;
   const int stall_seconds_;

@@ -10,7 +10,7 @@
 namespace infer {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{256} << 10;
+constexpr size_t kReadBufferBytes = size_t{256} << 10;
 constexpr size_t kHeadBytes = size_t{64} << 10;
 
 StreamError not_http() { return StreamError("the answer is not HTTP"); }
@@ -37,7 +37,7 @@ bool parse_whole(std::string_view text, Number& value, int base) {
 
 }  // namespace
 
-ResponseReader::ResponseReader(ByteStream& stream) : stream_(stream), buffer_(kBufferBytes) {}
+ResponseReader::ResponseReader(ByteStream& stream) : stream_(stream), buffer_(kReadBufferBytes) {}
 
 bool ResponseReader::fill() {
   if (begin_ == end_) begin_ = end_ = 0;

@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr size_t kTransferBufferBytes = size_t{1} << 20;
 constexpr std::chrono::milliseconds kWatchPause{100};
 constexpr std::chrono::seconds kSavePause{1};
 
@@ -153,7 +153,7 @@ void Transfer::work(HttpClient& client) {
 // Reads from the page cache what the workers have just written.
 void Transfer::hash_in_order() {
   Sha256 hash;
-  std::vector<char> buffer(kBufferBytes);
+  std::vector<char> buffer(kTransferBufferBytes);
   for (size_t index = 0; index < state_.done.size(); ++index) {
     for (uint64_t at = 0; at < state_.bytes(index);) {
       uint64_t done = 0;

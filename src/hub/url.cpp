@@ -15,7 +15,7 @@ bool is_host(std::string_view host) {
   });
 }
 
-bool is_address(std::string_view host) {  // IPv6
+bool is_ipv6_address(std::string_view host) {
   return !host.empty() && std::all_of(host.begin(), host.end(),
                                       [](unsigned char c) { return std::isxdigit(c) || c == ':' || c == '.'; });
 }
@@ -25,7 +25,7 @@ bool parse_authority(std::string_view text, Url& url) {
   std::string_view port;
   if (text.starts_with('[')) {
     const size_t end = text.find(']');
-    if (end == std::string_view::npos || !is_address(text.substr(1, end - 1))) return false;
+    if (end == std::string_view::npos || !is_ipv6_address(text.substr(1, end - 1))) return false;
     url.host = lower_case(text.substr(1, end - 1));
     text.remove_prefix(end + 1);
     if (!text.empty() && text[0] != ':') return false;
