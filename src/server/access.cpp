@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxKeyBytes = 1024;
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_white_space(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\r\n") + 1 - first);
@@ -39,12 +39,6 @@ bool equal_in_constant_time(std::string_view secret, std::string_view given) {
     difference |= expected ^ static_cast<unsigned char>(given[i]);
   }
   return difference == 0;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
 }
 
 // "example.org:8080" is example.org, "[::1]:8080" is ::1.
@@ -82,7 +76,7 @@ std::vector<std::string> read_api_keys(const std::string& path) {
   if (!file) throw Error(ErrorCode::kIo, "Cannot read the API keys from " + printable(path) + ".");
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
-    const std::string_view key = trimmed(line);
+    const std::string_view key = without_white_space(line);
     if (!key.empty() && !key.starts_with('#')) add_key(key, keys);
   }
   if (file.bad()) throw Error(ErrorCode::kIo, "Cannot read the API keys from " + printable(path) + ".");
@@ -96,7 +90,7 @@ std::vector<std::string> split_api_keys(std::string_view text) {
   std::vector<std::string> keys;
   std::istringstream in{std::string(text)};
   for (std::string key; std::getline(in, key, ',');) {
-    if (!trimmed(key).empty()) add_key(trimmed(key), keys);
+    if (!without_white_space(key).empty()) add_key(without_white_space(key), keys);
   }
   return keys;
 }
@@ -104,7 +98,7 @@ std::vector<std::string> split_api_keys(std::string_view text) {
 std::optional<size_t> find_api_key(const std::vector<std::string>& keys, std::string_view authorization) {
   constexpr std::string_view kScheme = "bearer ";
   if (lower(authorization.substr(0, kScheme.size())) != kScheme) return std::nullopt;
-  const std::string_view given = trimmed(authorization.substr(kScheme.size()));
+  const std::string_view given = without_white_space(authorization.substr(kScheme.size()));
   std::optional<size_t> found;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (equal_in_constant_time(keys[i], given)) found = i;
@@ -142,7 +136,7 @@ std::string allowed_request_headers(std::string_view asked) {
   std::string text = "Authorization, Content-Type";
   while (!asked.empty() && names.size() < kMaxHeaders) {
     const size_t comma = std::min(asked.find(','), asked.size());
-    const std::string name = lower(trimmed(asked.substr(0, comma)));
+    const std::string name = lower(without_white_space(asked.substr(0, comma)));
     asked.remove_prefix(std::min(comma + 1, asked.size()));
     if (!is_token(name) || std::find(names.begin(), names.end(), name) != names.end()) continue;
     text += ", " + name;

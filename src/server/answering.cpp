@@ -14,8 +14,6 @@ namespace {
 
 constexpr size_t kAlwaysTokenized = 64 << 10;  // bytes; needed because some vocabularies drop much of a text
 
-std::string count(int64_t n) { return grouped(static_cast<uint64_t>(n)); }
-
 // The name of a request member in error messages.
 const char* name_of_input(std::string_view param) {
   return param == "messages" ? "conversation" : param == "input" ? "input" : "prompt";
@@ -30,8 +28,8 @@ ApiError context_exceeded(const ServedModel& model, const char* param, int64_t n
   const char* what = name_of_input(param);
   ApiError error(
       400, "invalid_request_error",
-      concat("The ", what, " needs ", count(n + room), " tokens", room > 0 ? " including one for the answer" : "",
-             "; the context holds ", count(model.max_tokens()), ".", way_out(model, what)),
+      concat("The ", what, " needs ", grouped(n + room), " tokens", room > 0 ? " including one for the answer" : "",
+             "; the context holds ", grouped(model.max_tokens()), ".", way_out(model, what)),
       "context_length_exceeded", param);
   error.details = {{"n_prompt_tokens", n}, {"n_ctx", model.max_tokens()}};
   return error;
@@ -132,7 +130,7 @@ void check_prompt_text(const ServedModel& model, std::string_view text, const ch
   if (text.size() <= most) return;
   const char* what = name_of_input(param);
   throw ApiError(400, "invalid_request_error",
-                 concat("The ", what, " has ", grouped(text.size()), " bytes; the context of ", count(tokens),
+                 concat("The ", what, " has ", grouped(text.size()), " bytes; the context of ", grouped(tokens),
                         " tokens holds at most ", grouped(most), ".", way_out(model, what)),
                  "context_length_exceeded", param);
 }

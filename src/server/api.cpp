@@ -9,7 +9,6 @@ namespace {
 
 // Bytes of bodies being processed at once: parsing and tokenizing take a multiple of a body's size.
 constexpr size_t kInputBytes = 16 << 20;
-constexpr std::chrono::milliseconds kLook{50};  // the longest delay before a disconnect or the end is noticed
 
 int64_t unix_time() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -39,7 +38,7 @@ Json Api::body_of(ApiCall& call) {
   const std::string& body = call.request.body;
   call.input = ByteBudget::Share(input_);
   const GenerationRun::Watch watching = watch(call);
-  while (!call.input.grow(body.size(), kLook)) watching.check();
+  while (!call.input.grow(body.size(), kLongestDelay)) watching.check();
   JsonLimits limits{.depth = options_.limits.max_depth};
   limits.object_members = std::max(limits.object_members, options_.limits.max_logit_biases + 1);
   limits.members = std::max(limits.members, 2 * limits.object_members);

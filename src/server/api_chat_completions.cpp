@@ -27,7 +27,7 @@ AnswerConstraint complete(const ServedModel& model, AnswerConstraint constraint,
   return constraint;
 }
 
-void run(Api& api, const CallPtr& call) {
+void complete_chat(Api& api, const CallPtr& call) {
   const ServedModel& model = api.model();
   ChatRequest request = parse_chat_request(api.body_of(*call), api.request_context());
   const GenerationParams& params = request.generation;
@@ -50,6 +50,8 @@ void run(Api& api, const CallPtr& call) {
 
 }  // namespace
 
-Endpoint chat_completions_endpoint() { return {.method = "POST", .path = "/v1/chat/completions", .run = run}; }
+Endpoint chat_completions_endpoint() {
+  return {.method = "POST", .path = "/v1/chat/completions", .run = complete_chat};
+}
 
 }  // namespace infer

@@ -6,7 +6,7 @@
 namespace infer {
 namespace {
 
-void run(Api& api, const CallPtr& call) {
+void complete_prompts(Api& api, const CallPtr& call) {
   const ServedModel& model = api.model();
   const Tokenizer& tokenizer = model.engine->tokenizer();
   const CompletionRequest request = parse_completion_request(api.body_of(*call), api.request_context());
@@ -32,6 +32,6 @@ void run(Api& api, const CallPtr& call) {
 
 }  // namespace
 
-Endpoint completions_endpoint() { return {.method = "POST", .path = "/v1/completions", .run = run}; }
+Endpoint completions_endpoint() { return {.method = "POST", .path = "/v1/completions", .run = complete_prompts}; }
 
 }  // namespace infer

@@ -25,7 +25,7 @@ Pooling choose_pooling(const ServedModel& model, const EmbeddingRequest& request
                           "this model ranks texts and has no pooling of its own; choose one of mean, last, cls");
 }
 
-void run(Api& api, const CallPtr& call) {
+void embed_inputs(Api& api, const CallPtr& call) {
   const ServedModel& model = api.model();
   const EmbeddingRequest request = parse_embedding_request(api.body_of(*call), api.request_context());
   const int n_embd = model.engine->model().n_embd();
@@ -61,6 +61,6 @@ void run(Api& api, const CallPtr& call) {
 
 }  // namespace
 
-Endpoint embeddings_endpoint() { return {.method = "POST", .path = "/v1/embeddings", .run = run}; }
+Endpoint embeddings_endpoint() { return {.method = "POST", .path = "/v1/embeddings", .run = embed_inputs}; }
 
 }  // namespace infer

@@ -6,7 +6,7 @@
 namespace infer {
 namespace {
 
-void run(Api& api, const CallPtr& call) {
+void report_health(Api& api, const CallPtr& call) {
   const bool serves = api.ready() && !api.draining();
   call->response.status = serves ? 200 : 503;
   call->response.body = json_text(json_object("status", serves ? "ok" : api.draining() ? "stopping" : "loading"));
@@ -15,7 +15,12 @@ void run(Api& api, const CallPtr& call) {
 }  // namespace
 
 Endpoint health_endpoint() {
-  return {.method = "GET", .path = "/health", .run = run, .needs_key = false, .needs_model = false, .quiet = true};
+  return {.method = "GET",
+          .path = "/health",
+          .run = report_health,
+          .needs_key = false,
+          .needs_model = false,
+          .quiet = true};
 }
 
 }  // namespace infer

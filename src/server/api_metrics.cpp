@@ -4,7 +4,7 @@
 namespace infer {
 namespace {
 
-void run(Api& api, const CallPtr& call) {
+void report_metrics(Api& api, const CallPtr& call) {
   call->response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   call->response.body = api.metrics().text();
 }
@@ -14,7 +14,7 @@ void run(Api& api, const CallPtr& call) {
 Endpoint metrics_endpoint() {
   return {.method = "GET",
           .path = "/metrics",
-          .run = run,
+          .run = report_metrics,
           .needs_model = false,
           .quiet = true,
           .enabled = [](const ApiOptions& options) { return options.serve_metrics; }};

@@ -6,7 +6,7 @@
 namespace infer {
 namespace {
 
-void run(Api& api, const CallPtr& call) {
+void report_stats(Api& api, const CallPtr& call) {
   const EngineThread& engine = *api.model().engine;
   Json body;
   body["model"] = api.model().name;
@@ -16,6 +16,6 @@ void run(Api& api, const CallPtr& call) {
 
 }  // namespace
 
-Endpoint stats_endpoint() { return {.method = "GET", .path = "/stats", .run = run}; }
+Endpoint stats_endpoint() { return {.method = "GET", .path = "/stats", .run = report_stats}; }
 
 }  // namespace infer

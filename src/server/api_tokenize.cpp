@@ -9,8 +9,8 @@
 namespace infer {
 namespace {
 
-constexpr size_t kMaxBytes = 4 << 20;       // of the text, whatever the context
-constexpr size_t kBytesAtATime = 16 << 10;  // of the response
+constexpr size_t kMaxContentBytes = 4 << 20;  // of the text, whatever the context
+constexpr size_t kBytesAtATime = 16 << 10;    // of the response
 
 // One member at a time: GCC 12 destroys nested initializer lists twice when an allocation within them fails.
 std::string with_piece(const Tokenizer& tokenizer, TokenId token) {
@@ -20,10 +20,10 @@ std::string with_piece(const Tokenizer& tokenizer, TokenId token) {
   return json_text(entry);
 }
 
-void run(Api& api, const CallPtr& call) {
+void tokenize(Api& api, const CallPtr& call) {
   const TokenizeRequest request = parse_tokenize_request(api.body_of(*call));
-  if (request.content.size() > kMaxBytes) {
-    throw unexpected_value("content", concat("a text of at most ", grouped(kMaxBytes), " bytes"),
+  if (request.content.size() > kMaxContentBytes) {
+    throw unexpected_value("content", concat("a text of at most ", grouped(kMaxContentBytes), " bytes"),
                            grouped(request.content.size()));
   }
   const Tokenizer& tokenizer = api.model().engine->tokenizer();
@@ -50,6 +50,6 @@ void run(Api& api, const CallPtr& call) {
 
 }  // namespace
 
-Endpoint tokenize_endpoint() { return {.method = "POST", .path = "/tokenize", .run = run}; }
+Endpoint tokenize_endpoint() { return {.method = "POST", .path = "/tokenize", .run = tokenize}; }
 
 }  // namespace infer

@@ -5,7 +5,7 @@
 namespace infer {
 namespace {
 
-void run(Api& api, const CallPtr& call) {
+void report_version(Api& api, const CallPtr& call) {
   Json body;
   body["version"] = api.options().version;
   if (api.ready()) {
@@ -22,6 +22,8 @@ void run(Api& api, const CallPtr& call) {
 
 }  // namespace
 
-Endpoint version_endpoint() { return {.method = "GET", .path = "/version", .run = run, .needs_model = false}; }
+Endpoint version_endpoint() {
+  return {.method = "GET", .path = "/version", .run = report_version, .needs_model = false};
+}
 
 }  // namespace infer

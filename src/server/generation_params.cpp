@@ -13,7 +13,6 @@ namespace {
 
 constexpr size_t kMostStages = 64;  // of a request's sampling chain
 
-constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
 constexpr double kLargest = 1e6;  // for numbers without a range of their own
 
 std::vector<std::string> read_stop(const JsonFields& fields, const RequestLimits& limits) {
@@ -173,22 +172,22 @@ void read_sampling(const JsonFields& fields, const RequestContext& context, Samp
   number("temperature", s.temperature, 0, 100);
   number("dynatemp_range", s.dynatemp_range, 0, 100);
   number("dynatemp_exponent", s.dynatemp_exponent, 0, 100);
-  integer("top_k", s.top_k, -1, kMaxTokens);
+  integer("top_k", s.top_k, -1, kMostTokens);
   number("top_p", s.top_p, 0, 1);
   number("min_p", s.min_p, 0, 1);
   number("typical_p", s.typical_p, 0, 1);
   number("top_n_sigma", s.top_n_sigma, -kLargest, kLargest);
   number("xtc_probability", s.xtc_probability, 0, 1);
   number("xtc_threshold", s.xtc_threshold, 0, 1);
-  integer("repeat_last_n", s.repeat_last_n, -1, kMaxTokens);
+  integer("repeat_last_n", s.repeat_last_n, -1, kMostTokens);
   number("repeat_penalty", s.repeat_penalty, 0.001, 1000);
   number("repetition_penalty", s.repeat_penalty, 0.001, 1000);
   number("presence_penalty", s.presence_penalty, -2, 2);
   number("frequency_penalty", s.frequency_penalty, -2, 2);
   number("dry_multiplier", s.dry_multiplier, 0, 100);
   number("dry_base", s.dry_base, 1, 100);
-  integer("dry_allowed_length", s.dry_allowed_length, 0, kMaxTokens);
-  integer("dry_penalty_last_n", s.dry_penalty_last_n, -1, kMaxTokens);
+  integer("dry_allowed_length", s.dry_allowed_length, 0, kMostTokens);
+  integer("dry_penalty_last_n", s.dry_penalty_last_n, -1, kMostTokens);
   integer("mirostat", s.mirostat, 0, 2);
   if (s.mirostat == 1) fields.refuse("mirostat", "0 (off) or 2");
   number("mirostat_tau", s.mirostat_tau, 0, kLargest);
@@ -203,7 +202,7 @@ void read_sampling(const JsonFields& fields, const RequestContext& context, Samp
 int32_t read_max_tokens(const JsonFields& fields, int64_t least, int32_t otherwise) {
   int32_t tokens = otherwise;
   for (const char* name : {"max_tokens", "max_completion_tokens", "n_predict"}) {
-    const auto given = fields.integer(name, -1, kMaxTokens);
+    const auto given = fields.integer(name, -1, kMostTokens);
     if (!given) continue;
     if (*given == 0 && least > 0) fields.refuse(name, "1 or more, or -1: to the end of the context");
     tokens = static_cast<int32_t>(*given);

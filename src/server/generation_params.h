@@ -14,6 +14,8 @@
 
 namespace infer {
 
+inline constexpr int64_t kMostTokens = INT32_MAX;  // the largest number of tokens that a request can name
+
 // The limits on one request.
 struct RequestLimits {
   int32_t max_choices = 16;  // for n, and for prompts times n in a completion request

@@ -6,9 +6,6 @@
 namespace infer {
 namespace {
 
-// The longest delay before a disconnect or timeout is noticed.
-constexpr std::chrono::milliseconds kLook{50};
-
 ApiError stopping_error() {
   return ApiError(503, "server_error", "The server is shutting down. Try again later.", "stopping");
 }
@@ -63,7 +60,7 @@ void GenerationRun::feed() {
 void GenerationRun::run(const Watch& watch, const std::function<void(AnswerEvent&&)>& take) {
   watch.check();
   while (n_unfinished_ > 0) {
-    for (AnswerEvent& event : answers_->wait(kLook)) {
+    for (AnswerEvent& event : answers_->wait(kLongestDelay)) {
       if (event.finished != FinishReason::kNone) finish_choice(event.choice);
       if (event.finished == FinishReason::kError) throw ApiError(500, "server_error", event.error, "engine_error");
       if (event.finished == FinishReason::kCancelled) throw stopping_error();

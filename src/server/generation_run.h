@@ -3,6 +3,7 @@
 // or the time is up. One thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +14,9 @@
 #include "src/server/generation.h"
 
 namespace infer {
+
+// Before a disconnect, a timeout or the end of the server is noticed.
+inline constexpr std::chrono::milliseconds kLongestDelay{50};
 
 class GenerationRun {
  public:

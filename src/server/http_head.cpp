@@ -27,13 +27,7 @@ bool is_line_of_text(std::string_view line) {
   return std::all_of(line.begin(), line.end(), [](char c) { return is_visible(c) || c == '\t'; });
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
-}
-
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
@@ -99,6 +93,12 @@ bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_character);
 }
 
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return result;
+}
+
 bool is_header_line(std::string_view line) {
   const size_t colon = line.find(':');
   return colon != std::string_view::npos && is_token(line.substr(0, colon)) && is_line_of_text(line);
@@ -126,7 +126,7 @@ HttpHead parse_http_head(std::string_view text, const HeadLimits& limits) {
     if (!is_header_line(line)) throw bad(400, "NAME: VALUE in a header", printable(line, 60));
     const size_t colon = line.find(':');
     if (head.headers.size() == limits.headers) throw bad(431, concat("at most ", limits.headers, " headers"), "more");
-    head.headers.emplace_back(lower(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
+    head.headers.emplace_back(lower(line.substr(0, colon)), without_blanks(line.substr(colon + 1)));
   }
   read_length(head);
   head.expects_continue = !head.http_1_0 && lower(head.value("expect")) == "100-continue";

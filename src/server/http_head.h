@@ -42,6 +42,8 @@ HttpHead parse_http_head(std::string_view text, const HeadLimits& limits);
 bool is_header_line(std::string_view line);
 // A token as defined by RFC 9110: the name of a header or method.
 bool is_token(std::string_view text);
+// With its ASCII letters in lowercase.
+std::string lower(std::string_view text);
 
 // The head as text for the library, without headers that would enable features no client of this server needs (ranges,
 // compressed responses), and without Expect, which is handled here.

@@ -73,7 +73,7 @@ class Exposition {
   }
 };
 
-uint64_t count(int64_t n) { return static_cast<uint64_t>(n); }
+uint64_t as_count(int64_t n) { return static_cast<uint64_t>(n); }
 
 // `prefix`: of the metrics' names.
 void write_cache_groups(const std::string& prefix, const std::vector<CacheGroupGauges>& groups, Exposition& out) {
@@ -81,10 +81,10 @@ void write_cache_groups(const std::string& prefix, const std::vector<CacheGroupG
   for (size_t i = 0; i < groups.size(); ++i) {
     const auto& [kind, group] = groups[i];
     const std::string labels = "group=\"" + std::to_string(i) + "\",kind=\"" + std::string(kind) + "\"";
-    blocks.emplace_back(labels + ",state=\"used\"", count(group.used));
-    blocks.emplace_back(labels + ",state=\"cached\"", count(group.cached));
-    blocks.emplace_back(labels + ",state=\"free\"", count(group.free));
-    evictions.emplace_back(labels, count(group.evictions));
+    blocks.emplace_back(labels + ",state=\"used\"", as_count(group.used));
+    blocks.emplace_back(labels + ",state=\"cached\"", as_count(group.cached));
+    blocks.emplace_back(labels + ",state=\"free\"", as_count(group.free));
+    evictions.emplace_back(labels, as_count(group.evictions));
   }
   out.gauges(prefix + "kv_group_blocks", "Blocks of a cache group, by state; state slots for kind state.", blocks);
   out.counters(prefix + "kv_group_evictions_total", "Evictions in a cache group.", evictions);
@@ -97,18 +97,20 @@ void write_cache(const EngineGauges& g, Exposition& out) {
   out.gauge("kv_blocks_used", "Blocks held by running sequences and retained conversations.", all.used);
   out.gauge("kv_blocks_cached", "Unused blocks that a later prompt can reuse.", all.cached);
   out.gauge("kv_blocks_free", "Blocks without content.", all.free);
-  out.counter("kv_evictions_total", "Cached blocks evicted to make room.", count(all.evictions));
+  out.counter("kv_evictions_total", "Cached blocks evicted to make room.", as_count(all.evictions));
   write_cache_groups("", g.cache_groups, out);
 }
 
 void write_drafts(const DraftGauges& drafts, Exposition& out) {
-  out.counter("draft_tokens_total", "Drafted tokens that the model verified.", count(drafts.counts.proposed));
-  out.counter("draft_accepted_tokens_total", "Drafted tokens that the model accepted.", count(drafts.counts.accepted));
+  out.counter("draft_tokens_total", "Drafted tokens that the model verified.", as_count(drafts.counts.proposed));
+  out.counter("draft_accepted_tokens_total", "Drafted tokens that the model accepted.",
+              as_count(drafts.counts.accepted));
   out.counter("draft_verifications_total", "Number of times drafts of a sequence were verified.",
-              count(drafts.counts.verifications));
-  out.counter("decode_tokens_total", "Tokens generated in steps without prompt tokens.", count(drafts.decode_tokens));
+              as_count(drafts.counts.verifications));
+  out.counter("decode_tokens_total", "Tokens generated in steps without prompt tokens.",
+              as_count(drafts.decode_tokens));
   out.counter("decode_rounds_total", "Sequences summed over these steps; equals decode_tokens_total without drafts.",
-              count(drafts.decode_rounds));
+              as_count(drafts.decode_rounds));
   write_cache_groups("draft_", drafts.cache_groups, out);
 }
 
@@ -191,13 +193,13 @@ std::string Metrics::text() const {
   out.counter("prompt_tokens_total", "Prompt tokens, including cached ones.", prompt_tokens);
   out.counter("cached_prompt_tokens_total", "Prompt tokens served from the cache.", cached_tokens);
   out.counter("generated_tokens_total", "Tokens generated.", generated_tokens);
-  out.counter("steps_total", "Steps of the engine.", count(g.steps));
+  out.counter("steps_total", "Steps of the engine.", as_count(g.steps));
   out.counter("preemptions_total", "Preempted sequences: they released their blocks and are recomputed.",
-              count(g.preemptions));
+              as_count(g.preemptions));
   out.counter("prefix_hit_tokens_total", "Tokens found in the cache when a sequence was admitted.",
-              count(g.prefix_hit_tokens));
+              as_count(g.prefix_hit_tokens));
   out.counter("prefix_looked_up_tokens_total", "Tokens of sequences when they were admitted.",
-              count(g.admitted_tokens));
+              as_count(g.admitted_tokens));
   out.counters("responses_total", "Responses, by HTTP status.", "status", responses);
   out.counters("rejected_requests_total", "Refused requests, by reason.", "reason", rejected);
   out.counters("finished_total", "Answers, by the reason they ended.", "reason", finished);
@@ -206,13 +208,13 @@ std::string Metrics::text() const {
   int64_t fallbacks = 0;
   for (const FallbackGauge& f : g.fallbacks) fallbacks += f.runs;
   out.counter("backend_fallbacks_total", "Operations that ran on the CPU because the device has no kernel.",
-              count(fallbacks));
+              as_count(fallbacks));
   std::vector<std::pair<std::string, uint64_t>> layers, bytes;
   {
     const std::lock_guard lock(mutex_);
     for (const DeviceGauges& device : devices_) {
       const std::string label = "device=\"" + device.device + "\"";
-      layers.emplace_back(label, count(device.layers));
+      layers.emplace_back(label, as_count(device.layers));
       for (const auto& [what, n] : device.bytes) bytes.emplace_back(label + ",what=\"" + what + "\"", n);
     }
   }

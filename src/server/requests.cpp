@@ -10,8 +10,6 @@
 namespace infer {
 namespace {
 
-constexpr int64_t kMaxTokens = std::numeric_limits<int32_t>::max();
-
 // A string, an array of strings, an array of token ids, or an array of such arrays.
 std::vector<Prompt> read_prompts(const JsonFields& fields, const char* name, int32_t n_vocab) {
   const char* expected = "a string, an array of strings, or token ids";
@@ -86,7 +84,7 @@ CompletionRequest parse_completion_request(const Json& body, const RequestContex
     throw unexpected_value("prompt", concat("at most ", context.limits.max_choices, " choices (prompts times n)"),
                            concat(request.prompts.size() * static_cast<size_t>(g.n)));
   }
-  if (const auto best = fields.integer("best_of", 1, kMaxTokens); best && *best != g.n) {
+  if (const auto best = fields.integer("best_of", 1, kMostTokens); best && *best != g.n) {
     throw invalid_parameter("best_of", concat("must equal n (", g.n, "): answers are not ranked"),
                             "unsupported_parameter");
   }
@@ -112,7 +110,7 @@ EmbeddingRequest parse_embedding_request(const Json& body, const RequestContext&
   const std::string format = fields.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64") fields.refuse("encoding_format", "\"float\" or \"base64\"");
   request.base64 = format == "base64";
-  request.dimensions = fields.integer("dimensions", 1, kMaxTokens);
+  request.dimensions = fields.integer("dimensions", 1, kMostTokens);
   read_scheduling(fields, context.limits, request.generation);
   if (const auto pooling = fields.text("pooling")) {
     request.pooling = pooling_of(*pooling);
