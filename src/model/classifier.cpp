@@ -27,7 +27,7 @@ std::vector<double> multiply(const Linear& w, std::span<const double> x) {
   return out;
 }
 
-void layer_norm(std::vector<double>& x, const Weight& weight, double eps) {
+void normalize_features(std::vector<double>& x, const Weight& weight, double eps) {
   const double n = static_cast<double>(x.size());
   double mean = 0, variance = 0;
   for (const double v : x) mean += v / n;
@@ -75,7 +75,7 @@ std::vector<float> classify(const Classifier& classifier, std::span<const float>
   if (classifier.dense.weight) {
     x = multiply(classifier.dense, x);
     for (double& v : x) v = ref::activate(classifier.config.activation, v);
-    if (classifier.norm) layer_norm(x, *classifier.norm, classifier.norm_eps);
+    if (classifier.norm) normalize_features(x, *classifier.norm, classifier.norm_eps);
   }
   if (classifier.out.weight) x = multiply(classifier.out, x);
   if (classifier.config.softmax) softmax(x);

@@ -11,7 +11,7 @@ namespace {
 constexpr char kPrefix[] = "tokenizer.ggml.";
 
 template <typename Expected, typename Found>
-[[noreturn]] void invalid(const std::string& key, const Expected& expected, const Found& found) {
+[[noreturn]] void invalid_vocabulary(const std::string& key, const Expected& expected, const Found& found) {
   throw Error(ErrorCode::kInvalidFile, expected_found("vocabulary", kPrefix + key, expected, found));
 }
 
@@ -34,7 +34,7 @@ class Loader {
 
   void set_model_defaults() {
     const std::optional<std::string> model = file_.get_string(key("model"));
-    if (!model) invalid("model", "the name of a tokenizer", "none");
+    if (!model) invalid_vocabulary("model", "the name of a tokenizer", "none");
     v_.pre = file_.get_string(key("pre")).value_or("");
     if (*model == "llama") {
       v_.model = TokenizerModel::kSentencePiece;
@@ -58,7 +58,7 @@ class Loader {
       else v_.pre = "gemma4";
       force_bos_ = apply_pre_tokenizer_defaults(v_);
       std::optional<std::vector<std::string>> merges = file_.get_string_array(key("merges"));
-      if (!merges) invalid("merges", "a list of merges", "none");
+      if (!merges) invalid_vocabulary("merges", "a list of merges", "none");
       v_.merges = std::move(*merges);
     } else {
       throw Error(ErrorCode::kUnsupported, concat("[vocabulary] ", kPrefix, "model: tokenizer '", model->substr(0, 100),
@@ -71,7 +71,7 @@ class Loader {
     if (!value) return;
     if (value->type != GgufType::kArray ||
         (value->element_type != GgufType::kUint8 && value->element_type != GgufType::kInt8)) {
-      invalid("precompiled_charsmap", "an array of bytes", "another type");
+      invalid_vocabulary("precompiled_charsmap", "an array of bytes", "another type");
     }
     const auto bytes = file_.get_int_array(key("precompiled_charsmap"));
     v_.precompiled_charsmap.reserve(bytes->size());
@@ -80,10 +80,10 @@ class Loader {
 
   void read_tokens() {
     std::optional<std::vector<std::string>> tokens = file_.get_string_array(key("tokens"));
-    if (!tokens || tokens->empty()) invalid("tokens", "a list of tokens", tokens ? "an empty one" : "none");
+    if (!tokens || tokens->empty()) invalid_vocabulary("tokens", "a list of tokens", tokens ? "an empty one" : "none");
     const auto check_length = [&](const char* name, size_t length) {
       if (length < tokens->size()) {
-        invalid(name, concat(tokens->size(), " entries, one per token"), length);
+        invalid_vocabulary(name, concat(tokens->size(), " entries, one per token"), length);
       }
     };
     const auto scores = file_.get_float_array(key("scores"));
@@ -117,7 +117,7 @@ class Loader {
       if (id >= n_tokens) id = kNoToken;  // a default intended for larger vocabularies
       const std::optional<int64_t> given = file_.get_int(key(name));
       if (!given || *given == -1 || *given == UINT32_MAX) continue;  // some converters write one of these for "none"
-      if (*given < 0 || *given >= n_tokens) invalid(name, concat("an id below ", n_tokens), *given);
+      if (*given < 0 || *given >= n_tokens) invalid_vocabulary(name, concat("an id below ", n_tokens), *given);
       id = static_cast<TokenId>(*given);
     }
     if (const auto suppressed = file_.get_int_array(key("suppress_tokens"))) {

@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-constexpr int kPeriod = 4;  // one layer in this many has full attention
+constexpr int kAfmoePeriod = 4;  // one layer in this many has full attention
 
 class Afmoe final : public Architecture {
  public:
@@ -17,7 +17,7 @@ class Afmoe final : public Architecture {
     ModelConfig config = read_sizes(reader);
     config.norm_eps = read_rms_norm_eps(reader);
     config.rope = read_rope(reader, config);
-    read_windows(reader, config, 0, kPeriod);
+    read_windows(reader, config, 0, kAfmoePeriod);
     reader.only("use_parallel_residual", {0});
     read_experts(reader, config);
     require_experts(config);
@@ -57,7 +57,7 @@ class Afmoe final : public Architecture {
       const ValueId attn_in = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
       Heads heads = project_heads(g, attn_in, w.attn, config, i);
       rms_norm_heads(g, heads, w.q_norm, w.k_norm, eps);
-      if (i % kPeriod < kPeriod - 1) rope_neox(g, heads, table);
+      if (i % kAfmoePeriod < kAfmoePeriod - 1) rope_neox(g, heads, table);
       ValueId h = attention(g, heads, model.cache_desc(i, cache), params);  // [n_tokens, n_head * value_dim]
       h = gate_attention(g, h, attn_in, w.gate, UnaryKind::kSigmoid);       // [n_tokens, n_head * value_dim]
       // From here on, the last layer needs only the output rows.

@@ -36,7 +36,7 @@ class Baichuan final : public Architecture {
     ValueId x = embed(g, *embedding_);  // [n_tokens, n_embd]
     const bool alibi = config.n_layer == 40;
     const ValueId table = g.rope_table(config.rope);  // [n_tokens, rope.n_dims / 2, 2]
-    const AttentionParams params = {.scale = attention_scale(config), .alibi_max_bias = alibi ? 8.0f : 0.0f};
+    const AttentionParams params = {.scale = attention_scale(config), .alibi_max_bias = alibi ? kAlibiMaxBias : 0.0f};
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
       const Layer& w = layers_[i];

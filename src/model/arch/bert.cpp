@@ -60,7 +60,7 @@ class Bert final : public Architecture {
     if (token_type_) x = g.add(x, g.weight(*token_type_));
     x = layer_norm(g, x, embedding_norm_, eps);
     const ValueId table = positions_ == Positions::kRope ? g.rope_table(config.rope) : kNoValue;
-    const float alibi = positions_ == Positions::kAlibi ? 8.0f : 0.0f;
+    const float alibi = positions_ == Positions::kAlibi ? kAlibiMaxBias : 0.0f;
     const AttentionParams params = {.scale = attention_scale(config), .causal = false, .alibi_max_bias = alibi};
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);

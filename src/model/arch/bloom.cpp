@@ -5,8 +5,6 @@
 namespace infer {
 namespace {
 
-constexpr float kMaxBias = 8;  // ALiBi, the same in all models
-
 class Bloom final : public Architecture {
  public:
   ModelConfig read_config(ConfigReader& reader) override {
@@ -38,7 +36,7 @@ class Bloom final : public Architecture {
     const float eps = config.norm_eps;
     ValueId x = embed(g, *embedding_);           // [n_tokens, n_embd]
     x = layer_norm(g, x, embedding_norm_, eps);  // [n_tokens, n_embd]
-    const AttentionParams params = {.scale = attention_scale(config), .alibi_max_bias = kMaxBias};
+    const AttentionParams params = {.scale = attention_scale(config), .alibi_max_bias = kAlibiMaxBias};
     for (int i = 0; i < config.n_layer; ++i) {
       g.set_layer(i);
       const Layer& w = layers_[i];

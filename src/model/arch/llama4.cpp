@@ -8,7 +8,7 @@ namespace infer {
 namespace {
 
 constexpr int kChunk = 8192;           // positions
-constexpr int kPeriod = 4;             // one layer in this many has full attention and no positions
+constexpr int kLlama4Period = 4;       // one layer in this many has full attention and no positions
 constexpr int kMaverickExperts = 128;  // Llama 4 Maverick does not normalize heads
 
 class Llama4 final : public Architecture {
@@ -19,7 +19,7 @@ class Llama4 final : public Architecture {
     config.rope = read_rope(reader, config);
     // llama.cpp uses chunks of this length, whatever the file says.
     reader.count("attention.sliding_window", 1, kMaxContext, kChunk);
-    read_windows(reader, config, kChunk, kPeriod);
+    read_windows(reader, config, kChunk, kLlama4Period);
     for (LayerConfig& l : config.layers) l.window = l.window > 0 ? kChunk : 0;
     reader.only("use_parallel_residual", {0});
     read_experts(reader, config);
@@ -61,7 +61,7 @@ class Llama4 final : public Architecture {
       const AttentionParams params = {.scale = attention_scale_, .window = window, .chunked = true};
       ValueId h = named(g, i, "attn_norm", g.rms_norm(x, w.attn_norm, eps));  // [n_tokens, n_embd]
       Heads heads = project_heads(g, h, w.attn, config, i);
-      if (i % kPeriod < kPeriod - 1) {
+      if (i % kLlama4Period < kLlama4Period - 1) {
         rope_interleaved(g, heads, window > 0 ? window_table : table);
         if (normalizes_heads_) rms_norm_heads(g, heads, nullptr, nullptr, eps);
       } else {

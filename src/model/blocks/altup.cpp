@@ -3,7 +3,7 @@
 namespace infer {
 namespace {
 
-constexpr WeightRole kRole = WeightRole::kResidual;
+constexpr WeightRole kAltupRole = WeightRole::kResidual;
 constexpr float kNoDivisionByZero = 1e-30f;
 
 // [n_rows, n, d] -> [n_rows, n * d].
@@ -41,10 +41,10 @@ ValueId modalities(Graph& graph, ValueId x, const AltupWeights& w, float eps) {
 
 AltupWeights declare_altup(WeightSet& weights, const ModelConfig& config, int layer, int64_t n_streams) {
   AltupWeights w;
-  w.router = declare_linear(weights, layer, kRole, "altup_router", n_streams, config.n_embd);
+  w.router = declare_linear(weights, layer, kAltupRole, "altup_router", n_streams, config.n_embd);
   w.router_norm = declare_norm(weights, layer, "altup_router_norm", config.n_embd);
-  w.predict = declare_linear(weights, layer, kRole, "altup_predict_coef", n_streams * n_streams, n_streams);
-  w.correct = declare_linear(weights, layer, kRole, "altup_correct_coef", n_streams, n_streams);
+  w.predict = declare_linear(weights, layer, kAltupRole, "altup_predict_coef", n_streams * n_streams, n_streams);
+  w.correct = declare_linear(weights, layer, kAltupRole, "altup_correct_coef", n_streams, n_streams);
   return w;
 }
 

@@ -69,6 +69,8 @@ Linear declare_attention_gate(WeightSet& weights, const ModelConfig& config, int
 // there is no gate.
 ValueId gate_attention(Graph& graph, ValueId h, ValueId x, const Linear& gate, UnaryKind f);
 
+inline constexpr float kAlibiMaxBias = 8;  // the same in all models but MPT, whose files give it
+
 // 1 / sqrt(key_dim), the usual factor on q . k.
 float attention_scale(const ModelConfig& config);
 

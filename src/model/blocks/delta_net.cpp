@@ -8,22 +8,22 @@
 namespace infer {
 namespace {
 
-constexpr WeightRole kRole = WeightRole::kRecurrent;
+constexpr WeightRole kDeltaNetRole = WeightRole::kRecurrent;
 
 int64_t key_channels(const SsmConfig& ssm) { return int64_t{ssm.n_group} * ssm.n_state; }
-int64_t conv_channels(const SsmConfig& ssm) { return 2 * key_channels(ssm) + ssm.n_inner; }
+int64_t delta_conv_channels(const SsmConfig& ssm) { return 2 * key_channels(ssm) + ssm.n_inner; }
 
 DeltaNetWeights declare_all_but_steps(WeightSet& weights, const ModelConfig& config, int layer) {
   const SsmConfig& ssm = config.ssm;
-  const int64_t channels = conv_channels(ssm), d = config.n_embd;
+  const int64_t channels = delta_conv_channels(ssm), d = config.n_embd;
   DeltaNetWeights w;
   w.qkv = declare_linear(weights, layer, WeightRole::kAttention, "attn_qkv", channels, d);
   w.gate = declare_linear(weights, layer, WeightRole::kAttention, "attn_gate", ssm.n_inner, d);
   w.conv = declare_conv(weights, layer, "ssm_conv1d", channels, ssm.conv_width);
-  w.dt_bias = weights.require(layer, kRole, "ssm_dt.bias", {ssm.n_head});
-  w.a = weights.require(layer, kRole, "ssm_a", {ssm.n_head});
+  w.dt_bias = weights.require(layer, kDeltaNetRole, "ssm_dt.bias", {ssm.n_head});
+  w.a = weights.require(layer, kDeltaNetRole, "ssm_a", {ssm.n_head});
   w.norm = declare_norm(weights, layer, "ssm_norm", ssm.n_inner / ssm.n_head);
-  w.out = declare_linear(weights, layer, kRole, "ssm_out", d, ssm.n_inner);
+  w.out = declare_linear(weights, layer, kDeltaNetRole, "ssm_out", d, ssm.n_inner);
   return w;
 }
 
@@ -37,7 +37,7 @@ void check_delta_net_sizes(const ModelConfig& config) {
 }
 
 int64_t delta_net_state_values(const SsmConfig& ssm) {
-  return conv_state_values(ssm.conv_width, conv_channels(ssm)) + int64_t{ssm.n_inner} * ssm.n_state;
+  return conv_state_values(ssm.conv_width, delta_conv_channels(ssm)) + int64_t{ssm.n_inner} * ssm.n_state;
 }
 
 void read_delta_net_layers(ConfigReader& reader, ModelConfig& config) {
@@ -52,14 +52,14 @@ void read_delta_net_layers(ConfigReader& reader, ModelConfig& config) {
 
 DeltaNetWeights declare_delta_net(WeightSet& weights, const ModelConfig& config, int layer) {
   DeltaNetWeights w = declare_all_but_steps(weights, config, layer);
-  w.beta = declare_linear(weights, layer, kRole, "ssm_beta", config.ssm.n_head, config.n_embd);
-  w.alpha = declare_linear(weights, layer, kRole, "ssm_alpha", config.ssm.n_head, config.n_embd);
+  w.beta = declare_linear(weights, layer, kDeltaNetRole, "ssm_beta", config.ssm.n_head, config.n_embd);
+  w.alpha = declare_linear(weights, layer, kDeltaNetRole, "ssm_alpha", config.ssm.n_head, config.n_embd);
   return w;
 }
 
 DeltaNetWeights declare_delta_net_joined(WeightSet& weights, const ModelConfig& config, int layer) {
   DeltaNetWeights w = declare_all_but_steps(weights, config, layer);
-  w.beta_alpha = declare_linear(weights, layer, kRole, "ssm_ba", 2 * config.ssm.n_head, config.n_embd);
+  w.beta_alpha = declare_linear(weights, layer, kDeltaNetRole, "ssm_ba", 2 * config.ssm.n_head, config.n_embd);
   return w;
 }
 
@@ -84,7 +84,7 @@ ValueId delta_net(Graph& g, ValueId x, const DeltaNetWeights& w, const ModelConf
   const ValueId q = l2_norm(g, split_heads(g, g.view_columns(qkv, 0, keys), n), config.norm_eps, scale);
   const ValueId k = l2_norm(g, split_heads(g, g.view_columns(qkv, keys, keys), n), config.norm_eps);
   const ValueId v = split_heads(g, g.view_columns(qkv, 2 * keys, ssm.n_inner), head_dim);
-  const CacheDesc rest = after(state, conv_state_values(ssm.conv_width, conv_channels(ssm)));
+  const CacheDesc rest = after(state, conv_state_values(ssm.conv_width, delta_conv_channels(ssm)));
   ValueId y = g.delta_rule({q, k, v, g.add(alpha, g.weight(*w.dt_bias)), g.unary(beta, UnaryKind::kSigmoid)}, *w.a,
                            params, rest);  // [n_tokens, n_inner]
   y = g.rms_norm(split_heads(g, y, head_dim), w.norm, config.norm_eps);

@@ -6,7 +6,7 @@
 namespace infer {
 namespace {
 
-constexpr WeightRole kRole = WeightRole::kResidual;
+constexpr WeightRole kStreamsRole = WeightRole::kResidual;
 
 }  // namespace
 
@@ -15,8 +15,8 @@ GatedStreamWeights declare_gated_output(WeightSet& weights, std::string_view nam
   const int64_t all = n_stream * n_embd;
   return {
       .norm = declare_norm(weights, kOutputLayer, concat(name, "_norm"), all),
-      .down = declare_linear(weights, kOutputLayer, kRole, concat(name, "_down"), rank, all),
-      .up = declare_linear(weights, kOutputLayer, kRole, concat(name, "_up"), all, rank),
+      .down = declare_linear(weights, kOutputLayer, kStreamsRole, concat(name, "_down"), rank, all),
+      .up = declare_linear(weights, kOutputLayer, kStreamsRole, concat(name, "_up"), all, rank),
       .write = {},
   };
 }
@@ -26,9 +26,9 @@ GatedStreamWeights declare_gated_streams(WeightSet& weights, int layer, std::str
   const int64_t all = n_stream * n_embd;
   return {
       .norm = declare_norm(weights, layer, concat(name, "_norm"), all),
-      .down = declare_linear(weights, layer, kRole, concat(name, "_down"), rank, all),
-      .up = declare_linear(weights, layer, kRole, concat(name, "_up"), all, rank),
-      .write = declare_linear(weights, layer, kRole, concat(name, "_inject"), n_stream, all),
+      .down = declare_linear(weights, layer, kStreamsRole, concat(name, "_down"), rank, all),
+      .up = declare_linear(weights, layer, kStreamsRole, concat(name, "_up"), all, rank),
+      .write = declare_linear(weights, layer, kStreamsRole, concat(name, "_inject"), n_stream, all),
   };
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 constexpr float kLayerNormEps = 1e-6f;  // not in the files
 
-[[noreturn]] void invalid(const ModelConfig& config, std::string_view key, const std::string& expected, int found) {
+[[noreturn]] void invalid_indexer(const ModelConfig& config, std::string_view key, const std::string& expected,
+                                  int found) {
   reject_value(concat(config.architecture, ".attention.", key), expected, found);
 }
 
@@ -29,7 +30,7 @@ void read_indexer(ConfigReader& reader, ModelConfig& config) {
   indexer.select.count = reader.count("attention.indexer.top_k", 1, kMaxContext);
   if (config.rope.n_dims > indexer.key_dim) {
     const std::string expected = concat("at least the ", config.rope.n_dims, " rotated dimensions");
-    invalid(config, "indexer.key_length", expected, indexer.key_dim);
+    invalid_indexer(config, "indexer.key_length", expected, indexer.key_dim);
   }
 }
 
@@ -37,8 +38,8 @@ void read_latent_indexer(ConfigReader& reader, ModelConfig& config) {
   read_indexer(reader, config);
   const LatentConfig& latent = config.latent;
   if (!latent.cached)
-    invalid(config, "key_length_mla", "a width (the cache must hold compressed vectors)", latent.key_dim);
-  if (latent.q_rank == 0) invalid(config, "q_lora_rank", "the width of compressed queries", latent.q_rank);
+    invalid_indexer(config, "key_length_mla", "a width (the cache must hold compressed vectors)", latent.key_dim);
+  if (latent.q_rank == 0) invalid_indexer(config, "q_lora_rank", "the width of compressed queries", latent.q_rank);
   for (LayerConfig& l : config.layers) l.sparse = l.indexed = true;
 }
 
@@ -110,7 +111,7 @@ void read_index_strides(ConfigReader& reader, ModelConfig& config) {
     LayerConfig& l = config.layers[i];
     if (l.n_kv_head == 0 || strides[i] == 0) continue;
     if (kBlockTokens % strides[i] != 0) {
-      invalid(config, "compress_ratios", concat("0 or a divisor of ", kBlockTokens), strides[i]);
+      invalid_indexer(config, "compress_ratios", concat("0 or a divisor of ", kBlockTokens), strides[i]);
     }
     l.sparse = l.indexed = true;
     l.index_stride = strides[i];

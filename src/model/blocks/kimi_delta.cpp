@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-constexpr WeightRole kRole = WeightRole::kRecurrent;
+constexpr WeightRole kKimiDeltaRole = WeightRole::kRecurrent;
 
 struct Projection {
   Linear first, up;  // `up` is empty without a bottleneck
@@ -18,12 +18,12 @@ struct Projection {
 // Declares the matrix `full` [n_inner, n_embd], or NAME_a, optionally followed by NAME_b.
 Projection declare_projection(WeightSet& weights, const ModelConfig& config, int layer, const std::string& name) {
   const int64_t inner = config.ssm.n_inner, rank = config.ssm.n_state, d = config.n_embd;
-  if (weights.has(layer, name + ".weight")) return {declare_linear(weights, layer, kRole, name, inner, d), {}};
+  if (weights.has(layer, name + ".weight")) return {declare_linear(weights, layer, kKimiDeltaRole, name, inner, d), {}};
   if (!weights.has(layer, name + "_b.weight")) {
-    return {declare_linear(weights, layer, kRole, name + "_a", inner, d), {}};
+    return {declare_linear(weights, layer, kKimiDeltaRole, name + "_a", inner, d), {}};
   }
-  return {declare_linear(weights, layer, kRole, name + "_a", rank, d),
-          declare_linear(weights, layer, kRole, name + "_b", inner, rank)};
+  return {declare_linear(weights, layer, kKimiDeltaRole, name + "_a", rank, d),
+          declare_linear(weights, layer, kKimiDeltaRole, name + "_b", inner, rank)};
 }
 
 ValueId project(Graph& graph, ValueId x, const Linear& first, const Linear& up) {
@@ -84,9 +84,9 @@ KimiDeltaWeights declare_kimi_delta(WeightSet& weights, const ModelConfig& confi
   w.decay_up = decay.up;
   w.gate = gate.first;
   w.gate_up = gate.up;
-  w.dt_bias = weights.require(layer, kRole, "ssm_dt.bias", {inner});
-  w.a = weights.require(layer, kRole, "ssm_a", {ssm.n_head});
-  w.beta = declare_linear(weights, layer, kRole, "ssm_beta", ssm.n_head, d);
+  w.dt_bias = weights.require(layer, kKimiDeltaRole, "ssm_dt.bias", {inner});
+  w.a = weights.require(layer, kKimiDeltaRole, "ssm_a", {ssm.n_head});
+  w.beta = declare_linear(weights, layer, kKimiDeltaRole, "ssm_beta", ssm.n_head, d);
   w.norm = declare_norm(weights, layer, "ssm_norm", ssm.n_state);
   w.out = declare_linear(weights, layer, WeightRole::kAttention, "attn_output", d, inner);
   return w;

@@ -5,10 +5,10 @@
 namespace infer {
 namespace {
 
-constexpr WeightRole kRole = WeightRole::kRecurrent;
+constexpr WeightRole kMambaRole = WeightRole::kRecurrent;
 
 // The channels of Mamba-2's convolution: x, b and c.
-int64_t conv_channels(const SsmConfig& ssm) { return ssm.n_inner + int64_t{2} * ssm.n_group * ssm.n_state; }
+int64_t mamba2_conv_channels(const SsmConfig& ssm) { return ssm.n_inner + int64_t{2} * ssm.n_group * ssm.n_state; }
 
 // x [n_tokens, heads * dim] -> [n_tokens, heads, dim]: a view.
 ValueId split(Graph& graph, ValueId x, int64_t heads) {
@@ -27,7 +27,7 @@ CacheDesc after(const CacheDesc& state, int64_t values) {
 }
 
 const Weight* declare_conv(WeightSet& weights, int layer, std::string_view name, int64_t channels, int width) {
-  return weights.require(layer, kRole, concat(name, ".weight"), {channels, width});
+  return weights.require(layer, kMambaRole, concat(name, ".weight"), {channels, width});
 }
 
 int64_t mamba_state_values(const SsmConfig& ssm) {
@@ -38,17 +38,17 @@ MambaWeights declare_mamba(WeightSet& weights, const ModelConfig& config, int la
   const SsmConfig& ssm = config.ssm;
   const int64_t inner = ssm.n_inner, n = ssm.n_state, rank = ssm.n_head;
   MambaWeights w;
-  w.in = declare_linear(weights, layer, kRole, "ssm_in", 2 * inner, config.n_embd);
+  w.in = declare_linear(weights, layer, kMambaRole, "ssm_in", 2 * inner, config.n_embd);
   w.conv = declare_conv(weights, layer, "ssm_conv1d", inner, ssm.conv_width);
-  w.conv_bias = weights.optional(layer, kRole, "ssm_conv1d.bias", {inner});
-  w.x = declare_linear(weights, layer, kRole, "ssm_x", rank + 2 * n, inner);
+  w.conv_bias = weights.optional(layer, kMambaRole, "ssm_conv1d.bias", {inner});
+  w.x = declare_linear(weights, layer, kMambaRole, "ssm_x", rank + 2 * n, inner);
   w.dt_norm = weights.optional(layer, WeightRole::kNorm, "ssm_dt_norm.weight", {rank});
   w.b_norm = weights.optional(layer, WeightRole::kNorm, "ssm_b_norm.weight", {n});
   w.c_norm = weights.optional(layer, WeightRole::kNorm, "ssm_c_norm.weight", {n});
-  w.dt = declare_linear(weights, layer, kRole, "ssm_dt", inner, rank);
-  w.a = weights.require(layer, kRole, "ssm_a", {inner, n});
-  w.d = weights.require(layer, kRole, "ssm_d", {inner});
-  w.out = declare_linear(weights, layer, kRole, "ssm_out", config.n_embd, inner);
+  w.dt = declare_linear(weights, layer, kMambaRole, "ssm_dt", inner, rank);
+  w.a = weights.require(layer, kMambaRole, "ssm_a", {inner, n});
+  w.d = weights.require(layer, kMambaRole, "ssm_d", {inner});
+  w.out = declare_linear(weights, layer, kMambaRole, "ssm_out", config.n_embd, inner);
   return w;
 }
 
@@ -84,27 +84,27 @@ void check_mamba2_sizes(const ModelConfig& config) {
 }
 
 int64_t mamba2_state_values(const SsmConfig& ssm) {
-  return conv_state_values(ssm.conv_width, conv_channels(ssm)) + int64_t{ssm.n_inner} * ssm.n_state;
+  return conv_state_values(ssm.conv_width, mamba2_conv_channels(ssm)) + int64_t{ssm.n_inner} * ssm.n_state;
 }
 
 Mamba2Weights declare_mamba2(WeightSet& weights, const ModelConfig& config, int layer) {
   const SsmConfig& ssm = config.ssm;
-  const int64_t inner = ssm.n_inner, channels = conv_channels(ssm);
+  const int64_t inner = ssm.n_inner, channels = mamba2_conv_channels(ssm);
   Mamba2Weights w;
-  w.in = declare_linear(weights, layer, kRole, "ssm_in", inner + channels + ssm.n_head, config.n_embd);
+  w.in = declare_linear(weights, layer, kMambaRole, "ssm_in", inner + channels + ssm.n_head, config.n_embd);
   w.conv = declare_conv(weights, layer, "ssm_conv1d", channels, ssm.conv_width);
-  w.conv_bias = weights.optional(layer, kRole, "ssm_conv1d.bias", {channels});
-  w.dt_bias = weights.require(layer, kRole, "ssm_dt.bias", {ssm.n_head});
-  w.a = weights.require(layer, kRole, "ssm_a", {ssm.n_head});
-  w.d = weights.require(layer, kRole, "ssm_d", {ssm.n_head});
+  w.conv_bias = weights.optional(layer, kMambaRole, "ssm_conv1d.bias", {channels});
+  w.dt_bias = weights.require(layer, kMambaRole, "ssm_dt.bias", {ssm.n_head});
+  w.a = weights.require(layer, kMambaRole, "ssm_a", {ssm.n_head});
+  w.d = weights.require(layer, kMambaRole, "ssm_d", {ssm.n_head});
   w.norm = weights.optional(layer, WeightRole::kNorm, "ssm_norm.weight", {inner});
-  w.out = declare_linear(weights, layer, kRole, "ssm_out", config.n_embd, inner);
+  w.out = declare_linear(weights, layer, kMambaRole, "ssm_out", config.n_embd, inner);
   return w;
 }
 
 ValueId mamba2(Graph& g, ValueId x, const Mamba2Weights& w, const ModelConfig& config, const CacheDesc& state) {
   const SsmConfig& ssm = config.ssm;
-  const int64_t inner = ssm.n_inner, channels = conv_channels(ssm), group = int64_t{ssm.n_group} * ssm.n_state;
+  const int64_t inner = ssm.n_inner, channels = mamba2_conv_channels(ssm), group = int64_t{ssm.n_group} * ssm.n_state;
   const ValueId joined = linear(g, x, w.in);              // [n_tokens, n_inner + channels + n_head]
   const ValueId gate = g.view_columns(joined, 0, inner);  // [n_tokens, n_inner]
   const ValueId xbc =

@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-constexpr WeightRole kRole = WeightRole::kResidual;
+constexpr WeightRole kNgramRole = WeightRole::kResidual;
 constexpr int kLongest = 8;       // maximum n
 constexpr int kMostLookups = 64;  // maximum lookups per token
 constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();
@@ -75,8 +75,8 @@ NgramWeights declare_ngram_embedding(WeightSet& weights, const ModelConfig& conf
   const int64_t rows = std::max(ngrams.rows(), weights.rows(kInputLayer, table));  // files may have more rows
   return {
       .table = weights.require(kInputLayer, WeightRole::kEmbedding, table, {rows, ngrams.dim}),
-      .key = declare_linear(weights, layer, kRole, "ple_key", all, width),
-      .value = declare_linear(weights, layer, kRole, "ple_value", config.n_embd, width),
+      .key = declare_linear(weights, layer, kNgramRole, "ple_key", all, width),
+      .value = declare_linear(weights, layer, kNgramRole, "ple_value", config.n_embd, width),
       .key_norm = declare_norm(weights, layer, "ple_norm_key", all),
       .query_norm = declare_norm(weights, layer, "ple_norm_query", all),
       .conv_norm = declare_norm(weights, layer, "ple_norm_conv", all),

@@ -3,14 +3,14 @@
 namespace infer {
 namespace {
 
-constexpr WeightRole kRole = WeightRole::kAttention;
+constexpr WeightRole kNormalizedRole = WeightRole::kAttention;
 
 AttentionWeights declare_queries(WeightSet& weights, const ModelConfig& config, int layer) {
   if (weights.has(layer, "attn_qkv.weight")) return declare_joined_attention(weights, config, layer);
   const int64_t n_head = config.layers[layer].n_head, d = config.n_embd;
   AttentionWeights w;
-  w.q = declare_linear(weights, layer, kRole, "attn_q", n_head * config.key_dim_of(layer), d);
-  w.out = declare_linear(weights, layer, kRole, "attn_output", d, n_head * config.value_dim_of(layer));
+  w.q = declare_linear(weights, layer, kNormalizedRole, "attn_q", n_head * config.key_dim_of(layer), d);
+  w.out = declare_linear(weights, layer, kNormalizedRole, "attn_output", d, n_head * config.value_dim_of(layer));
   for (const char* unused : {"attn_k.weight", "attn_k.bias", "attn_v.weight", "attn_v.bias"}) {
     weights.ignore(layer, unused);
   }
@@ -21,9 +21,9 @@ AttentionWeights declare_queries_and_keys(WeightSet& weights, const ModelConfig&
   const LayerConfig& l = config.layers[layer];
   const int64_t d = config.n_embd, key_dim = config.key_dim_of(layer);
   AttentionWeights w;
-  w.q = declare_linear(weights, layer, kRole, "attn_q", l.n_head * key_dim, d);
-  w.k = declare_linear(weights, layer, kRole, "attn_k", l.n_kv_head * key_dim, d);
-  w.out = declare_linear(weights, layer, kRole, "attn_output", d, l.n_head * key_dim);
+  w.q = declare_linear(weights, layer, kNormalizedRole, "attn_q", l.n_head * key_dim, d);
+  w.k = declare_linear(weights, layer, kNormalizedRole, "attn_k", l.n_kv_head * key_dim, d);
+  w.out = declare_linear(weights, layer, kNormalizedRole, "attn_output", d, l.n_head * key_dim);
   return w;
 }
 

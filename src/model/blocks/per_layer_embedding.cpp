@@ -5,7 +5,7 @@
 namespace infer {
 namespace {
 
-constexpr WeightRole kRole = WeightRole::kResidual;
+constexpr WeightRole kPerLayerRole = WeightRole::kResidual;
 
 }  // namespace
 
@@ -13,7 +13,7 @@ PerLayerInputWeights declare_per_layer_inputs(WeightSet& weights, const ModelCon
   const int64_t all = config.n_layer * width;
   PerLayerInputWeights w;
   w.table = weights.require(kInputLayer, WeightRole::kEmbedding, "per_layer_token_embd.weight", {config.n_vocab, all});
-  w.project = declare_linear(weights, kInputLayer, kRole, "per_layer_model_proj", all, config.n_embd);
+  w.project = declare_linear(weights, kInputLayer, kPerLayerRole, "per_layer_model_proj", all, config.n_embd);
   w.norm = declare_norm(weights, kInputLayer, "per_layer_proj_norm", width);
   return w;
 }
@@ -30,8 +30,8 @@ ValueId per_layer_inputs(Graph& graph, ValueId embedding, const PerLayerInputWei
 
 PerLayerWeights declare_per_layer(WeightSet& weights, const ModelConfig& config, int layer, int64_t width) {
   PerLayerWeights w;
-  w.gate = declare_linear(weights, layer, kRole, "inp_gate", width, config.n_embd);
-  w.project = declare_linear(weights, layer, kRole, "proj", config.n_embd, width);
+  w.gate = declare_linear(weights, layer, kPerLayerRole, "inp_gate", width, config.n_embd);
+  w.project = declare_linear(weights, layer, kPerLayerRole, "proj", config.n_embd, width);
   w.post_norm = declare_norm(weights, layer, "post_norm", config.n_embd);
   return w;
 }
