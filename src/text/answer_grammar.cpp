@@ -17,7 +17,6 @@ namespace infer {
 namespace {
 
 using grammar::ExprId;
-using Kind = ContentConstraint::Kind;
 using Mode = CallConstraint::Mode;
 
 class AnswerGrammarWriter {
@@ -47,18 +46,18 @@ class AnswerGrammarWriter {
   ExprId constrained_content() {
     const ContentConstraint& content = constraint_.content;
     switch (content.kind) {
-      case Kind::kNone:
+      case ContentConstraint::Kind::kNone:
         return grammar::kNoId;
-      case Kind::kGrammar:
+      case ContentConstraint::Kind::kGrammar:
         return written_grammar();
-      case Kind::kJsonSchema:
+      case ContentConstraint::Kind::kJsonSchema:
         schema_json_ = grammar::parse_schema_text(content.text, limits_);
         schema_options_ = {content.compact, content.lenient};
         schema_.emplace(rules_, schema_json_, schema_options_, warnings_, limits_);
         return rules_.rule(schema_->rule_of(schema_json_, "#"));
-      case Kind::kRegex:
+      case ContentConstraint::Kind::kRegex:
         return grammar::parse_text_regex(rules_, content.text, "[regex]");
-      case Kind::kChoice: {
+      case ContentConstraint::Kind::kChoice: {
         std::vector<ExprId> choices;
         for (const std::string& choice : content.choices) choices.push_back(rules_.bytes(choice));
         return rules_.choice(std::move(choices));

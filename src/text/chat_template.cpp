@@ -18,19 +18,19 @@ template <typename Subject, typename Found>
   throw Error(ErrorCode::kInvalidArgument, expected_found("conversation", subject, expected, found));
 }
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F); }
+bool is_python_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F); }
 
 std::string_view without_leading_space(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_python_space(text.front())) text.remove_prefix(1);
   return text;
 }
 
 std::string_view without_trailing_space(std::string_view text) {
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  while (!text.empty() && is_python_space(text.back())) text.remove_suffix(1);
   return text;
 }
 
-void check(const Conversation& conversation) {
+void check_conversation(const Conversation& conversation) {
   if (!conversation.messages.is_array()) {
     fail("messages", "an array", conversation.messages.type_name());
   }
@@ -123,7 +123,7 @@ bool ChatTemplate::is_builtin(std::string_view name) {
 std::string ChatTemplate::render(const Conversation& conversation) const { return render_marked(conversation).text; }
 
 RenderedText ChatTemplate::render_marked(const Conversation& conversation) const {
-  check(conversation);
+  check_conversation(conversation);
   std::string message;
   if (conversation.continue_final_message) message = text_to_continue(conversation.messages);
   ordered_json variables = {

@@ -6,8 +6,6 @@
 namespace infer {
 namespace {
 
-using Kind = PreTokenizerStep::Kind;
-
 #define CONTRACTION R"('(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL]))"
 #define TAIL_SPACES R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"
 // Words of uppercase followed by lowercase letters, so "CamelCase" is two words.
@@ -92,14 +90,14 @@ const PreTokenizerRule kChameleonRule{{
 const PreTokenizerRule kGpt4oRule{{{kCasedWords}}};
 // Groups digits in threes from the right, unless the number begins a longer word.
 const PreTokenizerRule kTinyAyaRule{
-    {{R"((?<!\p{Nd})\p{Nd}++(?![\p{L}\p{M}\p{N}\p{Pc}]))", Kind::kDigitGroups}, {kCasedWords}}};
+    {{R"((?<!\p{Nd})\p{Nd}++(?![\p{L}\p{M}\p{N}\p{Pc}]))", PreTokenizerStep::Kind::kDigitGroups}, {kCasedWords}}};
 // The letter classes without Han are written as negated classes: PCRE2 has no set difference.
 #define KIMI_UPPER R"([^\p{Han}\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}])"
 #define KIMI_LOWER R"([^\p{Han}\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}])"
 const PreTokenizerRule kKimiK2Rule{{{R"(\p{Han}+|[^\r\n\p{L}\p{N}]?)" KIMI_UPPER "*" KIMI_LOWER "+(?:" CONTRACTION
                                      R"()?|[^\r\n\p{L}\p{N}]?)" KIMI_UPPER "+" KIMI_LOWER "*(?:" CONTRACTION
                                      R"()?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)" TAIL_SPACES}}};
-const PreTokenizerRule kSuperBpeRule{{{R"(\p{N}+)"}, {R"(\p{Nd}+)", Kind::kDigitGroups}}};
+const PreTokenizerRule kSuperBpeRule{{{R"(\p{N}+)"}, {R"(\p{Nd}+)", PreTokenizerStep::Kind::kDigitGroups}}};
 const PreTokenizerRule kBailingRule{
     {{CONTRACTION R"(|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)"}}};
 const PreTokenizerRule kSeedCoderRule{
@@ -107,7 +105,7 @@ const PreTokenizerRule kSeedCoderRule{
 // Qwen2 without contractions: Turkish suffixes follow an apostrophe.
 const PreTokenizerRule kUfakzekaRule{{{R"([^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)" TAIL_SPACES}}};
 const PreTokenizerRule kAfmoeRule{{
-    {R"(\p{N}+)", Kind::kDigitGroups},
+    {R"(\p{N}+)", PreTokenizerStep::Kind::kDigitGroups},
     {R"([\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{F900}-\x{FAFF}\x{3040}-\x{309F}\x{30A0}-\x{30FF}\x{FF65}-\x{FF9F})"
      R"(\x{2F00}-\x{2FDF}\x{E40}-\x{E7F}\x{E80}-\x{EFF}\x{1780}-\x{17FF}\x{1000}-\x{109F}\x{AA60}-\x{AA7F})"
      R"(\x{A9E0}-\x{A9FF}\x{AC00}-\x{D7AF}\x{1100}-\x{11FF}]+)"},

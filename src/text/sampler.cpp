@@ -14,8 +14,6 @@
 namespace infer {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 [[noreturn]] void fail_without_tokens() {
   throw Error(ErrorCode::kInvalidArgument,
               expected_found("sampling", "a token that can follow", "every token forbidden"));

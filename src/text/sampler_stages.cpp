@@ -13,7 +13,6 @@
 namespace infer {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr double kLn2 = 0.693147180559945309417;
 
 constexpr size_t kMostSorted = 1024;  // longer lists stay in order of ascending id

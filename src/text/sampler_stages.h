@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "src/text/vocabulary.h"
 
 namespace infer {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Candidate {
   TokenId id;

@@ -10,7 +10,7 @@
 namespace infer {
 namespace {
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // One bit per byte of the text, set once a token covers it.
 class TakenBytes {
@@ -34,7 +34,7 @@ class TakenBytes {
   std::vector<uint64_t> words_;
 };
 
-struct Found {
+struct FoundToken {
   uint32_t begin, end;  // with the white space that belongs to the token
   TokenId token;
 };
@@ -47,16 +47,16 @@ struct Search {
   const std::vector<uint8_t>& attributes;
   std::span<const TextRange> plain;
   TakenBytes taken = TakenBytes(text.size());
-  std::vector<Found> found = {};
+  std::vector<FoundToken> found = {};
 
   // By position, without overlaps.
-  std::vector<Found> run();
+  std::vector<FoundToken> run();
   // The longest token at `at`, of at most `limit` bytes, that is allowed there.
   ByteTrie::Match longest_match(size_t at, size_t limit) const;
   void take(size_t begin, size_t end, TokenId token);
 };
 
-std::vector<Found> Search::run() {
+std::vector<FoundToken> Search::run() {
   // Candidates by length, one per position at a time: the longest token there that may still fit.
   struct Candidate {
     uint32_t begin;
@@ -85,7 +85,7 @@ std::vector<Found> Search::run() {
       take(begin, end, candidate.token);
     }
   }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.begin < b.begin; });
+  std::sort(found.begin(), found.end(), [](const FoundToken& a, const FoundToken& b) { return a.begin < b.begin; });
   return std::move(found);
 }
 
@@ -104,10 +104,10 @@ ByteTrie::Match Search::longest_match(size_t at, size_t limit) const {
 void Search::take(size_t begin, size_t end, TokenId token) {
   const uint8_t attribute = attributes[static_cast<size_t>(token)];
   if (attribute & kAttrStripLeft) {
-    while (begin > 0 && is_space(text[begin - 1]) && !taken.test(begin - 1)) --begin;
+    while (begin > 0 && is_ascii_space(text[begin - 1]) && !taken.test(begin - 1)) --begin;
   }
   if (attribute & kAttrStripRight) {
-    while (end < text.size() && is_space(text[end]) && !taken.test(end)) ++end;
+    while (end < text.size() && is_ascii_space(text[end]) && !taken.test(end)) ++end;
   }
   taken.set(begin, end);
   found.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end), token});
@@ -145,7 +145,7 @@ std::vector<SpecialSplitter::Part> SpecialSplitter::split(std::string_view text,
   Search search{text, parse_special ? all_ : user_defined_, harmless_, attributes_, limited};
   std::vector<Part> parts;
   uint32_t done = 0;
-  for (const Found& token : search.run()) {
+  for (const FoundToken& token : search.run()) {
     if (token.begin > done) parts.push_back({done, token.begin, kNoToken});
     parts.push_back({token.begin, token.begin, token.token});
     done = token.end;

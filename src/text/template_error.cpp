@@ -4,7 +4,7 @@ namespace infer {
 namespace {
 
 // The message must fit on one line.
-std::string message(int line, const std::string& construct, std::string text) {
+std::string one_line_message(int line, const std::string& construct, std::string text) {
   for (char& c : text) {
     if (c == '\n' || c == '\r') c = ' ';
   }
@@ -15,7 +15,8 @@ std::string message(int line, const std::string& construct, std::string text) {
 }  // namespace
 
 TemplateError::TemplateError(Kind kind, int line, const std::string& construct, const std::string& text)
-    : Error(kind == Kind::kBudget ? ErrorCode::kOutOfMemory : ErrorCode::kInvalidFile, message(line, construct, text)),
+    : Error(kind == Kind::kBudget ? ErrorCode::kOutOfMemory : ErrorCode::kInvalidFile,
+            one_line_message(line, construct, text)),
       kind_(kind),
       text_(text) {}
 

@@ -1,6 +1,7 @@
 // Detects what a template supports: renders small conversations with words that no template contains, and searches the
 // prompt for those words.
 #include "src/text/chat_template.h"
+#include "src/text/template_probe.h"
 
 namespace infer {
 namespace {
@@ -9,7 +10,6 @@ using nlohmann::ordered_json;
 
 constexpr const char* kText = "qxuserq";
 constexpr const char* kMoreText = "qxmoreq";
-constexpr const char* kBos = "<qxbosq>";
 constexpr const char* kCallId = "abcdefghi";  // nine letters, which Mistral's templates require
 
 ordered_json message(const char* role, const ordered_json& content) { return {{"role", role}, {"content", content}}; }
@@ -17,18 +17,7 @@ ordered_json message(const char* role, const ordered_json& content) { return {{"
 Conversation probe(ordered_json messages) {
   Conversation conversation;
   conversation.messages = std::move(messages);
-  conversation.bos_token = kBos;
-  conversation.eos_token = "<qxeosq>";
   return conversation;
-}
-
-// The prompt; "" if the template rejects the conversation.
-std::string rendered(const ChatTemplate& chat_template, const Conversation& conversation) {
-  try {
-    return chat_template.render(conversation);
-  } catch (const Error&) {
-    return "";
-  }
 }
 
 bool has(const std::string& prompt, const char* word) { return prompt.find(word) != std::string::npos; }
@@ -65,10 +54,10 @@ Conversation probe_of_tools(ordered_json messages) {
 template <typename Around>
 ContentForms content_forms(const ChatTemplate& chat_template, Around around) {
   ContentForms forms;
-  forms.text = has(rendered(chat_template, around(ordered_json(kText))), kText);
+  forms.text = has(probe_prompt(chat_template, around(ordered_json(kText))), kText);
   const ordered_json parts =
       ordered_json::array({{{"type", "text"}, {"text", kText}}, {{"type", "text"}, {"text", kMoreText}}});
-  const std::string prompt = rendered(chat_template, around(parts));
+  const std::string prompt = probe_prompt(chat_template, around(parts));
   // A template that merely prints the list shows its keys, in the quotes of Python, of JSON, or of JSON in JSON.
   const bool printed = has(prompt, "text': 'qxuserq") || has(prompt, "text\": \"qxuserq") ||
                        has(prompt, "text\":\"qxuserq") || has(prompt, "text\\\": \\\"qxuserq");
@@ -95,7 +84,7 @@ void find_tool_use(const ChatTemplate& chat_template, TemplateTraits& traits) {
   const ordered_json user = message("user", kText);
   const ordered_json object = {{"qxargumentq", "qxvalueq"}}, text = R"({"qxargumentq": "qxvalueq"})";
   const auto see = [&](const ordered_json& messages) {
-    const std::string prompt = rendered(chat_template, probe_of_tools(messages));
+    const std::string prompt = probe_prompt(chat_template, probe_of_tools(messages));
     traits.tool_calls = traits.tool_calls || has(prompt, "qxvalueq");
     traits.tool_results = traits.tool_results || has(prompt, "qxresultq");
     return prompt;
@@ -114,7 +103,7 @@ void find_tool_use(const ChatTemplate& chat_template, TemplateTraits& traits) {
   traits.string_arguments = has(of_text, "qxvalueq");
   const ordered_json& arguments = traits.object_arguments ? object : text;
   const auto takes_id = [&](const std::string& id) {
-    return !rendered(chat_template, probe_of_tools({user, call(arguments, id)})).empty();
+    return !probe_prompt(chat_template, probe_of_tools({user, call(arguments, id)})).empty();
   };
   traits.needs_call_ids = takes_id(kCallId) && !takes_id("");
   traits.needs_short_ids = takes_id(kCallId) && !takes_id("call_AbCdEfGhIjKlMnOpQrStUvWx");
@@ -126,19 +115,19 @@ void find_tool_use(const ChatTemplate& chat_template, TemplateTraits& traits) {
 TemplateTraits ChatTemplate::traits() const {
   TemplateTraits traits;
   const ordered_json user = message("user", kText);
-  const std::string plain = rendered(*this, probe({user}));
-  traits.starts_with_bos = plain.starts_with(kBos);
-  traits.system_role = has(rendered(*this, probe({message("system", "qxsystemq"), user})), "qxsystemq");
+  const std::string plain = probe_prompt(*this, probe({user}));
+  traits.starts_with_bos = plain.starts_with(kProbeBos);
+  traits.system_role = has(probe_prompt(*this, probe({message("system", "qxsystemq"), user})), "qxsystemq");
 
   Conversation with_tools = probe({user});
   with_tools.tools = tool("qxtoolq");
-  traits.tools = has(rendered(*this, with_tools), "qxtoolq");
+  traits.tools = has(probe_prompt(*this, with_tools), "qxtoolq");
   find_tool_use(*this, traits);
 
   Conversation thinking = probe({user}), silent = probe({user});
   thinking.variables = {{"enable_thinking", true}};
   silent.variables = {{"enable_thinking", false}};
-  const std::string thought = rendered(*this, thinking), unthought = rendered(*this, silent);
+  const std::string thought = probe_prompt(*this, thinking), unthought = probe_prompt(*this, silent);
   traits.enable_thinking = !thought.empty() && !unthought.empty() && thought != unthought;
   return traits;
 }

@@ -33,7 +33,7 @@ void check_id(const char* name, TokenId id, const Vocabulary& vocabulary) {
   }
 }
 
-void check(Vocabulary& vocabulary) {
+void check_vocabulary(Vocabulary& vocabulary) {
   Vocabulary& v = vocabulary;
   if (v.tokens.empty()) invalid("vocabulary", "at least one token", "none");
   if (v.tokens.size() > kMaxTokens || v.merges.size() > kMaxTokens) {
@@ -138,7 +138,7 @@ std::string piece_of(const Vocabulary& vocabulary, const std::string& text, uint
 
 struct Tokenizer::Impl {
   explicit Impl(Vocabulary given)
-      : vocabulary((check(given), std::move(given))),
+      : vocabulary((check_vocabulary(given), std::move(given))),
         index(make_index(vocabulary)),
         special(find_special_tokens(vocabulary, index)),
         splitter(vocabulary, special.attributes),

@@ -9,8 +9,6 @@
 namespace infer::grammar {
 namespace {
 
-using Kind = NfaEdge::Kind;
-
 // A fragment of n NFA states may get at most n + this many states.
 constexpr size_t kMoreStates = 20'000;
 
@@ -94,7 +92,7 @@ Determinizer::Set Determinizer::closure(const Set& targets) {
     nfa_.for_each_edge(state, [&](const NfaEdge& edge) {
       ++steps;
       if (analysis_.is_empty(nfa_, edge)) rest.push_back(edge.to);
-      if (edge.kind != Kind::kEmpty) matters = true;
+      if (edge.kind != NfaEdge::Kind::kEmpty) matters = true;
     });
     count_work(steps);
     if (matters) out.push_back(state);
@@ -128,11 +126,12 @@ void Determinizer::expand(uint32_t id, const Set& set) {
     if (nfa_state == nfa_.fragments()[fragment_].end) state.final = true;
     nfa_.for_each_edge(nfa_state, [&](const NfaEdge& edge) {
       if (!analysis_.live[edge.to]) return;
-      if (edge.kind == Kind::kByte) bytes.push_back(edge);
-      if (edge.kind == Kind::kToken) state.tokens.push_back({nfa_.tokens()[edge.argument], state_of({edge.to})});
-      if (edge.kind == Kind::kCall && analysis_.live[nfa_.fragments()[edge.argument].start])
+      if (edge.kind == NfaEdge::Kind::kByte) bytes.push_back(edge);
+      if (edge.kind == NfaEdge::Kind::kToken)
+        state.tokens.push_back({nfa_.tokens()[edge.argument], state_of({edge.to})});
+      if (edge.kind == NfaEdge::Kind::kCall && analysis_.live[nfa_.fragments()[edge.argument].start])
         calls.push_back({edge.argument, edge.to});
-      if (edge.kind == Kind::kLoop && nfa_.loops()[edge.argument].max > 0 &&
+      if (edge.kind == NfaEdge::Kind::kLoop && nfa_.loops()[edge.argument].max > 0 &&
           analysis_.live[nfa_.fragments()[nfa_.loops()[edge.argument].body].start])
         loops.push_back({edge.argument, edge.to});
     });

@@ -7,8 +7,8 @@
 namespace infer::grammar {
 namespace {
 
-constexpr size_t kMaxDepth = 500;     // of the schema's own JSON
-constexpr size_t kMaxMembers = 5000;  // per object: the parser compares each key with all earlier ones
+constexpr size_t kMaxJsonDepth = 500;  // of the schema's own JSON
+constexpr size_t kMaxMembers = 5000;   // per object: the parser compares each key with all earlier ones
 
 // Rejects nesting and objects that would take the parser too long. Other errors are left to the parser.
 void check_shape(std::string_view text) {
@@ -19,7 +19,8 @@ void check_shape(std::string_view text) {
       for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
     } else if (c == '[' || c == '{') {
       commas.push_back(c == '[' ? SIZE_MAX / 2 : 0);
-      if (commas.size() > kMaxDepth) refuse_schema("#", concat("at most ", kMaxDepth, " levels of JSON"), "more");
+      if (commas.size() > kMaxJsonDepth)
+        refuse_schema("#", concat("at most ", kMaxJsonDepth, " levels of JSON"), "more");
     } else if ((c == ']' || c == '}') && !commas.empty()) {
       commas.pop_back();
     } else if (c == ',' && !commas.empty() && ++commas.back() == kMaxMembers) {

@@ -10,13 +10,11 @@
 namespace infer::grammar {
 namespace {
 
-using Kind = Expr::Kind;
-
 // Repetitions are written out up to this many copies (and copies times expressions); others are counted.
 constexpr uint32_t kMaxCopies = 16;
 constexpr size_t kMaxCopiedSize = 64;
 // How deep inlined expressions and rules may nest.
-constexpr size_t kMaxDepth = 1000;
+constexpr size_t kMaxInlinedDepth = 1000;
 
 }  // namespace
 
@@ -50,7 +48,7 @@ void Nfa::count_calls() {
   calls_.assign(rules_.n_rules(), 0);
   for (ExprId id = 0; id < rules_.n_exprs(); ++id) {
     const Expr& e = rules_.expr(id);
-    if (e.kind == Kind::kRule) ++calls_[e.a];
+    if (e.kind == Expr::Kind::kRule) ++calls_[e.a];
   }
 }
 
@@ -88,36 +86,36 @@ uint32_t Nfa::build(ExprId id, uint32_t from) {
   } depth(depth_);
   const Expr& e = rules_.expr(id);
   switch (e.kind) {
-    case Kind::kBytes:
+    case Expr::Kind::kBytes:
       return build_bytes(e.bytes, from);
-    case Kind::kCodePoint:
+    case Expr::Kind::kCodePoint:
       return build_code_point(rules_.set(e), from);
-    case Kind::kSequence:
+    case Expr::Kind::kSequence:
       for (const ExprId child : e.children) from = build(child, from);
       return from;
-    case Kind::kChoice:
+    case Expr::Kind::kChoice:
       return build_choice(e, from);
-    case Kind::kRepeat:
+    case Expr::Kind::kRepeat:
       return build_repeat(e, from);
-    case Kind::kRule:
+    case Expr::Kind::kRule:
       return build_call(e.a, from);
-    case Kind::kToken: {
+    case Expr::Kind::kToken: {
       const uint32_t to = add_state();
       tokens_.push_back(rules_.literal(e));
       const auto argument = static_cast<uint32_t>(tokens_.size() - 1);
       add_edge(from, {.kind = NfaEdge::Kind::kToken, .argument = argument, .to = to});
       return to;
     }
-    case Kind::kPartial:
+    case Expr::Kind::kPartial:
       return build_partial(e, from);
-    case Kind::kListed:
+    case Expr::Kind::kListed:
       return build_listed(e, from);
-    case Kind::kOtherKey:
+    case Expr::Kind::kOtherKey:
       return build_other_key(rules_.words(e), from);
-    case Kind::kUpTo:
-    case Kind::kWithout:
+    case Expr::Kind::kUpTo:
+    case Expr::Kind::kWithout:
       return build_free_text(e, from);
-    case Kind::kScan:
+    case Expr::Kind::kScan:
       return build_scan(e, from);
   }
   return from;
@@ -152,7 +150,7 @@ uint32_t Nfa::build_choice(const Expr& e, uint32_t from) {
   std::vector<std::string_view> words;
   for (const ExprId child : e.children) {
     const Expr& c = rules_.expr(child);
-    if (c.kind == Kind::kBytes) words.push_back(c.bytes);
+    if (c.kind == Expr::Kind::kBytes) words.push_back(c.bytes);
     else link(build(child, from), end);
   }
   if (!words.empty()) link(build_words(words, from), end);
@@ -183,10 +181,10 @@ size_t Nfa::size_of(ExprId id, size_t limit) const {
   while (!rest.empty() && size <= limit) {
     const Expr& e = rules_.expr(rest.back());
     rest.pop_back();
-    if (e.kind == Kind::kRepeat && e.max != kUnbounded && e.max > 1) return limit + 1;
+    if (e.kind == Expr::Kind::kRepeat && e.max != kUnbounded && e.max > 1) return limit + 1;
     size += std::max<size_t>(1, e.bytes.size());
-    if (e.kind == Kind::kRule && may_inline(e.a)) rest.push_back(rules_.definition(e.a));
-    if (e.kind == Kind::kCodePoint) size += rules_.set(e).ranges().back().last > 0x7F ? 16 : 0;
+    if (e.kind == Expr::Kind::kRule && may_inline(e.a)) rest.push_back(rules_.definition(e.a));
+    if (e.kind == Expr::Kind::kCodePoint) size += rules_.set(e).ranges().back().last > 0x7F ? 16 : 0;
     rest.insert(rest.end(), e.children.begin(), e.children.end());
   }
   return size;
@@ -235,7 +233,7 @@ uint32_t Nfa::build_counted(const Expr& e, uint32_t from) {
 
 // A rule with a single caller is inlined the first time; if its caller is built again, it calls the rule.
 bool Nfa::may_inline(RuleId rule) const {
-  return calls_[rule] == 1 && !inlined_[rule] && fragment_of_rule_[rule] == kNoId && depth_ < kMaxDepth;
+  return calls_[rule] == 1 && !inlined_[rule] && fragment_of_rule_[rule] == kNoId && depth_ < kMaxInlinedDepth;
 }
 
 uint32_t Nfa::build_call(RuleId rule, uint32_t from) {
@@ -281,7 +279,7 @@ uint32_t Nfa::build_listed(const Expr& e, uint32_t from) {
 }
 
 uint32_t Nfa::build_free_text(const Expr& e, uint32_t from) {
-  const bool up_to = e.kind == Kind::kUpTo;
+  const bool up_to = e.kind == Expr::Kind::kUpTo;
   const WordSearch search(rules_.words(e), !up_to && e.min == 1);
   const uint32_t end = add_state();
   std::vector<uint32_t> states;  // [states of the search]

@@ -5,10 +5,8 @@
 namespace infer::grammar {
 namespace {
 
-using Kind = NfaEdge::Kind;
-
 uint32_t callee(const Nfa& nfa, const NfaEdge& edge) {
-  return edge.kind == Kind::kCall ? edge.argument : nfa.loops()[edge.argument].body;
+  return edge.kind == NfaEdge::Kind::kCall ? edge.argument : nfa.loops()[edge.argument].body;
 }
 
 }  // namespace
@@ -24,14 +22,14 @@ NfaAnalysis::NfaAnalysis(Nfa& nfa) {
 
 bool NfaAnalysis::is_empty(const Nfa& nfa, const NfaEdge& edge) const {
   switch (edge.kind) {
-    case Kind::kEmpty:
+    case NfaEdge::Kind::kEmpty:
       return true;
-    case Kind::kCall:
+    case NfaEdge::Kind::kCall:
       return nullable[edge.argument];
-    case Kind::kLoop:
+    case NfaEdge::Kind::kLoop:
       return nfa.loops()[edge.argument].min == 0 || nullable[nfa.loops()[edge.argument].body];
-    case Kind::kByte:
-    case Kind::kToken:
+    case NfaEdge::Kind::kByte:
+    case NfaEdge::Kind::kToken:
       return false;
   }
   return false;
@@ -57,7 +55,7 @@ void NfaAnalysis::find_nullable(const Nfa& nfa) {
       rest.insert(rest.end(), waiting[owner[state]].begin(), waiting[owner[state]].end());
     }
     nfa.for_each_edge(state, [&](const NfaEdge& edge) {
-      if (edge.kind == Kind::kByte || edge.kind == Kind::kToken) return;
+      if (edge.kind == NfaEdge::Kind::kByte || edge.kind == NfaEdge::Kind::kToken) return;
       if (is_empty(nfa, edge)) rest.push_back(edge.to);
       else waiting[callee(nfa, edge)].push_back(edge.to);
     });
@@ -78,7 +76,8 @@ void NfaAnalysis::refuse_left_recursion(const Nfa& nfa) const {
       if (seen[state] == f) continue;
       seen[state] = f;
       nfa.for_each_edge(state, [&](const NfaEdge& edge) {
-        if (edge.kind == Kind::kCall || edge.kind == Kind::kLoop) calls[f].push_back(callee(nfa, edge));
+        if (edge.kind == NfaEdge::Kind::kCall || edge.kind == NfaEdge::Kind::kLoop)
+          calls[f].push_back(callee(nfa, edge));
         if (is_empty(nfa, edge)) rest.push_back(edge.to);
       });
     }
@@ -139,7 +138,8 @@ void NfaAnalysis::find_live(const Nfa& nfa) {
     if (owner[state] != kNoId) rest.insert(rest.end(), waiting[owner[state]].begin(), waiting[owner[state]].end());
     for (uint32_t b = first[state]; b != kNoId; b = backs[b].next) {
       const NfaEdge& edge = *backs[b].edge;
-      const bool enters = (edge.kind == Kind::kCall || edge.kind == Kind::kLoop) && !is_empty(nfa, edge);
+      const bool enters =
+          (edge.kind == NfaEdge::Kind::kCall || edge.kind == NfaEdge::Kind::kLoop) && !is_empty(nfa, edge);
       if (!enters || live[fragments[callee(nfa, edge)].start]) rest.push_back(backs[b].from);
       else waiting[callee(nfa, edge)].push_back(backs[b].from);
     }

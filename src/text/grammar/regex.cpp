@@ -11,7 +11,7 @@ namespace infer::grammar {
 namespace {
 
 constexpr int kMaxNesting = 100;
-constexpr uint32_t kMaxCount = 2'000'000'000;
+constexpr uint32_t kMaxRepeats = 2'000'000'000;
 
 const CodePoints& digits() {
   static const CodePoints set = {{'0', '9'}};
@@ -39,10 +39,10 @@ struct Piece {
   std::optional<ExprId> repeated;  // set if the piece only repeats one character class
 };
 
-uint32_t plus(uint32_t a, uint32_t b) { return a >= kMaxCount || b >= kMaxCount - a ? kUnbounded : a + b; }
+uint32_t plus(uint32_t a, uint32_t b) { return a >= kMaxRepeats || b >= kMaxRepeats - a ? kUnbounded : a + b; }
 uint32_t times(uint32_t a, uint32_t b) {
   if (a == 0 || b == 0) return 0;
-  return a >= kMaxCount || b > kMaxCount / a ? kUnbounded : a * b;
+  return a >= kMaxRepeats || b > kMaxRepeats / a ? kUnbounded : a * b;
 }
 
 class RegexParser {
@@ -168,7 +168,7 @@ class RegexParser {
     const size_t begin = at_;
     for (; peek() >= '0' && peek() <= '9'; ++at_) {
       value = value * 10 + static_cast<uint64_t>(peek() - '0');
-      if (value > kMaxCount) fail("a count of at most 2,000,000,000");
+      if (value > kMaxRepeats) fail("a count of at most 2,000,000,000");
     }
     if (at_ == begin) fail("a count");
     return static_cast<uint32_t>(value);

@@ -102,7 +102,7 @@ bool all_texts(const Json& value) {
   return value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& v) { return v.is_string(); });
 }
 
-constexpr double kMaxCount = 2e9;
+constexpr double kMaxCountKeyword = 2e9;
 
 // "" if `value` is valid for the keyword; otherwise what is expected.
 const char* expected_value(Value kind, const Json& value) {
@@ -123,10 +123,10 @@ const char* expected_value(Value kind, const Json& value) {
       return value.is_object() ? "" : "an object";
     case Value::kCount:
       if (!value.is_number() || value.get<double>() < 0) return "a count";
-      if (value.is_number_float() &&
-          value.get<double>() != static_cast<double>(static_cast<int64_t>(std::min(value.get<double>(), kMaxCount))))
+      if (value.is_number_float() && value.get<double>() != static_cast<double>(static_cast<int64_t>(
+                                                                std::min(value.get<double>(), kMaxCountKeyword))))
         return "a count of at most 2,000,000,000";
-      return value.get<double>() <= kMaxCount ? "" : "a count of at most 2,000,000,000";
+      return value.get<double>() <= kMaxCountKeyword ? "" : "a count of at most 2,000,000,000";
     case Value::kNumber:
       return value.is_number() ? "" : "a number";
     case Value::kText:

@@ -5,7 +5,7 @@
 namespace infer::grammar {
 namespace {
 
-using Kind = SchemaFormat::Kind;
+using FormatKind = SchemaFormat::Kind;
 
 // Gregorian: 29 February only in leap years, as validators check.
 const std::string& date() {
@@ -80,18 +80,18 @@ constexpr std::string_view kUnsupported[] = {
 }  // namespace
 
 SchemaFormat schema_format(std::string_view name) {
-  if (name == "date") return {Kind::kPattern, date(), 10};
-  if (name == "time") return {Kind::kPattern, time(), 9};
-  if (name == "date-time") return {Kind::kPattern, date() + "T" + time(), 20};
-  if (name == "duration") return {Kind::kPattern, duration(), 3};
-  if (name == "ipv4") return {Kind::kPattern, ipv4(), 7};
-  if (name == "ipv6") return {Kind::kPattern, ipv6(), 2};
-  if (name == "hostname") return {Kind::kPattern, hostname(), 1};
-  if (name == "email") return {Kind::kPattern, email(), 5};
-  if (name == "uri") return {Kind::kPattern, uri(), 7};
-  if (name == "uuid") return {Kind::kPattern, uuid(), 36};
+  if (name == "date") return {FormatKind::kPattern, date(), 10};
+  if (name == "time") return {FormatKind::kPattern, time(), 9};
+  if (name == "date-time") return {FormatKind::kPattern, date() + "T" + time(), 20};
+  if (name == "duration") return {FormatKind::kPattern, duration(), 3};
+  if (name == "ipv4") return {FormatKind::kPattern, ipv4(), 7};
+  if (name == "ipv6") return {FormatKind::kPattern, ipv6(), 2};
+  if (name == "hostname") return {FormatKind::kPattern, hostname(), 1};
+  if (name == "email") return {FormatKind::kPattern, email(), 5};
+  if (name == "uri") return {FormatKind::kPattern, uri(), 7};
+  if (name == "uuid") return {FormatKind::kPattern, uuid(), 36};
   const bool checked = std::find(std::begin(kUnsupported), std::end(kUnsupported), name) != std::end(kUnsupported);
-  return {checked ? Kind::kUnsupported : Kind::kAnnotation, {}};
+  return {checked ? FormatKind::kUnsupported : FormatKind::kAnnotation, {}};
 }
 
 }  // namespace infer::grammar

@@ -8,7 +8,7 @@
 namespace infer::grammar {
 namespace {
 
-constexpr int kMaxDepth = 50;
+constexpr int kMaxReferences = 50;
 constexpr size_t kMaxAlternatives = 300;
 constexpr size_t kMaxWork = 3'000'000;
 
@@ -67,7 +67,8 @@ void SchemaDocument::count_work(size_t steps, const std::string& place) {
 }
 
 std::vector<Json> SchemaDocument::flatten(const Json& schema, const std::string& place, int depth) {
-  if (depth > kMaxDepth) refuse_schema(place, "references that lead somewhere", "a cycle, or more than 50 in a row");
+  if (depth > kMaxReferences)
+    refuse_schema(place, "references that lead somewhere", "a cycle, or more than 50 in a row");
   count_work(50 + schema.size() + (schema.is_object() && schema.contains("enum") ? schema["enum"].size() : 0), place);
   check(schema, place);
   if (schema.is_boolean()) return schema.get<bool>() ? std::vector<Json>{Json::object()} : std::vector<Json>();

@@ -20,7 +20,7 @@ Table table_of(std::initializer_list<std::span<const Builtin>> parts) {
   return table;
 }
 
-const Builtin* find(const Table& table, std::string_view name) {
+const Builtin* find_builtin(const Table& table, std::string_view name) {
   const auto found = table.find(name);
   return found == table.end() ? nullptr : found->second;
 }
@@ -48,22 +48,22 @@ std::optional<Parameter> next_parameter(std::string_view& rest) {
 const Builtin* find_filter(std::string_view name) {
   static const Table table =
       table_of({value_filters(), sequence_filters(), select_filters(), text_filters(), html_filters()});
-  return find(table, name);
+  return find_builtin(table, name);
 }
 
 const Builtin* find_test(std::string_view name) {
   static const Table table = table_of({tests()});
-  return find(table, name);
+  return find_builtin(table, name);
 }
 
 const Builtin* find_global(std::string_view name) {
   static const Table table = table_of({globals()});
-  return find(table, name);
+  return find_builtin(table, name);
 }
 
 const Builtin* find_method(Kind kind, std::string_view name) {
   static const Table strings = table_of({string_methods(), string_search_methods()});
-  if (kind == Kind::kString) return find(strings, name);
+  if (kind == Kind::kString) return find_builtin(strings, name);
   for (const auto& methods : {collection_methods(kind), changing_methods(kind)}) {
     for (const Builtin& method : methods) {
       if (method.name == name) return &method;

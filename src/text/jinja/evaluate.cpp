@@ -137,13 +137,13 @@ Value Interpreter::concatenation(const Sequence& node) {
   bool markup = false;
   for (const Expression item : node.items) {
     parts.push_back(evaluate(item));
-    markup = markup || (parts.back().is_string() && parts.back().string().markup());
+    markup = markup || is_markup(parts.back());
   }
   current_ = &node;
   Text out(heap());
   markup = markup && autoescape;
   for (const Value& part : parts) {
-    if (markup && !(part.is_string() && part.string().markup())) append_escaped(to_text(heap(), part), out);
+    if (markup && !is_markup(part)) append_escaped(to_text(heap(), part), out);
     else append_str(part, out);
   }
   return markup ? make_markup(std::move(out)) : Value::of(std::move(out));

@@ -10,8 +10,6 @@
 namespace infer::jinja {
 namespace {
 
-bool is_markup(const Value& value) { return value.is_string() && value.string().markup(); }
-
 Value escaped(Runtime& runtime, const Value& value, bool even_if_safe) {
   if (is_markup(value) && !even_if_safe) return value;
   Text out(runtime.heap());
@@ -104,7 +102,7 @@ Value xml_attributes(Runtime& runtime, const Value& self, Arguments& arguments) 
   return runtime.autoescape ? make_markup(std::move(out)) : Value::of(std::move(out));
 }
 
-constexpr Builtin kFilters[] = {
+constexpr Builtin kHtmlFilters[] = {
     {"e", "", escape},
     {"escape", "", escape},
     {"forceescape", "", force_escape},
@@ -116,6 +114,6 @@ constexpr Builtin kFilters[] = {
 
 }  // namespace
 
-std::span<const Builtin> html_filters() { return kFilters; }
+std::span<const Builtin> html_filters() { return kHtmlFilters; }
 
 }  // namespace infer::jinja

@@ -80,7 +80,7 @@ Value selected(Runtime& runtime, const Value& self, Arguments& arguments) {
                      [&](Values& result) { select_items(runtime, self, arguments, Wanted, ByAttribute, result); });
 }
 
-constexpr Builtin kFilters[] = {
+constexpr Builtin kSelectFilters[] = {
     {"map", "*", map},
     {"select", "*", selected<true, false>},
     {"reject", "*", selected<false, false>},
@@ -90,6 +90,6 @@ constexpr Builtin kFilters[] = {
 
 }  // namespace
 
-std::span<const Builtin> select_filters() { return kFilters; }
+std::span<const Builtin> select_filters() { return kSelectFilters; }
 
 }  // namespace infer::jinja

@@ -75,7 +75,6 @@ Value join(Runtime& runtime, const Value& self, Arguments& arguments) {
   Iterator iterator(heap, self);
   Values items(heap);
   while (auto item = iterator.next()) items.push_back(path.get(runtime, std::move(*item)));
-  const auto is_markup = [](const Value& v) { return v.is_string() && v.string().markup(); };
   bool markup = runtime.autoescape && is_markup(separator);
   for (const Value& item : items) markup = markup || (runtime.autoescape && is_markup(item));
   Text out(heap);
@@ -101,18 +100,6 @@ Value reverse(Runtime& runtime, const Value& self, Arguments&) {
   Text out(heap);
   for (const Value& item : items) out += item.text();
   return make_text_like(std::move(out), self);
-}
-
-// Items with the keys used to compare them.
-struct Keyed {
-  Value key, item;
-};
-
-void sort_keyed(Heap& heap, Vector<Keyed>& items, bool reverse) {
-  std::stable_sort(items.begin(), items.end(), [&](const Keyed& a, const Keyed& b) {
-    heap.step();
-    return reverse ? order(b.key, a.key).value_or(0) < 0 : order(a.key, b.key).value_or(0) < 0;
-  });
 }
 
 // The key of an item: the value at the end of the path, lowercased unless case matters.
@@ -249,7 +236,7 @@ Value dict_items(Runtime& runtime, const Value& self, Arguments&) {
   });
 }
 
-constexpr Builtin kFilters[] = {
+constexpr Builtin kSequenceFilters[] = {
     {"batch", "linecount [fill_with]", batch},
     {"slice", "slices [fill_with]", slice_columns},
     {"first", "", first},
@@ -269,6 +256,6 @@ constexpr Builtin kFilters[] = {
 
 }  // namespace
 
-std::span<const Builtin> sequence_filters() { return kFilters; }
+std::span<const Builtin> sequence_filters() { return kSequenceFilters; }
 
 }  // namespace infer::jinja

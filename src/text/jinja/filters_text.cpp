@@ -152,7 +152,7 @@ Value wrap(Runtime& runtime, const Value& self, Arguments& arguments) {
   return Value::of(std::move(out));
 }
 
-constexpr Builtin kFilters[] = {
+constexpr Builtin kTextFilters[] = {
     {"upper", "", converted<upper>},
     {"lower", "", converted<lower>},
     {"capitalize", "", converted<to_capitalized>},
@@ -169,6 +169,6 @@ constexpr Builtin kFilters[] = {
 
 }  // namespace
 
-std::span<const Builtin> text_filters() { return kFilters; }
+std::span<const Builtin> text_filters() { return kTextFilters; }
 
 }  // namespace infer::jinja

@@ -151,7 +151,7 @@ Value file_size(Runtime& runtime, const Value& self, Arguments& arguments) {
   return runtime.text(text);
 }
 
-constexpr Builtin kFilters[] = {
+constexpr Builtin kValueFilters[] = {
     {"abs", "", absolute},
     {"attr", "name", attribute},
     {"default", "[default_value] [boolean]", default_value},
@@ -170,6 +170,6 @@ constexpr Builtin kFilters[] = {
 
 }  // namespace
 
-std::span<const Builtin> value_filters() { return kFilters; }
+std::span<const Builtin> value_filters() { return kValueFilters; }
 
 }  // namespace infer::jinja

@@ -178,7 +178,7 @@ class BraceFormat {
         fail(concat("Unknown conversion specifier '", conversion, "'"));
       }
     }
-    if (markup_ && !(value.is_string() && value.string().markup())) {
+    if (markup_ && !is_markup(value)) {
       Text text(heap_);
       append_formatted(heap_, value, spec, text);
       from_caller = from_caller || text.has_caller_text();

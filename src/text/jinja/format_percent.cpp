@@ -194,7 +194,7 @@ class PercentFormat {
     const Value v = value();
     Text body(heap_);
     if (type != 's') append_repr(v, body);
-    else if (markup_ && !(v.is_string() && v.string().markup())) {
+    else if (markup_ && !is_markup(v)) {
       append_escaped(to_text(heap_, v), body);
     } else {
       append_str(v, body);

@@ -167,7 +167,7 @@ void Interpreter::run_call_block(const CallBlock& node) {
 
 void Interpreter::output(const Value& value) {
   const size_t before = out_->size();
-  if (autoescape && !(value.is_string() && value.string().markup())) {
+  if (autoescape && !is_markup(value)) {
     append_escaped(to_text(heap(), value), *out_);
   } else {
     append_str(value, *out_);

@@ -10,7 +10,7 @@
 namespace infer::jinja {
 namespace {
 
-constexpr size_t kMaxDepth = 200;
+constexpr size_t kMaxJsonDepth = 200;
 
 class JsonWriter {
  public:
@@ -45,7 +45,7 @@ class JsonWriter {
     for (const Object* object : open_) {
       if (object == value.object()) fail("Circular reference detected");
     }
-    if (open_.size() == kMaxDepth) fail_budget("the value is nested too deeply for JSON");
+    if (open_.size() == kMaxJsonDepth) fail_budget("the value is nested too deeply for JSON");
     open_.push_back(value.object());
   }
 

@@ -17,7 +17,7 @@ Values& items_in(const Value& self) { return self.get<ListObject>().own_items();
 // Charges for moving this many items by one position.
 void charge_move(Runtime& runtime, size_t n) { runtime.heap().step(n / 8); }
 
-Value append(Runtime&, const Value& self, Arguments& arguments) {
+Value append_item(Runtime&, const Value& self, Arguments& arguments) {
   items_in(self).push_back(arguments.positional[0]);
   return Value::none();
 }
@@ -66,7 +66,7 @@ Value remove(Runtime& runtime, const Value& self, Arguments& arguments) {
   fail("list.remove(x): x not in list");
 }
 
-Value reverse(Runtime& runtime, const Value& self, Arguments&) {
+Value reverse_list(Runtime& runtime, const Value& self, Arguments&) {
   Values& items = items_in(self);
   charge_move(runtime, items.size());
   std::reverse(items.begin(), items.end());
@@ -79,12 +79,7 @@ Value clear_list(Runtime& runtime, const Value& self, Arguments&) {
   return Value::none();
 }
 
-// An item and its sort key.
-struct Keyed {
-  Value key, item;
-};
-
-Value sort(Runtime& runtime, const Value& self, Arguments& arguments) {
+Value sort_list(Runtime& runtime, const Value& self, Arguments& arguments) {
   Heap& heap = runtime.heap();
   const Value &key = arguments.positional[0], &reverse = arguments.positional[1];
   const Values before = items_of(heap, self);
@@ -99,10 +94,7 @@ Value sort(Runtime& runtime, const Value& self, Arguments& arguments) {
     sorted.push_back({runtime.call(key, one), item});
   }
   const bool descending = !reverse.is_missing() && truth(reverse);
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const Keyed& a, const Keyed& b) {
-    heap.step();
-    return order(descending ? b.key : a.key, descending ? a.key : b.key).value_or(0) < 0;
-  });
+  sort_keyed(heap, sorted, descending);
   Values& items = items_in(self);
   if (items.size() != before.size()) fail("list modified during sort");
   for (size_t i = 0; i < items.size(); ++i) items[i] = sorted[i].item;
@@ -168,20 +160,25 @@ Value update(Runtime& runtime, const Value& self, Arguments& arguments) {
   return Value::none();
 }
 
-constexpr Builtin kList[] = {{"append", ".", append},           {"extend", ".", extend},  {"insert", ". .", insert},
-                             {"pop", "[.]", pop_item},          {"remove", ".", remove},  {"reverse", "", reverse},
-                             {"sort", "[key] [reverse]", sort}, {"clear", "", clear_list}};
-constexpr Builtin kDict[] = {{"clear", "", clear_dict},
-                             {"pop", ". [.]", pop_key},
-                             {"popitem", "", pop_last},
-                             {"setdefault", ". [.]", set_default},
-                             {"update", "*", update}};
+constexpr Builtin kListChanges[] = {{"append", ".", append_item},
+                                    {"extend", ".", extend},
+                                    {"insert", ". .", insert},
+                                    {"pop", "[.]", pop_item},
+                                    {"remove", ".", remove},
+                                    {"reverse", "", reverse_list},
+                                    {"sort", "[key] [reverse]", sort_list},
+                                    {"clear", "", clear_list}};
+constexpr Builtin kDictChanges[] = {{"clear", "", clear_dict},
+                                    {"pop", ". [.]", pop_key},
+                                    {"popitem", "", pop_last},
+                                    {"setdefault", ". [.]", set_default},
+                                    {"update", "*", update}};
 
 }  // namespace
 
 std::span<const Builtin> changing_methods(Kind kind) {
-  if (kind == Kind::kList) return kList;
-  if (kind == Kind::kDict) return kDict;
+  if (kind == Kind::kList) return kListChanges;
+  if (kind == Kind::kDict) return kDictChanges;
   return {};
 }
 

@@ -11,14 +11,14 @@
 namespace infer::jinja {
 namespace {
 
-Value count(Runtime& runtime, const Value& self, Arguments& arguments) {
+Value count_item(Runtime& runtime, const Value& self, Arguments& arguments) {
   int64_t n = 0;
   Iterator items(runtime.heap(), self);
   while (const auto item = items.next()) n += equals(*item, arguments.positional[0]);
   return Value::of(n);
 }
 
-Value index(Runtime& runtime, const Value& self, Arguments& arguments) {
+Value index_of_item(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Values& a = arguments.positional;
   const SliceBounds b = slice_bounds(length_of(self), a[1], a[2], {});
   for (int64_t i = b.start; i < b.stop; ++i) {
@@ -85,36 +85,37 @@ Value reset(Runtime&, const Value& self, Arguments&) {
   return Value::none();
 }
 
-constexpr Builtin kList[] = {{"count", ".", count}, {"index", ". [.] [.]", index}, {"copy", "", copy}};
-constexpr Builtin kTuple[] = {{"count", ".", count}, {"index", ". [.] [.]", index}};
-constexpr Builtin kDict[] = {{"keys", "", view<ViewObject::kKeys>},
-                             {"values", "", view<ViewObject::kValues>},
-                             {"items", "", view<ViewObject::kItems>},
-                             {"get", ". [.]", get},
-                             {"copy", "", copy},
-                             {"fromkeys", ". [.]", from_keys}};
-constexpr Builtin kFloat[] = {{"is_integer", "", is_integer}, {"conjugate", "", conjugate}};
-constexpr Builtin kInt[] = {{"bit_length", "", bit_length}, {"conjugate", "", conjugate}};
-constexpr Builtin kCycler[] = {{"next", "", next}, {"reset", "", reset}};
+constexpr Builtin kListMethods[] = {
+    {"count", ".", count_item}, {"index", ". [.] [.]", index_of_item}, {"copy", "", copy}};
+constexpr Builtin kTupleMethods[] = {{"count", ".", count_item}, {"index", ". [.] [.]", index_of_item}};
+constexpr Builtin kDictMethods[] = {{"keys", "", view<ViewObject::kKeys>},
+                                    {"values", "", view<ViewObject::kValues>},
+                                    {"items", "", view<ViewObject::kItems>},
+                                    {"get", ". [.]", get},
+                                    {"copy", "", copy},
+                                    {"fromkeys", ". [.]", from_keys}};
+constexpr Builtin kFloatMethods[] = {{"is_integer", "", is_integer}, {"conjugate", "", conjugate}};
+constexpr Builtin kIntMethods[] = {{"bit_length", "", bit_length}, {"conjugate", "", conjugate}};
+constexpr Builtin kCyclerMethods[] = {{"next", "", next}, {"reset", "", reset}};
 
 }  // namespace
 
 std::span<const Builtin> collection_methods(Kind kind) {
   switch (kind) {
     case Kind::kList:
-      return kList;
+      return kListMethods;
     case Kind::kTuple:
     case Kind::kRange:
-      return kTuple;
+      return kTupleMethods;
     case Kind::kDict:
-      return kDict;
+      return kDictMethods;
     case Kind::kFloat:
-      return kFloat;
+      return kFloatMethods;
     case Kind::kInt:
     case Kind::kBool:
-      return kInt;
+      return kIntMethods;
     case Kind::kCycler:
-      return kCycler;
+      return kCyclerMethods;
     default:
       return {};
   }

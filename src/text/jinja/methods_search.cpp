@@ -40,18 +40,18 @@ int64_t find_index(const Value& self, Arguments& arguments) {
 }
 
 template <bool Last>
-Value find(Runtime&, const Value& self, Arguments& arguments) {
+Value find_part(Runtime&, const Value& self, Arguments& arguments) {
   return Value::of(find_index<Last>(self, arguments));
 }
 
 template <bool Last>
-Value index(Runtime&, const Value& self, Arguments& arguments) {
+Value index_of_part(Runtime&, const Value& self, Arguments& arguments) {
   const int64_t at = find_index<Last>(self, arguments);
   if (at < 0) fail("substring not found");
   return Value::of(at);
 }
 
-Value count(Runtime& runtime, const Value& self, Arguments& arguments) {
+Value count_part(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Values& a = arguments.positional;
   const std::string_view part = text_argument(a[0], "must be str");
   const auto where = window(self, a[1], a[2]);
@@ -202,23 +202,17 @@ Value split_lines(Runtime& runtime, const Value& self, Arguments& arguments) {
   return make_list(std::move(lines));
 }
 
-constexpr Builtin kMethods[] = {
-    {"find", ". [.] [.]", find<false>},
-    {"rfind", ". [.] [.]", find<true>},
-    {"index", ". [.] [.]", index<false>},
-    {"rindex", ". [.] [.]", index<true>},
-    {"count", ". [.] [.]", count},
-    {"startswith", ". [.] [.]", has_end<false>},
-    {"endswith", ". [.] [.]", has_end<true>},
-    {"split", "[sep] [maxsplit]", split<false>},
-    {"rsplit", "[sep] [maxsplit]", split<true>},
-    {"partition", ".", partition<false>},
-    {"rpartition", ".", partition<true>},
-    {"splitlines", "[keepends]", split_lines},
+constexpr Builtin kSearchMethods[] = {
+    {"find", ". [.] [.]", find_part<false>},      {"rfind", ". [.] [.]", find_part<true>},
+    {"index", ". [.] [.]", index_of_part<false>}, {"rindex", ". [.] [.]", index_of_part<true>},
+    {"count", ". [.] [.]", count_part},           {"startswith", ". [.] [.]", has_end<false>},
+    {"endswith", ". [.] [.]", has_end<true>},     {"split", "[sep] [maxsplit]", split<false>},
+    {"rsplit", "[sep] [maxsplit]", split<true>},  {"partition", ".", partition<false>},
+    {"rpartition", ".", partition<true>},         {"splitlines", "[keepends]", split_lines},
 };
 
 }  // namespace
 
-std::span<const Builtin> string_search_methods() { return kMethods; }
+std::span<const Builtin> string_search_methods() { return kSearchMethods; }
 
 }  // namespace infer::jinja

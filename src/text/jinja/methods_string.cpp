@@ -18,7 +18,7 @@ Value in_case(Runtime& runtime, const Value& self, Arguments&) {
 }
 
 template <Text (*Convert)(Heap&, std::string_view)>
-Value converted(Runtime& runtime, const Value& self, Arguments&) {
+Value converted_string(Runtime& runtime, const Value& self, Arguments&) {
   return make_text_like(Convert(runtime.heap(), self.text()), self);
 }
 
@@ -108,14 +108,14 @@ Value remove_suffix(Runtime&, const Value& self, Arguments& arguments) {
   return make_piece(self, self.text().substr(0, self.text().size() - part.size()));
 }
 
-Value replace(Runtime& runtime, const Value& self, Arguments& arguments) {
+Value replace_parts(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Values& a = arguments.positional;
   text_argument(a[0], "replace");
   text_argument(a[1], "replace");
   return replace_value(runtime.heap(), self, a[0], a[1], int_or(a[2], -1, "count"), false);
 }
 
-Value join(Runtime& runtime, const Value& self, Arguments& arguments) {
+Value join_strings(Runtime& runtime, const Value& self, Arguments& arguments) {
   Iterator items(runtime.heap(), arguments.positional[0]);
   Values parts(runtime.heap());
   while (auto item = items.next()) {
@@ -151,7 +151,7 @@ Value expand_tabs(Runtime& runtime, const Value& self, Arguments& arguments) {
   return make_text_like(std::move(out), self);
 }
 
-Value format(Runtime& runtime, const Value& self, Arguments& arguments) {
+Value format_fields(Runtime& runtime, const Value& self, Arguments& arguments) {
   return format_braces(runtime, self, arguments);
 }
 
@@ -214,13 +214,13 @@ Value make_translation(Runtime& runtime, const Value&, Arguments& arguments) {
   return result;
 }
 
-constexpr Builtin kMethods[] = {
+constexpr Builtin kStringMethods[] = {
     {"upper", "", in_case<Case::kUpper>},
     {"lower", "", in_case<Case::kLower>},
     {"casefold", "", in_case<Case::kFold>},
-    {"capitalize", "", converted<to_capitalized>},
-    {"title", "", converted<to_title>},
-    {"swapcase", "", converted<swap_case>},
+    {"capitalize", "", converted_string<to_capitalized>},
+    {"title", "", converted_string<to_title>},
+    {"swapcase", "", converted_string<swap_case>},
     {"isalnum", "", all_are<is_alphanumeric>},
     {"isalpha", "", all_are<is_alphabetic>},
     {"isascii", "", is_ascii},
@@ -242,10 +242,10 @@ constexpr Builtin kMethods[] = {
     {"rstrip", "[.]", stripped<Side::kRight>},
     {"removeprefix", ".", remove_prefix},
     {"removesuffix", ".", remove_suffix},
-    {"replace", ". . [.]", replace},
-    {"join", ".", join},
+    {"replace", ". . [.]", replace_parts},
+    {"join", ".", join_strings},
     {"expandtabs", "[tabsize]", expand_tabs},
-    {"format", "*", format},
+    {"format", "*", format_fields},
     {"format_map", ".", format_map},
     {"translate", ".", translate},
     {"maketrans", ". [.] [.]", make_translation},
@@ -253,6 +253,6 @@ constexpr Builtin kMethods[] = {
 
 }  // namespace
 
-std::span<const Builtin> string_methods() { return kMethods; }
+std::span<const Builtin> string_methods() { return kStringMethods; }
 
 }  // namespace infer::jinja

@@ -1,5 +1,6 @@
 #include "src/text/jinja/operators.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/text/jinja/format.h"
@@ -11,7 +12,7 @@
 namespace infer::jinja {
 namespace {
 
-constexpr int kMaxDepth = 200;  // of nested values being compared
+constexpr int kMaxComparedDepth = 200;  // of nested values being compared
 
 const char* sign_of(BinaryOp op) {
   switch (op) {
@@ -292,7 +293,7 @@ bool truth(const Value& value) {
 }
 
 bool equals(const Value& left, const Value& right, int depth) {
-  if (depth > kMaxDepth) fail_budget("values nested too deeply to be compared");
+  if (depth > kMaxComparedDepth) fail_budget("values nested too deeply to be compared");
   if (left.is_number() && right.is_number()) return order_of_numbers(left, right) == 0;
   if (left.kind() != right.kind()) return false;
   switch (left.kind()) {
@@ -344,7 +345,7 @@ bool equals(const Value& left, const Value& right, int depth) {
 }
 
 std::optional<int> order(const Value& left, const Value& right, std::string_view op, int depth) {
-  if (depth > kMaxDepth) fail_budget("values nested too deeply to be compared");
+  if (depth > kMaxComparedDepth) fail_budget("values nested too deeply to be compared");
   if (left.is_number() && right.is_number()) return order_of_numbers(left, right);
   require_defined(left);
   require_defined(right);
@@ -362,6 +363,13 @@ std::optional<int> order(const Value& left, const Value& right, std::string_view
     return a.size() < b.size() ? -1 : a.size() > b.size();
   }
   fail(concat("'", op, "' not supported between instances of '", type_name(left), "' and '", type_name(right), "'"));
+}
+
+void sort_keyed(Heap& heap, Vector<Keyed>& items, bool descending) {
+  std::stable_sort(items.begin(), items.end(), [&](const Keyed& a, const Keyed& b) {
+    heap.step();
+    return order(descending ? b.key : a.key, descending ? a.key : b.key).value_or(0) < 0;
+  });
 }
 
 bool contains(const Value& container, const Value& item) {

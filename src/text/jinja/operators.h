@@ -17,6 +17,14 @@ bool truth(const Value& value);
 bool equals(const Value& left, const Value& right, int depth = 0);
 // <0, 0, >0; nullopt for NaN. Throws Failure for values without an order; `op` appears in its message.
 std::optional<int> order(const Value& left, const Value& right, std::string_view op = "<", int depth = 0);
+
+// An item and the key by which it is sorted.
+struct Keyed {
+  Value key, item;
+};
+// A stable sort by order(). Each comparison is a step.
+void sort_keyed(Heap& heap, Vector<Keyed>& items, bool descending);
+
 bool contains(const Value& container, const Value& item);
 
 // Throws Failure with the reason why the value is undefined, if it is.

@@ -10,7 +10,7 @@ namespace infer::jinja {
 namespace {
 
 constexpr int64_t kWidth = 80;
-constexpr int kMaxDepth = 100;
+constexpr int kMaxPrettyDepth = 100;
 
 class PrettyPrinter {
  public:
@@ -18,7 +18,7 @@ class PrettyPrinter {
 
   // `allowance`: characters that must still fit after the value on its last line.
   void write(const Value& value, int64_t indent, int64_t allowance) {
-    if (++depth_ > kMaxDepth) fail_budget("the value is nested too deeply to be printed");
+    if (++depth_ > kMaxPrettyDepth) fail_budget("the value is nested too deeply to be printed");
     Text line = one_line(value);
     if (code_points(line) <= kWidth - indent - allowance) {
       add(line);
@@ -64,7 +64,7 @@ class PrettyPrinter {
   }
 
   void append_one_line(const Value& value, Text& text, int depth) {
-    if (depth > kMaxDepth) fail_budget("the value is nested too deeply to be printed");
+    if (depth > kMaxPrettyDepth) fail_budget("the value is nested too deeply to be printed");
     if (value.is(Kind::kDict)) {
       text += '{';
       bool first = true;

@@ -10,7 +10,7 @@
 namespace infer::jinja {
 namespace {
 
-constexpr int kMaxDepth = 200;
+constexpr int kMaxPrintedDepth = 200;
 
 void append_escape(uint32_t code, Text& out) {
   char escape[16];
@@ -112,7 +112,7 @@ class Printer {
       }
     }
     heap_.step(static_cast<uint64_t>(depth_) / 16);
-    if (depth_ == kMaxDepth) fail_budget("the value is nested too deeply to be printed");
+    if (depth_ == kMaxPrintedDepth) fail_budget("the value is nested too deeply to be printed");
     open_[depth_++] = object;
     body();
     --depth_;
@@ -159,7 +159,7 @@ class Printer {
 
   Text& out_;
   Heap& heap_;
-  const Object* open_[kMaxDepth] = {};
+  const Object* open_[kMaxPrintedDepth] = {};
   int depth_ = 0;
 };
 

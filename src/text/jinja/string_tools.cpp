@@ -5,12 +5,6 @@
 #include "src/text/jinja/search.h"
 
 namespace infer::jinja {
-namespace {
-
-bool is_markup(const Value& value) { return value.is_string() && value.string().markup(); }
-
-}  // namespace
-
 Value justify(Heap& heap, const Value& text, int64_t width, std::string_view fill, Side filled) {
   const int64_t length = text.string().length();
   if (width <= length) return text;

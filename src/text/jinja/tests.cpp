@@ -104,7 +104,7 @@ constexpr Builtin kTests[] = {
     {"iterable", "", check<is_iterable>},
     {"callable", "", check<is_callable>},
     {"sameas", "other", is_same},
-    {"escaped", "", check<[](const Value& v) { return v.is_string() && v.string().markup(); }>},
+    {"escaped", "", check<[](const Value& v) { return is_markup(v); }>},
     {"in", "seq", comparison<CompareOp::kIn>},
     {"==", ".", comparison<CompareOp::kEqual>},
     {"eq", ".", comparison<CompareOp::kEqual>},

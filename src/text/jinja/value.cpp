@@ -212,7 +212,7 @@ Value make_markup(Text&& text) {
 
 Value make_text_like(Text&& text, const Value& like) {
   if (has_caller_text(like)) text.mark_from(0);
-  return like.is_string() && like.string().markup() ? make_markup(std::move(text)) : Value::of(std::move(text));
+  return is_markup(like) ? make_markup(std::move(text)) : Value::of(std::move(text));
 }
 
 Value make_piece(const Value& like, std::string_view part) {

@@ -295,6 +295,7 @@ Value make_lazily(Heap& heap, std::string_view name, Fill fill) {
   }
   return make_generator(std::move(items), name, std::move(failure));
 }
+inline bool is_markup(const Value& value) { return value.is_string() && value.string().markup(); }
 Value make_markup(Text&& text);
 // A string `text` derived from `like`: equally safe, and marked as the caller's if any of `like` is.
 Value make_text_like(Text&& text, const Value& like);

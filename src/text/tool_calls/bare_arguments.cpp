@@ -9,7 +9,7 @@
 namespace infer {
 namespace {
 
-constexpr size_t kMaxDepth = 500;
+constexpr size_t kMaxArgumentDepth = 500;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ void BareArguments::punctuation(char c, std::string& out) {
   if (c == ',') out += ' ';
   if (c == '{' || c == '[') open_.push_back(c);
   if ((c == '}' || c == ']') && !open_.empty()) open_.pop_back();
-  done_ = open_.empty() || open_.size() > kMaxDepth;
+  done_ = open_.empty() || open_.size() > kMaxArgumentDepth;
 }
 
 void BareArguments::end_word(std::string& out) {

@@ -15,31 +15,32 @@ using grammar::ExprId;
 using Kind = ToolCallFormat::Kind;
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMaxName = 128;
+constexpr size_t kMaxToolName = 128;
 constexpr char kPlaces[] = {kIdPlace, kNamePlace, '\0'};
 constexpr size_t kLongLead = 6;  // bytes; a text this long does not occur in content by chance
 
-const Json* member(const Json& object, const char* name) {
+// nullptr: absent or null.
+const Json* given(const Json& object, const char* name) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(name);
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
 ArgumentGrammar::Tool read_tool(const Json& tool, size_t index) {
-  const Json* function = member(tool, "function");
+  const Json* function = given(tool, "function");
   const Json& of = function ? *function : tool;
   const std::string place = concat("tools[", index, function ? "].function" : "]");
-  const Json* name = member(of, "name");
+  const Json* name = given(of, "name");
   if (!name || !name->is_string() || name->get_ref<const std::string&>().empty() ||
-      name->get_ref<const std::string&>().size() > kMaxName)
-    throw Error(ErrorCode::kInvalidArgument, concat(place, ".name: expected a name of 1 to ", kMaxName,
+      name->get_ref<const std::string&>().size() > kMaxToolName)
+    throw Error(ErrorCode::kInvalidArgument, concat(place, ".name: expected a name of 1 to ", kMaxToolName,
                                                     " bytes, found ", name ? "another" : "none"));
   ArgumentGrammar::Tool result{*name, Json{{"type", "object"}}, {}, place + ".parameters#"};
-  if (const Json* parameters = member(of, "parameters"); parameters && !parameters->empty())
+  if (const Json* parameters = given(of, "parameters"); parameters && !parameters->empty())
     result.parameters = *parameters;
   // Clients may omit the type, but the arguments of a call are always an object.
   if (result.parameters.is_object() && !result.parameters.contains("type")) result.parameters["type"] = "object";
-  const Json* strict = member(of, "strict");
+  const Json* strict = given(of, "strict");
   result.options.lenient = !(strict && *strict == true);
   return result;
 }

@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-constexpr size_t kMaxName = 256, kMaxSpace = 64;
+constexpr size_t kMaxCallName = 256, kMaxSpace = 64;
 constexpr std::string_view kNotInNames = "<>\"'`{}[]()=,;|";
 
 bool is_name_char(char c) {
@@ -18,8 +18,8 @@ bool is_name_char(char c) {
 // The name at the start; "" if there is none or it is too long.
 std::string_view leading_name(std::string_view text) {
   size_t n = 0;
-  while (n < text.size() && n <= kMaxName && is_name_char(text[n])) ++n;
-  return n > kMaxName ? std::string_view() : text.substr(0, n);
+  while (n < text.size() && n <= kMaxCallName && is_name_char(text[n])) ++n;
+  return n > kMaxCallName ? std::string_view() : text.substr(0, n);
 }
 
 }  // namespace

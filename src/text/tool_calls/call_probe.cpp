@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/text/reasoning.h"
+#include "src/text/template_probe.h"
 #include "src/text/tool_calls/call_pattern.h"
 #include "src/text/tool_calls/template_tokens.h"
 
@@ -12,7 +13,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::string_view kContent = "Zqcontentq", kUser = "qxuserq";
-constexpr const char* kBos = "<qxbosq>";
 
 ordered_json tools() {
   ordered_json all = ordered_json::array();
@@ -57,13 +57,7 @@ std::string rendered(const ChatTemplate& chat_template, const ProbeStyle& style,
   conversation.messages = {{{"role", "user"}, {"content", kUser}}, std::move(message)};
   if (!style.without_tools) conversation.tools = tools();
   conversation.add_generation_prompt = false;
-  conversation.bos_token = kBos;
-  conversation.eos_token = "<qxeosq>";
-  try {
-    return chat_template.render(conversation);
-  } catch (const Error&) {
-    return "";
-  }
+  return probe_prompt(chat_template, std::move(conversation));
 }
 
 // Kimi's templates always write functions.NAME:0, whatever the id is.

@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 using Kind = ToolCallFormat::Kind;
 
 // The position of a call in a message: [begin, end), without the surrounding texts.
-struct Place {
+struct CallRange {
   size_t begin = 0, end = 0;
 };
 
@@ -44,7 +44,7 @@ bool are_arguments(const ordered_json& value) {
 }
 
 // The innermost object around `at`, if it is a call.
-std::optional<ordered_json> object_around(std::string_view text, size_t at, Place& place) {
+std::optional<ordered_json> object_around(std::string_view text, size_t at, CallRange& place) {
   const size_t begin = text.rfind('{', at);
   if (begin == std::string_view::npos) return std::nullopt;
   const size_t end = end_of_object(text, begin);
@@ -59,9 +59,9 @@ std::optional<ordered_json> object_around(std::string_view text, size_t at, Plac
 }
 
 // Finds a call that is an object, and the names of its members.
-std::optional<Place> find_object(std::string_view text, size_t from, std::string_view name, CallKeys& keys) {
+std::optional<CallRange> find_object(std::string_view text, size_t from, std::string_view name, CallKeys& keys) {
   const size_t at = text.find(name, from);
-  Place place;
+  CallRange place;
   if (at == std::string_view::npos) return std::nullopt;
   const auto object = object_around(text, at, place);
   if (!object || place.begin < from) return std::nullopt;
@@ -159,7 +159,7 @@ bool find_named_format(const RenderedCalls& calls, Kind kind, const std::vector<
   };
   const size_t name = name_at(one, 0);
   if (name == std::string::npos) return false;
-  const std::optional<Place> arguments = find_arguments(one, name + 1);
+  const std::optional<CallRange> arguments = find_arguments(one, name + 1);
   if (!arguments) return false;
   Around around{one.substr(0, name), "", one.substr(arguments->end), false};
   const size_t first = name_at(two, 0);
@@ -175,7 +175,7 @@ bool find_named_format(const RenderedCalls& calls, Kind kind, const std::vector<
 }
 
 bool find_json_format(const RenderedCalls& calls, ToolCallFormat& format) {
-  const auto find = [](const std::string& text, size_t from) -> std::optional<Place> {
+  const auto find = [](const std::string& text, size_t from) -> std::optional<CallRange> {
     const size_t key = text.find('"' + std::string(kProbeKeys[0]) + '"', from);
     const size_t begin = key == std::string::npos ? key : text.rfind('{', key);
     if (begin == std::string::npos || begin < from) return std::nullopt;
@@ -183,7 +183,7 @@ bool find_json_format(const RenderedCalls& calls, ToolCallFormat& format) {
     if (end == std::string::npos ||
         !are_arguments(ordered_json::parse(text.substr(begin, end - begin), nullptr, false)))
       return std::nullopt;
-    return Place{begin, end};
+    return CallRange{begin, end};
   };
   return find_named_format(calls, Kind::kJson, {"{"}, find, format);
 }
@@ -194,23 +194,23 @@ bool find_bare_format(const RenderedCalls& calls, ToolCallFormat& format) {
   const size_t value = calls.one.find(kProbeValues[0], key);
   if (value == std::string::npos || value - key < 2 || value - key > 16) return false;
   format.quote = calls.one.substr(key, value - key);
-  const auto find = [](const std::string& text, size_t from) -> std::optional<Place> {
+  const auto find = [](const std::string& text, size_t from) -> std::optional<CallRange> {
     const size_t begin = text.find("{" + std::string(kProbeKeys[0]) + ":", from);
     const size_t last = begin == std::string::npos ? begin : after(text, kProbeValues[1], begin);
     if (last == std::string::npos || last == text.size() || text[last] != '}') return std::nullopt;
-    return Place{begin, last + 1};
+    return CallRange{begin, last + 1};
   };
   return find_named_format(calls, Kind::kBare, {"{"}, find, format);
 }
 
 bool find_python_format(const RenderedCalls& calls, ToolCallFormat& format) {
-  const auto find = [](const std::string& text, size_t from) -> std::optional<Place> {
+  const auto find = [](const std::string& text, size_t from) -> std::optional<CallRange> {
     const size_t begin = from + 1;
     if (text.compare(from, begin - from, "(") != 0 || !std::string_view(text).substr(begin).starts_with(kProbeKeys[0]))
       return std::nullopt;
     const size_t last = after(text, kProbeValues[1], begin);
     if (last == std::string::npos || last == text.size() || text[last] != ')') return std::nullopt;
-    return Place{begin, last + 1};
+    return CallRange{begin, last + 1};
   };
   return find_named_format(calls, Kind::kPython, {}, find, format);
 }
@@ -253,10 +253,10 @@ bool find_tagged_format(const RenderedCalls& calls, ToolCallFormat& format) {
   const size_t in_name = texts->begin.size() - begin;  // the rest of the tag that contains the name
   const std::string call_end(trimmed(std::string_view(texts->end).substr(end)));
   const std::vector<std::string> ends = tags_and_words(call_end);
-  const auto find = [&](const std::string& text, size_t from) -> std::optional<Place> {
+  const auto find = [&](const std::string& text, size_t from) -> std::optional<CallRange> {
     const auto found = argument_texts(text, from);
     if (!found) return std::nullopt;
-    return Place{from + in_name, text.size() - found->end.size() + end};
+    return CallRange{from + in_name, text.size() - found->end.size() + end};
   };
   if (!find_named_format(calls, Kind::kTagged, {tags.begin_word, ends.front()}, find, format)) return false;
   format.spelling.argument_begin = tags.begin_word;

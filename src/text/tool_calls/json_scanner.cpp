@@ -3,9 +3,9 @@
 namespace infer {
 namespace {
 
-constexpr size_t kMaxDepth = 500;
+constexpr size_t kMaxScannedDepth = 500;
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool is_json_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
@@ -16,7 +16,7 @@ JsonScanner::Status JsonScanner::next(State state) {
 }
 
 JsonScanner::Status JsonScanner::open(char bracket) {
-  if (open_.size() == kMaxDepth) return Status::kBroken;
+  if (open_.size() == kMaxScannedDepth) return Status::kBroken;
   open_.push_back(bracket);
   return next(bracket == '{' ? State::kFirstKey : State::kFirstValue);
 }
@@ -89,7 +89,7 @@ JsonScanner::Status JsonScanner::in_number(char c) {
   if ((c == '+' || c == '-') && state_ == State::kExponent) return next(State::kExponentSign);
   if (!number_complete()) return Status::kBroken;
   state_ = State::kAfterValue;
-  return is_space(c) ? Status::kMore : after_value(c);
+  return is_json_space(c) ? Status::kMore : after_value(c);
 }
 
 JsonScanner::Status JsonScanner::add(char c) {
@@ -107,7 +107,7 @@ JsonScanner::Status JsonScanner::add(char c) {
       break;
   }
   if (state_ >= State::kMinus) return in_number(c);
-  if (is_space(c)) return Status::kMore;
+  if (is_json_space(c)) return Status::kMore;
   switch (state_) {
     case State::kFirstValue:
       return c == ']' ? close(c) : begin_value(c);

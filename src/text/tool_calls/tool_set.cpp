@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kMaxDepth = 16;        // of references and alternatives
+constexpr int kMaxSchemaDepth = 16;  // of references and alternatives
 constexpr size_t kMaxVisits = 1000;  // schemas visited per parameter
 
 // The types of values that a schema allows.
@@ -38,7 +38,7 @@ class TypeFinder {
   explicit TypeFinder(const ordered_json& root) : root_(root) {}
 
   void add(const ordered_json& schema, int depth) {
-    if (depth > kMaxDepth || ++visits_ > kMaxVisits || !schema.is_object()) return;
+    if (depth > kMaxSchemaDepth || ++visits_ > kMaxVisits || !schema.is_object()) return;
     if (const ordered_json* type = member(schema, "type")) {
       if (type->is_string()) types_.add(*type);
       else if (type->is_array())
