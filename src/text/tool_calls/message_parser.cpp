@@ -31,7 +31,7 @@ std::vector<MessageDelta> MessageParser::add(std::string_view bytes) {
   std::string text = std::exchange(incomplete_, "").append(bytes);
   const size_t n = incomplete_end(text);
   incomplete_ = text.substr(text.size() - n);
-  text.resize(text.size() - n);
+  text.erase(text.size() - n);
   std::vector<MessageDelta> deltas;
   add_text(text, deltas);
   return deltas;
