@@ -20,7 +20,8 @@ std::string megabytes(uint64_t bytes);
 // Groups digits in threes: "7", "28,935".
 std::string grouped(uint64_t n);
 std::string grouped(std::signed_integral auto n) {
-  return n < 0 ? "-" + grouped(-static_cast<uint64_t>(n)) : grouped(static_cast<uint64_t>(n));
+  std::string text(n < 0 ? "-" : "");
+  return text += grouped(n < 0 ? -static_cast<uint64_t>(n) : static_cast<uint64_t>(n));
 }
 
 }  // namespace infer

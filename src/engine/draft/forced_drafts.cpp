@@ -41,7 +41,7 @@ std::vector<TokenId> ForcedDrafts::spell(std::string_view text) const {
     std::vector<TokenId> tokens = tokenizer_.encode(text, false, false);
     if (tokenizer_.decode(tokens, false) == text) return tokens;
     // Some vocabularies put a space before a text, but none within one.
-    const std::string line = "\n" + std::string(text);
+    const std::string line = concat("\n", text);
     tokens = tokenizer_.encode(line, false, false);
     for (size_t n = 1; n < tokens.size(); ++n) {
       if (tokenizer_.decode(std::span(tokens).subspan(n), false) != text) continue;
