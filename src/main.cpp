@@ -53,6 +53,9 @@ bool looks_like_model(const std::string& name) {
 }
 
 std::string unknown_command(const std::string& name) {
+  if (const std::string_view instead = infer::instead_of_command(name); !instead.empty()) {
+    return infer::concat("There is no command ", name, ". ", instead);
+  }
   std::vector<std::string> known;
   for (const infer::Command& command : infer::commands()) known.emplace_back(command.name);
   const std::string nearest = infer::nearest_name(name, known);

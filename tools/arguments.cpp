@@ -88,12 +88,21 @@ std::string suggestion(const CLI::App& app, const std::string& argument) {
   wrong_use(concat(sentence, app.get_name(), " --help lists the options."));
 }
 
-// Whether `arguments` name the model with an option.
-bool names_model(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const CLI::Option* model = app.get_option_no_throw("--model");
-  return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
-    return argument.starts_with('-') && find_option(app, split(argument).name) == model;
-  });
+// Whether `arguments` have the option of that name.
+bool has_option(const CLI::App& app, const std::vector<std::string>& arguments, const std::string& name) {
+  const CLI::Option* wanted = app.get_option_no_throw(name);
+  return wanted && std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+           return argument.starts_with('-') && find_option(app, split(argument).name) == wanted;
+         });
+}
+
+// The options whose values are the words without a dash, in order.
+std::vector<std::string> options_of_words(const CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> options;
+  const bool named = has_option(app, arguments, "--model") || has_option(app, arguments, "--hf-repo");
+  if (takes_bare_model(app) && !named) options.emplace_back("--model");
+  if (takes_bare_prompt(app) && !has_option(app, arguments, "--prompt")) options.emplace_back("--prompt");
+  return options;
 }
 
 // The value of the option at arguments[i], and moves i past it. nullopt if there is none.
@@ -114,7 +123,8 @@ std::string parsed_name(const CLI::Option& option) {
 // separate argument.
 std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> result;
-  bool wants_model = takes_bare_model(app) && !names_model(app, arguments);
+  const std::vector<std::string> words = options_of_words(app, arguments);
+  size_t n_words = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     if (argument == "--") {
@@ -122,7 +132,7 @@ std::vector<std::string> unambiguous(const CLI::App& app, const std::vector<std:
       break;
     }
     if (argument.size() < 2 || argument[0] != '-') {
-      if (std::exchange(wants_model, false)) result.push_back("--model");
+      if (n_words < words.size()) result.push_back(words[n_words++]);
       result.push_back(argument);
       continue;
     }
@@ -264,6 +274,10 @@ bool takes_bare_model(const CLI::App& app) {
   if (!model || model->get_type_name() != "FILE") return false;
   const std::vector<const CLI::Option*> options = app.get_options();
   return std::none_of(options.begin(), options.end(), [](const CLI::Option* o) { return o->get_positional(); });
+}
+
+bool takes_bare_prompt(const CLI::App& app) {
+  return takes_bare_model(app) && app.get_option_no_throw("--prompt") != nullptr;
 }
 
 void parse_arguments(CLI::App& app, const std::vector<std::string>& arguments) {

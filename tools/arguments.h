@@ -19,6 +19,8 @@ std::string flag_names(std::string_view names);
 // Whether a word without a dash can name the model file: `infer run model.gguf`. So for commands that have --model FILE
 // and no other arguments.
 bool takes_bare_model(const CLI::App& app);
+// Whether a second one can be the prompt: `infer run model.gguf "Why is the sky blue?"`.
+bool takes_bare_prompt(const CLI::App& app);
 
 // Parses `arguments`, without the names of the program and the command, into the variables bound to the options of
 // `app`, and makes --help show names as they are typed. Throws CLI::ParseError, and Error(kInvalidArgument) for an

@@ -1,5 +1,7 @@
 #include "tools/commands.h"
 
+#include <algorithm>
+
 #include "ggml-like/error.h"
 #include "tools/bench/bench.h"
 #include "tools/bench_serve/bench_serve.h"
@@ -41,7 +43,12 @@ const std::vector<Command> kAll = {
      define_pull,
      {"infer pull ggml-org/gemma-3-1b-it-GGUF:Q4_K_M", "infer pull ollama.com/library/qwen3:0.6b"},
      "models"},
-    {"models", "List the downloaded models", define_models, {"infer models", "infer models --json"}, "models"},
+    {"models",
+     "List the downloaded models",
+     define_models,
+     {"infer models", "infer models --json"},
+     "models",
+     {"list", "ls"}},
     {"rm",
      "Remove a downloaded model",
      define_rm,
@@ -110,7 +117,9 @@ const std::vector<Command> kAll = {
     {"inspect",
      "Show the contents of a model file",
      define_inspect,
-     {"infer inspect model.gguf", "infer inspect model.gguf --tensors --verify"}},
+     {"infer inspect model.gguf", "infer inspect model.gguf --tensors --verify"},
+     {},
+     {"show"}},
     {"devices",
      "List the devices that can run models",
      define_devices,
@@ -124,15 +133,40 @@ const std::vector<Command> kAll = {
     {"manual", "Print a manual page", define_manual, {"infer manual serve | man -l -", "infer manual --folder man1"}},
 };
 
+struct MissingCommand {
+  std::string_view names;  // with blanks around each
+  std::string_view instead;
+};
+
+constexpr MissingCommand kMissing[] = {
+    {" ps ", "Nothing runs in the background. GET /stats of a running infer serve describes its load."},
+    {" stop ", "Nothing runs in the background. Ctrl-C or SIGTERM ends infer serve."},
+    {" create ",
+     "Modelfiles are not read. Give their settings as flags: --system-prompt, --temp, -c, --chat-template-file."},
+    {" cp ",
+     "Models keep the names that they have on the hub. infer models --json lists their files, which cp copies."},
+    {" push ", "infer uploads nothing."},
+    {" signin login signout logout ", "There are no accounts. Set HF_TOKEN for private models on Hugging Face."},
+    {" launch ", "Start infer serve, and tell the program to use an OpenAI API at http://127.0.0.1:8080/v1."},
+};
+
 }  // namespace
 
 const std::vector<Command>& commands() { return kAll; }
 
 const Command* find_command(std::string_view name) {
   for (const Command& command : commands()) {
-    if (command.name == name) return &command;
+    const auto& aliases = command.aliases;
+    if (command.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end()) return &command;
   }
   return nullptr;
+}
+
+std::string_view instead_of_command(std::string_view name) {
+  for (const MissingCommand& missing : kMissing) {
+    if (missing.names.find(concat(" ", name, " ")) != std::string_view::npos) return missing.instead;
+  }
+  return "";
 }
 
 std::function<int()> define_command(const Command& command, CLI::App& app) {

@@ -50,7 +50,8 @@ class HelpFormatter : public CLI::Formatter {
 
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
-    if (takes_bare_model(*app)) usage.replace(usage.find_last_not_of('\n') + 1, 0, " [MODEL]");
+    const char* words = takes_bare_prompt(*app) ? " [MODEL] [PROMPT]" : takes_bare_model(*app) ? " [MODEL]" : "";
+    usage.replace(usage.find_last_not_of('\n') + 1, 0, words);
     return usage;
   }
 

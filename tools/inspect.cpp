@@ -15,6 +15,7 @@
 #include "ggml-like/printable.h"
 #include "src/model/arch/architecture.h"
 #include "src/text/ordered_json.h"
+#include "tools/hub_flags.h"
 
 namespace infer {
 namespace {
@@ -311,7 +312,7 @@ int run_inspect(const InspectOptions& options, std::ostream& out) {
     print_architectures(options.json, out);
     return 0;
   }
-  const auto file = GgufFile::open(options.file, {.map_data = options.verify});
+  const auto file = GgufFile::open(file_of_downloaded(options.file), {.map_data = options.verify});
   const Totals totals(*file);
   std::optional<ValueCheck> check;
   if (options.json) {
@@ -328,7 +329,8 @@ int run_inspect(const InspectOptions& options, std::ostream& out) {
 
 std::function<int()> define_inspect(CLI::App& app) {
   const auto o = std::make_shared<InspectOptions>();
-  app.add_option("file", o->file, "Model file (any part of a split one)")->type_name("FILE");
+  app.add_option("file", o->file, "Model file (any part of a split one), or the name of a downloaded model")
+      ->type_name("FILE");
   app.add_flag("--architectures", o->architectures, "List the architectures that the program runs, without a file");
   app.add_flag("--tensors", o->tensors, "List every tensor");
   app.add_flag("--verify", o->verify, "Read all data and look for NaN and infinity");

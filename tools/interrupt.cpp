@@ -23,14 +23,17 @@ void on_interrupt(int) {
 
 InterruptGuard::InterruptGuard(Second second) {
   presses = 0;
-  second_ends = second == Second::kEnds;
+  second_ended_before_ = second_ends.exchange(second == Second::kEnds);
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESTART;  // so that a write blocked on its reader continues
   sigaction(SIGINT, &action, &before_);
 }
 
-InterruptGuard::~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
+InterruptGuard::~InterruptGuard() {
+  second_ends = second_ended_before_;
+  sigaction(SIGINT, &before_, nullptr);
+}
 
 bool InterruptGuard::interrupted() const { return presses > 0; }
 

@@ -9,7 +9,7 @@ namespace infer {
 // The exit code of a program that Ctrl-C stopped.
 inline constexpr int kInterruptedCode = 130;
 
-// Active during its lifetime; one at a time.
+// Active during its lifetime. A guard inside another counts its own presses; the outer one forgets its.
 class InterruptGuard {
  public:
   enum class Second { kEnds, kIgnored };
@@ -22,6 +22,7 @@ class InterruptGuard {
 
  private:
   struct sigaction before_ = {};
+  bool second_ended_before_;
 };
 
 }  // namespace infer

@@ -85,11 +85,11 @@ int run_tokenize(const TokenizeOptions& options) {
 std::function<int()> define_tokenize(CLI::App& app) {
   const auto o = std::make_shared<TokenizeOptions>();
   add_model_file_flag(app, o->model);
-  app.add_option_function<std::string>(
-         "text", [o](const std::string& text) { o->text = text, o->has_text = true; },
-         "Text (default: --file or standard input)")
-      ->type_name("TEXT");
-  app.add_option("--file", o->file, "File with the text")->type_name("FILE");
+  const auto set_text = [o](const std::string& text) { o->text = text, o->has_text = true; };
+  auto* text = app.add_option_function<std::string>("text", set_text, "Text (default: --file or standard input)")
+                   ->type_name("TEXT");
+  app.add_option_function<std::string>("-p,--prompt", set_text, "The same as TEXT")->excludes(text)->type_name("TEXT");
+  app.add_option("-f,--file", o->file, "File with the text")->type_name("FILE");
   app.add_flag_callback(
       "--no-add-special", [o] { o->add_special = false; }, "Do not add begin or end tokens");
   app.add_flag_callback(

@@ -10,19 +10,18 @@
 
 namespace infer::cpu {
 
+// CMake defines INFER_LEVELS: INFER_LEVEL(MATMULS, FLOATS) for each level of this build, best last.
 #define INFER_LEVEL(matmuls, floats)            \
   extern const MatmulTable k##matmuls##Matmuls; \
   extern const FloatTable k##floats##Floats;
-#include "levels.inc"  // written by CMake: a line for each level of this build, best last
+INFER_LEVELS
 #undef INFER_LEVEL
 
 namespace {
 
 std::vector<Level> find_levels() {
 #define INFER_LEVEL(matmuls, floats) {k##matmuls##Matmuls, k##floats##Floats},
-  static const KernelTable tables[] = {
-#include "levels.inc"
-  };
+  static const KernelTable tables[] = {INFER_LEVELS};
 #undef INFER_LEVEL
   const std::vector<std::string> here = processor_levels();
   std::vector<Level> levels;

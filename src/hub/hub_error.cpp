@@ -1,14 +1,27 @@
 #include "src/hub/hub_error.h"
 
+#include <algorithm>
 #include <charconv>
+#include <ctime>
+#include <iomanip>
+#include <locale>
+#include <sstream>
 
 #include "ggml-like/printable.h"
 
 namespace infer {
 namespace {
 
-// The Retry-After header may also be a date, which few servers send; then the usual pause applies.
 constexpr int kLongestWait = 300;
+
+// A date of HTTP (RFC 9110, IMF-fixdate), in seconds since 1970; -1 for anything else.
+int64_t parse_http_date(const std::string& text) {
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
+  std::tm date = {};
+  stream >> std::get_time(&date, "%a, %d %b %Y %H:%M:%S GMT");
+  return stream.fail() ? -1 : static_cast<int64_t>(timegm(&date));
+}
 
 std::string access_message(const std::string& what, int status, bool had_token) {
   const std::string start = concat(what, " cannot be read (HTTP ", status, "): ");
@@ -30,8 +43,14 @@ int retry_after(const ResponseHead& head) {
   const std::string text = head.get("retry-after");
   int seconds = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || seconds < 0) return -1;
-  return std::min(seconds, kLongestWait);
+  if (error == std::errc() && end == text.data() + text.size())
+    return seconds < 0 ? -1 : std::min(seconds, kLongestWait);
+  const int64_t date = parse_http_date(text);
+  if (date < 0) return -1;
+  // By the server's clock if it says what that shows.
+  const int64_t server = parse_http_date(head.get("date"));
+  const int64_t wait = date - (server >= 0 ? server : static_cast<int64_t>(std::time(nullptr)));
+  return static_cast<int>(std::clamp<int64_t>(wait, 0, kLongestWait));
 }
 
 Error request_error(const FetchResult& result, const std::string& what, bool had_token) {

@@ -10,7 +10,7 @@ namespace infer {
 
 // Whether another attempt can succeed: 408, 429, 5xx, a broken connection.
 bool may_pass(const FetchResult& result);
-// The seconds that the server asks to wait; -1 if it does not say.
+// The seconds that the server asks to wait, as a number or as a date, at most 300; -1 if it does not say.
 int retry_after(const ResponseHead& head);
 
 // The error for a response that is no success, or for none. `what`: the model's or the file's name.

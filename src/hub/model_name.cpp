@@ -83,6 +83,14 @@ std::optional<ModelName> parse_file_url(const Url& url) {
   return name;
 }
 
+// Whether a name ends as files do. Names of models have versions after a dot: llama3.2.
+bool has_suffix(std::string_view name) {
+  name = name.substr(0, name.find(':'));
+  const size_t dot = name.rfind('.');
+  return dot != std::string_view::npos && dot + 1 < name.size() &&
+         std::isalpha(static_cast<unsigned char>(name[dot + 1])) != 0;
+}
+
 bool take_prefix(std::string_view& text, std::string_view prefix) {
   if (lower_case(text.substr(0, prefix.size())) != prefix) return false;
   text.remove_prefix(prefix.size());
@@ -144,8 +152,10 @@ std::optional<ModelName> parse_model_name(std::string_view text, bool bare) {
     if (take_prefix(rest, host)) return parse_ollama(rest);
   }
   if (url) return parse_file_url(*url);
+  if (!bare) return std::nullopt;
+  if (text.find('/') == std::string_view::npos) return has_suffix(text) ? std::nullopt : parse_ollama(text);
   // A path, unless there is exactly one slash.
-  if (!bare || std::count(text.begin(), text.end(), '/') != 1) return std::nullopt;
+  if (std::count(text.begin(), text.end(), '/') != 1) return std::nullopt;
   std::optional<ModelName> name = parse_hugging_face(text);
   return name && name->repo.ends_with(".gguf") ? std::nullopt : name;
 }

@@ -27,8 +27,8 @@ struct ModelName {
   std::string folder() const;
 };
 
-// Nothing if the text cannot be the name of a model on a hub. `bare`: whether ORG/REPO without a host counts, which
-// could also be the path of a file.
+// Nothing if the text cannot be the name of a model on a hub. `bare`: whether ORG/REPO (Hugging Face) and NAME[:TAG]
+// (Ollama's library) without a host count, which could also be the path of a file.
 std::optional<ModelName> parse_model_name(std::string_view text, bool bare = true);
 
 // Whether a path from a server stays in its folder: no "..", no empty or hidden parts, no control characters, nothing

@@ -1,5 +1,5 @@
-// What every use of OpenSSL for TLS needs: handles that free themselves, and the text of an error. Only for sources that
-// are built where OpenSSL is.
+// What every use of OpenSSL for TLS needs: handles that free themselves, and the text of an error. Only for sources
+// that are built where OpenSSL is.
 #pragma once
 
 #include <openssl/err.h>

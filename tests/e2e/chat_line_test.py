@@ -44,9 +44,8 @@ def ctrl_c_stops_the_answer_and_never_leaves_during_one():
         command(terminal, "/undo", "Removed: Go on for ever")
         terminal.line("Again")
         terminal.expect(r"Again\n.{3,}")
-        terminal.type("\x03")
         # Pressed in quick succession, for example by someone who sees no reaction: none of them leaves.
-        terminal.type("\x03\x03")
+        terminal.type("\x03\x03\x03")
         terminal.expect(r"\(stopped\)\n.*\n> ")
         terminal.line("/regen")
         terminal.expect(r"/regen\n.{3,}")
@@ -56,6 +55,18 @@ def ctrl_c_stops_the_answer_and_never_leaves_during_one():
         terminal.expect("Ctrl-C again leaves, as /exit does.\n> ")
         terminal.type("\x03")
         expect_equal(terminal.wait(), 0, "exit code")
+
+
+@test
+def ctrl_c_between_an_answer_and_the_prompt_does_not_kill():
+    for _ in range(5):
+        with chat("--ignore-eos", "-c", 65536, n=-1) as terminal:
+            ready(terminal)
+            terminal.line("Go on for ever")
+            terminal.expect(r"Go on for ever\n.{3,}")
+            terminal.interrupt_until("(stopped)")
+            # At the prompt, two presses leave.
+            expect(terminal.process.poll() in (None, 0), "not killed", terminal.text)
 
 
 @test

@@ -103,6 +103,12 @@ class Terminal:
                 data = data[os.write(self._main, data[:16384]):]
             self._read(0)
 
+    def interrupt_until(self, text):
+        """Sends interrupts without a pause until the text appears or the program ends."""
+        while text not in self.text[self._seen:] and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self._read(0.0005)
+
     def line(self, text):
         self.type(text + "\r")
 

@@ -37,6 +37,8 @@ class Chat {
   }
 
   int run() {
+    // Also between an answer and the prompt, where a press that comes late would otherwise end the program.
+    const InterruptGuard guard(InterruptGuard::Second::kIgnored);
     introduce();
     LineEditor::Options editing{default_history_file(), {}};
     for (const SlashCommand& command : slash_commands()) editing.completions.emplace_back(command.name);

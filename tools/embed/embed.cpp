@@ -166,7 +166,11 @@ int run_embed(const EmbedOptions& o) {
 std::function<int()> define_embed(CLI::App& app) {
   const auto o = std::make_shared<EmbedOptions>();
   add_model_flags(app, o->model);
+  add_batch_flags(app, o->model);
   app.add_option("text", o->texts, "Texts (default: the lines of -f, or of standard input)")->type_name("TEXT");
+  app.add_option_function<std::string>(
+         "-p,--prompt", [o](const std::string& text) { o->texts.push_back(text); }, "A text, before those without -p")
+      ->type_name("TEXT");
   app.add_option("-f,--file", o->files, "File with a text on each line; -: standard input (may be repeated)")
       ->take_all()
       ->check(not_empty())

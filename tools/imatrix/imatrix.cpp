@@ -136,6 +136,7 @@ int run_imatrix(const ImatrixOptions& options) {
 std::function<int()> define_imatrix(CLI::App& app) {
   const auto o = std::make_shared<ImatrixOptions>();
   add_model_flags(app, o->model, false);
+  add_batch_flags(app, o->model);
   app.add_option("-f,--file", o->file, "File with the text to read, split into chunks of -c tokens (default: 512)")
       ->check(not_empty())
       ->type_name("FILE");

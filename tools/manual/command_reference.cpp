@@ -55,6 +55,7 @@ CommandReference describe(const Command& command) {
     (option->get_positional() ? result.arguments : result.options).push_back(describe_option(*option));
   }
   result.takes_bare_model = takes_bare_model(app);
+  result.takes_bare_prompt = takes_bare_prompt(app);
   return result;
 }
 

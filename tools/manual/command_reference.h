@@ -27,6 +27,7 @@ struct CommandReference {
   std::string name, summary, guide;
   std::vector<OptionReference> options, arguments;  // in the order of --help; without hidden ones
   bool takes_bare_model = false;                    // infer run model.gguf
+  bool takes_bare_prompt = false;                   // infer run model.gguf "Why is the sky blue?"
   std::vector<std::string> examples;
 };
 

@@ -56,6 +56,7 @@ std::string command_case(const CommandReference& command) {
                    in_shell_quotes((argument.repeatable ? "*" : std::to_string(i + 1)) + action(argument)));
   }
   if (command.takes_bare_model) text += " \\\n        '1:MODEL:_files'";
+  if (command.takes_bare_prompt) text += " \\\n        '2:PROMPT: '";
   return text + "\n      ;;\n";
 }
 

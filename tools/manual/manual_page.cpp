@@ -91,6 +91,7 @@ std::string entry(const OptionReference& option) {
 std::string synopsis(const CommandReference& command) {
   std::string line = concat(".B ", roff("infer " + command.name), "\n[\\fIOPTIONS\\fR]");
   if (command.takes_bare_model) line += " [\\fIMODEL\\fR]";
+  if (command.takes_bare_prompt) line += " [\\fIPROMPT\\fR]";
   for (const OptionReference& argument : command.arguments) {
     const std::string name = concat(italic(argument.names.front()), argument.repeatable ? "..." : "");
     line += argument.required ? concat(" ", name) : concat(" [", name, "]");
@@ -134,6 +135,7 @@ std::string command_page(const CommandReference& command, std::time_t date) {
   std::string page = title_line(name, date) + name_section(name, command.summary) + synopsis(command);
   page += concat(heading("DESCRIPTION"), roff(command.summary), ".\n");
   if (command.takes_bare_model) page += concat(italic("MODEL"), " is the value of ", bold("--model"), ".\n");
+  if (command.takes_bare_prompt) page += concat(italic("PROMPT"), " is the value of ", bold("--prompt"), ".\n");
   page +=
       ".PP\nOptions start with one or two dashes, and a value follows as the next argument or after an equals sign.\n";
   if (!command.arguments.empty()) page += heading("ARGUMENTS");

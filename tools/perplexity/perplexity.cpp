@@ -188,6 +188,7 @@ int run_perplexity(const PerplexityOptions& options) {
 std::function<int()> define_perplexity(CLI::App& app) {
   const auto o = std::make_shared<PerplexityOptions>();
   add_model_flags(app, o->model);
+  add_batch_flags(app, o->model);
   add_profile_flag(app, o->model);
   app.add_option("-f,--file", o->file, "File with the text to predict, split into chunks of -c tokens (default: 512)")
       ->type_name("FILE");

@@ -39,6 +39,8 @@ constexpr Alias kAliases[] = {
     {"Q3_K", kQ3_K_M}, {"Q4_K", kQ4_K_M}, {"Q5_K", kQ5_K_M}, {"MXFP4_MOE", kMXFP4}, {"FP16", kF16}, {"FP32", kF32},
 };
 
+constexpr std::string_view kCopy = "COPY";
+
 bool same_name(std::string_view a, std::string_view upper) {
   return std::equal(a.begin(), a.end(), upper.begin(), upper.end(),
                     [](char x, char y) { return (x >= 'a' && x <= 'z' ? x - 'a' + 'A' : x) == y; });
@@ -64,10 +66,12 @@ const FileTypeInfo* find_file_type(std::string_view name) {
   return nullptr;
 }
 
+bool is_copy(std::string_view name) { return same_name(name, kCopy); }
+
 std::string file_type_names() {
   std::string names;
-  for (const FileTypeInfo& info : kTypes) names += (names.empty() ? "" : ", ") + std::string(info.name);
-  return names;
+  for (const FileTypeInfo& info : kTypes) names += concat(info.name, ", ");
+  return concat(names, kCopy);
 }
 
 }  // namespace infer

@@ -60,6 +60,8 @@ const FileTypeInfo& file_type_info(FileType type);
 // Finds a type by name, in upper or lower case, or by another common name (Q4_K for Q4_K_M, MXFP4_MOE for MXFP4);
 // nullptr if unknown.
 const FileTypeInfo* find_file_type(std::string_view name);
+// Whether TYPE asks to keep the type of every tensor.
+bool is_copy(std::string_view name);
 // All names, for messages: "F32, F16, ...".
 std::string file_type_names();
 

@@ -75,6 +75,21 @@ std::vector<MixChoice> choose_types(const QuantizeOptions& options, const GgufFi
   return choose_types(MixModel::of(input), tensors, mix);
 }
 
+std::vector<MixChoice> own_types(const GgufFile& input) {
+  std::vector<MixChoice> types;
+  for (const GgufTensor& tensor : input.tensors()) types.push_back({tensor.type});
+  return types;
+}
+
+void check_copy(const QuantizeOptions& o) {
+  const bool chooses = o.mix.pure || o.mix.leave_output || !o.importance.empty() || !o.tensor_types.empty() ||
+                       !o.output_tensor_type.empty() || !o.token_embedding_type.empty();
+  if (!chooses) return;
+  refuse(
+      "COPY keeps the type of every tensor. Leave out --pure, --leave-output-tensor, --imatrix and the flags for "
+      "types");
+}
+
 void check_convertible(const Conversion& c, bool allow_requantize) {
   const TypeTraits& from = traits(c.tensor->type);
   const std::string where = concat("tensor ", printable(c.tensor->name));
@@ -156,11 +171,13 @@ void set_value(Metadata& metadata, const std::string& key, GgufValue value) {
   else at->second = std::move(value);
 }
 
-Metadata new_metadata(const QuantizeOptions& options, const QuantizePlan& plan, const FileTypeInfo& type) {
+// `type`: null for a copy.
+Metadata new_metadata(const QuantizeOptions& options, const QuantizePlan& plan, const FileTypeInfo* type) {
   Metadata metadata = plan.input->metadata();
   std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("split."); });
+  if (!type) return metadata;
   set_value(metadata, "general.quantization_version", GgufValue::of_uint32(kQuantizationVersion));
-  set_value(metadata, "general.file_type", GgufValue::of_uint32(type.number));
+  set_value(metadata, "general.file_type", GgufValue::of_uint32(type->number));
   if (plan.importance.empty()) {
     // Data about an earlier quantization does not apply to this one.
     std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with("quantize.imatrix."); });
@@ -179,7 +196,7 @@ Metadata new_metadata(const QuantizeOptions& options, const QuantizePlan& plan, 
   return metadata;
 }
 
-void plan_outputs(const QuantizeOptions& options, const FileTypeInfo& type, QuantizePlan& plan) {
+void plan_outputs(const QuantizeOptions& options, const FileTypeInfo* type, QuantizePlan& plan) {
   std::vector<std::vector<size_t>> parts;
   if (!options.split_size.empty()) parts = split_by_size(plan, parse_size(options.split_size));
   else if (options.keep_split) parts = split_as_input(plan);
@@ -226,12 +243,14 @@ uint64_t QuantizePlan::output_bytes(size_t i) const {
 }
 
 std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options) {
-  const FileTypeInfo* type = find_file_type(options.type);
-  if (!type) refuse("TYPE", "one of " + file_type_names(), printable(options.type));
+  const bool copy = is_copy(options.type);
+  const FileTypeInfo* type = copy ? nullptr : find_file_type(options.type);
+  if (!type && !copy) refuse("TYPE", "one of " + file_type_names(), printable(options.type));
+  if (copy) check_copy(options);
   auto plan = std::make_unique<QuantizePlan>();
   // Tensors are read slice by slice, see ModelParts.
   plan->input = GgufFile::open(options.input, {.map_data = false});
-  const std::vector<MixChoice> choices = choose_types(options, *plan->input, *type);
+  const std::vector<MixChoice> choices = copy ? own_types(*plan->input) : choose_types(options, *plan->input, *type);
   if (!options.importance.empty()) plan->importance = Importance::load(options.importance);
 
   size_t n_with_importance = 0;
@@ -250,7 +269,7 @@ std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options) 
     throw Error(ErrorCode::kInvalidFile, concat("[imatrix] ", printable(options.importance, 4096),
                                                 " has no entry for any tensor of this model"));
   }
-  plan_outputs(options, *type, *plan);
+  plan_outputs(options, type, *plan);
   check_outputs(options, *plan);
   return plan;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "tools/arguments.h"
 #include "tools/interrupt.h"
 #include "tools/output_file.h"
+#include "tools/quantize/file_type.h"
 #include "tools/quantize/ordered_work.h"
 #include "tools/quantize/plan.h"
 #include "tools/quantize/summary.h"
@@ -21,7 +23,8 @@
 namespace infer {
 namespace {
 
-constexpr int kMaxThreads = 256;  // a few MB each
+constexpr int kMaxThreads = 256;    // a few MB each
+constexpr int kMostThreads = 1024;  // that may be asked for
 
 // A slice of a conversion. Tasks are in the order of writing.
 struct Task {
@@ -105,6 +108,34 @@ void print_notes(const QuantizePlan& plan) {
        "get types of two bits or less; an importance matrix (--imatrix) makes them much better");
 }
 
+// Sorts out the words of the command line: IN [OUT] TYPE [THREADS]. Without OUT the file gets the name that llama.cpp's
+// program gives it, beside the input.
+void arrange(QuantizeOptions& o) {
+  const auto is_type = [](const std::string& word) { return find_file_type(word) != nullptr || is_copy(word); };
+  const auto is_number = [](const std::string& word) {
+    return !word.empty() && word.size() <= 4 && word.find_first_not_of("0123456789") == std::string::npos;
+  };
+  if (is_type(o.output) && o.count.empty() && (o.type.empty() || is_number(o.type))) {
+    o.count = o.type;
+    o.type = o.output;
+    std::string name = is_copy(o.type) ? "COPY" : std::string(find_file_type(o.type)->name);
+    o.output = (std::filesystem::path(o.input).parent_path() / concat("ggml-model-", name, ".gguf")).string();
+  }
+  if (o.output.empty() || o.type.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                concat("[quantize] ", o.output.empty() ? "OUT and TYPE are" : "TYPE is",
+                       " missing. Write infer quantize IN OUT TYPE, with TYPE one of ", file_type_names()));
+  }
+  if (o.count.empty()) return;
+  const int threads = is_number(o.count) ? std::stoi(o.count) : 0;
+  if (threads < 1 || threads > kMostThreads) {
+    throw Error(ErrorCode::kInvalidArgument,
+                expected_found("quantize", "the word after TYPE",
+                               concat("a number of threads from 1 to ", kMostThreads), printable(o.count, 100)));
+  }
+  if (o.threads == 0) o.threads = threads;
+}
+
 int run_quantize(const QuantizeOptions& options) {
   if (!options.dry_run) check_output_file(options.output, "as OUT");
   const std::unique_ptr<QuantizePlan> plan = plan_quantization(options);
@@ -139,10 +170,15 @@ int run_quantize(const QuantizeOptions& options) {
 std::function<int()> define_quantize(CLI::App& app) {
   const auto o = std::make_shared<QuantizeOptions>();
   app.add_option("input", o->input, "Model file (any part of a split one)")->required()->type_name("IN");
-  app.add_option("output", o->output, "File to write")->required()->type_name("OUT");
+  app.add_option("output", o->output, "File to write (default: ggml-model-TYPE.gguf beside the input)")
+      ->type_name("OUT");
   std::vector<std::string> types;
   for (const FileTypeInfo& type : file_types()) types.emplace_back(type.name);
-  app.add_option("type", o->type, file_type_names())->required()->check(suggests(types))->type_name("TYPE");
+  types.emplace_back("COPY");
+  app.add_option("type", o->type, concat(file_type_names(), ", which keeps the type of every tensor"))
+      ->check(suggests(types))
+      ->type_name("TYPE");
+  app.add_option("count", o->count, "The same as --threads")->type_name("THREADS");
   app.add_option("--imatrix", o->importance, "Importance matrix: how much each column of the weights matters")
       ->check(not_empty())
       ->type_name("FILE");
@@ -167,9 +203,12 @@ std::function<int()> define_quantize(CLI::App& app) {
   app.add_flag("--dry-run", o->dry_run, "Print sizes and types, write nothing");
   app.add_flag("--report", o->report, "Measure the error and the speed of each type");
   app.add_option("-t,--threads", o->threads, "Threads (default: one per processor); does not change the file")
-      ->check(whole_number(1, 1024))
+      ->check(whole_number(1, kMostThreads))
       ->type_name("N");
-  return [o] { return run_quantize(*o); };
+  return [o] {
+    arrange(*o);
+    return run_quantize(*o);
+  };
 }
 
 }  // namespace infer

@@ -12,8 +12,10 @@
 namespace infer {
 
 struct QuantizeOptions {
+  // OUT may be left out, and a number of threads may follow.
   std::string input, output;
-  std::string type;                       // see file_type.h
+  std::string type;                       // see file_type.h; "COPY": all tensors as they are
+  std::string count;                      // the word after TYPE
   std::string importance;                 // --imatrix; "": none
   std::vector<std::string> tensor_types;  // REGEX=TYPE; the first match wins
   std::string output_tensor_type, token_embedding_type;

@@ -52,6 +52,9 @@ TEST_CASE("names in Ollama's registry") {
   CHECK(canonical("ollama.com/library/qwen3:0.6b") == "ollama.com/library/qwen3:0.6b");
   CHECK(canonical("ollama.com/qwen3") == "ollama.com/library/qwen3:latest");
   CHECK(canonical("https://ollama.com/someone/x") == "ollama.com/someone/x:latest");
+  CHECK(canonical("llama3.2") == "ollama.com/library/llama3.2:latest");
+  CHECK(canonical("qwen3:0.6b") == "ollama.com/library/qwen3:0.6b");
+  CHECK(canonical("x", false) == "none");
   CHECK(canonical("registry.ollama.ai/library/x:y") == "ollama.com/library/x:y");
 }
 
@@ -64,8 +67,14 @@ TEST_CASE("names that are URLs") {
 
 TEST_CASE("what is no name") {
   for (const char* text : {"",
-                           "x",
                            "x.gguf",
+                           "x.bin",
+                           "x.safetensors:y",
+                           ".x",
+                           "-x",
+                           "x y",
+                           "x:",
+                           "..",
                            "./org/repo",
                            "/org/repo",
                            "../repo",

@@ -60,3 +60,18 @@ TEST_CASE("Ctrl-C while output waits for its reader loses none of it") {
   CHECK(written);
   CHECK(read_back.substr(n_filled) == "hello");
 }
+
+TEST_CASE("Ctrl-C after a guard inside another one does not end the program") {
+  const InterruptGuard outer(InterruptGuard::Second::kIgnored);
+  {
+    const InterruptGuard inner(InterruptGuard::Second::kIgnored);
+    CHECK(!inner.interrupted());
+    raise(SIGINT);
+    raise(SIGINT);
+    CHECK(inner.interrupted());
+  }
+  raise(SIGINT);
+  raise(SIGINT);
+  const InterruptGuard next(InterruptGuard::Second::kIgnored);
+  CHECK(!next.interrupted());
+}
