@@ -163,13 +163,8 @@ EngineOptions ModelFlags::engine_options() const {
 }
 
 void add_model_file_flag(CLI::App& app, std::string& model) {
-  const auto find = [](std::string& text) {
-    text = file_of_downloaded(text);
-    return std::string();
-  };
   app.add_option("-m,--model", model, "Model file (GGUF; any part of a split one), or the name of a downloaded model")
       ->required()
-      ->transform(CLI::Validator(find, ""))
       ->type_name("FILE");
 }
 

@@ -86,18 +86,6 @@ ModelName require_model_name(const std::string& text) {
              "URL of a GGUF file."));
 }
 
-std::string file_of_downloaded(const std::string& model) {
-  std::error_code error;
-  if (std::filesystem::exists(model, error)) return model;
-  const std::optional<ModelName> name = parse_model_name(model);
-  if (!name) return model;
-  const Hub hub(hub_options(), {});
-  const std::vector<CachedModel> found = hub.find(*name);
-  if (found.empty()) return model;
-  hub.cache().touch(found.front());
-  return found.front().path().string();
-}
-
 void with_hub(const HubFlags& flags, const std::function<void(Hub& hub)>& work) {
   const IgnoredSignal broken_pipe(SIGPIPE), large_file(SIGXFSZ);
   const InterruptGuard interrupt;

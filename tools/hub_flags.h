@@ -24,10 +24,6 @@ HubOptions hub_options_of(const HubFlags& flags);
 // A name of a model as the user wrote it. Throws Error(kInvalidArgument) with the forms that names have.
 ModelName require_model_name(const std::string& text);
 
-// The file of the downloaded model of that name, unless `model` is a path that exists or no such name: then `model`.
-// Asks no server.
-std::string file_of_downloaded(const std::string& model);
-
 // Runs `work` with a hub whose downloads are shown on standard error and end at Ctrl-C; a broken connection or a file
 // that grows too large is an error instead of the end of the process. Throws Error(kCancelled) after Ctrl-C.
 void with_hub(const HubFlags& flags, const std::function<void(Hub& hub)>& work);

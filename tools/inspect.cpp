@@ -15,7 +15,7 @@
 #include "ggml-like/printable.h"
 #include "src/model/arch/architecture.h"
 #include "src/text/ordered_json.h"
-#include "tools/hub_flags.h"
+#include "tools/model_by_name.h"
 
 namespace infer {
 namespace {
@@ -312,7 +312,7 @@ int run_inspect(const InspectOptions& options, std::ostream& out) {
     print_architectures(options.json, out);
     return 0;
   }
-  const auto file = GgufFile::open(file_of_downloaded(options.file), {.map_data = options.verify});
+  const auto file = open_model(options.file, {.map_data = options.verify});
   const Totals totals(*file);
   std::optional<ValueCheck> check;
   if (options.json) {

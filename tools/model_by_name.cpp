@@ -139,4 +139,8 @@ std::string find_model_file(const std::string& model, const NamedModelFlags& fla
   return path;
 }
 
+std::shared_ptr<const GgufFile> open_model(const std::string& model, const GgufOpenOptions& options) {
+  return GgufFile::open(find_model_file(model, {}, {}), options);
+}
+
 }  // namespace infer

@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <memory>
 #include <string>
 
+#include "ggml-like/gguf.h"
 #include "src/engine/engine_options.h"
 #include "tools/hub_flags.h"
 
@@ -25,5 +27,8 @@ void add_named_model_flags(CLI::App& app, NamedModelFlags& flags);
 // for a name with -m, a person at a terminal is asked first, and otherwise the error says which command downloads it.
 // Throws Error(kInvalidArgument) without a model; Error(kCancelled) after Ctrl-C.
 std::string find_model_file(const std::string& model, const NamedModelFlags& flags, const EngineOptions& engine);
+
+// Opens the file that find_model_file() finds for a path or a name.
+std::shared_ptr<const GgufFile> open_model(const std::string& model, const GgufOpenOptions& options = {});
 
 }  // namespace infer

@@ -7,6 +7,7 @@
 #include "src/model/model.h"
 #include "tools/arguments.h"
 #include "tools/flags.h"
+#include "tools/model_by_name.h"
 
 namespace infer {
 namespace {
@@ -85,7 +86,7 @@ SpeculationOptions SpeculationFlags::options() const {
     throw Error(ErrorCode::kInvalidArgument, concat("--draft-min ", options.least, " is more than --draft-max ",
                                                     options.most, ". Lower the one or raise the other."));
   }
-  if (!draft_model.empty()) options.draft = load_model(GgufFile::open(draft_model));
+  if (!draft_model.empty()) options.draft = load_model(open_model(draft_model));
   return options;
 }
 

@@ -13,6 +13,7 @@
 #include "src/text/tokenizer.h"
 #include "tools/chat_template_flag.h"
 #include "tools/input.h"
+#include "tools/model_by_name.h"
 #include "tools/parse_answers.h"
 
 namespace infer {
@@ -87,7 +88,7 @@ struct ModelTexts {
 ModelTexts read_model(const std::string& path) {
   GgufOpenOptions open;
   open.map_data = false;
-  const auto file = GgufFile::open(path, open);
+  const auto file = open_model(path, open);
   ModelTexts texts;
   texts.chat_template = file->get_string("tokenizer.chat_template");
   const Tokenizer tokenizer(load_vocabulary(*file));

@@ -13,6 +13,7 @@
 #include "src/text/tokenizer.h"
 #include "tools/flags.h"
 #include "tools/input.h"
+#include "tools/model_by_name.h"
 
 namespace infer {
 namespace {
@@ -54,7 +55,7 @@ json answer_line(const Tokenizer& tokenizer, const TokenizeOptions& options, con
 int run_tokenize(const TokenizeOptions& options) {
   GgufOpenOptions open;
   open.map_data = false;
-  const Tokenizer tokenizer(load_vocabulary(*GgufFile::open(options.model, open)));
+  const Tokenizer tokenizer(load_vocabulary(*open_model(options.model, open)));
   const std::string text = options.has_text        ? options.text
                            : !options.file.empty() ? read_text_file(options.file)
                                                    : read_stdin();

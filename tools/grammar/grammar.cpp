@@ -15,6 +15,7 @@
 #include "tools/constraint_flags.h"
 #include "tools/grammar/grammar_bench.h"
 #include "tools/input.h"
+#include "tools/model_by_name.h"
 
 namespace infer {
 namespace {
@@ -48,7 +49,7 @@ std::shared_ptr<const grammar::Grammar> read_grammar(const GrammarOptions& optio
   if (!options.model.empty()) {
     GgufOpenOptions open;
     open.map_data = false;
-    tokenizer = std::make_shared<const Tokenizer>(load_vocabulary(*GgufFile::open(options.model, open)));
+    tokenizer = std::make_shared<const Tokenizer>(load_vocabulary(*open_model(options.model, open)));
     find_token = [tokenizer](std::string_view text) { return tokenizer->find(text); };
   }
   return grammar::parse_gbnf(read_text_file(options.grammar_file), find_token);

@@ -17,6 +17,7 @@
 #include "src/text/ordered_json.h"
 #include "src/text/tokenizer.h"
 #include "tools/input.h"
+#include "tools/model_by_name.h"
 
 namespace infer {
 namespace {
@@ -75,7 +76,7 @@ class GrammarBench {
   explicit GrammarBench(const std::string& model_file) {
     GgufOpenOptions open;
     open.map_data = false;
-    tokenizer_ = std::make_unique<Tokenizer>(load_vocabulary(*GgufFile::open(model_file, open)));
+    tokenizer_ = std::make_unique<Tokenizer>(load_vocabulary(*open_model(model_file, open)));
     vocabulary_ = grammar::GrammarVocabulary::of(*tokenizer_);
   }
 

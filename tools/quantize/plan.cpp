@@ -8,6 +8,7 @@
 #include "ggml-like/message.h"
 #include "ggml-like/printable.h"
 #include "tools/imatrix/importance_sums.h"
+#include "tools/model_by_name.h"
 #include "tools/name_pattern.h"
 #include "tools/quantize/mix.h"
 
@@ -249,7 +250,7 @@ std::unique_ptr<QuantizePlan> plan_quantization(const QuantizeOptions& options) 
   if (copy) check_copy(options);
   auto plan = std::make_unique<QuantizePlan>();
   // Tensors are read slice by slice, see ModelParts.
-  plan->input = GgufFile::open(options.input, {.map_data = false});
+  plan->input = open_model(options.input, {.map_data = false});
   const std::vector<MixChoice> choices = copy ? own_types(*plan->input) : choose_types(options, *plan->input, *type);
   if (!options.importance.empty()) plan->importance = Importance::load(options.importance);
 
