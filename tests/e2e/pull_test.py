@@ -195,7 +195,7 @@ def plain_addresses():
         expect_equal(hub.models()["unfinished"], [], "unfinished downloads")
 
 
-@test_each("nonsense", "a/b/c", "../x/y", "org/repo:", "ftp://host/x.gguf", "hf.co/org/../x.gguf")
+@test_each("nonsense.bin", "a/b/c", "../x/y", "org/repo:", "ftp://host/x.gguf", "hf.co/org/../x.gguf")
 def names_have_certain_forms(name):
     with HubServer() as hub:
         result = hub.pull(name)

@@ -34,7 +34,7 @@ def wrong_arguments():
     out = folder() / "never.gguf"
     refused(WRONG_USAGE, ["NONSENSE", "Q4_K_M", "IQ4_XS"], model(), out, "NONSENSE")
     for arguments in ((), (model(),), (model(), out)):
-        refused(WRONG_USAGE, ["required"], *arguments)
+        refused(WRONG_USAGE, ["missing"], *arguments)
     for flag in ("--output-tensor-type", "--token-embedding-type"):
         for value in ("", "Q4_K_M", "Q8_K", "I32", "nonsense"):
             refused(WRONG_USAGE, [flag], model(), out, "Q8_0", flag, value)
