@@ -33,8 +33,9 @@ def output_that_is_the_input():
 def wrong_arguments():
     out = folder() / "never.gguf"
     refused(WRONG_USAGE, ["NONSENSE", "Q4_K_M", "IQ4_XS"], model(), out, "NONSENSE")
-    for arguments in ((), (model(),), (model(), out)):
-        refused(WRONG_USAGE, ["missing"], *arguments)
+    refused(WRONG_USAGE, ["required"])
+    for arguments in ((model(),), (model(), out)):
+        refused(WRONG_USAGE, ["TYPE", "missing"], *arguments)
     for flag in ("--output-tensor-type", "--token-embedding-type"):
         for value in ("", "Q4_K_M", "Q8_K", "I32", "nonsense"):
             refused(WRONG_USAGE, [flag], model(), out, "Q8_0", flag, value)
