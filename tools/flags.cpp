@@ -83,18 +83,20 @@ void lock_in_memory(const GgufFile& file) {
 }  // namespace
 
 const std::vector<std::string>& cache_type_names() {
-  static const std::vector<std::string> names = {"f32", "f16", "bf16", "q8_0", "q4_0"};
+  static const std::vector<std::string> names = {"f32",  "f16",  "bf16", "q8_0",  "q4_0",
+                                                 "q4_1", "q5_0", "q5_1", "iq4_nl"};
   return names;
 }
 
 DataType cache_type(const std::string& flag, const std::string& name) {
-  constexpr DataType kTypes[] = {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0};
-  const TypeTraits* type = find_type(name);
-  if (!type || std::find(std::begin(kTypes), std::end(kTypes), type->type) == std::end(kTypes)) {
+  const std::vector<std::string>& names = cache_type_names();
+  const std::string lower = CLI::detail::to_lower(name);
+  if (std::find(names.begin(), names.end(), lower) == names.end()) {
     throw Error(ErrorCode::kInvalidArgument,
-                concat(flag, ": ", printable(name, 40), " is not a cache type. Choose f32, f16, bf16, q8_0 or q4_0."));
+                concat(flag, ": ", printable(name, 40),
+                       " is not a cache type. Choose f32, f16, bf16, q8_0, q4_0, q4_1, ", "q5_0, q5_1 or iq4_nl."));
   }
-  return type->type;
+  return find_type(lower)->type;
 }
 
 std::vector<TokenId> parse_token_ids(const std::string& list) {
@@ -297,7 +299,7 @@ void add_model_flags(CLI::App& app, ModelFlags& flags, bool required) {
   app.add_option_function<std::string>(
          flag_names("-ctk,--cache-type-k"),
          [&engine](const std::string& name) { engine.key_type = cache_type("--cache-type-k", name); },
-         "Type of cached keys: f32, f16, bf16, q8_0, q4_0 (default: f16, on ref f32)")
+         "Type of cached keys: f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl (default: f16, on ref f32)")
       ->check(not_empty())
       ->check(suggests(cache_type_names()))
       ->type_name("TYPE");

@@ -1,6 +1,6 @@
 // Shared by the attention operations: the layout of the KV cache, and how the work is split. A block holds the keys of
-// each KV head as [key_dim][32 tokens], then the values of each as [32 tokens][value_dim]. In quantized types (Q8_0,
-// Q4_0) each head of each token is quantized separately, 32 dimensions at a time; kernels/attention.h describes the
+// each KV head as [key_dim][32 tokens], then the values of each as [32 tokens][value_dim]. In quantized types each
+// head of each token is quantized separately, 32 dimensions at a time; kernels/attention_blocks.h describes the
 // layout of quantized keys. A latent cache has no values, and its keys are laid out like values, [32 tokens][key_dim],
 // because they also serve as values.
 #pragma once
@@ -36,8 +36,18 @@ inline bool is_float(DataType type) {
   return type == DataType::kF32 || type == DataType::kF16 || type == DataType::kBF16;
 }
 
+inline bool is_quantized_cache_type(DataType type) {
+  return type == DataType::kQ8_0 || type == DataType::kQ4_0 || packed_cache_type(type) >= 0;
+}
+
 inline bool can_store(DataType type, int dim) {
-  return is_float(type) || ((type == DataType::kQ8_0 || type == DataType::kQ4_0) && dim % kBlock32 == 0);
+  return is_float(type) || (is_quantized_cache_type(type) && dim % kBlock32 == 0);
+}
+
+// The F16 values at the start of a block of a quantized type: its scale, and its minimum if there is one.
+inline int halves_of(DataType type) {
+  const int packed = packed_cache_type(type);
+  return packed < 0 ? 1 : kPackedCacheTypes[packed].halves();
 }
 
 // The kernel arguments that locate the keys and values of one KV head.
@@ -60,7 +70,9 @@ inline AttentionArgs cache_args(const CacheRef& cache, const BlockLayout& layout
 
 // Floats of scratch memory per thread, rounded up to whole vectors.
 inline size_t scratch_floats(const CacheDesc& c) {
-  return (attention_scratch_floats(c.key_dim, c.value_dim) + 15) / 16 * 16;
+  const size_t decoded =
+      decoded_floats(c.key_type, c.key_dim) + (c.latent ? 0 : decoded_floats(c.value_type, c.value_dim));
+  return (attention_scratch_floats(c.key_dim, c.value_dim) + decoded + 15) / 16 * 16;
 }
 
 inline bool supports_cache(const OpDesc& op, const Device&) {

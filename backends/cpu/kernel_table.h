@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <type_traits>
 
 #include "ggml-like/float_math.h"
 #include "ggml-like/op.h"
 #include "ggml-like/quant/activation.h"
+#include "ggml-like/quant/blocks.h"
+#include "ggml-like/quant/tables.h"
 
 namespace infer::cpu {
 
@@ -71,12 +74,34 @@ inline size_t matmul_scratch_bytes(int64_t n_tokens, int64_t k) {
   return static_cast<size_t>(std::max({panels, streams, small_streams, few_small, lanes, floats}));
 }
 
+// Types of keys and values that attention decodes to F32 before use, a block of 32 tokens at a time: codes of 4 or 5
+// bits below a scale, as indices of a codebook or plus `lowest`, and perhaps a minimum.
+struct PackedCacheType {
+  DataType type;
+  int lowest;
+  bool has_minimum, has_fifth_bits, has_codebook;
+  constexpr int halves() const { return has_minimum ? 2 : 1; }  // F16 values at the start of a block
+  constexpr int block_bytes() const { return 2 * halves() + (has_fifth_bits ? 4 : 0) + 16; }
+};
+inline constexpr PackedCacheType kPackedCacheTypes[] = {{DataType::kQ4_1, 0, true, false, false},
+                                                        {DataType::kQ5_0, -16, false, true, false},
+                                                        {DataType::kQ5_1, 0, true, true, false},
+                                                        {DataType::kIQ4_NL, 0, false, false, true}};
+// The index of a type, or -1.
+constexpr int packed_cache_type(DataType type) {
+  int found = -1;
+  for (int i = 0; i < static_cast<int>(std::size(kPackedCacheTypes)); ++i) {
+    if (kPackedCacheTypes[i].type == type) found = i;
+  }
+  return found;
+}
+
 // One (token, head group) unit of attention: the queries of `n_queries` tokens with consecutive positions that share a
 // sequence, for the `heads` query heads of one KV head.
 struct AttentionArgs {
   const AttentionParams* params;
   int key_dim, value_dim;
-  DataType key_type, value_type;  // F32, F16, BF16, Q8_0 or Q4_0
+  DataType key_type, value_type;  // F32, F16, BF16, Q8_0, Q4_0 or of kPackedCacheTypes
   bool latent;           // a block holds [32 tokens][key_dim]; the first value_dim values of a key are its value
   const uint8_t* cache;  // of the layer
   int64_t block_bytes, head_key_offset, head_value_offset;  // bytes: per block, and of this KV head inside a block
@@ -93,7 +118,7 @@ struct AttentionArgs {
   int64_t out_stride;
   float* log_sums;  // [n_queries][log_sums_stride], heads written; the log-sum-exp of scores and sink; null: not stored
   int64_t log_sums_stride;
-  float* scratch;  // attention_scratch_floats()
+  float* scratch;  // attention_scratch_floats(), then decoded_floats() of each type
 };
 inline constexpr int kMaxQueryTile = 8;
 inline constexpr int kMaxAttentionRows = 64;  // (query, head) pairs that read keys and values together
@@ -101,6 +126,11 @@ inline size_t attention_scratch_floats(int key_dim, int value_dim) {
   const auto padded = [](int dim) { return static_cast<size_t>((dim + 15) / 16 * 16); };
   return kMaxQueryTile * (kAttentionSplit + padded(value_dim)) +
          kMaxAttentionRows * (padded(value_dim) + padded(key_dim)) + 64;
+}
+
+// Floats of a decoded block of rows of n values.
+inline size_t decoded_floats(DataType type, int n) {
+  return packed_cache_type(type) < 0 ? 0 : static_cast<size_t>(kBlockTokens) * static_cast<size_t>(n);
 }
 
 // The queries of one token and the 32 index keys of a block.
@@ -113,6 +143,7 @@ struct IndexScoresArgs {
   bool sum_heads;        // see SelectParams
   float* scores;         // [heads][scores_stride], 32 written in each row; a single row with sum_heads
   int64_t scores_stride;
+  float* scratch;  // decoded_floats(); null if it is 0
 };
 
 // Operations on recurrent states: consecutive tokens of one sequence, and a part of their channels, heads or columns.

@@ -20,12 +20,13 @@ int blocks_of(int n, int block) { return (n + block - 1) / block; }
 
 // The work space of a thread that scores entries: queries, and a cache block's worth of keys.
 struct ScoreScratch {
-  int64_t query_dim;  // of one head, padded
-  size_t floats, bytes;
+  int64_t query_dim;              // of one head, padded
+  size_t floats, decoded, bytes;  // of queries and decoded keys, then of all
   ScoreScratch(int64_t heads, const CacheDesc& c)
       : query_dim((c.key_dim + 15) / 16 * 16),
         floats(static_cast<size_t>(heads * query_dim)),
-        bytes(sizeof(float) * floats + kBlockTokens * row_bytes(c.key_type, c.key_dim)) {}
+        decoded(decoded_floats(c.key_type, c.key_dim)),
+        bytes(sizeof(float) * (floats + decoded) + kBlockTokens * row_bytes(c.key_type, c.key_dim)) {}
 };
 
 std::unique_ptr<Prepared> prepare_select_positions(const OpDesc& op, Device& device) {
@@ -49,7 +50,7 @@ void score_entries(const HostLaunch& launch, const KernelTable& kernels, const B
   const TensorRef &q = launch.inputs[0], &weights = launch.inputs[1];
   const ScoreScratch sizes(q.desc->shape[1], c);
   auto* queries = reinterpret_cast<float*>(scratch);
-  auto* copies = reinterpret_cast<uint8_t*>(queries + sizes.floats);
+  auto* copies = reinterpret_cast<uint8_t*>(queries + sizes.floats + sizes.decoded);
   IndexScoresArgs a;
   a.type = c.key_type;
   a.key_dim = c.key_dim;
@@ -60,6 +61,7 @@ void score_entries(const HostLaunch& launch, const KernelTable& kernels, const B
     std::fill(std::copy_n(query, c.key_dim, padded), padded + sizes.query_dim, 0.0f);
   }
   a.queries = queries;
+  a.scratch = queries + sizes.floats;
   a.weights = weights ? weights.data<float>() + to.token * weights.desc->row_stride : nullptr;
   a.sum_heads = launch.param<SelectParams>().sum_heads;
   a.scores_stride = to.stride;
@@ -161,8 +163,9 @@ void copy_key(const CacheDesc& c, const uint8_t* from, int from_slot, uint8_t* t
       copy(t.type_size);
       continue;
     }
-    copy(sizeof(uint16_t));  // the scale, then the codes
-    for (size_t b = sizeof(uint16_t); b < t.type_size; ++b) copy(1);
+    const size_t halves = static_cast<size_t>(halves_of(c.key_type));
+    for (size_t h = 0; h < halves; ++h) copy(sizeof(uint16_t));
+    for (size_t b = halves * sizeof(uint16_t); b < t.type_size; ++b) copy(1);
   }
 }
 

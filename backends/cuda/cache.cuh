@@ -85,6 +85,55 @@ struct CacheQ4_0 {
   }
 };
 
+// Q4_1, Q5_0, Q5_1 and IQ4_NL: 4-bit codes below a scale, perhaps with a minimum, fifth bits or a codebook. One struct
+// for all, because kernels are compiled for every struct. Also read two bytes at a time.
+struct CachePacked {
+  bool minimum, fifth_bits, codebook;
+  __device__ explicit CachePacked(DataType type)
+      : minimum(type == DataType::kQ4_1 || type == DataType::kQ5_1),
+        fifth_bits(type == DataType::kQ5_0 || type == DataType::kQ5_1),
+        codebook(type == DataType::kIQ4_NL) {}
+  __host__ __device__ static bool is(DataType type) {
+    return type == DataType::kQ4_1 || type == DataType::kQ5_0 || type == DataType::kQ5_1 || type == DataType::kIQ4_NL;
+  }
+  __device__ int bits_at() const { return minimum ? 2 : 1; }  // in units of two bytes, of the fifth bits
+  __device__ int nibbles_at() const { return bits_at() + (fifth_bits ? 2 : 0); }
+  __device__ const uint16_t* block(const uint8_t* row, int i) const {
+    return reinterpret_cast<const uint16_t*>(row) + i / kBlock32 * (nibbles_at() + 8);
+  }
+  // kIQ4NLValues as bytes.
+  __device__ static float codebook_value(uint32_t code) {
+    const uint32_t low = code & 4u ? 0xf6eaddcfu : 0xbfad9881u, high = code & 4u ? 0x71594535u : 0x26190d01u;
+    return static_cast<float>(static_cast<int8_t>((code & 8u ? high : low) >> (8 * (code & 3u))));
+  }
+  __device__ float value(float d, float m, uint32_t nibble, uint32_t fifth) const {
+    if (codebook) return d * codebook_value(nibble);
+    const int code = static_cast<int>(nibble | fifth << 4) - (fifth_bits && !minimum ? 16 : 0);
+    return d * static_cast<float>(code) + m;
+  }
+  __device__ float at(const uint8_t* row, int i) const {
+    const uint16_t* const b = block(row, i);
+    const int in_block = i % kBlock32;
+    const uint32_t byte = b[nibbles_at() + in_block % 16 / 2] >> (8 * (in_block % 2)) & 255u;
+    const uint32_t fifth = fifth_bits ? b[bits_at() + in_block / 16] >> (in_block % 16) & 1u : 0u;
+    return value(half_to_float(b[0]), minimum ? half_to_float(b[1]) : 0.0f, byte >> (in_block < 16 ? 0 : 4) & 15u,
+                 fifth);
+  }
+  __device__ Floats8 load8(const uint8_t* row, int i) const {
+    const uint16_t* const b = block(row, i);
+    const int in_block = i % kBlock32, shift = in_block < 16 ? 0 : 4;
+    const uint16_t* const pairs = b + nibbles_at() + in_block % 16 / 2;
+    const uint32_t fifths = fifth_bits ? b[bits_at() + in_block / 16] >> (in_block % 16) : 0u;
+    const float d = half_to_float(b[0]), m = minimum ? half_to_float(b[1]) : 0.0f;
+    Floats8 x;
+    INFER_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      x.at[j] = value(d, m, pairs[j / 2] >> (8 * (j % 2) + shift) & 15u, fifths >> j & 1u);
+    }
+    return x;
+  }
+};
+
 // Rows whose type is only known at run time.
 struct CacheRow {
   const uint8_t* data;
@@ -101,6 +150,11 @@ struct CacheRow {
         return f(CacheQ8_0{});
       case DataType::kQ4_0:
         return f(CacheQ4_0{});
+      case DataType::kQ4_1:
+      case DataType::kQ5_0:
+      case DataType::kQ5_1:
+      case DataType::kIQ4_NL:
+        return f(CachePacked{type});
       default:
         return f(CacheF32{});
     }
@@ -114,7 +168,7 @@ struct CacheRow {
 };
 inline bool is_cache_type(DataType type) {
   return type == DataType::kF32 || type == DataType::kF16 || type == DataType::kBF16 || type == DataType::kQ8_0 ||
-         type == DataType::kQ4_0;
+         type == DataType::kQ4_0 || CachePacked::is(type);
 }
 
 // Where the rows of a layer are.

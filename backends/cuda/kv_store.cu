@@ -54,6 +54,80 @@ __device__ inline int code_of(float x, float lowest, float highest) {
   return __float2int_rn(x < highest ? x : highest);
 }
 
+// Scale and minimum of a block, and the factor for the values.
+struct BlockScale {
+  float d, m, inverse;
+};
+__device__ inline float clamp_to_half(float x) { return x > 65504.0f ? 65504.0f : x < -65504.0f ? -65504.0f : x; }
+// The inverse is that of the scale before it is rounded, and 0 where the rounded one is.
+__device__ inline BlockScale block_scale(float d, float m) {
+  d = clamp_to_half(d);
+  return {d, m, half_to_float(float_to_half(d)) != 0 ? 1.0f / d : 0.0f};
+}
+// NaN becomes 0.
+__device__ inline int truncate(float x, int highest) {
+  return x > 0 ? x < static_cast<float>(highest) ? static_cast<int>(x) : highest : 0;
+}
+
+// The number of midpoints between neighbouring values of the codebook that x is not below.
+__device__ inline int nearest_iq4_nl(float x) {
+  int code = 0;
+  for (uint32_t i = 0; i < 15; ++i) {
+    code += x - CachePacked::codebook_value(i) >= CachePacked::codebook_value(i + 1) - x;
+  }
+  return code;
+}
+// The scale with the least weighted error for these codes. The sums are in the order of the values.
+__device__ inline float iq4_nl_scale(float value, int code, float first) {
+  const float level = CachePacked::codebook_value(static_cast<uint32_t>(code));
+  const float weighted = __fmul_rn(__fmul_rn(value, value), level);
+  const float by_value = __fmul_rn(weighted, value), by_square = __fmul_rn(weighted, level);
+  float value_sum = 0, square_sum = 0;
+  for (int lane = 0; lane < static_cast<int>(kWarp); ++lane) {
+    value_sum = __fadd_rn(value_sum, __shfl_sync(kAllLanes, by_value, lane));
+    square_sum = __fadd_rn(square_sum, __shfl_sync(kAllLanes, by_square, lane));
+  }
+  const float best = value_sum / square_sum;
+  return fabsf(best) <= 3.402823466e38f ? best : first;
+}
+
+// A warp stores a block of one of the types of CachePacked. `leader` is the first value of the largest magnitude.
+__device__ void store_packed(DataType type, float value, float leader, uint16_t* row, int first) {
+  const CachePacked format(type);
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  auto* const block = row + first / kBlock32 * (format.nibbles_at() + 8);
+  BlockScale scale;
+  int code;
+  if (format.codebook) {
+    const float base = leader / -127.0f;
+    scale = {0, 0, fabsf(leader) < 1e-15f ? 0.0f : 1.0f / base};
+    code = nearest_iq4_nl(__fmul_rn(scale.inverse, value));
+    const float best = iq4_nl_scale(value, code, base);
+    scale.d = clamp_to_half(scale.inverse != 0 ? best : base);
+  } else if (format.minimum) {
+    const float high = warp_max(value == value ? value : -INFINITY);
+    const float low = -warp_max(value == value ? -value : -INFINITY);
+    const int highest = format.fifth_bits ? 31 : 15;
+    const float m = low <= high ? clamp_to_half(low) : 0.0f;
+    scale = block_scale(low <= high ? __fadd_rn(high, -m) / static_cast<float>(highest) : 0.0f, m);
+    code = truncate(__fadd_rn(__fmul_rn(__fadd_rn(value, -m), scale.inverse), 0.5f), highest);
+  } else {
+    scale = block_scale(leader / -16.0f, 0);
+    code = truncate(__fadd_rn(__fmul_rn(value, scale.inverse), 16.5f), 31);
+  }
+  const unsigned fifths = __ballot_sync(kAllLanes, code >> 4);
+  // Lanes 0, 2, ..., 14 store two bytes each.
+  const int both = (code & 15) | (__shfl_down_sync(kAllLanes, code, 16) & 15) << 4;
+  const int next = __shfl_down_sync(kAllLanes, both, 1);
+  if (lane < 16 && lane % 2 == 0) block[format.nibbles_at() + lane / 2] = static_cast<uint16_t>(both | next << 8);
+  if (lane != 0) return;
+  block[0] = float_to_half(scale.d);
+  if (format.minimum) block[1] = float_to_half(scale.m);
+  if (!format.fifth_bits) return;
+  block[format.bits_at()] = static_cast<uint16_t>(fifths);
+  block[format.bits_at() + 1] = static_cast<uint16_t>(fifths >> 16);
+}
+
 // A warp stores up to 32 values of a row, beginning at `first`, a multiple of 32.
 __device__ void store_row(DataType type, const float* x, int first, int dim, uint8_t* row) {
   const int lane = static_cast<int>(threadIdx.x % kWarp), i = first + lane;
@@ -74,10 +148,13 @@ __device__ void store_row(DataType type, const float* x, int first, int dim, uin
       if (lane == 0) b.d = scale.half;
       b.qs[lane] = static_cast<int8_t>(code_of(value * scale.inverse, -127, 127));
     } else {
-      BlockQ4_0& b = reinterpret_cast<BlockQ4_0*>(row)[first / kBlock32];
       const unsigned at_largest = __ballot_sync(kAllLanes, magnitude == largest && largest > 0);
-      const float leader = __shfl_sync(kAllLanes, value, at_largest ? __ffs(static_cast<int>(at_largest)) - 1 : 0);
-      const RowScale scale = row_scale(at_largest ? leader / -8.0f : 0.0f);
+      const float first_of_largest =
+          __shfl_sync(kAllLanes, value, at_largest ? __ffs(static_cast<int>(at_largest)) - 1 : 0);
+      const float leader = at_largest ? first_of_largest : 0.0f;
+      if (CachePacked::is(type)) return store_packed(type, value, leader, reinterpret_cast<uint16_t*>(row), first);
+      BlockQ4_0& b = reinterpret_cast<BlockQ4_0*>(row)[first / kBlock32];
+      const RowScale scale = row_scale(leader / -8.0f);
       const int code = 8 + code_of(value * scale.inverse, -8, 7);
       const int high = __shfl_down_sync(kAllLanes, code, 16);
       if (lane == 0) b.d = scale.half;

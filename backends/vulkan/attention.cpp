@@ -15,9 +15,10 @@ struct CacheType {
   DataType type;
   int values, words;
 };
-constexpr std::array kCacheTypes = {CacheType{DataType::kF32, 1, 1}, CacheType{DataType::kF16, 2, 1},
-                                    CacheType{DataType::kBF16, 2, 1}, CacheType{DataType::kQ8_0, 32, 9},
-                                    CacheType{DataType::kQ4_0, 32, 5}};
+constexpr std::array kCacheTypes = {
+    CacheType{DataType::kF32, 1, 1},   CacheType{DataType::kF16, 2, 1},   CacheType{DataType::kBF16, 2, 1},
+    CacheType{DataType::kQ8_0, 32, 9}, CacheType{DataType::kQ4_0, 32, 5}, CacheType{DataType::kQ4_1, 32, 6},
+    CacheType{DataType::kQ5_0, 32, 6}, CacheType{DataType::kQ5_1, 32, 7}, CacheType{DataType::kIQ4_NL, 32, 5}};
 
 int64_t row_words(DataType type, int64_t dim) {
   const CacheType& t = kCacheTypes[cache_type(type)];

@@ -41,8 +41,9 @@ void score_split(uint split, uint first, uint last) {
 }
 
 float load_value(uint at, uint dim) {
-  const uint scale = key_type() >= kQ8_0 ? cache_words[at + scale_word_of(key_type(), dim)] : 0u;
-  return value_in(key_type(), cache_words[at + word_of(key_type(), dim)], scale, dim);
+  Shared unit = kNothingShared;
+  if (is_quantized(key_type())) unit = LOAD_SHARED(key_type(), cache_words, at + unit_of(key_type(), dim), 1u);
+  return value_in(key_type(), cache_words[at + word_of(key_type(), dim)], unit, dim);
 }
 
 // Four entries at a time.

@@ -43,28 +43,23 @@ void add_scores(uint at, inout float score[kRows]) {
       }
     }
   } else {
-    const uint words = unit_words(key_type());
     for (uint b = 0u; b < push.key_dim / 32u; ++b) {
-      const uint block = at + b * words * kBlockTokens;
-      const float scale = uintBitsToFloat(cache_words[block + (words - 1u) * kBlockTokens]);
-      for (uint w = 0u; w + 1u < words; ++w) {
+      const uint block = at + b * unit_words(key_type()) * kBlockTokens;
+      const Shared unit = LOAD_SHARED(key_type(), cache_words, block, kBlockTokens);
+      for (uint w = 0u; w < code_words(key_type()); ++w) {
         const uint word = cache_words[block + w * kBlockTokens];
         for (uint i = 0u; i < 4u; ++i) {
-          const uint dim = b * 32u + 4u * w + i;
-          if (key_type() == kQ8_0) {
-            const float key = scale * float(int(word << (24u - 8u * i)) >> 24);
-            for (uint r = 0u; r < kRows; ++r) {
-              precise const float sum = fma(queries[r * push.key_dim + dim], key, score[r]);
-              score[r] = sum;
-            }
-          } else {
-            const float low = scale * (float(word >> (8u * i) & 15u) - 8.0);
-            const float high = scale * (float(word >> (8u * i + 4u) & 15u) - 8.0);
-            for (uint r = 0u; r < kRows; ++r) {
-              precise float sum = fma(queries[r * push.key_dim + dim], low, score[r]);
-              sum = fma(queries[r * push.key_dim + dim + 16u], high, sum);
-              score[r] = sum;
-            }
+          const uint in_unit = 4u * w + i, dim = b * 32u + in_unit;
+          const float key = quantized_value(key_type(), word, unit, in_unit);
+          for (uint r = 0u; r < kRows; ++r) {
+            precise const float sum = fma(queries[r * push.key_dim + dim], key, score[r]);
+            score[r] = sum;
+          }
+          if (key_type() == kQ8_0) continue;
+          const float high = quantized_value(key_type(), word, unit, in_unit + 16u);
+          for (uint r = 0u; r < kRows; ++r) {
+            precise const float sum = fma(queries[r * push.key_dim + dim + 16u], high, score[r]);
+            score[r] = sum;
           }
         }
       }
@@ -74,8 +69,9 @@ void add_scores(uint at, inout float score[kRows]) {
 
 // Dimension `dim` of the value whose words begin at `at`.
 float load_value(uint at, uint dim) {
-  const uint scale = value_type() >= kQ8_0 ? cache_words[at + scale_word_of(value_type(), dim)] : 0u;
-  return value_in(value_type(), cache_words[at + word_of(value_type(), dim)], scale, dim);
+  Shared unit = kNothingShared;
+  if (is_quantized(value_type())) unit = LOAD_SHARED(value_type(), cache_words, at + unit_of(value_type(), dim), 1u);
+  return value_in(value_type(), cache_words[at + word_of(value_type(), dim)], unit, dim);
 }
 
 // The cache block with this index in the pool.

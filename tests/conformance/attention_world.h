@@ -10,6 +10,11 @@
 
 namespace infer::test {
 
+// The types of keys and values that all devices store.
+inline constexpr DataType kCacheTypes[] = {DataType::kF32,  DataType::kF16,  DataType::kBF16,
+                                           DataType::kQ8_0, DataType::kQ4_0, DataType::kQ4_1,
+                                           DataType::kQ5_0, DataType::kQ5_1, DataType::kIQ4_NL};
+
 struct AttentionCase {
   int heads = 2, kv_heads = 2, key_dim = 16, value_dim = 16;
   DataType key_type = DataType::kF16, value_type = DataType::kF16;

@@ -132,6 +132,22 @@ void add_types(std::vector<Entry>& list) {
           true);
     }
   }
+  // The packed types of keys with each other, as values, and with Q8_0.
+  constexpr DataType kPairs[][2] = {{DataType::kQ4_1, DataType::kQ5_0},   {DataType::kQ5_0, DataType::kQ5_1},
+                                    {DataType::kQ5_1, DataType::kIQ4_NL}, {DataType::kIQ4_NL, DataType::kQ4_1},
+                                    {DataType::kQ8_0, DataType::kQ5_1},   {DataType::kQ4_1, DataType::kF16}};
+  for (const auto& [k, v] : kPairs) {
+    AttentionCase a{.heads = 4, .key_dim = 64, .value_dim = 32, .key_type = k, .value_type = v};
+    a.sequences = {{41, 9}, {3, 3}, {32, 2}};
+    add_store(list, a, true);
+    a.heads = 6, a.key_dim = 32, a.value_dim = 64;
+    a.sequences = {{300, 5}, {66, 33}, {1, 1}};
+    add(list, a, true);
+    a.params = {.window = 40, .softcap = 20, .alibi_max_bias = 8};
+    a.sinks = true;
+    a.heads = 10, a.key_dim = a.value_dim = 128;
+    add(list, a, k == DataType::kQ5_1);
+  }
 }
 
 void add_lengths_and_windows(std::vector<Entry>& list) {
@@ -183,7 +199,8 @@ void add_variants(std::vector<Entry>& list) {
 }
 
 void add_shapes(std::vector<Entry>& list) {
-  for (const DataType type : {DataType::kQ8_0, DataType::kQ4_0}) {
+  for (const DataType type : kCacheTypes) {
+    if (!traits(type).quantized) continue;
     for (const int dim : {32, 64, 96, 128}) {
       AttentionCase a{.heads = 8,
                       .key_dim = dim,
@@ -243,6 +260,10 @@ void add_long_runs(std::vector<Entry>& list) {
   a.params = {};
   a.key_type = DataType::kQ8_0, a.value_type = DataType::kQ4_0;
   add(list, a, true);
+  a.key_type = DataType::kQ5_1, a.value_type = DataType::kQ4_1;
+  add(list, a, true);
+  a.key_type = DataType::kIQ4_NL, a.value_type = DataType::kQ5_0;
+  add(list, a, true);
   a.key_type = a.value_type = DataType::kBF16;
   add(list, a, true);
   a.large_rows = true;
@@ -260,7 +281,7 @@ void add_long_runs(std::vector<Entry>& list) {
 
 // One key head of many queries, as models have it; and sizes that fill no vector.
 void add_latent(std::vector<Entry>& list) {
-  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0}) {
+  for (const DataType type : kCacheTypes) {
     const bool quantized = traits(type).block_size > 1;
     AttentionCase a{.heads = 16, .kv_heads = 1, .key_dim = 96, .value_dim = 64, .key_type = type, .value_type = type};
     a.latent = true;

@@ -139,7 +139,7 @@ void add_select(std::vector<Entry>& list, const SelectCase& c, bool quick) {
 }
 
 void add_selections(std::vector<Entry>& list) {
-  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0}) {
+  for (const DataType type : kCacheTypes) {
     add_select(list,
                {.heads = 5,
                 .key_dim = 32,
@@ -191,7 +191,7 @@ void add_sparse(std::vector<Entry>& list, AttentionCase a, bool quick) {
 }
 
 void add_sparse_cases(std::vector<Entry>& list) {
-  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0}) {
+  for (const DataType type : kCacheTypes) {
     AttentionCase a{.heads = 6, .key_dim = 64, .value_dim = 32, .key_type = type, .value_type = type};
     a.sequences = {{300, 5}, {66, 33}, {1, 1}};
     a.count = 12;

@@ -161,7 +161,7 @@ def bash_offers_the_values_of_an_option():
                             (["run", "--spec=l"], ["lookup"]),
                             (["serve", "m.gguf", "--log-format="], ["text", "json"]),
                             (["--spec", "m"], ["mtp"]),
-                            (["run", "-ctk", "q"], ["q8_0", "q4_0"]),
+                            (["run", "-ctk", "q"], ["q8_0", "q4_0", "q4_1", "q5_0", "q5_1"]),
                             (["run", "-c", ""], []),
                             (["quantize", "in.gguf", "out.gguf", "Q5_K"], ["Q5_K_S", "Q5_K_M"]),
                             (["quantize", "--pure", "-t", "2", "in.gguf", "--dry-run", "out.gguf", "MXFP"], ["MXFP4"]),

@@ -111,6 +111,10 @@ def cache_types_count():
     expect_equal(plan("-m", DEMO_TARGET, "-ctk", "q8_0", "-ctv", "q8_0")["kv_cache_per_token"], half * 34 // 64, "Q8_0")
     expect_equal(plan("-m", DEMO_TARGET, "-ctk", "q8_0", "-ctv", "q4_0")["kv_cache_per_token"], half * 26 // 64,
                  "Q8_0 keys and Q4_0 values")
+    expect_equal(plan("-m", DEMO_TARGET, "-ctk", "q5_1", "-ctv", "q4_1")["kv_cache_per_token"], half * 22 // 64,
+                 "Q5_1 keys and Q4_1 values")
+    expect_equal(plan("-m", DEMO_TARGET, "-ctk", "q5_0", "-ctv", "iq4_nl")["kv_cache_per_token"], half * 20 // 64,
+                 "Q5_0 keys and IQ4_NL values")
 
 
 @test

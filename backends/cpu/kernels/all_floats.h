@@ -7,6 +7,10 @@
 
 #include "backends/cpu/kernels/floats.h"
 
+#include "backends/cpu/kernels/cache_codes.h"
+
+#include "backends/cpu/kernels/attention_blocks.h"
+
 #include "backends/cpu/kernels/attention.h"
 
 #include "backends/cpu/kernels/index_scores.h"

@@ -12,6 +12,11 @@ void index_scores(const IndexScoresArgs& a) {
   keys.cache = a.block;
   keys.block_bytes = keys.head_key_offset = 0;
   keys.table = &table;
+  keys.latent = true;
+  if (packed_cache_type(a.type) >= 0) {
+    decode_block_keys(keys, 0, a.scratch);
+    keys = in_floats(keys, a.scratch);
+  }
   AttentionRow rows[kMaxQueryTile];
   for (AttentionRow& row : rows) {
     row.slope = 0;
@@ -22,7 +27,7 @@ void index_scores(const IndexScoresArgs& a) {
   float dots[kMaxQueryTile * kAttentionSplit];
   F sums[2] = {f_zero(), f_zero()};
   for_tiles(a.heads, [&]<int R>(int head) {
-    scores_function<R>(a.type, true)(keys, rows, a.queries + int64_t{head} * padded, 0, dots, Ahead{nullptr, 0});
+    scores_function<R>(keys.key_type, true)(keys, rows, a.queries + int64_t{head} * padded, 0, dots, Ahead{nullptr, 0});
     for (int r = 0; r < R; ++r) {
       const F weight = f_set1(a.weights ? a.weights[head + r] : 1);
       for (int h = 0; h < 2; ++h) {

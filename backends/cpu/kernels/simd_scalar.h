@@ -108,6 +108,13 @@ INFER_SIMD I i_sar(I a) {
   INFER_EACH(I, a.v[i] >> N);
 }
 
+// Each byte of the lanes, a number below 16, becomes that entry of the table.
+INFER_SIMD I i_lookup(const int8_t* table, I a) {
+  uint8_t bytes[64];
+  __builtin_memcpy(bytes, a.v, sizeof bytes);
+  for (uint8_t& b : bytes) b = static_cast<uint8_t>(table[b]);
+  return i_load(bytes);
+}
 INFER_SIMD void i_store(void* p, I a) { __builtin_memcpy(p, a.v, sizeof a.v); }
 // Low byte of each lane; REQUIRES values in -128 .. 127.
 INFER_SIMD void i_store_s8(int8_t* p, I a) {

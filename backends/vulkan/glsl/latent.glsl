@@ -29,11 +29,12 @@ void load_stage(uint first, uint from, uint count, uint dim, uint dims, uint key
 // Adds the products of the staged values, in order. Those from `count` on are zero.
 void add_stage(uint type, uint count, inout float products[kRows]) {
   const uint at = gl_LocalInvocationID.x * kStageWords;
-  const uint scale = type >= kQ8_0 ? stage[at + scale_word_of(type, 0u)] : 0u;
+  Shared unit = kNothingShared;
+  if (is_quantized(type)) unit = LOAD_SHARED(type, stage, at, 1u);
   for (uint i = 0u; i < count; i += 4u) {
     float key[4];
     for (uint j = 0u; j < 4u; ++j) {
-      key[j] = i + j < count ? value_in(type, stage[at + word_of(type, i + j)], scale, i + j) : 0.0;
+      key[j] = i + j < count ? value_in(type, stage[at + word_of(type, i + j)], unit, i + j) : 0.0;
     }
     for (uint r = 0u; r < kRows; ++r) {
       precise float sum = products[r];
@@ -45,7 +46,8 @@ void add_stage(uint type, uint count, inout float products[kRows]) {
 
 // Adds the dot products of all queries with the key of row_at[first + lane]. All lanes must call it.
 void add_products(uint first, uint type, uint key_dim, inout float products[kRows]) {
-  const uint words = type >= kQ8_0 ? unit_words(type) : 8u, dims = type >= kQ8_0 ? 32u : type == kF32 ? 8u : 16u;
+  const uint words = is_quantized(type) ? unit_words(type) : 8u;
+  const uint dims = is_quantized(type) ? 32u : type == kF32 ? 8u : 16u;
   const uint row = row_words(type, key_dim);
   for (uint from = 0u, dim = 0u; from < row; from += words, dim += dims) {
     barrier();

@@ -229,7 +229,8 @@ TEST_CASE("latent caches and index keys are in the device's memory, of any size 
     CAPTURE(shared);
     const std::unique_ptr<Device> device = create_vulkan_device(name, {.max_shared = shared});
     CacheDesc cache{.n_kv_head = 1, .key_dim = 576, .value_dim = 512, .latent = true};
-    for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0}) {
+    for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0,
+                                DataType::kQ4_1, DataType::kQ5_0, DataType::kQ5_1, DataType::kIQ4_NL}) {
       CAPTURE(traits(type).name);
       cache.key_type = type;
       for (const CacheUse use : {CacheUse::kAttention, CacheUse::kSparseAttention, CacheUse::kIndex}) {
@@ -237,7 +238,7 @@ TEST_CASE("latent caches and index keys are in the device's memory, of any size 
         CHECK(device->keeps(cache));
       }
     }
-    cache.key_type = DataType::kQ5_0;
+    cache.key_type = DataType::kQ4_K;
     CHECK_FALSE(device->keeps(cache));
     cache.key_type = DataType::kQ8_0;
     cache.key_dim = 40;
