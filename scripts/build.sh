@@ -15,8 +15,8 @@ scripts/install_deps.sh "${groups[@]}"
 mkdir -p "$folder"
 options=()
 [ -e "$folder/CMakeCache.txt" ] || options=(-G Ninja)
-# Kernels for other machines take minutes to compile, and here only the tests have a use for them.
-if [ "$target" = all ]; then
+# Kernels for other machines take minutes to compile. The tests use them, and what is installed may run elsewhere.
+if [ "$target" != infer ]; then
   options+=(-DINFER_NATIVE=OFF)
 elif [ ! -e "$folder/CMakeCache.txt" ]; then
   options+=(-DINFER_NATIVE=ON)

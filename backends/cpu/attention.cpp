@@ -28,10 +28,10 @@ void store_key(DataType type, const float* x, int n, uint8_t* head, int slot, ui
   const TypeTraits& t = traits(type);
   if (is_float(type)) return store_values(type, x, n, head + slot * static_cast<int64_t>(t.type_size), kBlockTokens);
   store_cache_row(type, x, row, n);
-  const int halves = halves_of(type), bytes = static_cast<int>(t.type_size);
+  const int n_f16 = n_f16_of(type), bytes = static_cast<int>(t.type_size);
   for (int first = 0; first < n; first += kBlock32, row += bytes, head += kBlockTokens * bytes) {
-    for (int i = 0; i < halves; ++i) std::memcpy(head + 2 * (kBlockTokens * i + slot), row + 2 * i, 2);
-    for (int i = 2 * halves; i < bytes; ++i) head[kBlockTokens * i + slot] = row[i];
+    for (int i = 0; i < n_f16; ++i) std::memcpy(head + 2 * (kBlockTokens * i + slot), row + 2 * i, 2);
+    for (int i = 2 * n_f16; i < bytes; ++i) head[kBlockTokens * i + slot] = row[i];
   }
 }
 

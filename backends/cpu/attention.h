@@ -45,9 +45,9 @@ inline bool can_store(DataType type, int dim) {
 }
 
 // The F16 values at the start of a block of a quantized type: its scale, and its minimum if there is one.
-inline int halves_of(DataType type) {
+inline int n_f16_of(DataType type) {
   const int packed = packed_cache_type(type);
-  return packed < 0 ? 1 : kPackedCacheTypes[packed].halves();
+  return packed < 0 ? 1 : kPackedCacheTypes[packed].n_f16();
 }
 
 // The kernel arguments that locate the keys and values of one KV head.

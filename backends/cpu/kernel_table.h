@@ -80,8 +80,8 @@ struct PackedCacheType {
   DataType type;
   int lowest;
   bool has_minimum, has_fifth_bits, has_codebook;
-  constexpr int halves() const { return has_minimum ? 2 : 1; }  // F16 values at the start of a block
-  constexpr int block_bytes() const { return 2 * halves() + (has_fifth_bits ? 4 : 0) + 16; }
+  constexpr int n_f16() const { return has_minimum ? 2 : 1; }  // F16 values at the start of a block
+  constexpr int block_bytes() const { return 2 * n_f16() + (has_fifth_bits ? 4 : 0) + 16; }
 };
 inline constexpr PackedCacheType kPackedCacheTypes[] = {{DataType::kQ4_1, 0, true, false, false},
                                                         {DataType::kQ5_0, -16, false, true, false},

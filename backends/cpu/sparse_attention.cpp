@@ -163,9 +163,9 @@ void copy_key(const CacheDesc& c, const uint8_t* from, int from_slot, uint8_t* t
       copy(t.type_size);
       continue;
     }
-    const size_t halves = static_cast<size_t>(halves_of(c.key_type));
-    for (size_t h = 0; h < halves; ++h) copy(sizeof(uint16_t));
-    for (size_t b = halves * sizeof(uint16_t); b < t.type_size; ++b) copy(1);
+    const size_t n_f16 = static_cast<size_t>(n_f16_of(c.key_type));
+    for (size_t h = 0; h < n_f16; ++h) copy(sizeof(uint16_t));
+    for (size_t b = n_f16 * sizeof(uint16_t); b < t.type_size; ++b) copy(1);
   }
 }
 

@@ -72,9 +72,9 @@ INFER_OUTLINE void decode_keys(const uint8_t* keys, int n, float* to) {
   for (int first = 0; first < n;
        first += kBlock32, keys += kBlockTokens * kPacked.block_bytes(), to += 32 * kBlockTokens) {
     for (int token = 0; token < kBlockTokens; token += 16) {
-      const auto* halves = reinterpret_cast<const uint16_t*>(keys) + token;
-      const F scale = f_load_f16(halves), low = kPacked.has_minimum ? f_load_f16(halves + kBlockTokens) : f_zero();
-      const uint8_t* bytes = keys + 2 * kBlockTokens * kPacked.halves() + token;
+      const auto* scales = reinterpret_cast<const uint16_t*>(keys) + token;
+      const F scale = f_load_f16(scales), low = kPacked.has_minimum ? f_load_f16(scales + kBlockTokens) : f_zero();
+      const uint8_t* bytes = keys + 2 * kBlockTokens * kPacked.n_f16() + token;
       const auto put = [&](int dim, F codes) INFER_LAMBDA {
         if constexpr (kPacked.has_fifth_bits) {
           const int bit = 1 << dim % 8;
@@ -95,10 +95,10 @@ INFER_OUTLINE void decode_keys(const uint8_t* keys, int n, float* to) {
   }
 }
 
-INFER_SIMD F splat_f16(const uint8_t* half) {
-  uint16_t halves[16];
-  for (int i = 0; i < 16; ++i) __builtin_memcpy(halves + i, half, sizeof(uint16_t));
-  return f_load_f16(halves);
+INFER_SIMD F splat_f16(const uint8_t* f16) {
+  uint16_t copies[16];
+  for (int i = 0; i < 16; ++i) __builtin_memcpy(copies + i, f16, sizeof(uint16_t));
+  return f_load_f16(copies);
 }
 
 // The first n dimensions of `count` rows of `dim`, to rows [dim].
@@ -109,7 +109,7 @@ INFER_OUTLINE void decode_rows(const uint8_t* rows, int count, int dim, int n, f
     const uint8_t* block = rows;
     for (int first = 0; first < n; first += kBlock32, block += kPacked.block_bytes()) {
       const F scale = splat_f16(block), low = kPacked.has_minimum ? splat_f16(block + 2) : f_zero();
-      const uint8_t* bytes = block + 2 * kPacked.halves();
+      const uint8_t* bytes = block + 2 * kPacked.n_f16();
       uint32_t fifths = 0;
       if constexpr (kPacked.has_fifth_bits) {
         __builtin_memcpy(&fifths, bytes, 4);
