@@ -10,10 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "ggml-like/data_type.h"
 #include "ggml-like/quant/codebooks_data.h"
 #include "tests/support/quant_fields.h"
 
 namespace infer::test {
+
+// For a row of `n` values in blocks of the type, aligned as the structs of the formats need.
+inline std::vector<uint64_t> block_buffer(const TypeTraits& t, int64_t n) {
+  return std::vector<uint64_t>(row_bytes(t.type, n) / 8 + 1);
+}
 
 // A fixed stream of pseudo-random numbers (splitmix64), the same on every machine.
 class Random {

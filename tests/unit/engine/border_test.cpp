@@ -11,6 +11,7 @@
 #include "src/model/model.h"
 #include "tests/support/island_device.h"
 #include "tests/support/plan_memory.h"
+#include "tests/support/shipped_models.h"
 
 using namespace infer;
 using infer::test::IslandState;
@@ -43,14 +44,10 @@ struct Outcome {
   bool output_on_island = false;
 };
 
-std::shared_ptr<Model> open_model(const std::string& name) {
-  return load_model(GgufFile::open(INFER_SOURCE_DIR "/" + name + ".gguf"));
-}
-
 // The CPU and two islands with the CPU's kernels, and what a model needs on each of them.
-class Machine {
+class SplitMachine {
  public:
-  explicit Machine(const Split& split) : split_(split) {
+  explicit SplitMachine(const Split& split) : split_(split) {
     owned_.push_back(open_device("cpu", {.n_threads = 1}));
     for (const char* name : {"island0", "island1"}) {
       states_.push_back(std::make_shared<IslandState>());
@@ -145,7 +142,9 @@ class Machine {
   std::vector<std::unique_ptr<Buffer>> caches_;
 };
 
-Outcome decode(const std::string& model, const Split& split) { return Machine(split).decode(*open_model(model)); }
+Outcome decode(const std::string& model, const Split& split) {
+  return SplitMachine(split).decode(*test::open_shipped(model));
+}
 
 struct Expected {
   int64_t waits = 0, from_peers = 0;
@@ -180,7 +179,7 @@ const std::string kLlama = "tests/data/arch/llama-gqa", kMoe = "tests/data/arch/
 
 TEST_CASE("a decode step waits for a device once per border out of it, and once for the outputs") {
   for (const std::string& model : {kLlama, kMoe, kDemo}) {
-    const int n = open_model(model)->n_layer();
+    const int n = test::open_shipped(model)->n_layer();
     REQUIRE(n % 2 == 0);
     check_split(model, "all on the island", {[](int) { return 1; }}, {1, 0, 0, 0});
     check_split(model, "all but the input", {[](int layer) { return layer == kInputLayer ? 0 : 1; }}, {1, 0, 0, 1});
@@ -193,13 +192,13 @@ TEST_CASE("a decode step waits for a device once per border out of it, and once 
 }
 
 TEST_CASE("experts on the CPU cost one wait per layer") {
-  const int n = open_model(kMoe)->n_layer();
+  const int n = test::open_shipped(kMoe)->n_layer();
   check_split(kMoe, "experts on the CPU", {[](int) { return 1; }, true}, {n + 1, 0, n, n});
 }
 
 TEST_CASE("there is one wait between two devices, and none if they copy from each other") {
   for (const std::string& model : {kLlama, kMoe, kDemo}) {
-    const int n = open_model(model)->n_layer();
+    const int n = test::open_shipped(model)->n_layer();
     const auto halves = [n](int layer) { return layer >= n / 2 ? 2 : 1; };
     check_split(model, "two islands", {halves}, {2, 0, 1, 0});
     check_split(model, "two islands that are peers", {halves, false, true}, {1, 1, 1, 0});

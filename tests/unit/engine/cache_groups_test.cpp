@@ -79,9 +79,9 @@ std::vector<float> compute(ModelRunner& runner, Text& text) {
 }
 
 // Texts that begin, continue, fork and end at random. Blocks of the two groups are allocated in different orders.
-class Driver {
+class TwoGroupsDriver {
  public:
-  explicit Driver(uint32_t seed) : random_(seed), free_(2) {
+  explicit TwoGroupsDriver(uint32_t seed) : random_(seed), free_(2) {
     for (auto& blocks : free_) {
       for (BlockId b = 0; b < kBlocks; ++b) blocks.push_back(b);
       std::shuffle(blocks.begin(), blocks.end(), random_);
@@ -155,7 +155,7 @@ class Driver {
 };
 
 TEST_CASE("a block copied in one cache group does not change the blocks of the other") {
-  Driver driver(3);
+  TwoGroupsDriver driver(3);
   for (int i = 0; i < 400; ++i) driver.act();
   CHECK(driver.n_forks() > 40);
 }

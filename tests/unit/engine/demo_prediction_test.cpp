@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/text/prompt_tokens.h"
+#include "tests/support/shipped_models.h"
 #include "tests/unit/engine/speculation_world.h"
 
 namespace infer {
@@ -13,10 +14,6 @@ using namespace infer::test;
 
 constexpr int kDepth = 4;
 constexpr double kLeastAcceptance = 0.9;
-
-std::shared_ptr<Model> open_demo(const std::string& name) {
-  return load_model(GgufFile::open(INFER_SOURCE_DIR "/models/" + name + ".gguf"));
-}
 
 // One request for each recorded answer.
 std::vector<Request> recorded_requests(const Tokenizer& tokenizer) {
@@ -33,12 +30,12 @@ std::vector<Request> recorded_requests(const Tokenizer& tokenizer) {
 }
 
 TEST_CASE("the demo model's own layer guesses most of its answers and changes none") {
-  Engine plain(open_demo("infer-demo-5m-q8_0"), options_with(Drafts::kNone, 0, 8));
+  Engine plain(open_shipped("models/infer-demo-5m-q8_0"), options_with(Drafts::kNone, 0, 8));
   const std::vector<Request> requests = recorded_requests(plain.tokenizer());
   REQUIRE(requests.size() >= 30);
   EngineOptions options = options_with(Drafts::kNone, kDepth, 8);
   options.speculation.prediction = Prediction::kOn;
-  Engine engine(open_demo("infer-demo-5m-mtp-q8_0"), options);
+  Engine engine(open_shipped("models/infer-demo-5m-mtp-q8_0"), options);
   check_same_results(results_of(engine, requests), results_of(plain, requests));
   const DraftCounts drafts = engine.scheduler().stats().drafts;
   MESSAGE(concat(drafts.accepted, " of ", drafts.proposed, " drafts accepted"));

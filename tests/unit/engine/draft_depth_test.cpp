@@ -15,7 +15,7 @@ using namespace infer;
 
 namespace {
 
-struct Machine {
+struct StepCosts {
   std::function<double(int sequences, int rows)> seconds;
   double noise = 0;  // standard deviation of a step, as a share of its time
 };
@@ -26,7 +26,7 @@ struct Ran {
 };
 
 // `n` sequences for as many steps; each draft is right with the probability that `acceptance` gives for the step.
-Ran run(const Machine& machine, int n, int steps, const std::function<double(int step)>& acceptance,
+Ran run(const StepCosts& costs, int n, int steps, const std::function<double(int step)>& acceptance,
         int available = 8) {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> uniform;
@@ -49,10 +49,10 @@ Ran run(const Machine& machine, int n, int steps, const std::function<double(int
       rows += asked;
       made += accepted;
     }
-    const double luck = std::max(0.2, 1 + machine.noise * normal(random)), took = machine.seconds(n, rows) * luck;
+    const double luck = std::max(0.2, 1 + costs.noise * normal(random)), took = costs.seconds(n, rows) * luck;
     depth.record(n, rows, made, took);
     seconds += took;
-    plain += machine.seconds(n, n) * luck;  // of the same step without drafts
+    plain += costs.seconds(n, n) * luck;  // of the same step without drafts
     tokens += made;
     drafted += rows - n;
   }
@@ -64,7 +64,7 @@ std::function<double(int)> always(double acceptance) {
   return [acceptance](int) { return acceptance; };
 }
 
-// Steps of a machine limited by memory: rows cost little until there are many.
+// Steps of a costs limited by memory: rows cost little until there are many.
 double memory_bound(int, int rows) { return 1 + 0.06 * (rows - 1); }
 // Every row costs what the first one did.
 double compute_bound(int, int rows) { return rows; }

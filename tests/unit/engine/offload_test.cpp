@@ -7,15 +7,12 @@
 #include "ggml-like/error.h"
 #include "src/engine/engine.h"
 #include "tests/support/island_device.h"
+#include "tests/support/shipped_models.h"
 
 using namespace infer;
 using infer::test::IslandState;
 
 namespace {
-
-std::shared_ptr<Model> open_model(const std::string& name) {
-  return load_model(GgufFile::open(INFER_SOURCE_DIR "/tests/data/arch/" + name + ".gguf"));
-}
 
 struct Islands {
   std::vector<std::shared_ptr<IslandState>> states;
@@ -74,7 +71,7 @@ std::vector<float> logits_of(Engine& engine) {
 }
 
 std::vector<float> logits_of(const std::string& model, const EngineOptions& options) {
-  Engine engine(open_model(model), options);
+  Engine engine(test::open_small(model), options);
   return logits_of(engine);
 }
 
@@ -86,14 +83,14 @@ std::vector<float> on_cpu(const std::string& model) {
   return logits_of(model, options_on(open_devices({"cpu"}, {.n_threads = 1}), 0));
 }
 
-constexpr const char* kModels[] = {"llama-gqa", "qwen2-tied", "qwen3moe", "quant-q4_k", "quant-q8_0"};
+constexpr const char* kSplitModels[] = {"llama-gqa", "qwen2-tied", "qwen3moe", "quant-q4_k", "quant-q8_0"};
 
 }  // namespace
 
 TEST_CASE("any number of layers on a device with its own memory gives the same bits") {
-  for (const std::string model : kModels) {
+  for (const std::string model : kSplitModels) {
     const std::vector<float> expected = on_cpu(model);
-    const int most = placeable_parts(open_model(model)->n_layer());
+    const int most = placeable_parts(test::open_small(model)->n_layer());
     for (int n = 0; n <= most; ++n) {
       CAPTURE(model);
       CAPTURE(n);
@@ -128,11 +125,11 @@ TEST_CASE("several devices, by shares and by free memory") {
   Islands unequal(2);
   unequal.states[0]->budget = 3000000;
   unequal.states[1]->budget = 1;
-  const auto uses = plan_memory(open_model(model), options_on(unequal.open(), kAllLayers));
+  const auto uses = plan_memory(test::open_small(model), options_on(unequal.open(), kAllLayers));
   CHECK(uses[1].n_layers == 2);
   options = options_on(unequal.devices, kAllLayers);
   options.placement.tensor_split = {1};
-  CHECK_THROWS_AS(plan_memory(open_model(model), options), Error);
+  CHECK_THROWS_AS(plan_memory(test::open_small(model), options), Error);
 }
 
 TEST_CASE("experts on the CPU need little copying, and their placement changes no bit") {
@@ -144,14 +141,14 @@ TEST_CASE("experts on the CPU need little copying, and their placement changes n
     EngineOptions options = options_on(islands.open(), kAllLayers);
     options.placement.n_cpu_moe = n_cpu_moe;
     options.placement.tensor_rules = std::move(rules);
-    Engine engine(open_model(model), options);
+    Engine engine(test::open_small(model), options);
     CHECK(same(logits_of(engine), expected));
     if (use) *use = engine.runner().memory_use()[0];
     steps = engine.scheduler().stats().steps;
     return islands.states[0]->n_values_to_staging;
   };
   uint64_t experts = 0;
-  const auto loaded = open_model(model);
+  const auto loaded = test::open_small(model);
   for (const ModelWeight* weight : loaded->weights_of_layer(0)) {
     if (weight->role == WeightRole::kExpert) experts += weight->desc.bytes();
   }
@@ -181,7 +178,7 @@ TEST_CASE("single tensors go to a device while the layers stay on the CPU, biase
       EngineOptions options = options_on(islands.open(), 0);
       options.placement.tensor_rules = {rule(part, "island1")};
       CHECK(same(logits_of(model, options), expected));
-      const std::vector<DeviceUse> uses = plan_memory(open_model(model), options);
+      const std::vector<DeviceUse> uses = plan_memory(test::open_small(model), options);
       CHECK(uses[1].weights == 0);
       CHECK(uses[2].guest_weights > 0);
     }
@@ -189,23 +186,23 @@ TEST_CASE("single tensors go to a device while the layers stay on the CPU, biase
   Islands islands;
   EngineOptions options = options_on(islands.open(), 0);
   options.placement.tensor_rules = {rule("ffn_down", "island7")};
-  CHECK_THROWS_WITH_AS(plan_memory(open_model("llama-gqa"), options), doctest::Contains("cpu, island0"), Error);
+  CHECK_THROWS_WITH_AS(plan_memory(test::open_small("llama-gqa"), options), doctest::Contains("cpu, island0"), Error);
   options.placement.tensor_rules = {rule("attn_norm", "island0")};
-  CHECK_THROWS_WITH_AS(plan_memory(open_model("llama-gqa"), options), doctest::Contains("matrix"), Error);
+  CHECK_THROWS_WITH_AS(plan_memory(test::open_small("llama-gqa"), options), doctest::Contains("matrix"), Error);
 }
 
 TEST_CASE("allocated memory equals planned memory") {
-  for (const std::string model : kModels) {
-    for (int n = 0; n <= placeable_parts(open_model(model)->n_layer()); ++n) {
+  for (const std::string model : kSplitModels) {
+    for (int n = 0; n <= placeable_parts(test::open_small(model)->n_layer()); ++n) {
       CAPTURE(model);
       CAPTURE(n);
       Islands islands;
       EngineOptions options = options_on(islands.open(), n);
       options.placement.n_cpu_moe = n % 2;
-      Engine engine(open_model(model), options);
+      Engine engine(test::open_small(model), options);
       const DeviceUse& use = engine.runner().memory_use()[1];
       CHECK(islands.states[0]->used == use.needed());
-      CHECK(plan_memory(open_model(model), options)[1].needed() == use.needed());
+      CHECK(plan_memory(test::open_small(model), options)[1].needed() == use.needed());
       CHECK(islands.states[0]->used == use.needed());
       logits_of(engine);
       CHECK(islands.states[0]->used == use.needed());  // steps allocate nothing
@@ -215,13 +212,13 @@ TEST_CASE("allocated memory equals planned memory") {
 
 TEST_CASE("logits are downloaded through staging memory of the host, which is planned") {
   const std::string model = "llama-gqa";
-  const auto vocabulary = static_cast<uint64_t>(open_model(model)->n_vocab());
+  const auto vocabulary = static_cast<uint64_t>(test::open_small(model)->n_vocab());
   const auto staging = [&](uint64_t rows, int n_gpu_layers) {
     Islands islands;
     EngineOptions options = options_on(islands.open(), n_gpu_layers);
     options.step_tokens = 64;
     options.logits_bytes = sizeof(float) * vocabulary * rows;
-    return plan_memory(open_model(model), options)[0].staging;
+    return plan_memory(test::open_small(model), options)[0].staging;
   };
   CHECK(staging(50, kAllLayers) - staging(0, kAllLayers) >= sizeof(float) * vocabulary * 48);
   CHECK(staging(50, 0) < staging(50, kAllLayers));
@@ -232,7 +229,7 @@ TEST_CASE("auto places what fits, less a margin, and leaves room for others") {
   std::vector<uint64_t> needed;  // by number of layers placed
   for (int n = 0; n <= 4; ++n) {
     Islands islands;
-    needed.push_back(plan_memory(open_model(model), options_on(islands.open(), n))[1].needed());
+    needed.push_back(plan_memory(test::open_small(model), options_on(islands.open(), n))[1].needed());
   }
   CHECK(std::is_sorted(needed.begin(), needed.end()));
   const auto parts = [&](uint64_t budget, uint64_t reserved) {
@@ -242,7 +239,7 @@ TEST_CASE("auto places what fits, less a margin, and leaves room for others") {
     options.reserved = {0, reserved};
     std::string note;
     options.note = [&](const std::string& line) { note += line; };
-    Engine engine(open_model(model), options);
+    Engine engine(test::open_small(model), options);
     const DeviceUse& use = engine.runner().memory_use()[1];
     const int n = use.n_layers + use.has_input + use.has_output;
     const std::string start = concat("[offload] -ngl auto on island0: ", n, " of 4 layers fit; one more would need ");
@@ -265,7 +262,7 @@ TEST_CASE("too little memory at load: fewer layers, reported in one line; same a
   int64_t n_allocations = 0;
   {
     Islands islands;
-    const Engine engine(open_model(model), options_on(islands.open(), kAllLayers));
+    const Engine engine(test::open_small(model), options_on(islands.open(), kAllLayers));
     n_allocations = islands.states[0]->n_allocations;
   }
   REQUIRE(n_allocations > 20);
@@ -281,7 +278,7 @@ TEST_CASE("too little memory at load: fewer layers, reported in one line; same a
       options.note = [&](const std::string& line) { notes.push_back(line); };
       {
         const int left = ever_after ? 0 : 3;
-        Engine engine(open_model(model), options);
+        Engine engine(test::open_small(model), options);
         REQUIRE(notes.size() == 1);
         CHECK(notes[0].find(concat("-ngl 4 on island0: found memory for ", left, " layers ([island0]")) == 10);
         CHECK(notes[0].find('\n') == std::string::npos);
@@ -300,7 +297,7 @@ TEST_CASE("the most layers that fit a device that reports more memory than it ha
   std::vector<uint64_t> needed;
   for (int n = 0; n <= 4; ++n) {
     Islands islands;
-    needed.push_back(plan_memory(open_model(model), options_on(islands.open(), n))[1].needed());
+    needed.push_back(plan_memory(test::open_small(model), options_on(islands.open(), n))[1].needed());
   }
   for (const int asked : {kAllLayers, kAutoLayers, 3}) {
     for (int n = 0; n < 3; ++n) {
@@ -311,13 +308,14 @@ TEST_CASE("the most layers that fit a device that reports more memory than it ha
       std::string note;
       options.note = [&](const std::string& line) { note += line; };
       {
-        Engine engine(open_model(model), options);
+        Engine engine(test::open_small(model), options);
         const DeviceUse& use = engine.runner().memory_use()[1];
         CHECK(use.n_layers + use.has_output == n);
         CHECK(note.find(concat("found memory for ", n)) != std::string::npos);
       }
       options.strict_offload = true;
-      CHECK_THROWS_WITH_AS(Engine(open_model(model), options), doctest::Contains(concat("for ", n).c_str()), Error);
+      CHECK_THROWS_WITH_AS(Engine(test::open_small(model), options), doctest::Contains(concat("for ", n).c_str()),
+                           Error);
       CHECK(islands.states[0]->live_buffers == 0);
     }
   }
@@ -332,7 +330,7 @@ TEST_CASE("an operation without a kernel runs on the CPU, is reported once and c
   std::vector<std::string> notes;
   options.note = [&](const std::string& line) { notes.push_back(line); };
   {
-    Engine engine(open_model(model), options);
+    Engine engine(test::open_small(model), options);
     CHECK(same(logits_of(engine), expected));
     const PlanCache& plans = engine.runner().plans();
     REQUIRE(plans.fallbacks().size() == 2);
@@ -344,9 +342,9 @@ TEST_CASE("an operation without a kernel runs on the CPU, is reported once and c
     CHECK(plans.fallback_runs()[1] == 2 * steps);
   }
   options.strict_offload = true;
-  CHECK_THROWS_WITH_AS(Engine(open_model(model), options), doctest::Contains("strict"), Error);
+  CHECK_THROWS_WITH_AS(Engine(test::open_small(model), options), doctest::Contains("strict"), Error);
   options.placement.n_gpu_layers = 1;  // the output alone needs neither
-  CHECK_NOTHROW(Engine(open_model(model), options));
+  CHECK_NOTHROW(Engine(test::open_small(model), options));
   CHECK(islands.states[0]->live_buffers == 0);
 }
 
@@ -355,7 +353,7 @@ TEST_CASE("a profile has the operations of all devices and the copies at the bor
   Islands islands;
   EngineOptions options = options_on(islands.open(), 2);
   options.profile = true;
-  Engine engine(open_model(model), options);
+  Engine engine(test::open_small(model), options);
   CHECK(same(logits_of(engine), on_cpu(model)));
   const ProfileCopies& copies = engine.profile()->copies();
   const int64_t steps = engine.scheduler().stats().steps;
@@ -370,7 +368,7 @@ TEST_CASE("the host is at most two chunks of a prompt ahead of the device") {
   const std::vector<float> expected = on_cpu(model);
   Islands islands;
   const IslandState& state = *islands.states[0];
-  Engine engine(open_model(model), options_on(islands.open(), 2));  // a layer on the CPU, then one on the island
+  Engine engine(test::open_small(model), options_on(islands.open(), 2));  // a layer on the CPU, then one on the island
   const int64_t before = state.n_waits;
   Request request;
   request.id = 9;
@@ -393,7 +391,7 @@ TEST_CASE("loading tells of each weight, up to all bytes, and of nothing on the 
     Islands islands;
     EngineOptions options = options_on(islands.open(), layers);
     options.loading = [&](uint64_t done, uint64_t total) { told.emplace_back(done, total); };
-    const Engine engine(open_model("llama-gqa"), options);
+    const Engine engine(test::open_small("llama-gqa"), options);
   };
   load(0);
   CHECK(told.empty());
@@ -411,7 +409,7 @@ TEST_CASE("a shared block is copied on the device before it is written") {
   const std::vector<float> expected = on_cpu(model);
   Islands islands;
   const IslandState& state = *islands.states[0];
-  Engine engine(open_model(model), options_on(islands.open(), kAllLayers));
+  Engine engine(test::open_small(model), options_on(islands.open(), kAllLayers));
   const int64_t uploads = state.n_uploads, steps = engine.scheduler().stats().steps;
   CHECK(same(logits_of(engine), expected));
   CHECK(state.n_copies_within > 0);

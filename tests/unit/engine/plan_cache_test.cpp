@@ -13,9 +13,9 @@ using namespace infer::test;
 constexpr size_t kMost = 4;
 
 // What a runner has: a model on an island, its memory, and its plans.
-class World {
+class PlansOfIsland {
  public:
-  World() : placed_(model_, options()), memory_(placed_, streams()), plans_(placed_, memory_, streams_, kMost) {
+  PlansOfIsland() : placed_(model_, options()), memory_(placed_, streams()), plans_(placed_, memory_, streams_, kMost) {
     const Bucket bucket = largest_bucket(placed_.options().capacity);
     BucketPlan largest = make_plan(placed_, bucket, &memory_);
     memory_.allocate(*largest.plan, memory_use(placed_, *largest.plan));
@@ -66,7 +66,7 @@ class World {
 }  // namespace
 
 TEST_CASE("memory does not grow with the number of shapes, and a plan that was dropped is made again") {
-  World world;
+  PlansOfIsland world;
   const std::vector<float> first = world.run(1);
   const int64_t segments_of_plan = world.island().live_segments;
   REQUIRE(segments_of_plan > 0);
@@ -85,7 +85,7 @@ TEST_CASE("memory does not grow with the number of shapes, and a plan that was d
 }
 
 TEST_CASE("the plan that is dropped is the least recently used one") {
-  World world;
+  PlansOfIsland world;
   for (const int n : {1, 2, 3}) world.run(n);  // and the largest plan, which was made first
   world.run(1);
   const int64_t before = world.island().n_compiles;

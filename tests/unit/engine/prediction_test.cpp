@@ -1,6 +1,7 @@
 // Engines whose model drafts for itself with a prediction layer: every text is bit-identical to the text without
 // drafts.
 #include "src/engine/draft/load_draft.h"
+#include "tests/support/shipped_models.h"
 #include "tests/unit/engine/speculation_world.h"
 
 namespace infer {
@@ -8,12 +9,8 @@ namespace {
 
 using namespace infer::test;
 
-constexpr const char* kModels[] = {"arch/glm4moe-nextn", "arch/qwen35-nextn", "arch/deepseek2-nextn",
-                                   "prediction/step35-nextn"};
-
-std::shared_ptr<Model> open_model(const std::string& name) {
-  return load_model(GgufFile::open(INFER_SOURCE_DIR "/tests/data/" + name + ".gguf"));
-}
+constexpr const char* kPredictingModels[] = {"arch/glm4moe-nextn", "arch/qwen35-nextn", "arch/deepseek2-nextn",
+                                             "prediction/step35-nextn"};
 
 EngineOptions prediction_options(int depth, int max_sequences) {
   EngineOptions options = options_with(Drafts::kNone, depth, max_sequences);
@@ -30,13 +27,13 @@ std::vector<Request> requests_for(const Model& model, int n_prompts) {
 }
 
 Results plain(const std::string& name, const std::vector<Request>& requests) {
-  Engine engine(open_model(name), options_with(Drafts::kNone, 0, 4));
+  Engine engine(open_shipped("tests/data/" + name), options_with(Drafts::kNone, 0, 4));
   return results_of(engine, requests);
 }
 
 TEST_CASE("a prediction layer changes no text, at any depth and number of sequences") {
-  for (const std::string name : kModels) {
-    const std::vector<Request> requests = requests_for(*open_model(name), full() ? 12 : 3);
+  for (const std::string name : kPredictingModels) {
+    const std::vector<Request> requests = requests_for(*open_shipped("tests/data/" + name), full() ? 12 : 3);
     const Results expected = plain(name, requests);
     for (const int depth : {0, 1, 3, 8}) {
       for (const int n : {1, 4, 9}) {
@@ -44,7 +41,7 @@ TEST_CASE("a prediction layer changes no text, at any depth and number of sequen
         CAPTURE(name);
         CAPTURE(depth);
         CAPTURE(n);
-        Engine engine(open_model(name), prediction_options(depth, n));
+        Engine engine(open_shipped("tests/data/" + name), prediction_options(depth, n));
         REQUIRE(engine.speculator()->draft() != nullptr);
         check_same_results(results_of(engine, requests), expected);
         if (depth > 0) CHECK(engine.scheduler().stats().drafts.proposed > 0);
@@ -56,21 +53,21 @@ TEST_CASE("a prediction layer changes no text, at any depth and number of sequen
 
 TEST_CASE("a prediction layer changes no text when blocks run out, and with cached prefixes and choices") {
   int64_t preemptions = 0;
-  for (const std::string name : kModels) {
+  for (const std::string name : kPredictingModels) {
     CAPTURE(name);
-    std::vector<Request> requests = requests_for(*open_model(name), 3);
+    std::vector<Request> requests = requests_for(*open_shipped("tests/data/" + name), 3);
     requests.front().choices = {1000, 1001};
     const Results expected = plain(name, requests);
     for (const int64_t tokens : {192, 256, 384}) {
       CAPTURE(tokens);
       EngineOptions options = prediction_options(4, 6);
       options.cache_tokens = tokens;
-      Engine engine(open_model(name), options);
+      Engine engine(open_shipped("tests/data/" + name), options);
       check_same_results(results_of(engine, requests), expected);
       preemptions += engine.scheduler().stats().preemptions;
       check_blocks_returned(engine);
     }
-    Engine engine(open_model(name), prediction_options(4, 6));
+    Engine engine(open_shipped("tests/data/" + name), prediction_options(4, 6));
     check_same_results(results_of(engine, requests), expected);
     for (Request& r : requests) r.id += 5000;
     for (RequestId& choice : requests.front().choices) choice += 5000;
@@ -117,9 +114,9 @@ class ByHand {
 };
 
 TEST_CASE("drafts are the layer's likeliest guesses, first from the target's states and then from its own") {
-  for (const std::string name : kModels) {
+  for (const std::string name : kPredictingModels) {
     CAPTURE(name);
-    const std::shared_ptr<Model> model = open_model(name);
+    const std::shared_ptr<Model> model = open_shipped("tests/data/" + name);
     EngineOptions options = prediction_options(0, 1);
     options.opened = open_devices(options);
     Engine engine(model, options_with(Drafts::kNone, 0, 1));
@@ -167,12 +164,12 @@ TEST_CASE("drafts are the layer's likeliest guesses, first from the target's sta
 TEST_CASE("a model without a prediction layer is an error only if one was requested") {
   EngineOptions options = small_options();
   options.speculation.prediction = Prediction::kAuto;
-  Engine engine(open_model("arch/qwen3moe"), options);
+  Engine engine(open_small("qwen3moe"), options);
   CHECK(engine.speculator() == nullptr);
   options.speculation.prediction = Prediction::kOn;
-  CHECK_THROWS_WITH_AS(Engine(open_model("arch/qwen3moe"), options), doctest::Contains("prediction layer"), Error);
-  options.speculation.draft = open_model("arch/qwen3moe");
-  CHECK_THROWS_WITH_AS(Engine(open_model("arch/glm4moe-nextn"), options), doctest::Contains("Choose one"), Error);
+  CHECK_THROWS_WITH_AS(Engine(open_small("qwen3moe"), options), doctest::Contains("prediction layer"), Error);
+  options.speculation.draft = open_small("qwen3moe");
+  CHECK_THROWS_WITH_AS(Engine(open_small("glm4moe-nextn"), options), doctest::Contains("Choose one"), Error);
 }
 
 TEST_CASE("hidden states are kept up to a bound, and dropped from a rejected token on") {

@@ -8,6 +8,7 @@
 #include "backends/registry.h"
 #include "ggml-like/error.h"
 #include "tests/support/island_device.h"
+#include "tests/support/shipped_models.h"
 #include "tests/unit/engine/engine_world.h"
 
 namespace infer {
@@ -17,12 +18,8 @@ using namespace infer::test;
 
 // Delta-net, Mamba-2 and Mamba layers, each mixed with attention; latent attention; index keys with a latent cache and
 // with keys and values; a window, compressed entries with index keys, and the states of their pools.
-constexpr const char* kModels[] = {"qwen35-nextn", "nemotron_h", "jamba",    "deepseek2-nextn",
-                                   "glm-dsa",      "minimax-m3", "deepseek4"};
-
-std::shared_ptr<Model> open_recurrent(const std::string& name) {
-  return load_model(GgufFile::open(INFER_SOURCE_DIR "/tests/data/arch/" + name + ".gguf"));
-}
+constexpr const char* kRecurrentModels[] = {"qwen35-nextn", "nemotron_h", "jamba",    "deepseek2-nextn",
+                                            "glm-dsa",      "minimax-m3", "deepseek4"};
 
 using Rng = std::mt19937;
 int draw(Rng& rng, int low, int high) { return low + static_cast<int>(rng() % static_cast<unsigned>(high - low + 1)); }
@@ -54,7 +51,7 @@ std::map<RequestId, Answer> alone(const std::string& name, const std::vector<std
       request.sampling.seed = original.sampling.seed.value() + i;
       request.choices.clear();
       request.reuse_prefix = false;
-      Engine engine(open_recurrent(name), options);
+      Engine engine(open_small(name), options);
       answers[request.id] = run_all(engine, {{0, request}})[request.id];
     }
   }
@@ -67,7 +64,7 @@ TEST_CASE(
     "a recurrent model, or one with latent or sparse attention, gives the same bits in any batch, chunks, prefix hits, "
     "forks, preemptions and drafts") {
   int64_t hits = 0, preemptions = 0, accepted = 0, rejected = 0, evictions = 0;
-  for (const std::string name : kModels) {
+  for (const std::string name : kRecurrentModels) {
     CAPTURE(name);
     Rng rng(7);
     for (int round = 0; round < (full() ? 6 : 3); ++round) {
@@ -87,7 +84,7 @@ TEST_CASE(
       options.cache_tokens = short_of_blocks ? 192 : 0;
       options.speculation.lookup = round >= 1;
       options.speculation.fixed = draw(rng, 1, 4);
-      Engine engine(open_recurrent(name), options);
+      Engine engine(open_small(name), options);
       const auto found = run_all(engine, requests);
       const auto expected = alone(name, requests);
       REQUIRE(found.size() == expected.size());
@@ -116,9 +113,9 @@ TEST_CASE(
 }
 
 TEST_CASE("a turn of a conversation continues from its recurrent state, compressed vectors or index keys") {
-  for (const std::string name : kModels) {
+  for (const std::string name : kRecurrentModels) {
     CAPTURE(name);
-    Engine engine(open_recurrent(name), small_options());
+    Engine engine(open_small(name), small_options());
     Rng rng(3);
     Request request = random_request(rng, 1);
     request.conversation = 5;
@@ -136,7 +133,7 @@ TEST_CASE("a turn of a conversation continues from its recurrent state, compress
 
 TEST_CASE("recurrent states in a device's own memory are copied there for prefix hits, forks and rejected drafts") {
   int64_t hits = 0, rejected = 0;
-  for (const std::string name : kModels) {
+  for (const std::string name : kRecurrentModels) {
     CAPTURE(name);
     Rng rng(11);
     std::vector<std::pair<int, Request>> requests;
@@ -157,7 +154,7 @@ TEST_CASE("recurrent states in a device's own memory are copied there for prefix
       options.placement.n_gpu_layers = n_gpu_layers;
       options.speculation.lookup = true;
       options.speculation.fixed = 2;
-      Engine engine(open_recurrent(name), options);
+      Engine engine(open_small(name), options);
       const auto found = run_all(engine, requests);
       REQUIRE(found.size() == expected.size());
       for (const auto& [id, answer] : expected) {
@@ -191,14 +188,14 @@ TEST_CASE("recurrent states stay on the host when the device of their layers has
   options.note = [&](const std::string& line) { notes.push_back(line); };
   Rng rng(5);
   const Request request = random_request(rng, 4);
-  Engine engine(open_recurrent("qwen35-nextn"), options);
+  Engine engine(open_small("qwen35-nextn"), options);
   check_same(alone("qwen35-nextn", {{0, request}}).at(4), run_all(engine, {{0, request}})[4]);
   REQUIRE(notes.size() >= 2);
   CHECK(notes[0].find("short_conv") != std::string::npos);
   const DeviceUse& island = engine.runner().memory_use()[1];
   CHECK(state->used == island.needed());
   options.strict_offload = true;
-  CHECK_THROWS_WITH_AS(Engine(open_recurrent("qwen35-nextn"), options), doctest::Contains("short_conv"), Error);
+  CHECK_THROWS_WITH_AS(Engine(open_small("qwen35-nextn"), options), doctest::Contains("short_conv"), Error);
 }
 
 TEST_CASE("index keys and what sparse attention reads stay on the host when the device cannot select positions") {
@@ -216,7 +213,7 @@ TEST_CASE("index keys and what sparse attention reads stay on the host when the 
     CAPTURE(name);
     std::vector<std::string> notes;
     options.note = [&](const std::string& line) { notes.push_back(line); };
-    Engine engine(open_recurrent(name), options);
+    Engine engine(open_small(name), options);
     check_same(alone(name, {{0, request}}).at(4), run_all(engine, {{0, request}})[4]);
     const auto names_selection = [](const std::string& note) { return note.find("select_positions") != note.npos; };
     CHECK(std::any_of(notes.begin(), notes.end(), names_selection));
@@ -229,8 +226,8 @@ TEST_CASE("index keys and what sparse attention reads stay on the host when the 
 
 TEST_CASE("a draft model with recurrent layers is refused") {
   EngineOptions options = small_options();
-  options.speculation.draft = open_recurrent("jamba");
-  CHECK_THROWS_WITH_AS(Engine(open_recurrent("qwen35-nextn"), options), doctest::Contains("recurrent layers"), Error);
+  options.speculation.draft = open_small("jamba");
+  CHECK_THROWS_WITH_AS(Engine(open_small("qwen35-nextn"), options), doctest::Contains("recurrent layers"), Error);
 }
 
 }  // namespace infer

@@ -10,15 +10,15 @@ using namespace infer;
 
 namespace {
 
-constexpr int kTokens = 5;
+constexpr int kPromptTokens = 5;
 
 // One sequence whose last tokens, at positions 3 .. 7, are computed.
 StepInputs step_of_five() {
   StepInputs step({.tokens = 8, .outputs = 1, .sequences = 1, .groups = 1, .blocks_per_sequence = 1});
   const std::vector<int32_t> table{0};
   const std::span<const int32_t> tables[] = {table};
-  step.add_sequence(tables, 3 + kTokens);
-  for (int t = 0; t < kTokens; ++t) step.add_token(0, 1, 3 + t, t == kTokens - 1);
+  step.add_sequence(tables, 3 + kPromptTokens);
+  for (int t = 0; t < kPromptTokens; ++t) step.add_token(0, 1, 3 + t, t == kPromptTokens - 1);
   return step;
 }
 
@@ -47,9 +47,9 @@ TEST_CASE("a matmul counts its weight once and two operations per value and toke
   CHECK(line.n == 96);
   CHECK(line.k == 64);
   CHECK(line.calls == 2);
-  CHECK(line.rows == 2 * kTokens);
+  CHECK(line.rows == 2 * kPromptTokens);
   CHECK(line.seconds == 0.75);
-  CHECK(line.operations == 2 * 2.0 * 96 * 64 * kTokens);
+  CHECK(line.operations == 2 * 2.0 * 96 * 64 * kPromptTokens);
   CHECK(line.bytes == 2 * 96.0 * 2 * 34);  // two blocks of 34 bytes per row
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("attention counts the positions each token sees, no more than its wind
     Profile profile;
     profile.add(graph, graph.nodes().back(), step.view(), 1);
     const ProfileLine line = only_line(profile, Op::kPagedAttention);
-    const int seen = window == 0 ? 4 + 5 + 6 + 7 + 8 : 2 * kTokens;
+    const int seen = window == 0 ? 4 + 5 + 6 + 7 + 8 : 2 * kPromptTokens;
     CHECK(line.operations == 2.0 * 4 * (16 + 16) * seen);
     CHECK(line.bytes == (16 + 16) * 2.0 * 2 * (window == 0 ? 8 : 2));  // F16
   }

@@ -15,6 +15,7 @@
 #include "tests/support/quant_reference.h"
 
 using namespace infer;
+using infer::test::block_buffer;
 
 namespace {
 
@@ -23,10 +24,6 @@ bool same_bits(float a, float b) {
 }
 
 // Room for a row in blocks of any format, aligned for all of them.
-std::vector<uint64_t> block_buffer(const TypeTraits& t, int64_t n) {
-  return std::vector<uint64_t>(row_bytes(t.type, n) / 8 + 1);
-}
-
 const void* block_at(const TypeTraits& t, const std::vector<uint64_t>& blocks, int64_t index) {
   return reinterpret_cast<const uint8_t*>(blocks.data()) + index * t.type_size;
 }

@@ -18,6 +18,7 @@
 #include "tests/support/skip.h"
 
 using namespace infer;
+using infer::test::block_buffer;
 
 namespace {
 
@@ -29,10 +30,6 @@ std::vector<const TypeTraits*> quantized_types() {
     if (t.quantized && t.to_float != nullptr) types.push_back(&t);
   }
   return types;
-}
-
-std::vector<uint64_t> block_buffer(const TypeTraits& t, int64_t n) {
-  return std::vector<uint64_t>(row_bytes(t.type, n) / 8 + 1);
 }
 
 std::vector<float> encode_decode(const TypeTraits& t, const std::vector<float>& x) {

@@ -10,11 +10,9 @@ using infer::test::TinyModel;
 
 namespace {
 
-GgufValue number(int64_t value) { return GgufValue::of_int(GgufType::kInt64, value); }
-
 TinyModel six_layers() {
   TinyModel tiny;
-  tiny.set("llama.block_count", number(6));
+  tiny.set("llama.block_count", test::int64_value(6));
   return tiny;
 }
 
@@ -36,9 +34,9 @@ std::vector<int> windows(const TinyModel& tiny) {
 
 TinyModel with_experts() {
   TinyModel tiny = six_layers();
-  tiny.set("llama.expert_count", number(8));
-  tiny.set("llama.expert_used_count", number(2));
-  tiny.set("llama.expert_feed_forward_length", number(8));
+  tiny.set("llama.expert_count", test::int64_value(8));
+  tiny.set("llama.expert_used_count", test::int64_value(2));
+  tiny.set("llama.expert_feed_forward_length", test::int64_value(8));
   return tiny;
 }
 
@@ -56,7 +54,7 @@ ModelConfig routed(const TinyModel& tiny) {
 }
 
 void check_refused(TinyModel tiny, const std::string& key, int64_t value, const std::string& message) {
-  tiny.set(key, number(value));
+  tiny.set(key, test::int64_value(value));
   CAPTURE(key);
   CHECK_THROWS_WITH_AS(routed(tiny), message.c_str(), Error);
 }
@@ -66,10 +64,10 @@ void check_refused(TinyModel tiny, const std::string& key, int64_t value, const 
 TEST_CASE("layers have windows by a period or one by one") {
   TinyModel tiny = six_layers();
   CHECK(windows(tiny) == std::vector<int>{9, 9, 0, 9, 9, 0});
-  tiny.set("llama.attention.sliding_window", number(5));
-  tiny.set("llama.attention.sliding_window_pattern", number(2));
+  tiny.set("llama.attention.sliding_window", test::int64_value(5));
+  tiny.set("llama.attention.sliding_window_pattern", test::int64_value(2));
   CHECK(windows(tiny) == std::vector<int>{5, 0, 5, 0, 5, 0});
-  tiny.set("llama.attention.sliding_window_pattern", number(0));
+  tiny.set("llama.attention.sliding_window_pattern", test::int64_value(0));
   CHECK(windows(tiny) == std::vector<int>{5, 5, 5, 5, 5, 5});
   tiny.set("llama.attention.sliding_window_pattern", GgufValue::of_ints(GgufType::kInt32, {0, 0, 1, 1, 0, 1}));
   CHECK(windows(tiny) == std::vector<int>{0, 0, 5, 5, 0, 5});
@@ -109,11 +107,11 @@ TEST_CASE("routing is as the file says, or else the architecture's default") {
   CHECK_FALSE(routing.normalize);
   CHECK(routing.scale == 1);
   CHECK(routing.n_groups == 1);
-  tiny.set("llama.expert_gating_func", number(3));
+  tiny.set("llama.expert_gating_func", test::int64_value(3));
   tiny.set("llama.expert_weights_norm", GgufValue::of_bool(true));
   tiny.set("llama.expert_weights_scale", GgufValue::of_float32(2.5f));
-  tiny.set("llama.expert_group_count", number(4));
-  tiny.set("llama.expert_group_used_count", number(1));
+  tiny.set("llama.expert_group_count", test::int64_value(4));
+  tiny.set("llama.expert_group_used_count", test::int64_value(1));
   routing = routed(tiny).routing;
   CHECK(routing.gating == Gating::kSoftmaxOfSelected);
   CHECK(routing.normalize);
@@ -132,16 +130,16 @@ TEST_CASE("routing is as the file says, or else the architecture's default") {
 TEST_CASE("the shared expert is as wide as the file says, or as the experts that it counts for") {
   TinyModel tiny = with_experts();
   CHECK(routed(tiny).n_ff_shared_expert == 0);
-  tiny.set("llama.expert_shared_count", number(3));
+  tiny.set("llama.expert_shared_count", test::int64_value(3));
   CHECK(routed(tiny).n_ff_shared_expert == 3 * 8);
-  tiny.set("llama.expert_shared_feed_forward_length", number(20));
+  tiny.set("llama.expert_shared_feed_forward_length", test::int64_value(20));
   CHECK(routed(tiny).n_ff_shared_expert == 20);
 }
 
 TEST_CASE("prediction layers do not count as layers of the model") {
   TinyModel tiny = with_experts();
   CHECK(routed(tiny).n_layer == 6);
-  tiny.set("llama.nextn_predict_layers", number(2));
+  tiny.set("llama.nextn_predict_layers", test::int64_value(2));
   const ModelConfig config = routed(tiny);
   CHECK(config.n_layer == 4);
   CHECK(config.layers.size() == 4);
@@ -182,14 +180,14 @@ TEST_CASE("the last layers may read the keys and values of earlier ones") {
   // Layers 2 and 5 have no window.
   CHECK(read_by(0) == std::vector<int>{-1, -1, -1, -1, -1, -1});
   CHECK(read_by(3) == std::vector<int>{-1, -1, -1, 1, 1, 2});
-  tiny.set("llama.attention.shared_kv_layers", number(3));
+  tiny.set("llama.attention.shared_kv_layers", test::int64_value(3));
   CHECK(read_by(0) == std::vector<int>{-1, -1, -1, 1, 1, 2});
   for (const int n : {1, 2, 4, 6}) {
-    tiny.set("llama.attention.shared_kv_layers", number(n));
+    tiny.set("llama.attention.shared_kv_layers", test::int64_value(n));
     CAPTURE(n);
     CHECK_THROWS_AS(read_by(0), Error);  // a layer with another window, or none
   }
-  tiny.set("llama.attention.shared_kv_layers", number(7));
+  tiny.set("llama.attention.shared_kv_layers", test::int64_value(7));
   CHECK_THROWS_WITH_AS(read_by(0), "[model] key llama.attention.shared_kv_layers: expected 0 to 6, found 7", Error);
 }
 

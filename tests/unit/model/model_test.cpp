@@ -16,7 +16,6 @@ using infer::test::TinyModel;
 
 namespace {
 
-GgufValue number(int64_t value) { return GgufValue::of_int(GgufType::kInt64, value); }
 GgufValue real(float value) { return GgufValue::of_float32(value); }
 
 const std::vector<int32_t> kTokens = {1, 3, 5, 4, 11, 0, 7};
@@ -57,8 +56,8 @@ void check_refused(const std::string& key, GgufValue value, ErrorCode code, cons
 // The tiny model with four experts in place of the dense feed-forward network.
 TinyModel tiny_mixtral() {
   TinyModel tiny;
-  tiny.set("llama.expert_count", number(4));
-  tiny.set("llama.expert_used_count", number(2));
+  tiny.set("llama.expert_count", test::int64_value(4));
+  tiny.set("llama.expert_used_count", test::int64_value(2));
   for (const std::string block : {"blk.0.", "blk.1."}) {
     for (const char* part : {"gate", "up", "down"}) tiny.remove(block + "ffn_" + part + ".weight");
     tiny.add(block + "ffn_gate_inp.weight", {4, 16});
@@ -165,7 +164,7 @@ TEST_CASE("architectures that are not implemented are refused") {
 
 TEST_CASE("keys that are not implemented are refused") {
   const auto unsupported = ErrorCode::kUnsupported;
-  check_refused("llama.foo.bar", number(3), unsupported,
+  check_refused("llama.foo.bar", test::int64_value(3), unsupported,
                 "[model] key llama.foo.bar = 3 is not supported and may change the result");
   check_refused("llama.attention.scale", real(0.5f), unsupported,
                 "[model] key llama.attention.scale = 0.5 is not supported and may change the result");
@@ -173,51 +172,52 @@ TEST_CASE("keys that are not implemented are refused") {
                 "[model] key llama.logit_scale = 2 is not supported and may change the result");
   check_refused("llama.attention.causal", GgufValue::of_bool(false), unsupported,
                 "[model] key llama.attention.causal = false is not supported and changes the result");
-  check_refused("llama.attention.sliding_window", number(63), unsupported,
+  check_refused("llama.attention.sliding_window", test::int64_value(63), unsupported,
                 "[model] key llama.attention.sliding_window = 63 is not supported and changes the result");
   check_refused("llama.rope.scaling.type", GgufValue::of_string("dynamic"), unsupported,
                 "[model] key llama.rope.scaling.type = \"dynamic\" is not supported "
                 "(none, linear, longrope and yarn are)");
   check_refused("llama.rope.scaling.yarn_log_multiplier", real(0.1f), unsupported,
                 "[model] key llama.rope.scaling.yarn_log_multiplier = 0.1 is not supported and may change the result");
-  check_refused("llama.expert_gating_func", number(2), unsupported,
+  check_refused("llama.expert_gating_func", test::int64_value(2), unsupported,
                 "[model] key llama.expert_gating_func = 2 is not supported and changes the result");
 }
 
 TEST_CASE("keys without effect are accepted") {
   TinyModel tiny;
   const std::vector<float> before = logits(tiny);
-  tiny.set("llama.vocab_size", number(32000));
+  tiny.set("llama.vocab_size", test::int64_value(32000));
   tiny.set("llama.rope.scaling.finetuned", GgufValue::of_bool(true));
-  tiny.set("llama.rope.scaling.original_context_length", number(32));  // used by YaRN only
+  tiny.set("llama.rope.scaling.original_context_length", test::int64_value(32));  // used by YaRN only
   tiny.set("llama.attention.causal", GgufValue::of_bool(true));
-  tiny.set("llama.attention.sliding_window", number(64));  // the whole context
-  tiny.set("llama.attention.key_length", number(4));
-  tiny.set("llama.attention.value_length", number(4));
-  tiny.set("llama.expert_count", number(0));
-  tiny.set("llamas.foo", number(1));  // of another architecture
+  tiny.set("llama.attention.sliding_window", test::int64_value(64));  // the whole context
+  tiny.set("llama.attention.key_length", test::int64_value(4));
+  tiny.set("llama.attention.value_length", test::int64_value(4));
+  tiny.set("llama.expert_count", test::int64_value(0));
+  tiny.set("llamas.foo", test::int64_value(1));  // of another architecture
   tiny.add("blk.1.attn_rot_embd.weight", {2});
   CHECK(logits(tiny) == before);
 }
 
 TEST_CASE("numbers out of range are refused") {
   const auto invalid = ErrorCode::kInvalidFile;
-  check_refused("llama.attention.head_count", number(0), invalid,
+  check_refused("llama.attention.head_count", test::int64_value(0), invalid,
                 "[model] key llama.attention.head_count: expected 1 to 16384, found 0");
-  check_refused("llama.attention.head_count_kv", number(3), invalid,
+  check_refused("llama.attention.head_count_kv", test::int64_value(3), invalid,
                 "[model] key llama.attention.head_count: expected a multiple of the 3 key and value heads, found 4");
-  check_refused("llama.attention.head_count", number(3), invalid,
+  check_refused("llama.attention.head_count", test::int64_value(3), invalid,
                 "[model] key llama.attention.head_count: expected a multiple of the 2 key and value heads, found 3");
-  check_refused("llama.block_count", number(0), invalid, "[model] key llama.block_count: expected 1 to 4096, found 0");
-  check_refused("llama.block_count", number(1 << 30), invalid,
+  check_refused("llama.block_count", test::int64_value(0), invalid,
+                "[model] key llama.block_count: expected 1 to 4096, found 0");
+  check_refused("llama.block_count", test::int64_value(1 << 30), invalid,
                 "[model] key llama.block_count: expected 1 to 4096, found 1073741824");
-  check_refused("llama.embedding_length", number(-1), invalid,
+  check_refused("llama.embedding_length", test::int64_value(-1), invalid,
                 "[model] key llama.embedding_length: expected 1 to 4194304, found -1");
-  check_refused("llama.embedding_length", number(int64_t{1} << 62), invalid,
+  check_refused("llama.embedding_length", test::int64_value(int64_t{1} << 62), invalid,
                 "[model] key llama.embedding_length: expected 1 to 4194304, found 4611686018427387904");
-  check_refused("llama.rope.dimension_count", number(3), invalid,
+  check_refused("llama.rope.dimension_count", test::int64_value(3), invalid,
                 "[model] key llama.rope.dimension_count: expected an even number, found 3");
-  check_refused("llama.rope.dimension_count", number(6), invalid,
+  check_refused("llama.rope.dimension_count", test::int64_value(6), invalid,
                 "[model] key llama.rope.dimension_count: expected 2 to 4, found 6");
   check_refused("llama.attention.layer_norm_rms_epsilon", real(0), invalid,
                 "[model] key llama.attention.layer_norm_rms_epsilon: expected 1e-20 to 1, found 0");
@@ -230,9 +230,9 @@ TEST_CASE("numbers out of range are refused") {
   check_refused("llama.feed_forward_length", GgufValue::of_ints(GgufType::kUint32, {24, 24, 24}), invalid,
                 "[model] key llama.feed_forward_length: expected one number, or one for each of 2 layers, found 3");
   TinyModel tiny = tiny_mixtral();
-  tiny.set("llama.expert_used_count", number(5));
+  tiny.set("llama.expert_used_count", test::int64_value(5));
   check_refused(tiny, invalid, "[model] key llama.expert_used_count: expected 1 to 4, found 5");
-  tiny.set("llama.expert_used_count", number(0));
+  tiny.set("llama.expert_used_count", test::int64_value(0));
   check_refused(tiny, invalid, "[model] key llama.expert_used_count: expected 1 to 4, found 0");
 }
 
@@ -246,7 +246,7 @@ TEST_CASE("required keys that are missing are named") {
   }
   // A head size that cannot be derived has to be given.
   TinyModel tiny;
-  tiny.set("llama.attention.head_count", number(6));
+  tiny.set("llama.attention.head_count", test::int64_value(6));
   check_refused(tiny, ErrorCode::kInvalidFile, "[model] key llama.attention.key_length: expected a number, found none");
 }
 
@@ -297,14 +297,14 @@ TEST_CASE("tensors that do not fit are refused") {
 
 // Sets every number of the file to every absurd value: the result is an Error, or a model whose graph can be built.
 TEST_CASE("absurd metadata gives an error or a model whose graph can be built") {
-  const std::vector<GgufValue> absurd = {number(0),
-                                         number(1),
-                                         number(-1),
-                                         number(2),
-                                         number(3),
-                                         number(INT32_MAX),
-                                         number(INT64_MAX),
-                                         number(INT64_MIN),
+  const std::vector<GgufValue> absurd = {test::int64_value(0),
+                                         test::int64_value(1),
+                                         test::int64_value(-1),
+                                         test::int64_value(2),
+                                         test::int64_value(3),
+                                         test::int64_value(INT32_MAX),
+                                         test::int64_value(INT64_MAX),
+                                         test::int64_value(INT64_MIN),
                                          real(0),
                                          real(-1),
                                          real(1e38f),

@@ -11,21 +11,21 @@
 namespace infer::test {
 namespace {
 
-GgufValue number(int64_t value) { return GgufValue::of_int(GgufType::kUint32, value); }
+GgufValue uint32_value(int64_t value) { return GgufValue::of_int(GgufType::kUint32, value); }
 
 }  // namespace
 
 TinyModel::TinyModel() {
   metadata = {{"general.architecture", GgufValue::of_string("llama")},
               {"general.name", GgufValue::of_string("tiny")},
-              {"llama.context_length", number(64)},
-              {"llama.embedding_length", number(16)},
-              {"llama.block_count", number(2)},
-              {"llama.feed_forward_length", number(24)},
-              {"llama.attention.head_count", number(4)},
-              {"llama.attention.head_count_kv", number(2)},
+              {"llama.context_length", uint32_value(64)},
+              {"llama.embedding_length", uint32_value(16)},
+              {"llama.block_count", uint32_value(2)},
+              {"llama.feed_forward_length", uint32_value(24)},
+              {"llama.attention.head_count", uint32_value(4)},
+              {"llama.attention.head_count_kv", uint32_value(2)},
               {"llama.attention.layer_norm_rms_epsilon", GgufValue::of_float32(1e-5f)},
-              {"llama.rope.dimension_count", number(4)},
+              {"llama.rope.dimension_count", uint32_value(4)},
               {"llama.rope.freq_base", GgufValue::of_float32(10000)},
               {"tokenizer.ggml.model", GgufValue::of_string("llama")},
               {"tokenizer.ggml.tokens",

@@ -10,6 +10,8 @@
 
 namespace infer::test {
 
+inline GgufValue int64_value(int64_t value) { return GgufValue::of_int(GgufType::kInt64, value); }
+
 struct TinyModel {
   struct Tensor {
     std::string name;

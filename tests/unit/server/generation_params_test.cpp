@@ -10,7 +10,7 @@
 namespace infer {
 namespace {
 
-RequestContext make_context() {
+RequestContext byte_context() {
   RequestContext context;
   context.sampling.temperature = 0.5f;
   context.n_vocab = 100;
@@ -25,7 +25,7 @@ RequestContext make_context() {
 
 GenerationParams read(const char* text, int64_t least_tokens = 1) {
   const Json body = parse_json_object(text, {.depth = 64});
-  return read_generation(JsonFields(body), make_context(), least_tokens);
+  return read_generation(JsonFields(body), byte_context(), least_tokens);
 }
 
 // The member for which a request is refused, or "".

@@ -8,7 +8,7 @@
 namespace infer {
 namespace {
 
-int status_of(const std::string& text, const HeadLimits& limits = {}) {
+int head_status(const std::string& text, const HeadLimits& limits = {}) {
   try {
     parse_http_head(text, limits);
   } catch (const ApiError& error) {
@@ -18,8 +18,8 @@ int status_of(const std::string& text, const HeadLimits& limits = {}) {
   return 200;
 }
 
-int status_of_headers(const std::string& headers) {
-  return status_of("POST /x HTTP/1.1\r\nHost: h\r\n" + headers + "\r\n");
+int headers_status(const std::string& headers) {
+  return head_status("POST /x HTTP/1.1\r\nHost: h\r\n" + headers + "\r\n");
 }
 
 TEST_CASE("http head: request line and headers") {
@@ -47,34 +47,34 @@ TEST_CASE("http head: invalid requests") {
         "GET / HTTP/1.1\r\nHost: h\r\n x\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\rX: y\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n: x\r\n\r\n"}) {
     CAPTURE(text);
-    const int status = status_of(text);
+    const int status = head_status(text);
     CHECK((status == 400 || status == 505));
   }
-  CHECK(status_of("GET / HTTP/2.0\r\nHost: h\r\n\r\n") == 505);
-  CHECK(status_of("PUT / HTTP/1.1\r\nHost: h\r\n\r\n") == 405);
+  CHECK(head_status("GET / HTTP/2.0\r\nHost: h\r\n\r\n") == 505);
+  CHECK(head_status("PUT / HTTP/1.1\r\nHost: h\r\n\r\n") == 405);
 }
 
 TEST_CASE("http head: contradictory lengths") {
-  CHECK(status_of_headers("") == 411);
-  CHECK(status_of_headers("Content-Length: 5\r\n") == 200);
+  CHECK(headers_status("") == 411);
+  CHECK(headers_status("Content-Length: 5\r\n") == 200);
   for (const char* wrong :
        {"Content-Length: \r\n", "Content-Length: -5\r\n", "Content-Length: +5\r\n", "Content-Length: 0x5\r\n",
         "Content-Length: 5, 5\r\n", "Content-Length: 5 5\r\n", "Content-Length: 18446744073709551616\r\n",
         "Content-Length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"}) {
     CAPTURE(wrong);
-    CHECK(status_of_headers(wrong) == 400);
+    CHECK(headers_status(wrong) == 400);
   }
-  CHECK(status_of_headers("Transfer-Encoding: gzip, chunked\r\n") == 501);
-  CHECK(status_of_headers("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") == 501);
+  CHECK(headers_status("Transfer-Encoding: gzip, chunked\r\n") == 501);
+  CHECK(headers_status("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") == 501);
 }
 
 TEST_CASE("http head: limits") {
   const std::string head = "GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(50, 'a') + "\r\n\r\n";
-  CHECK(status_of(head, {head.size(), 60, 2}) == 200);
-  CHECK(status_of(head, {head.size() - 1, 60, 2}) == 431);
-  CHECK(status_of(head, {1000, 52, 2}) == 431);
-  CHECK(status_of(head, {1000, 60, 1}) == 431);
-  CHECK(status_of("GET /" + std::string(100, 'a') + " HTTP/1.1\r\nHost: h\r\n\r\n", {1000, 60, 2}) == 414);
+  CHECK(head_status(head, {head.size(), 60, 2}) == 200);
+  CHECK(head_status(head, {head.size() - 1, 60, 2}) == 431);
+  CHECK(head_status(head, {1000, 52, 2}) == 431);
+  CHECK(head_status(head, {1000, 60, 1}) == 431);
+  CHECK(head_status("GET /" + std::string(100, 'a') + " HTTP/1.1\r\nHost: h\r\n\r\n", {1000, 60, 2}) == 414);
 }
 
 TEST_CASE("http head: what is passed to the library") {

@@ -4,16 +4,10 @@
 #include <doctest/doctest.h>
 
 #include "ggml-like/gguf.h"
-#include "src/model/vocabulary_loader.h"
+#include "tests/unit/server/test_tokenizer.h"
 
 namespace infer {
 namespace {
-
-const Tokenizer& tokenizer() {
-  static const Tokenizer one(
-      load_vocabulary(*GgufFile::open(std::string(INFER_SOURCE_DIR) + "/tests/data/vocab_only.gguf")));
-  return one;
-}
 
 // A request whose answers arrive event by event, written in one format.
 struct Told {
@@ -22,7 +16,7 @@ struct Told {
     answers.created = 5;
     answers.model = "m";
     answers.params.n = n;
-    answers.tokenizer = &tokenizer();
+    answers.tokenizer = &test::tokenizer();
   }
   std::string next(const AnswerEvent& event) {
     answers.take(event);
@@ -113,7 +107,7 @@ TEST_CASE("openai formats: a streamed completion begins with the echoed prompt")
 }
 
 TEST_CASE("openai formats: log-probabilities of the prompt come first, for every choice") {
-  const TokenId word = tokenizer().encode("time", false, false)[0];
+  const TokenId word = test::tokenizer().encode("time", false, false)[0];
   Told told(make_completion_format({"time"}), 2);
   told.answers.params.top_logprobs = 0;
   told.answers.choices.resize(2);

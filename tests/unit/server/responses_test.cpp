@@ -6,16 +6,10 @@
 #include <limits>
 
 #include "ggml-like/gguf.h"
-#include "src/model/vocabulary_loader.h"
+#include "tests/unit/server/test_tokenizer.h"
 
 namespace infer {
 namespace {
-
-const Tokenizer& tokenizer() {
-  static const Tokenizer one(
-      load_vocabulary(*GgufFile::open(std::string(INFER_SOURCE_DIR) + "/tests/data/vocab_only.gguf")));
-  return one;
-}
 
 TEST_CASE("responses: base64") {
   CHECK(base64("") == "");
@@ -43,20 +37,20 @@ TEST_CASE("responses: an event of a stream is valid UTF-8") {
 }
 
 TEST_CASE("responses: log-probabilities of both forms") {
-  const TokenId byte = tokenizer().find("<0xC3>");  // an incomplete character
+  const TokenId byte = test::tokenizer().find("<0xC3>");  // an incomplete character
   REQUIRE(byte != kNoToken);
-  const std::vector<TokenId> word = tokenizer().encode("time", false, false);
+  const std::vector<TokenId> word = test::tokenizer().encode("time", false, false);
   std::vector<TokenScore> scores = {{word[0], std::nullopt, {}},
                                     {byte, -0.5, {{byte, -0.5}, {word[0], -std::numeric_limits<double>::infinity()}}}};
   int64_t offset = 3;
-  const Json completion = completion_logprobs(tokenizer(), scores, offset);
+  const Json completion = completion_logprobs(test::tokenizer(), scores, offset);
   CHECK(completion["token_logprobs"] == Json::parse("[null, -0.5]"));
   CHECK(completion["top_logprobs"][0].is_null());
   CHECK(completion["tokens"][1] == "bytes:\\xc3");
   CHECK(completion["top_logprobs"][1]["bytes:\\xc3"] == -0.5);
   CHECK(completion["text_offset"][0] == 3);
   scores.erase(scores.begin());
-  const Json entry = chat_logprobs(tokenizer(), scores)["content"][0];
+  const Json entry = chat_logprobs(test::tokenizer(), scores)["content"][0];
   CHECK(entry["token"] == "\xEF\xBF\xBD");
   CHECK(entry["bytes"] == Json::parse("[195]"));
   CHECK(entry["top_logprobs"][1]["logprob"] == -9999.0);
@@ -65,17 +59,17 @@ TEST_CASE("responses: log-probabilities of both forms") {
 
 TEST_CASE("responses: tokens with equal text stay apart, or the likelier one counts") {
   const auto find = [](const char* text) {
-    const TokenId token = tokenizer().find(text);
+    const TokenId token = test::tokenizer().find(text);
     REQUIRE(token != kNoToken);
     return token;
   };
   const TokenId letter = find("A"), letter_byte = find("<0x41>"), c3 = find("<0xC3>"), e2 = find("<0xE2>");
-  REQUIRE(tokenizer().piece(letter, true) == tokenizer().piece(letter_byte, true));
+  REQUIRE(test::tokenizer().piece(letter, true) == test::tokenizer().piece(letter_byte, true));
   const std::vector<TokenScore> scores = {{letter, -0.1, {{letter, -0.1}, {c3, -2.5}, {e2, -3}, {letter_byte, -7}}}};
   int64_t offset = 0;
-  CHECK(completion_logprobs(tokenizer(), scores, offset)["top_logprobs"][0] ==
+  CHECK(completion_logprobs(test::tokenizer(), scores, offset)["top_logprobs"][0] ==
         Json::parse(R"({"A": -0.1, "bytes:\\xc3": -2.5, "bytes:\\xe2": -3.0})"));
-  const Json top = chat_logprobs(tokenizer(), scores)["content"][0]["top_logprobs"];
+  const Json top = chat_logprobs(test::tokenizer(), scores)["content"][0]["top_logprobs"];
   CHECK(top[1]["bytes"] == Json::parse("[195]"));
   CHECK(top[2]["bytes"] == Json::parse("[226]"));
   CHECK(top[3]["bytes"] == top[0]["bytes"]);

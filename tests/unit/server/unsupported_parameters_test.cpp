@@ -11,7 +11,7 @@
 namespace infer {
 namespace {
 
-RequestContext make_context() {
+RequestContext seven_context() {
   RequestContext context;
   context.n_vocab = 100;
   context.tokenize = [](std::string_view text) { return std::vector<TokenId>(text.size(), 7); };
@@ -34,7 +34,7 @@ Json request_with(ApiRoute route, const std::string& name, const Json& value) {
 }
 
 void parse(ApiRoute route, const Json& body) {
-  const RequestContext context = make_context();
+  const RequestContext context = seven_context();
   if (route == kChatRoute) {
     parse_chat_request(body, context);
   } else if (route == kCompletionRoute) {

@@ -2,9 +2,6 @@
 // and cases of the template language.
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "src/text/chat_template.h"
 #include "tests/support/skip.h"
 #include "tests/unit/text/jinja_support.h"
@@ -15,14 +12,6 @@ namespace {
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  REQUIRE_MESSAGE(in.good(), path.string());
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 // The result: a text or an error message.
 struct Outcome {
   std::string text;
@@ -31,7 +20,7 @@ struct Outcome {
 };
 
 template <typename Render>
-Outcome outcome_of(Render render) {
+Outcome result_of(Render render) {
   Outcome outcome;
   try {
     outcome.text = render();
@@ -69,7 +58,7 @@ TEST_CASE("reference cases of the template language") {
   const ordered_json golden = test::read_ordered_json(*shared / "goldens" / "chat" / "jinja.json");
   for (const ordered_json& c : golden["cases"]) {
     CAPTURE(c["name"].get<std::string>());
-    compare(c, outcome_of([&] { return test::render(c["template"], c["context"]); }));
+    compare(c, result_of([&] { return test::render(c["template"], c["context"]); }));
   }
   CHECK(golden["cases"].size() > 50);
 }
@@ -96,8 +85,10 @@ TEST_CASE("reference prompts of published templates") {
       else if (key == "eos_token") conversation.eos_token = value;
       else conversation.variables[key] = value;
     }
-    compare(c, outcome_of([&] {
-              return ChatTemplate::parse(read_text(folder / file)).with_clock(test::recorded_time).render(conversation);
+    compare(c, result_of([&] {
+              return ChatTemplate::parse(test::read_text(folder / file))
+                  .with_clock(test::recorded_time)
+                  .render(conversation);
             }));
   }
   CHECK(golden["cases"].size() > 500);

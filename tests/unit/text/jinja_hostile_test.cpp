@@ -16,16 +16,16 @@ std::string times(const std::string& text, size_t n) {
   return out;
 }
 
-struct Outcome {
+struct HostileOutcome {
   std::string error;  // "": no error
   TemplateError::Kind kind = TemplateError::Kind::kRuntime;
   jinja::RenderStatistics cost;
 };
 
-Outcome outcome_of(const std::string& source,
-                   const nlohmann::ordered_json& variables = nlohmann::ordered_json::object(),
-                   const jinja::Limits& limits = {}) {
-  Outcome outcome;
+HostileOutcome outcome_of(const std::string& source,
+                          const nlohmann::ordered_json& variables = nlohmann::ordered_json::object(),
+                          const jinja::Limits& limits = {}) {
+  HostileOutcome outcome;
   try {
     jinja::Template(source).render(variables, test::recorded_time, limits, &outcome.cost);
   } catch (const TemplateError& error) {
@@ -40,7 +40,7 @@ Outcome outcome_of(const std::string& source,
 // The budget stops it.
 void refused(const std::string& source, const std::string& construct = "", const jinja::Limits& limits = {}) {
   CAPTURE(source.substr(0, 200));
-  const Outcome outcome = outcome_of(source, nlohmann::ordered_json::object(), limits);
+  const HostileOutcome outcome = outcome_of(source, nlohmann::ordered_json::object(), limits);
   CHECK(outcome.kind == TemplateError::Kind::kBudget);
   CHECK(outcome.error.starts_with("[template] line 1, " + construct));
 }

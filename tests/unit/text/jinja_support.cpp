@@ -28,6 +28,12 @@ std::string render_error(const std::string& source, const nlohmann::ordered_json
   return "";
 }
 
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  REQUIRE_MESSAGE(in.good(), path.string());
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
 nlohmann::ordered_json read_ordered_json(const std::string& path) {
   std::ifstream in(path);
   REQUIRE_MESSAGE(in.good(), path);

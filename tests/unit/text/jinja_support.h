@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ctime>
+#include <filesystem>
 #include <string>
 
 #include "src/text/jinja/template.h"
@@ -20,6 +21,8 @@ std::string render(const std::string& source,
 std::string render_error(const std::string& source,
                          const nlohmann::ordered_json& variables = nlohmann::ordered_json::object());
 
+// The whole file; a failed check if it cannot be opened.
+std::string read_text(const std::filesystem::path& path);
 nlohmann::ordered_json read_ordered_json(const std::string& path);
 
 }  // namespace infer::test

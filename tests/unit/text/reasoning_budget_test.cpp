@@ -7,9 +7,9 @@ using namespace infer;
 
 namespace {
 
-enum Ids : TokenId { kUnknown, kA, kB, kOpen, kClose };
+enum : TokenId { kUnk, kLetterA, kLetterB, kOpen, kClose };
 
-const Tokenizer& tokenizer() {
+const Tokenizer& two_letters() {
   static const Tokenizer made = [] {
     Vocabulary v;
     v.model = TokenizerModel::kSentencePiece;
@@ -18,7 +18,7 @@ const Tokenizer& tokenizer() {
                 {"b", 0},
                 {"<think>", 0, TokenType::kUserDefined},
                 {"</think>", 0, TokenType::kUserDefined}};
-    v.unk = kUnknown;
+    v.unk = kUnk;
     v.add_space_prefix = false;
     return Tokenizer(std::move(v));
   }();
@@ -45,7 +45,7 @@ class Only final : public TokenMask {
 
 std::unique_ptr<TokenMask> limited(const ReasoningStart& start, int64_t budget,
                                    std::shared_ptr<const TokenMask> inner = nullptr) {
-  const auto mask = limit_reasoning(inner, start, budget, tokenizer(), std::make_shared<const ChatFormat>());
+  const auto mask = limit_reasoning(inner, start, budget, two_letters(), std::make_shared<const ChatFormat>());
   return mask ? mask->clone() : nullptr;
 }
 
@@ -54,7 +54,7 @@ const ReasoningStart kOpened{"</think>", {}}, kMayOpen{"", {{"<think>", "</think
 bool only_close(TokenMask& mask) {
   const AllowedTokens all = mask.allowed();
   const bool listed = all.size() == 1 && all[0] == uint64_t{1} << kClose;
-  CHECK(listed == (mask.allows(kClose) && !mask.allows(kA)));
+  CHECK(listed == (mask.allows(kClose) && !mask.allows(kLetterA)));
   return listed;
 }
 
@@ -63,8 +63,8 @@ bool only_close(TokenMask& mask) {
 TEST_CASE("reasoning budget: without a limit or without reasoning the mask stays as it is") {
   CHECK(!limited(kOpened, -1));
   CHECK(!limited({}, 0));
-  const auto inner = std::make_shared<const Only>(kB);
-  CHECK(limit_reasoning(inner, kOpened, -1, tokenizer(), std::make_shared<const ChatFormat>()) == inner);
+  const auto inner = std::make_shared<const Only>(kLetterB);
+  CHECK(limit_reasoning(inner, kOpened, -1, two_letters(), std::make_shared<const ChatFormat>()) == inner);
 }
 
 TEST_CASE("reasoning budget: the closing tag is the only token once the budget is spent") {
@@ -72,13 +72,13 @@ TEST_CASE("reasoning budget: the closing tag is the only token once the budget i
   REQUIRE(mask);
   for (int i = 0; i < 2; ++i) {
     CHECK(mask->allowed().empty());
-    mask->accept(kA);
+    mask->accept(kLetterA);
   }
   CHECK(only_close(*mask));
   mask->accept(kClose);
   for (int i = 0; i < 5; ++i) {
     CHECK(mask->allowed().empty());  // the answer has no limit, even if it opens the tag again
-    mask->accept(i == 2 ? kOpen : kA);
+    mask->accept(i == 2 ? kOpen : kLetterA);
   }
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("reasoning budget: reasoning that ends early, or never begins, is not 
   const auto none = limited(kMayOpen, 2);
   for (int i = 0; i < 5; ++i) {
     for (TokenMask* mask : {early.get(), none.get()}) {
-      mask->accept(kA);
+      mask->accept(kLetterA);
       CHECK(mask->allowed().empty());
     }
   }
@@ -105,23 +105,23 @@ TEST_CASE("reasoning budget: reasoning that ends early, or never begins, is not 
 TEST_CASE("reasoning budget: rolled back tokens are not counted, and copies are independent") {
   const auto mask = limited(kMayOpen, 1);
   mask->accept(kOpen);
-  mask->accept(kA);
+  mask->accept(kLetterA);
   const auto copy = mask->clone();
   mask->rollback(1);
   CHECK(mask->allowed().empty());
   CHECK(only_close(*copy));
   mask->rollback(1);
-  mask->accept(kB);  // the answer begins without reasoning
-  mask->accept(kB);
+  mask->accept(kLetterB);  // the answer begins without reasoning
+  mask->accept(kLetterB);
   CHECK(mask->allowed().empty());
 }
 
 TEST_CASE("reasoning budget: outside the closing tag the other mask applies") {
-  const auto mask = limited(kOpened, 1, std::make_shared<const Only>(kB));
-  CHECK(mask->allows(kB));
-  CHECK(!mask->allows(kA));
-  mask->accept(kB);
+  const auto mask = limited(kOpened, 1, std::make_shared<const Only>(kLetterB));
+  CHECK(mask->allows(kLetterB));
+  CHECK(!mask->allows(kLetterA));
+  mask->accept(kLetterB);
   CHECK(only_close(*mask));
   mask->accept(kClose);
-  CHECK(mask->allowed()[0] == uint64_t{1} << kB);
+  CHECK(mask->allowed()[0] == uint64_t{1} << kLetterB);
 }

@@ -10,7 +10,7 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-TokenId add(Vocabulary& v, const std::string& text, TokenType type = TokenType::kNormal) {
+TokenId add_token(Vocabulary& v, const std::string& text, TokenType type = TokenType::kNormal) {
   v.tokens.push_back({text, 0, type});
   return static_cast<TokenId>(v.tokens.size() - 1);
 }
@@ -22,16 +22,16 @@ Vocabulary vocabulary(TokenizerModel model) {
   Vocabulary v;
   v.model = model;
   const bool word_piece = model == TokenizerModel::kWordPiece;
-  v.unk = add(v, "[UNK]", TokenType::kUnknown);
-  v.bos = add(v, "[CLS]", TokenType::kControl);
-  v.eos = add(v, "[END]", TokenType::kControl);
-  v.sep = add(v, "[SEP]", TokenType::kControl);
-  add(v, word_piece ? "\xE2\x96\x81"
-                      "a"
-                    : "a");
-  add(v, word_piece ? "\xE2\x96\x81"
-                      "b"
-                    : "b");
+  v.unk = add_token(v, "[UNK]", TokenType::kUnknown);
+  v.bos = add_token(v, "[CLS]", TokenType::kControl);
+  v.eos = add_token(v, "[END]", TokenType::kControl);
+  v.sep = add_token(v, "[SEP]", TokenType::kControl);
+  add_token(v, word_piece ? "\xE2\x96\x81"
+                            "a"
+                          : "a");
+  add_token(v, word_piece ? "\xE2\x96\x81"
+                            "b"
+                          : "b");
   v.add_space_prefix = false;
   return v;
 }

@@ -15,8 +15,6 @@ using namespace infer;
 
 namespace {
 
-constexpr float kInf = INFINITY;
-
 struct Naive {
   TokenId id;
   double logit, p;
@@ -55,14 +53,15 @@ std::vector<float> random_logits(std::mt19937& random, size_t n) {
   std::uniform_int_distribution<int> coarse(-3, 3);
   const bool ties = random() % 3 == 0;
   std::vector<float> logits(n);
-  for (float& x : logits) x = random() % 20 == 0 ? -kInf : ties ? static_cast<float>(coarse(random)) : normal(random);
+  for (float& x : logits)
+    x = random() % 20 == 0 ? -INFINITY : ties ? static_cast<float>(coarse(random)) : normal(random);
   logits[random() % n] = 3;  // at least one is finite
   return logits;
 }
 
 Candidates candidates_of(std::mt19937& random, const std::vector<float>& logits) {
   Candidates c;
-  select_top(logits, -kInf, random() % 2 ? 0 : static_cast<int64_t>(1 + random() % logits.size()), c);
+  select_top(logits, -INFINITY, random() % 2 ? 0 : static_cast<int64_t>(1 + random() % logits.size()), c);
   return c;
 }
 
@@ -79,11 +78,11 @@ void for_random_candidates(uint32_t seed, Check check) {
 
 TEST_CASE("find_best finds the first maximum and refuses values that are not logits") {
   CHECK(find_best(std::vector<float>{1, 3, 3, 2}) == 1);
-  CHECK(find_best(std::vector<float>{-kInf, -kInf}) == kNoToken);
-  CHECK(find_best(std::vector<float>{-kInf, -3e38f}) == 1);
+  CHECK(find_best(std::vector<float>{-INFINITY, -INFINITY}) == kNoToken);
+  CHECK(find_best(std::vector<float>{-INFINITY, -3e38f}) == 1);
   CHECK_THROWS_WITH_AS(find_best(std::vector<float>{1, NAN}),
                        "[sampling] logit of token 1: expected a finite number or -inf, found nan", Error);
-  CHECK_THROWS_AS(find_best(std::vector<float>{kInf, 1}), Error);
+  CHECK_THROWS_AS(find_best(std::vector<float>{INFINITY, 1}), Error);
 }
 
 TEST_CASE("select_top equals a full sort") {
@@ -91,10 +90,10 @@ TEST_CASE("select_top equals a full sort") {
   for (int round = 0; round < 300; ++round) {
     const std::vector<float> logits = random_logits(random, 1 + random() % 3000);
     const int64_t k = static_cast<int64_t>(random() % 400);
-    const float floor = round % 3 ? -kInf : 0.5f;
+    const float floor = round % 3 ? -INFINITY : 0.5f;
     std::vector<Candidate> all;
     for (size_t i = 0; i < logits.size(); ++i) {
-      if (logits[i] != -kInf && logits[i] >= floor) all.push_back({static_cast<TokenId>(i), logits[i]});
+      if (logits[i] != -INFINITY && logits[i] >= floor) all.push_back({static_cast<TokenId>(i), logits[i]});
     }
     std::stable_sort(all.begin(), all.end(), [](auto a, auto b) { return a.logit > b.logit; });
     if (k > 0 && static_cast<size_t>(k) < all.size()) all.resize(k);
@@ -188,7 +187,7 @@ TEST_CASE("selections from a large vocabulary equal a full sort and keep the ord
         CAPTURE(p);
         CAPTURE(typical);
         Candidates c;
-        select_top(*logits, -kInf, 0, c);
+        select_top(*logits, -INFINITY, 0, c);
         const std::set<TokenId> expected = kept_by_sorting(c, p, typical);
         if (typical) keep_typical(c, p, work);
         else keep_top_p(c, p, work);
@@ -198,9 +197,9 @@ TEST_CASE("selections from a large vocabulary equal a full sort and keep the ord
       }
     }
     Candidates c, all;
-    select_top(*logits, -kInf, 20000, c);
+    select_top(*logits, -INFINITY, 20000, c);
     CHECK_FALSE(c.best_first);
-    select_top(*logits, -kInf, 0, all);
+    select_top(*logits, -INFINITY, 0, all);
     std::sort(all.items.begin(), all.items.end(), better);
     all.items.resize(20000);
     CHECK(ids(c) == ids(all));
@@ -253,7 +252,7 @@ TEST_CASE("top_n_sigma_floor is n standard deviations below the best") {
     const std::vector<float> logits = random_logits(random, 2 + random() % 500);
     long double sum = 0, squares = 0, count = 0, best = -INFINITY;
     for (float x : logits) {
-      if (x == -kInf) continue;
+      if (x == -INFINITY) continue;
       sum += x, squares += static_cast<long double>(x) * x, ++count, best = std::max<long double>(best, x);
     }
     const double expected = static_cast<double>(best - 1.5L * sqrtl(squares / count - sum / count * (sum / count)));
@@ -305,7 +304,7 @@ TEST_CASE("log-probabilities against long double") {
     const auto top = top_logprobs(logits, 1 + random() % 30);
     std::vector<Naive> expected;
     for (size_t i = 0; i < logits.size(); ++i) {
-      if (logits[i] != -kInf) expected.push_back({static_cast<TokenId>(i), logits[i], 0});
+      if (logits[i] != -INFINITY) expected.push_back({static_cast<TokenId>(i), logits[i], 0});
     }
     std::stable_sort(expected.begin(), expected.end(), [](auto& a, auto& b) { return a.logit > b.logit; });
     REQUIRE(top.size() <= expected.size());
@@ -319,13 +318,13 @@ TEST_CASE("log-probabilities against long double") {
 
 TEST_CASE("log-probabilities at the extremes") {
   CHECK(logprob(std::vector<float>{5}, 0) == 0);
-  CHECK(logprob(std::vector<float>{-kInf, 5}, 0) == -INFINITY);
+  CHECK(logprob(std::vector<float>{-INFINITY, 5}, 0) == -INFINITY);
   CHECK(logprob(std::vector<float>{3e38f, -3e38f}, 0) == 0);
   CHECK(logprob(std::vector<float>{3e38f, -3e38f}, 1) < -1e38);
-  CHECK(top_logprobs(std::vector<float>{-kInf, 5, -kInf}, 3).size() == 1);
+  CHECK(top_logprobs(std::vector<float>{-INFINITY, 5, -INFINITY}, 3).size() == 1);
   CHECK(top_logprobs(std::vector<float>{1, 2}, 0).empty());
   CHECK(top_logprobs(std::vector<float>(40, 1.0f), 3)[2].token == 2);
-  CHECK_THROWS_AS(log_sum_exp(std::vector<float>{-kInf}), Error);
+  CHECK_THROWS_AS(log_sum_exp(std::vector<float>{-INFINITY}), Error);
   CHECK_THROWS_AS(log_sum_exp(std::vector<float>{}), Error);
   CHECK_THROWS_AS(log_sum_exp(std::vector<float>{NAN}), Error);
   CHECK_THROWS_AS(logprob(std::vector<float>{1}, 1), Error);

@@ -13,8 +13,6 @@ using namespace infer;
 
 namespace {
 
-constexpr float kInf = INFINITY;
-
 // All stages off: samples from softmax(logits).
 SamplingParams plain(uint64_t seed = 1) {
   SamplingParams p;
@@ -96,7 +94,7 @@ std::string message_of(const SamplingParams& p) {
 }  // namespace
 
 TEST_CASE("samples follow softmax(logits / temperature)") {
-  const std::vector<float> logits = {1.0f, 0.0f, 2.0f, -1.0f, 0.5f, 2.0f, -kInf, 1.5f};
+  const std::vector<float> logits = {1.0f, 0.0f, 2.0f, -1.0f, 0.5f, 2.0f, -INFINITY, 1.5f};
   for (const float temperature : {0.7f, 1.0f, 2.5f}) {
     for (const uint64_t seed : {1, 99, 123456789}) {
       SamplingParams p = plain(seed);
@@ -109,7 +107,7 @@ TEST_CASE("samples follow softmax(logits / temperature)") {
       double sum = 0;
       for (float x : logits) sum += std::exp(x / temperature);
       for (float x : logits) {
-        if (x != -kInf) expected.push_back(std::exp(x / temperature) / sum);
+        if (x != -INFINITY) expected.push_back(std::exp(x / temperature) / sum);
       }
       CHECK(chi_square(counts, expected, n) < 22.5);  // 6 degrees of freedom, 0.999 quantile
     }
@@ -224,7 +222,7 @@ TEST_CASE("a token mask is the same as logits of minus infinity") {
   SamplerScratch scratch;
   for (int i = 0; i < 300; ++i) {
     const size_t n = 1 + random() % 200;
-    std::vector<float> logits(n), masked(n, -kInf);
+    std::vector<float> logits(n), masked(n, -INFINITY);
     std::vector<TokenId> list;
     for (size_t t = 0; t < n; ++t) {
       logits[t] = static_cast<float>(random() % 8);
@@ -262,7 +260,7 @@ TEST_CASE("token mask, logit bias and penalties come first") {
   CHECK(copy.sample(logits, {}, scratch) == 65);  // each has a mask of its own
 
   SamplingParams p = greedy();
-  p.logit_bias = {{3, -kInf}, {7, 6.0f}};
+  p.logit_bias = {{3, -INFINITY}, {7, 6.0f}};
   CHECK(sample_after(p, logits, {}) == 7);
 }
 
@@ -295,16 +293,16 @@ TEST_CASE("penalties follow llama.cpp's formula") {
 
 TEST_CASE("extremes") {
   CHECK(sample_after(plain(), {-5}, {}) == 0);
-  CHECK(sample_after(SamplingParams{}, {-kInf, -kInf, -2}, {}) == 2);
-  const std::vector<int> counts = histogram(SamplingParams{}, {0, -kInf, 0, 0}, 300);
+  CHECK(sample_after(SamplingParams{}, {-INFINITY, -INFINITY, -2}, {}) == 2);
+  const std::vector<int> counts = histogram(SamplingParams{}, {0, -INFINITY, 0, 0}, 300);
   CHECK(counts[1] == 0);
   CHECK(counts[3] > 50);
   const std::vector<float> even(1000, 0.25f);
   CHECK(sample_after(SamplingParams{}, even, {}) < 40);  // top_k 40 keeps the lowest ids of equals
   CHECK(sample_after(plain(), even, {}) < 1000);
-  CHECK_THROWS_AS(sample_after(plain(), {-kInf, -kInf}, {}), Error);
+  CHECK_THROWS_AS(sample_after(plain(), {-INFINITY, -INFINITY}, {}), Error);
   CHECK_THROWS_AS(sample_after(plain(), {NAN, 1}, {}), Error);
-  CHECK_THROWS_AS(sample_after(plain(), {kInf, 1}, {}), Error);
+  CHECK_THROWS_AS(sample_after(plain(), {INFINITY, 1}, {}), Error);
   SamplerScratch scratch;
   Sampler sampler(plain(), 4);
   CHECK_THROWS_AS(sampler.sample(std::vector<float>(3), {}, scratch), Error);
@@ -372,14 +370,14 @@ TEST_CASE("validation names the parameter, the range and the value") {
   CHECK(with([](auto& p) { p.mirostat = 1; }) == "[sampling] mirostat: expected 0 (off) or 2, found 1");
   const std::vector<std::pair<std::string, void (*)(SamplingParams&)>> wrong = {
       {"dynatemp_range", [](auto& p) { p.dynatemp_range = -1; }},
-      {"dynatemp_exponent", [](auto& p) { p.dynatemp_exponent = kInf; }},
+      {"dynatemp_exponent", [](auto& p) { p.dynatemp_exponent = INFINITY; }},
       {"typical_p", [](auto& p) { p.typical_p = 2; }},
-      {"top_n_sigma", [](auto& p) { p.top_n_sigma = kInf; }},
+      {"top_n_sigma", [](auto& p) { p.top_n_sigma = INFINITY; }},
       {"xtc_probability", [](auto& p) { p.xtc_probability = NAN; }},
       {"xtc_threshold", [](auto& p) { p.xtc_threshold = 1.1f; }},
       {"repeat_last_n", [](auto& p) { p.repeat_last_n = -2; }},
       {"presence_penalty", [](auto& p) { p.presence_penalty = NAN; }},
-      {"frequency_penalty", [](auto& p) { p.frequency_penalty = -kInf; }},
+      {"frequency_penalty", [](auto& p) { p.frequency_penalty = -INFINITY; }},
       {"dry_multiplier", [](auto& p) { p.dry_multiplier = -1; }},
       {"dry_base", [](auto& p) { p.dry_base = 0.5f; }},
       {"dry_allowed_length", [](auto& p) { p.dry_allowed_length = -1; }},
@@ -394,7 +392,7 @@ TEST_CASE("validation names the parameter, the range and the value") {
        }},
       {"logit_bias",
        [](auto& p) {
-         p.logit_bias = {{1, kInf}};
+         p.logit_bias = {{1, INFINITY}};
        }},
       {"logit_bias",
        [](auto& p) {

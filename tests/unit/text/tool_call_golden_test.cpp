@@ -4,10 +4,8 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
-#include <sstream>
 
 #include "src/text/answer_grammar.h"
 #include "src/text/chat_template.h"
@@ -28,14 +26,6 @@ using test::ParserSetup;
 constexpr size_t kShort = 400;  // bytes of a text that is cut everywhere
 constexpr int kRandomCuts = 30, kRandomPieces = 3;
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  REQUIRE_MESSAGE(in.good(), path.string());
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 Conversation to_conversation(const ordered_json& input) {
   Conversation conversation;
   conversation.variables = ordered_json::object();
@@ -50,8 +40,9 @@ Conversation to_conversation(const ordered_json& input) {
 }
 
 ParserSetup setup_of(const ordered_json& entry, const fs::path& folder) {
-  const ChatTemplate chat_template = ChatTemplate::parse(read_text(folder / entry["template_file"].get<std::string>()))
-                                         .with_clock(test::recorded_time);
+  const ChatTemplate chat_template =
+      ChatTemplate::parse(test::read_text(folder / entry["template_file"].get<std::string>()))
+          .with_clock(test::recorded_time);
   const Conversation conversation = to_conversation(entry["conversation"]);
   return {find_tool_call_format(chat_template), ToolSet(conversation.tools),
           prompt_of_answer(chat_template, conversation)};
@@ -147,7 +138,8 @@ TEST_CASE("tool calls of published templates follow the grammar of their calls")
   for (const ordered_json& entry : golden["templates"]) {
     const std::string file = entry["template_file"];
     CAPTURE(file);
-    const ChatTemplate chat_template = ChatTemplate::parse(read_text(folder / file)).with_clock(test::recorded_time);
+    const ChatTemplate chat_template =
+        ChatTemplate::parse(test::read_text(folder / file)).with_clock(test::recorded_time);
     const ToolCallFormat format = find_tool_call_format(chat_template);
     AnswerConstraint constraint;
     constraint.calls = {CallConstraint::Mode::kAllowed, entry["conversation"]["tools"], true};

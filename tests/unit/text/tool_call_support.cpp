@@ -14,7 +14,7 @@ void require(bool condition, const char* what) {
   if (!condition) FAIL_CHECK(what);
 }
 
-void add(const std::vector<MessageDelta>& deltas, ParsedMessage& message) {
+void merge(const std::vector<MessageDelta>& deltas, ParsedMessage& message) {
   for (const MessageDelta& delta : deltas) {
     if (delta.kind != MessageDelta::Kind::kToolCall) {
       require(!delta.text.empty(), "an empty delta");
@@ -38,10 +38,10 @@ ParsedMessage parse(const ParserSetup& setup, std::string_view text, bool cut_of
   ParsedMessage message;
   while (!text.empty()) {
     const size_t n = std::min(piece(), text.size());
-    add(parser.add(text.substr(0, n)), message);
+    merge(parser.add(text.substr(0, n)), message);
     text.remove_prefix(n);
   }
-  add(parser.finish(cut_off), message);
+  merge(parser.finish(cut_off), message);
   return message;
 }
 

@@ -16,10 +16,10 @@ using namespace infer::test;
 namespace {
 
 // F32 [2, 20000], Q8_0 [2, 64], I8 [3]; every float is 1 except those given.
-struct Model : TemporaryFolder {
+struct InspectedModel : TemporaryFolder {
   std::filesystem::path file = path / "m.gguf";
 
-  explicit Model(std::vector<std::pair<size_t, float>> changed = {}, uint16_t last_scale = 0x3C00) {
+  explicit InspectedModel(std::vector<std::pair<size_t, float>> changed = {}, uint16_t last_scale = 0x3C00) {
     std::vector<float> floats(40000, 1.0F);
     for (const auto& [at, value] : changed) floats[at] = value;
     std::string blocks;
@@ -50,7 +50,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("inspect: text has metadata, totals and, on request, tensors") {
-  const Model model;
+  const InspectedModel model;
   const auto [code, text] = inspect({.file = model.file});
   CHECK(code == 0);
   CHECK(contains(text, "parameters  40131 (40.13 K)"));
@@ -63,7 +63,7 @@ TEST_CASE("inspect: text has metadata, totals and, on request, tensors") {
 }
 
 TEST_CASE("inspect: control characters of the file never reach the output") {
-  const Model model;
+  const InspectedModel model;
   for (const bool json : {false, true}) {
     const std::string text = inspect({.file = model.file, .tensors = true, .json = json}).second;
     CHECK(contains(text, "evil"));
@@ -72,7 +72,7 @@ TEST_CASE("inspect: control characters of the file never reach the output") {
 }
 
 TEST_CASE("inspect: the JSON document") {
-  const Model model;
+  const InspectedModel model;
   const auto document = nlohmann::json::parse(inspect({.file = model.file, .verify = true, .json = true}).second);
   CHECK(document["version"] == 3);
   CHECK(document["totals"]["n_tensors"] == 3);
@@ -89,7 +89,7 @@ TEST_CASE("inspect: the JSON document") {
 
 TEST_CASE("inspect: verify names the tensor and its first bad value") {
   const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
-  const Model model({{39999, nan}, {20003, -infinity}, {30000, nan}});
+  const InspectedModel model({{39999, nan}, {20003, -infinity}, {30000, nan}});
   const auto [code, text] = inspect({.file = model.file, .verify = true});
   CHECK(code == 1);
   CHECK(contains(text, "  tensor floats: value [1, 3] is -infinity\n"));
@@ -97,7 +97,7 @@ TEST_CASE("inspect: verify names the tensor and its first bad value") {
   CHECK(contains(text, "  tensor bytes: not checked, since there is no conversion from I8\n"));
   CHECK(inspect({.file = model.file}).first == 0);
   for (const size_t at : {0, 16383, 16384, 39999}) {  // at the borders of the converted chunks
-    const Model one({{at, nan}});
+    const InspectedModel one({{at, nan}});
     const auto check = check_values(*GgufFile::open(one.file), 3);
     REQUIRE(check.bad.size() == 1);
     CHECK(check.bad[0].element == static_cast<int64_t>(at));
@@ -105,7 +105,7 @@ TEST_CASE("inspect: verify names the tensor and its first bad value") {
 }
 
 TEST_CASE("inspect: verify finds a bad block scale") {
-  const Model model({}, 0x7C00);  // F16 infinity in the last block
+  const InspectedModel model({}, 0x7C00);  // F16 infinity in the last block
   const auto [code, text] = inspect({.file = model.file, .verify = true});
   CHECK(code == 1);
   CHECK(contains(text, "  tensor blocks: value [1, 32] is infinity\n"));
