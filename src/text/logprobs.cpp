@@ -5,7 +5,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
-#include "src/text/portable_math.h"
+#include "src/text/ieee_math.h"
 #include "src/text/sampler_stages.h"
 
 namespace infer {
@@ -22,13 +22,13 @@ double log_sum_exp(std::span<const float> logits) {
   double terms[kChunk];
   for (size_t begin = 0; begin < logits.size(); begin += kChunk) {
     const size_t n = std::min(kChunk, logits.size() - begin);
-    for (size_t i = 0; i < n; ++i) terms[i] = portable_exp_nonpositive(logits[begin + i] - shift);
+    for (size_t i = 0; i < n; ++i) terms[i] = ieee_exp_nonpositive(logits[begin + i] - shift);
     for (size_t i = 0; i < n; ++i) sums[i % kLanes] += terms[i];
   }
   for (size_t width = kLanes / 2; width > 0; width /= 2) {
     for (size_t lane = 0; lane < width; ++lane) sums[lane] += sums[lane + width];
   }
-  return shift + portable_log(sums[0]);
+  return shift + ieee_log(sums[0]);
 }
 
 namespace {

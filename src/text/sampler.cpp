@@ -7,7 +7,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
-#include "src/text/portable_math.h"
+#include "src/text/ieee_math.h"
 #include "src/text/sampler_chain.h"
 #include "src/text/sampler_noise.h"
 
@@ -154,7 +154,7 @@ TokenId Sampler::sample_mirostat(std::span<const float> logits, int64_t position
   keep_surprise_up_to(c, temperature, mu_);
   const Candidate chosen = gumbel_argmax(c, temperature, seed_, position);
   const double log_p = (chosen.logit - best_logit(c)) / temperature - log_sum_exp_above_best(c, temperature);
-  surprise_ = -log_p * portable_detail::kLog2E;
+  surprise_ = -log_p * ieee_detail::kLog2E;
   return chosen.id;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "src/text/portable_math.h"
+#include "src/text/ieee_math.h"
 
 namespace infer {
 namespace {
@@ -125,14 +125,14 @@ std::vector<DryPenalty> dry_penalties(const SamplingParams& params, const DryBre
     known = std::max(known, length);
   }
   const int64_t max_exponent =
-      params.dry_base > 1.000001f ? static_cast<int64_t>(kLogLargestFloat / portable_log(params.dry_base)) : 0;
+      params.dry_base > 1.000001f ? static_cast<int64_t>(kLogLargestFloat / ieee_log(params.dry_base)) : 0;
   for (const auto& [token, length] : longest) {
     if (breakers.is_single_token(token)) continue;
     int64_t exponent = length - allowed;
     if (max_exponent > 0) exponent = std::min(exponent, max_exponent);
     // The product cannot overflow a double: with a base near the largest float, max_exponent is 1; with a base of 1,
     // the power is 1.
-    const double penalty = static_cast<double>(params.dry_multiplier) * portable_power(params.dry_base, exponent);
+    const double penalty = static_cast<double>(params.dry_multiplier) * ieee_power(params.dry_base, exponent);
     penalties.push_back({token, static_cast<float>(std::min(penalty, 3.0e38))});
   }
   return penalties;

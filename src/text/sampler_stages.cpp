@@ -7,7 +7,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/message.h"
-#include "src/text/portable_math.h"
+#include "src/text/ieee_math.h"
 #include "src/text/sampler_noise.h"
 
 namespace infer {
@@ -192,8 +192,8 @@ float best_logit(const Candidates& c) {
 double log_sum_exp_above_best(const Candidates& c, double temperature) {
   const double best = best_logit(c);
   double sum = 0;
-  for (const Candidate& item : c.items) sum += portable_exp_nonpositive((item.logit - best) / temperature);
-  return portable_log(sum);
+  for (const Candidate& item : c.items) sum += ieee_exp_nonpositive((item.logit - best) / temperature);
+  return ieee_log(sum);
 }
 
 void keep_typical(Candidates& c, double p, std::vector<RankedCandidate>& work) {
@@ -203,7 +203,7 @@ void keep_typical(Candidates& c, double p, std::vector<RankedCandidate>& work) {
   work.clear();
   for (const Candidate& item : c.items) {
     const double log_p = item.logit - shift;
-    const double probability = portable_exp_nonpositive(std::min(log_p, 0.0));
+    const double probability = ieee_exp_nonpositive(std::min(log_p, 0.0));
     entropy -= probability * log_p;
     work.push_back({0, mass_of(probability), item});
   }
@@ -220,7 +220,7 @@ void keep_top_p(Candidates& c, double p, std::vector<RankedCandidate>& work) {
   Mass sum = 0;
   work.clear();
   for (const Candidate& item : c.items) {
-    work.push_back({-item.logit, mass_of(portable_exp_nonpositive(item.logit - best)), item});
+    work.push_back({-item.logit, mass_of(ieee_exp_nonpositive(item.logit - best)), item});
     sum += work.back().mass;
   }
   const double whole = static_cast<double>(sum);
@@ -240,7 +240,7 @@ void keep_top_p(Candidates& c, double p, std::vector<RankedCandidate>& work) {
 
 void keep_min_p(Candidates& c, double p) {
   if (p <= 0 || c.items.empty()) return;
-  const double floor = best_logit(c) + portable_log(p);
+  const double floor = best_logit(c) + ieee_log(p);
   std::erase_if(c.items, [floor](const Candidate& item) { return item.logit < floor; });
 }
 
@@ -248,8 +248,8 @@ void exclude_top_choices(Candidates& c, double threshold) {
   if (threshold > 0.5 || c.items.size() < 2) return;
   const double best = best_logit(c);
   double sum = 0;
-  for (const Candidate& item : c.items) sum += portable_exp_nonpositive(item.logit - best);
-  auto probable = [&](const Candidate& item) { return portable_exp_nonpositive(item.logit - best) >= threshold * sum; };
+  for (const Candidate& item : c.items) sum += ieee_exp_nonpositive(item.logit - best);
+  auto probable = [&](const Candidate& item) { return ieee_exp_nonpositive(item.logit - best) >= threshold * sum; };
   const Candidate* last = nullptr;  // the least probable candidate above the threshold
   for (const Candidate& item : c.items) {
     if (probable(item) && (!last || better(*last, item))) last = &item;
@@ -277,10 +277,10 @@ double dynamic_temperature(const Candidates& c, double temperature, double range
   double entropy = 0;
   for (const Candidate& item : c.items) {
     const double log_p = item.logit - shift;
-    entropy -= portable_exp_nonpositive(std::min(log_p, 0.0)) * log_p;
+    entropy -= ieee_exp_nonpositive(std::min(log_p, 0.0)) * log_p;
   }
-  const double share = std::clamp(entropy / portable_log(static_cast<double>(c.items.size())), 0.0, 1.0);
-  const double power = exponent == 0 ? 1.0 : share == 0 ? 0.0 : portable_exp(exponent * portable_log(share));
+  const double share = std::clamp(entropy / ieee_log(static_cast<double>(c.items.size())), 0.0, 1.0);
+  const double power = exponent == 0 ? 1.0 : share == 0 ? 0.0 : ieee_exp(exponent * ieee_log(share));
   return low + (high - low) * power;
 }
 
@@ -295,7 +295,7 @@ Candidate gumbel_argmax(const Candidates& c, double temperature, uint64_t seed, 
     // that rules out nearly all of a large vocabulary. The 0.01 covers rounding.
     const int width = static_cast<int>(std::bit_width((uint64_t{1} << 52) - bits));
     if (scaled + (54 - width) * kLn2 + 0.01 < winning) continue;
-    const double score = scaled - portable_log(-portable_log(noise_uniform(bits)));
+    const double score = scaled - ieee_log(-ieee_log(noise_uniform(bits)));
     if (score > winning || (score == winning && item.id < winner.id)) {
       winning = score;
       winner = item;

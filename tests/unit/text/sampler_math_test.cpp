@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "src/text/portable_math.h"
+#include "src/text/ieee_math.h"
 #include "src/text/sampler_noise.h"
 
 using namespace infer;
@@ -20,48 +20,48 @@ double ulps(double value, long double exact) {
 
 }  // namespace
 
-TEST_CASE("portable_exp is within 1.5 ulp over its whole range") {
+TEST_CASE("ieee_exp is within 1.5 ulp over its whole range") {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> wide(-708, 709), narrow(-2, 2);
   double worst = 0;
   for (int i = 0; i < 200000; ++i) {
     const double x = i % 2 ? wide(random) : narrow(random);
-    worst = std::max(worst, ulps(portable_exp(x), expl(x)));
-    if (x <= 0 && x > -700) CHECK(portable_exp_nonpositive(x) == portable_exp(x));
+    worst = std::max(worst, ulps(ieee_exp(x), expl(x)));
+    if (x <= 0 && x > -700) CHECK(ieee_exp_nonpositive(x) == ieee_exp(x));
   }
   CHECK(worst < 1.5);
-  for (double x = -745.1; x < -708; x += 0.37) CHECK(std::fabs(portable_exp(x) - std::exp(x)) <= 4.95e-324);
+  for (double x = -745.1; x < -708; x += 0.37) CHECK(std::fabs(ieee_exp(x) - std::exp(x)) <= 4.95e-324);
 }
 
-TEST_CASE("portable_log is within 1.5 ulp, near 1 and in the denormals too") {
+TEST_CASE("ieee_log is within 1.5 ulp, near 1 and in the denormals too") {
   std::mt19937_64 random(2);
   std::uniform_real_distribution<double> exponent(-1074, 1024), near_one(0.5, 2), tiny(-1e-9, 1e-9);
   double worst = 0;
   for (int i = 0; i < 300000; ++i) {
     const double x = i % 3 == 0 ? std::exp2(exponent(random)) : i % 3 == 1 ? near_one(random) : 1 + tiny(random);
     if (x == 0 || x == 1 || std::isinf(x)) continue;
-    worst = std::max(worst, ulps(portable_log(x), logl(x)));
+    worst = std::max(worst, ulps(ieee_log(x), logl(x)));
   }
   CHECK(worst < 1.5);
 }
 
 TEST_CASE("exp and log at the edges") {
-  CHECK(portable_exp(0) == 1);
-  CHECK(portable_exp(-INFINITY) == 0);
-  CHECK(portable_exp(INFINITY) == INFINITY);
-  CHECK(std::isnan(portable_exp(NAN)));
-  CHECK(portable_exp(-746) == 0);
-  CHECK(portable_exp(710) == INFINITY);
-  CHECK(portable_exp_nonpositive(-INFINITY) < 4e-308);
-  CHECK(portable_exp_nonpositive(0) == 1);
-  CHECK(portable_log(1) == 0);
-  CHECK(portable_log(0) == -INFINITY);
-  CHECK(portable_log(INFINITY) == INFINITY);
-  CHECK(std::isnan(portable_log(-1)));
-  CHECK(std::isnan(portable_log(NAN)));
-  CHECK(portable_log2(8) == doctest::Approx(3));
-  CHECK(portable_power(1.75, 0) == 1);
-  CHECK(portable_power(3, 5) == 243);
+  CHECK(ieee_exp(0) == 1);
+  CHECK(ieee_exp(-INFINITY) == 0);
+  CHECK(ieee_exp(INFINITY) == INFINITY);
+  CHECK(std::isnan(ieee_exp(NAN)));
+  CHECK(ieee_exp(-746) == 0);
+  CHECK(ieee_exp(710) == INFINITY);
+  CHECK(ieee_exp_nonpositive(-INFINITY) < 4e-308);
+  CHECK(ieee_exp_nonpositive(0) == 1);
+  CHECK(ieee_log(1) == 0);
+  CHECK(ieee_log(0) == -INFINITY);
+  CHECK(ieee_log(INFINITY) == INFINITY);
+  CHECK(std::isnan(ieee_log(-1)));
+  CHECK(std::isnan(ieee_log(NAN)));
+  CHECK(ieee_log2(8) == doctest::Approx(3));
+  CHECK(ieee_power(1.75, 0) == 1);
+  CHECK(ieee_power(3, 5) == 243);
 }
 
 TEST_CASE("philox4x32-10 gives the published known answers") {

@@ -1,5 +1,6 @@
 // exp and log of doubles in plain IEEE arithmetic: the same bits on every machine and instruction set. The C library
-// does not guarantee that, since it selects FMA variants at run time. Error below 1.5 ulp. Pure functions.
+// does not guarantee that, since it selects FMA variants at run time. Error below 1.5 ulp. Pure functions. Unlike those
+// of ggml-like/float_math.h they take any number, and loops over them vectorize without FMA.
 #pragma once
 
 #include <bit>
@@ -8,7 +9,7 @@
 
 namespace infer {
 
-namespace portable_detail {
+namespace ieee_detail {
 
 inline constexpr double kLog2E = 1.44269504088896340736;
 // ln 2 in two parts; the first has 32 significant bits, so that its product with an exponent is exact.
@@ -40,29 +41,29 @@ inline double exp_reduced(double x, int64_t& n) {
   return 1.0 + (r + r * r * p);
 }
 
-}  // namespace portable_detail
+}  // namespace ieee_detail
 
 // exp(x) for any x; underflows gradually to 0.
-inline double portable_exp(double x) {
+inline double ieee_exp(double x) {
   if (x != x) return x;
   if (x > 709.79) return std::numeric_limits<double>::infinity();
   if (x < -745.2) return 0.0;
   int64_t n = 0;
-  const double m = portable_detail::exp_reduced(x, n);
+  const double m = ieee_detail::exp_reduced(x, n);
   const int64_t half = n / 2;  // in two steps, since 2^n itself may not be a normal number
-  return m * portable_detail::power_of_two(half) * portable_detail::power_of_two(n - half);
+  return m * ieee_detail::power_of_two(half) * ieee_detail::power_of_two(n - half);
 }
 
 // exp(max(x, -708)) for x <= 0 or -inf. Never below 3e-308, which is negligible in a sum that contains a 1. No
 // branches, so that loops vectorize.
-inline double portable_exp_nonpositive(double x) {
+inline double ieee_exp_nonpositive(double x) {
   int64_t n = 0;
-  const double m = portable_detail::exp_reduced(x > -708.0 ? x : -708.0, n);
-  return m * portable_detail::power_of_two(n);
+  const double m = ieee_detail::exp_reduced(x > -708.0 ? x : -708.0, n);
+  return m * ieee_detail::power_of_two(n);
 }
 
 // log(x): NaN below 0, -inf at 0.
-inline double portable_log(double x) {
+inline double ieee_log(double x) {
   if (!(x > 0.0)) {
     return x == 0.0 ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   }
@@ -95,13 +96,13 @@ inline double portable_log(double x) {
   q = q * z + 2.0 / 3.0;
   q = q * z;
   const double k = static_cast<double>(e);
-  return k * portable_detail::kLn2High - ((s * (f - q) - k * portable_detail::kLn2Low) - f);
+  return k * ieee_detail::kLn2High - ((s * (f - q) - k * ieee_detail::kLn2Low) - f);
 }
 
-inline double portable_log2(double x) { return portable_log(x) * portable_detail::kLog2E; }
+inline double ieee_log2(double x) { return ieee_log(x) * ieee_detail::kLog2E; }
 
 // base^n by repeated squaring, n >= 0.
-inline double portable_power(double base, int64_t n) {
+inline double ieee_power(double base, int64_t n) {
   double result = 1.0;
   for (; n > 0; n >>= 1) {
     if (n & 1) result *= base;
