@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "ggml-like/error.h"
+#include "ggml-like/gguf_format.h"
 #include "ggml-like/printable.h"
 
 namespace infer {
@@ -22,10 +23,8 @@ static_assert(sizeof(size_t) == 8, "file offsets must fit size_t");
 constexpr uint64_t kMaxEntries = 1 << 20;        // metadata entries, and also tensors
 constexpr uint64_t kMaxArrayElements = 1 << 26;  // over all arrays of one part
 constexpr uint64_t kMaxStringBytes = 64 << 20;   // of one metadata string
-constexpr uint64_t kMaxKeyBytes = 65535;         // the format's own limit
 constexpr uint64_t kMaxTensorNameBytes = 256;    // llama.cpp takes 63
 constexpr uint64_t kMaxDimensions = 4;
-constexpr uint64_t kMinAlignment = 8, kMaxAlignment = 1 << 20;
 constexpr uint32_t kDefaultAlignment = 32;
 
 // The smallest encodings: a key with a one-byte value, and a tensor of one dimension.
@@ -174,7 +173,7 @@ class Parser {
 
   void read_entry(uint64_t index) {
     where_ = concat("key ", index);
-    std::string key = read_string(kMaxKeyBytes, "name");
+    std::string key = read_string(kMaxGgufKeyBytes, "name");
     if (key.empty()) fail("name is empty");
     where_ = concat("key ", printable(key));
     GgufValue value;
@@ -345,8 +344,9 @@ class Parser {
     if (const auto* u = std::get_if<uint64_t>(&value.value)) alignment = *u;
     else if (const auto* s = std::get_if<int64_t>(&value.value)) alignment = *s < 0 ? 0 : static_cast<uint64_t>(*s);
     else fail(concat("expected an integer, found ", gguf_type_name(value.type)));
-    if (!std::has_single_bit(alignment) || alignment < kMinAlignment || alignment > kMaxAlignment) {
-      fail(concat("expected a power of two from ", kMinAlignment, " to ", kMaxAlignment, ", found ", alignment));
+    if (!std::has_single_bit(alignment) || alignment < kMinGgufAlignment || alignment > kMaxGgufAlignment) {
+      fail(
+          concat("expected a power of two from ", kMinGgufAlignment, " to ", kMaxGgufAlignment, ", found ", alignment));
     }
     return static_cast<uint32_t>(alignment);
   }

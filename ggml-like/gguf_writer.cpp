@@ -13,6 +13,7 @@
 
 #include "ggml-like/error.h"
 #include "ggml-like/gguf.h"
+#include "ggml-like/gguf_format.h"
 #include "ggml-like/printable.h"
 
 namespace infer {
@@ -20,8 +21,6 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr size_t kMaxNameBytes = 63;  // so that llama.cpp reads the file
-constexpr size_t kMaxKeyBytes = 65535;
-constexpr uint32_t kMinAlignment = 8, kMaxAlignment = 1 << 20;
 
 [[noreturn]] void fail(const std::string& what) { throw Error(ErrorCode::kInvalidArgument, concat("[gguf] ", what)); }
 
@@ -141,8 +140,8 @@ void state_alignment(std::vector<std::pair<std::string, GgufValue>>& metadata, u
 void append_metadata(std::string& header, const std::vector<std::pair<std::string, GgufValue>>& metadata) {
   std::set<std::string_view> seen;
   for (const auto& [key, value] : metadata) {
-    if (key.empty() || key.size() > kMaxKeyBytes)
-      fail(concat("a key has ", key.size(), " bytes, expected 1 to ", kMaxKeyBytes));
+    if (key.empty() || key.size() > kMaxGgufKeyBytes)
+      fail(concat("a key has ", key.size(), " bytes, expected 1 to ", kMaxGgufKeyBytes));
     if (!seen.insert(key).second) fail(concat("key ", printable(key), ": appears twice in the metadata"));
     append_string(header, key);
     append_value(header, key, value);
@@ -175,13 +174,12 @@ uint64_t checked_bytes(const std::string& where, const GgufWriter::TensorInfo& t
   return n_bytes;
 }
 
-struct Placed {
-  uint64_t n_bytes = 0, padding = 0;
-};
-
 }  // namespace
 
 struct GgufWriter::Impl {
+  struct Placed {
+    uint64_t n_bytes = 0, padding = 0;
+  };
   std::filesystem::path path, temporary;
   int descriptor = -1;
   std::string buffer;  // bytes not yet passed to the system
@@ -256,8 +254,8 @@ struct GgufWriter::Impl {
 GgufWriter::GgufWriter(std::filesystem::path path, std::vector<std::pair<std::string, GgufValue>> metadata,
                        std::vector<TensorInfo> tensors, uint32_t alignment)
     : impl_(std::make_unique<Impl>()) {
-  if (!std::has_single_bit(alignment) || alignment < kMinAlignment || alignment > kMaxAlignment) {
-    fail(concat("alignment: expected a power of two from ", kMinAlignment, " to ", kMaxAlignment, ", found ",
+  if (!std::has_single_bit(alignment) || alignment < kMinGgufAlignment || alignment > kMaxGgufAlignment) {
+    fail(concat("alignment: expected a power of two from ", kMinGgufAlignment, " to ", kMaxGgufAlignment, ", found ",
                 alignment));
   }
   state_alignment(metadata, alignment);

@@ -35,6 +35,8 @@ void parallel_ranges(CpuStream& stream, int64_t n, int64_t least, const Body& bo
   stream.pool().run(pieces, [&](int64_t i, int thread) { body(n * i / pieces, n * (i + 1) / pieces, thread); });
 }
 
+inline size_t whole_cache_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
 inline bool supports_any(const OpDesc&, const Device&) { return true; }
 inline std::unique_ptr<Prepared> nothing_to_prepare(const OpDesc&, Device&) { return std::make_unique<Prepared>(); }
 

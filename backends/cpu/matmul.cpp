@@ -8,15 +8,13 @@
 namespace infer::cpu {
 namespace {
 
-size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // The size of the quantized activations of n tokens in bytes (zero for float weights).
 size_t activation_bytes(DataType type, int64_t k, int64_t n_tokens) {
   const ActivationFormat format = traits(type).activation;
   if (format == ActivationFormat::kF32) return 0;
   const int64_t padded = padded_tokens(n_tokens);
-  return aligned(format == ActivationFormat::kInt8Per256 ? k / 256 * padded * sizeof(Activation256)
-                                                         : k / 32 * padded * sizeof(Activation32));
+  return whole_cache_lines(format == ActivationFormat::kInt8Per256 ? k / 256 * padded * sizeof(Activation256)
+                                                                   : k / 32 * padded * sizeof(Activation32));
 }
 
 int threads_of(Device& device) { return static_cast<CpuDevice&>(device).n_threads(); }
@@ -25,7 +23,8 @@ int threads_of(Device& device) { return static_cast<CpuDevice&>(device).n_thread
 struct ScratchLayout {
   size_t activations, per_thread;
   ScratchLayout(DataType type, int64_t k, int64_t n_tokens)
-      : activations(activation_bytes(type, k, n_tokens)), per_thread(aligned(matmul_scratch_bytes(n_tokens, k))) {}
+      : activations(activation_bytes(type, k, n_tokens)),
+        per_thread(whole_cache_lines(matmul_scratch_bytes(n_tokens, k))) {}
 };
 
 // Splits the rows of a matrix among threads: few large pieces of whole row groups, but enough that a slow thread does

@@ -99,7 +99,7 @@ void select(const float* scores, int n, bool unfinished, const SelectParams& par
 
 // The most entries that are scored at a time, of one token or several.
 constexpr int64_t kMostScores = 1 << 20;
-constexpr int kPiece = 32 * kBlockTokens;  // entries; fewer are not worth a thread
+constexpr int kEntryPiece = 32 * kBlockTokens;  // entries; fewer are not worth a thread
 
 void select_positions(const Prepared&, const HostLaunch& launch, Stream& stream) {
   const SelectParams& params = launch.param<SelectParams>();
@@ -118,7 +118,7 @@ void select_positions(const Prepared&, const HostLaunch& launch, Stream& stream)
       TokenScores t = {end, launch.cache.desc->visible_entries(step.positions()[end]), 0, nullptr};
       // Where all are selected, their scores do not matter.
       if (blocks_of(t.n, params.block) > params.count) t.stride = blocks_of(t.n, kBlockTokens) * kBlockTokens;
-      for (int e = 0; e < t.stride; e += kPiece) pieces.emplace_back(end - first, e);
+      for (int e = 0; e < t.stride; e += kEntryPiece) pieces.emplace_back(end - first, e);
       size += t.stride * selections;
       tokens.push_back(t);
     }
@@ -131,7 +131,7 @@ void select_positions(const Prepared&, const HostLaunch& launch, Stream& stream)
     pool.run(static_cast<int64_t>(pieces.size()), [&](int64_t i, int thread) {
       const auto [token, entry] = pieces[static_cast<size_t>(i)];
       const TokenScores& t = tokens[static_cast<size_t>(token)];
-      score_entries(launch, cpu(stream).kernels(), layout, t, entry, std::min(entry + kPiece, t.n),
+      score_entries(launch, cpu(stream).kernels(), layout, t, entry, std::min(entry + kEntryPiece, t.n),
                     launch.scratch.data<std::byte>() + per_thread * static_cast<size_t>(thread));
     });
     parallel_ranges(cpu(stream), static_cast<int64_t>(tokens.size()), 1, [&](int64_t begin, int64_t stop, int) {
@@ -261,13 +261,11 @@ int64_t most_copied(const CacheDesc& c, const TensorDesc* blocks, const SparseAt
 }
 
 // Scratch memory: that of attend_to_context(), then the copies of each thread.
-size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 std::unique_ptr<Prepared> prepare_sparse_attention(const OpDesc& op, Device& device) {
   const auto& target = static_cast<CpuDevice&>(device);
   auto prepared = std::make_unique<Prepared>();
   const int64_t copies = most_copied(*op.cache, op.inputs[1], op.param<SparseAttentionParams>());
-  prepared->scratch_bytes = aligned(context_scratch_bytes(op, target)) +
+  prepared->scratch_bytes = whole_cache_lines(context_scratch_bytes(op, target)) +
                             static_cast<size_t>(copies) * static_cast<size_t>(target.n_threads());
   return prepared;
 }
@@ -315,7 +313,7 @@ void sparse_attention(const Prepared&, const HostLaunch& launch, Stream& s) {
   const int threads = stream.pool().size();
   float* slopes = scratch + scratch_floats(c) * threads;
   std::fill_n(slopes, n_head, 0.0f);
-  const size_t at = aligned(sizeof(float) * (scratch_floats(c) * threads + n_head));
+  const size_t at = whole_cache_lines(sizeof(float) * (scratch_floats(c) * threads + n_head));
   uint8_t* copies = launch.scratch.data<uint8_t>() + at;
   const int64_t per_thread = most_copied(c, blocks.desc, params);
   std::vector<std::vector<uint8_t>> own_copies(static_cast<size_t>(threads));

@@ -4,8 +4,6 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr int kLanes = 64;  // of the shaders
-
 struct SlicePush {
   uint32_t n, count_at, fixed_rows, x_at, x_stride, out_at, width, begin, count;
 };
@@ -26,7 +24,7 @@ void slice(const Prepared&, const Launch& launch, Stream& s) {
   stream.dispatch("slice", {}, {stream.step(launch), in, to}, push, {groups(n, kLanes), rows_of(x)});
 }
 
-void concat(const Prepared&, const Launch& launch, Stream& s) {
+void join_columns(const Prepared&, const Launch& launch, Stream& s) {
   VulkanStream& stream = vulkan(s);
   const TensorRef &a = launch.inputs[0], &b = launch.inputs[1], &out = launch.outputs[0];
   const Operand left = stream.read(a), right = stream.read(b), to = stream.write(out);
@@ -51,7 +49,7 @@ void concat(const Prepared&, const Launch& launch, Stream& s) {
 std::span<const OpRecord> columns_ops() {
   static constexpr OpRecord kRecords[] = {
       {Op::kSlice, supports_any, nothing_to_prepare, slice},
-      {Op::kConcat, supports_any, nothing_to_prepare, concat},
+      {Op::kConcat, supports_any, nothing_to_prepare, join_columns},
   };
   return kRecords;
 }

@@ -6,8 +6,6 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr int kLanes = 64;  // of the shaders
-
 struct BinaryPush {
   uint32_t n, count_at, fixed_rows, a_at, a_stride, b_at, b_stride, b_repeat, b_period, out_at;
   float gate_limit, activation_limit, up_limit, up_offset;  // of gated_activation

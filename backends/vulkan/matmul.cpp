@@ -11,11 +11,11 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr int kVectorTokens = 8;   // the most in a workgroup of matmul_vector; tiles are faster from 9 on
-constexpr int kVectorPairs = 32;   // the same for pairs of token and expert
-constexpr int kRows = 2;           // rows of the weight in a workgroup of matmul_vector
-constexpr int kTile = 64;          // rows and tokens of a tile
-constexpr int kMaxExperts = 1024;  // of moe_group.comp
+constexpr int kVectorTokens = 8;          // the most in a workgroup of matmul_vector; tiles are faster from 9 on
+constexpr int kVectorPairs = 32;          // the same for pairs of token and expert
+constexpr int kVectorRows = 2;            // rows of the weight in a workgroup of matmul_vector
+constexpr int kTile = 64;                 // rows and tokens of a tile
+constexpr int kMaxGroupedExperts = 1024;  // of moe_group.comp
 
 struct MatMulPush {
   uint32_t n, k, row_begin, row_end, row_bytes, weight_skip;
@@ -101,7 +101,7 @@ struct Product {
   int64_t most_rows(ProductKernel kernel, double tokens) const {
     const Context& context = stream.context();
     const int64_t groups = context.physical.properties.limits.maxComputeWorkGroupCount[0];
-    const int64_t counted = groups * (in_tiles(kernel) ? kTile : kRows);
+    const int64_t counted = groups * (in_tiles(kernel) ? kTile : kVectorRows);
     const double worked = std::min(context.max_work() / (2.0 * push.k * tokens), 1e12);
     return std::max(std::min(counted, static_cast<int64_t>(worked)) / kTile * kTile, int64_t{kTile});
   }
@@ -169,13 +169,13 @@ void matmul(const Prepared& prepared, const Launch& launch, Stream& s) {
     return;
   }
   const uint32_t per_group = vector_tokens(stream.context(), rows), lanes = reduction_lanes(stream.context(), 8);
-  product.run(kernel, {lanes, kRows, per_group}, n, tokens, tokens, [&](int64_t count) {
-    return Grid{groups(count, kRows), groups(rows, per_group)};
+  product.run(kernel, {lanes, kVectorRows, per_group}, n, tokens, tokens, [&](int64_t count) {
+    return Grid{groups(count, kVectorRows), groups(rows, per_group)};
   });
 }
 
 bool supports_matmul_experts(const OpDesc& op, const Device& device) {
-  return has_shaders(op, device) && op.inputs[1]->shape[0] <= kMaxExperts;
+  return has_shaders(op, device) && op.inputs[1]->shape[0] <= kMaxGroupedExperts;
 }
 
 // The most tiles that `pairs` pairs can need.
@@ -224,9 +224,9 @@ void matmul_experts(const Prepared& prepared, const Launch& launch, Stream& s) {
   const double tokens = static_cast<double>(pairs) / static_cast<double>(experts);
   const double most_tokens = ids ? static_cast<double>(pairs) : tokens;
   if (!in_tiles(kernel)) {
-    product.run(kernel, {reduction_lanes(stream.context(), 8), kRows, 1}, experts * n, tokens, most_tokens,
+    product.run(kernel, {reduction_lanes(stream.context(), 8), kVectorRows, 1}, experts * n, tokens, most_tokens,
                 [&](int64_t) {
-                  return Grid{groups(n, kRows), u32(used), u32(pairs / used)};
+                  return Grid{groups(n, kVectorRows), u32(used), u32(pairs / used)};
                 });
     return;
   }

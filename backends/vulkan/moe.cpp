@@ -7,7 +7,7 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr uint32_t kMaxExperts = 1024;  // of moe_route.comp
+constexpr uint32_t kMaxRoutedExperts = 1024;  // of moe_route.comp
 
 // The shader's capacity for experts, a power of two, and its shared memory in bytes.
 uint32_t room_for(const TensorDesc& logits) { return std::bit_ceil(std::max(u32(logits.shape[1]), 64u)); }
@@ -25,7 +25,7 @@ struct CombinePush {
 // Row i belongs to token i only where rows are tokens, so only then is its id known.
 bool supports_moe_route(const OpDesc& op, const Device& device) {
   const TensorDesc& logits = *op.inputs[0];
-  return (!op.inputs[2] || logits.rows == RowKind::kTokens) && logits.shape[1] <= kMaxExperts &&
+  return (!op.inputs[2] || logits.rows == RowKind::kTokens) && logits.shape[1] <= kMaxRoutedExperts &&
          shared_bytes(room_for(logits)) <= context_of(device).max_shared();
 }
 

@@ -134,7 +134,7 @@ void selective_scan(const Prepared&, const Launch& launch, Stream& s) {
 }
 
 // The constants of glsl/columns.glsl, for columns of n values and `decays` decays per token.
-constexpr uint32_t kColumns = 32, kParts = 8, kMostTile = 16, kMostDecays = 2048;
+constexpr uint32_t kTileColumns = 32, kParts = 8, kMostTile = 16, kMostDecays = 2048;
 std::vector<uint32_t> column_constants(int64_t n, int64_t decays) {
   const uint32_t tile = std::clamp<uint32_t>(kMostDecays / u32(decays), 1, kMostTile);
   return {u32(n), groups(n, kParts), tile, tile * u32(decays)};
@@ -171,7 +171,7 @@ void delta_rule(const Prepared&, const Launch& launch, Stream& s) {
   constants.push_back(per_channel);
   stream.dispatch(
       "delta_rule", constants, {state.step, queries, keys, values, times, strengths, rates, to, state.slots}, push,
-      {u32(h) * groups(d, kColumns), most_sequences(launch, q)}, static_cast<double>(h * n * d) * 4 * rows_of(q));
+      {u32(h) * groups(d, kTileColumns), most_sequences(launch, q)}, static_cast<double>(h * n * d) * 4 * rows_of(q));
 }
 
 void wkv(const Prepared&, const Launch& launch, Stream& s) {
@@ -202,7 +202,7 @@ void wkv(const Prepared&, const Launch& launch, Stream& s) {
   std::vector<uint32_t> constants = column_constants(n, n);
   constants.push_back(seven);
   stream.dispatch("wkv", constants, {state.step, queries, keys, values, times, factors, a, b, out, bonus, state.slots},
-                  push, {u32(h) * groups(n, kColumns), most_sequences(launch, r)},
+                  push, {u32(h) * groups(n, kTileColumns), most_sequences(launch, r)},
                   static_cast<double>(h * n * n) * 4 * rows_of(r));
 }
 

@@ -9,8 +9,6 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr int kLanes = 64;  // of the shaders
-
 struct PreparedTable final : Prepared {
   std::unique_ptr<Buffer> steps;  // [pairs, 2]: turns per position, as the sum of two floats
   float magnitude = 1;

@@ -6,8 +6,6 @@
 namespace infer::vulkan {
 namespace {
 
-constexpr int kLanes = 64;  // of the shaders; in embed each lane writes 16 values
-
 std::string embed_shader(DataType type) { return concat("embed.", traits(type).name); }
 
 struct EmbedPush {

@@ -14,7 +14,7 @@ struct ScoresPush {
   uint32_t first_row;
   uint32_t flags;
 };
-struct SelectPush {
+struct PositionsPush {
   uint32_t scores_at, scores_stride, out_at, positions_at;
   uint32_t stride, selections, count, block, n_last;
   uint32_t unfinished;
@@ -96,17 +96,17 @@ void select_positions(const Prepared& prepared, const Launch& launch, Stream& s)
                                                 " index keys, found ", entries, ". Lower -c."));
   }
   ScoresPush scores = scores_push(launch, o, u32(entries));
-  SelectPush select = {o.scores.at,
-                       scores.scores_stride,
-                       o.out.at,
-                       scores.positions_at,
-                       scores.stride,
-                       scores.selections,
-                       scores.count,
-                       scores.block,
-                       u32(params.n_last),
-                       params.unfinished ? 1u : 0u,
-                       0};
+  PositionsPush select = {o.scores.at,
+                          scores.scores_stride,
+                          o.out.at,
+                          scores.positions_at,
+                          scores.stride,
+                          scores.selections,
+                          scores.count,
+                          scores.block,
+                          u32(params.n_last),
+                          params.unfinished ? 1u : 0u,
+                          0};
   const int64_t rows = int64_t{rows_of(launch.outputs[0])} * scores.selections;
   const double work = 2.0 * static_cast<double>(entries) * scores.key_dim * (params.sum_heads ? scores.heads : 1);
   const int64_t fit = static_cast<int64_t>(std::min(context.max_work() / std::max(work, 1.0), 1e9));

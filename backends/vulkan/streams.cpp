@@ -57,11 +57,12 @@ void agreement(const Prepared&, const Launch& launch, Stream& s) {
   stream.dispatch("agreement", {}, {stream.step(launch), first, second, to}, push, {u32(heads), rows_of(a)});
 }
 
-constexpr int64_t kLanes = 64;  // of sinkhorn.comp: each has a row of a matrix
+constexpr int64_t kMatrixRows = 64;  // of sinkhorn.comp: each has a row of a matrix
 
 bool supports_sinkhorn(const OpDesc& op, const Device& device) {
   const int64_t n = op.inputs[0]->shape[1];
-  return n <= kLanes && sizeof(float) * static_cast<size_t>(kLanes / n * n * n) <= context_of(device).max_shared();
+  return n <= kMatrixRows &&
+         sizeof(float) * static_cast<size_t>(kMatrixRows / n * n * n) <= context_of(device).max_shared();
 }
 
 void sinkhorn(const Prepared&, const Launch& launch, Stream& s) {
@@ -69,7 +70,7 @@ void sinkhorn(const Prepared&, const Launch& launch, Stream& s) {
   const TensorRef& x = launch.inputs[0];
   const SinkhornParams& params = launch.param<SinkhornParams>();
   const Operand in = stream.read(x), to = stream.write(launch.outputs[0]);
-  const int64_t n = x.desc->shape[1], matrices = kLanes / n;  // of a workgroup
+  const int64_t n = x.desc->shape[1], matrices = kMatrixRows / n;  // of a workgroup
   const auto [count_at, fixed] = row_count(*x.desc);
   const SinkhornPush push = {u32(params.iterations),  count_at, fixed,     in.at,
                              u32(x.desc->row_stride), to.at,    params.eps};

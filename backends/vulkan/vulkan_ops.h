@@ -49,6 +49,8 @@ std::unique_ptr<PreparedWeight> prepare_weight(DataType type, Device& device);
 void add_codebook(VulkanStream& stream, const Prepared& prepared, std::vector<Operand>& operands);
 
 inline uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
+// Lanes of a workgroup in shaders that compute a value in each; 16 values in embed.comp.
+constexpr int kLanes = 64;
 inline uint32_t groups(int64_t items, int64_t per_group) { return u32((items + per_group - 1) / per_group); }
 inline uint32_t rows_of(const TensorRef& tensor) { return u32(tensor.desc->shape[0]); }
 
