@@ -3,6 +3,7 @@
 import pathlib
 import re
 import tempfile
+import time
 
 from chatting import answer_of, chat, ready, say
 from harness import expect, main, test, test_each
@@ -137,6 +138,25 @@ def signals_do_not_lose_queries():
         terminal.until(lambda: terminal.screen.lines()[-len(rows):] == rows, lambda: f"{terminal.screen.lines()}")
         above = terminal.screen.lines()[:-len(rows)]
         expect(not any(row.startswith("> T") for row in above), "the line is there once", above)
+
+
+@test
+def a_late_reply_is_not_echoed():
+    """A line may be entered while the program waits for the cursor's position. The reply that follows belongs neither
+    on the screen nor into the next line."""
+    with on_screen(rows=24, n=300) as terminal:
+        terminal.expect("> ")
+        terminal.hold_replies()
+        terminal.signal_resize()
+        terminal.until(lambda: terminal.screen.replies, lambda: "the program does not ask for the cursor's position")
+        shown = len(terminal.text)
+        terminal.type("hello\rab")
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until and len(terminal.text) < shown + len("hello\nanswer"):
+            terminal.signal_resize()
+        terminal.release_replies()
+        terminal.expect("\n> ab$")
+        expect("^[" not in terminal.text, "no reply on the screen", terminal.text)
 
 
 @test

@@ -47,6 +47,7 @@ class Terminal:
         os.close(side)
         self.raw = b""
         self.screen = None  # a Screen that shows the output and answers the program's queries
+        self.holds_replies = False
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._seen = 0  # characters of the plain transcript already matched by expect()
 
@@ -88,10 +89,21 @@ class Terminal:
         self.raw += data
         if self.screen:
             self.screen.feed(self._decoder.decode(data))
-            if self.screen.replies:
-                os.write(self._main, self.screen.replies)
-                self.screen.replies = b""
+            self._reply()
         return bool(data)
+
+    def _reply(self):
+        if self.screen.replies and not self.holds_replies:
+            os.write(self._main, self.screen.replies)
+            self.screen.replies = b""
+
+    def hold_replies(self):
+        """The screen's replies to the program wait until release_replies()."""
+        self.holds_replies = True
+
+    def release_replies(self):
+        self.holds_replies = False
+        self._reply()
 
     def type(self, text):
         """Types text unchanged; a line ends with \\r. Reads at the same time, so that nothing blocks."""

@@ -51,6 +51,9 @@ winsize terminal_size() {
   return size;
 }
 
+// Whether the character makes libedit return, after which the terminal echoes again.
+bool ends_line(char32_t character) { return character == U'\r' || character == U'\n' || character == U'\x04'; }
+
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
     text.replace(at, from.size(), to);
@@ -72,7 +75,7 @@ struct LineEditor::Impl {
   std::wstring prompt;
   TerminalState terminal;
   bool asked_terminal = false;
-  TerminalInput* input = nullptr;                           // set while read() runs
+  TerminalInput* input = nullptr;                           // valid while read() runs
   std::wstring prefill;                                     // inserted into the line before anything is typed
   std::deque<wchar_t> queue;                                // characters to process before those of `input`
   std::vector<std::pair<std::string, std::string>> pastes;  // placeholder in the line, and the pasted text
@@ -139,6 +142,7 @@ struct LineEditor::Impl {
       TerminalInput::Item item = self.input->next();
       switch (item.event) {
         case TerminalInput::Event::kCharacter:
+          if (ends_line(item.character)) self.settle_now();
           *character = static_cast<wchar_t>(item.character);
           return 1;
         case TerminalInput::Event::kPaste:
@@ -165,6 +169,7 @@ struct LineEditor::Impl {
           return -1;
         }
         case TerminalInput::Event::kEnd:
+          self.settle_now();
           self.event = Event::kEnd;
           return 0;
       }
@@ -195,10 +200,13 @@ struct LineEditor::Impl {
     write_to_terminal(screen.settle(column));
   }
 
+  // Call while the terminal does not echo: a reply that came later would appear among the program's output.
+  void settle_now() { settle(input->await_position()); }
+
   // Leaves the complete line on the terminal.
   void finish(std::wstring_view text, bool new_line) {
     if (!draws) return;
-    settle(-1);
+    settle_now();
     write_to_terminal(screen.show(text, text.size()) + screen.finish(new_line));
   }
 
@@ -331,7 +339,6 @@ LineEditor::Input LineEditor::read(const std::string& prompt, const std::string&
   if (self.draws && !std::exchange(self.asked_terminal, true)) input.learn_manners();
   int length = 0;
   const wchar_t* line = el_wgets(self.editor, &length);
-  self.input = nullptr;
   if (self.event == Event::kInterrupted) return {Event::kInterrupted, "", self.was_empty};
   if (!line || length <= 0) return {Event::kEnd, ""};
   std::wstring typed(line, static_cast<size_t>(length));

@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -24,8 +26,10 @@ constexpr int kEscapeWait = 50;  // ms within which the rest of an escape sequen
 // Milliseconds to wait for the cursor's position: from a terminal that may never report it, and from one that has.
 // Without it the line is drawn as for terminals that do not reflow, which is wrong for others.
 constexpr int kPositionWait = 300, kSlowPositionWait = 30000;
-constexpr int kPasteWait = 5000;       // ms without input after which a paste is over, marked or not
-constexpr size_t kMaxPaste = 1 << 26;  // bytes
+constexpr int kLastPositionWait = 5000;  // the same at the end of a line, from a terminal that has reported one
+constexpr size_t kMaxReply = 16;         // bytes
+constexpr int kPasteWait = 5000;         // ms without input after which a paste is over, marked or not
+constexpr size_t kMaxPaste = 1 << 26;    // bytes
 
 std::atomic<int> signal_pipe = -1;
 
@@ -100,9 +104,21 @@ void TerminalInput::learn_manners() {
   tell_terminal("\033[6n");
 }
 
+bool TerminalInput::take_reply(size_t begin, int& column) {
+  if (bytes_.compare(begin, 2, "\033[") != 0) return false;
+  const size_t end = bytes_.find_first_not_of("0123456789;", begin + 2);
+  const size_t semicolon = bytes_.find(';', begin);
+  if (end == std::string::npos || bytes_[end] != 'R' || semicolon > end || end - begin > kMaxReply) return false;
+  column = std::atoi(bytes_.c_str() + semicolon + 1) - 1;
+  bytes_.erase(begin, end + 1 - begin);
+  --state_.questions;
+  if (state_.overdue > 0) --state_.overdue;
+  state_.tells_position = true;
+  return true;
+}
+
 bool TerminalInput::take_position(int& column) {
   if (state_.questions == 0) return false;
-  // ESC [ row ; column R
   const auto is_begun = [&] {
     return bytes_.size() < 2
                ? bytes_ == "\033"
@@ -110,14 +126,28 @@ bool TerminalInput::take_position(int& column) {
   };
   while (is_begun() && fill(kEscapeWait)) {
   }
-  const size_t end = bytes_.starts_with("\033[") ? bytes_.find_first_not_of("0123456789;", 2) : std::string::npos;
-  const size_t semicolon = bytes_.find(';');
-  if (end == std::string::npos || bytes_[end] != 'R' || semicolon > end || end > 16) return false;
-  column = std::atoi(bytes_.c_str() + semicolon + 1) - 1;
-  bytes_.erase(0, end + 1);
-  --state_.questions;
-  state_.tells_position = true;
-  return true;
+  return take_reply(0, column);
+}
+
+int TerminalInput::await_position() {
+  int column = -1;
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::chrono::milliseconds(state_.tells_position ? kLastPositionWait : kPositionWait);
+  for (size_t searched = 0; state_.questions > state_.overdue;) {
+    const size_t begin = bytes_.find('\033', searched);
+    if (begin != std::string::npos) {
+      // What is not a reply may be one that has not arrived in full.
+      if (!take_reply(begin, column)) searched = begin + 1;
+      continue;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    searched = bytes_.size() - std::min(bytes_.size(), kMaxReply);
+    if (left.count() <= 0 || !fill(static_cast<int>(left.count()))) {
+      state_.overdue = state_.questions;
+      break;
+    }
+  }
+  return column;
 }
 
 TerminalInput::Item TerminalInput::next() {

@@ -17,6 +17,7 @@ void write_to_terminal(std::string_view bytes);
 struct TerminalState {
   std::string typed_ahead;      // read but not yet consumed
   int questions = 0;            // position queries not yet answered
+  int overdue = 0;              // those of them, the oldest, that were waited for in vain
   bool tells_position = false;  // it has answered one
 };
 
@@ -51,6 +52,9 @@ class TerminalInput {
   void ask_position();
   // Queries only to learn whether the terminal replies; yields no kPosition.
   void learn_manners();
+  // Waits, for a bounded time, for the replies to all queries, so that none arrives when the terminal echoes its input.
+  // Input around them is kept. Returns the column of the last one; -1: there was none.
+  int await_position();
 
  private:
   static constexpr int kSignals[] = {SIGINT, SIGWINCH, SIGCONT, SIGTERM, SIGHUP};
@@ -60,6 +64,8 @@ class TerminalInput {
   std::string read_paste();
   // Removes the terminal's reply to ask_position() from the front of the input; false if there is none.
   bool take_position(int& column);
+  // Removes the reply at `begin`, ESC [ row ; column R; false if there is none.
+  bool take_reply(size_t begin, int& column);
 
   TerminalState& state_;
   std::string& bytes_;      // state_.typed_ahead
