@@ -51,7 +51,7 @@ TEST_CASE("type table: sizes of blocks and rows") {
     std::string_view name;
     size_t bytes_per_256;
   };
-  // Types that this program does not support; the others have a QuantRecord.
+  // Types without a QuantRecord; those of the records are appended.
   std::vector<Size> sizes = {{"F32", 1024}, {"F16", 512},  {"BF16", 512}, {"F64", 2048}, {"I8", 256},
                              {"I16", 512},  {"I32", 1024}, {"I64", 2048}, {"Q8_1", 288}};
   for (const test::QuantRecord& record : test::kQuantRecords) sizes.push_back({record.name, record.bytes});
