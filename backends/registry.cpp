@@ -38,6 +38,15 @@ std::unique_ptr<Device> with_blas(std::unique_ptr<Device>, const DeviceOptions&)
 }
 #endif
 
+[[maybe_unused]] [[noreturn]] void refuse_absent(const std::string& name, std::string_view backend) {
+  throw Error(ErrorCode::kUnsupported, concat("[", name, "] This program was built without ", backend,
+                                              ". Build it again where there is a driver, or use another device."));
+}
+
+bool is_numbered(const std::string& name, std::string_view kind) {
+  return name.starts_with(kind) && name.find_first_not_of("0123456789", kind.size()) == std::string::npos;
+}
+
 }  // namespace
 
 std::vector<std::string> device_names() {
@@ -88,7 +97,7 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
   }
   if (name == "ref") return create_ref_device();
   const std::vector<std::string> names = device_names();
-  const bool is_cuda = name.starts_with("cuda") && name.find_first_not_of("0123456789", 4) == std::string::npos;
+  const bool is_cuda = is_numbered(name, "cuda"), is_vulkan = is_numbered(name, "vulkan");
 #ifdef INFER_CUDA
   if (is_cuda && std::find(names.begin(), names.end(), name) != names.end()) {
     CudaOptions cuda;
@@ -99,17 +108,16 @@ std::unique_ptr<Device> open_device(const std::string& name, const DeviceOptions
     if (const std::string problem = cuda_problem(name); !problem.empty()) throw Error(ErrorCode::kUnsupported, problem);
   }
 #else
-  if (is_cuda) {
-    throw Error(ErrorCode::kUnsupported,
-                concat("[", name, "] This program was built without CUDA. Use another device."));
-  }
+  if (is_cuda) refuse_absent(name, "CUDA");
 #endif
 #ifdef INFER_VULKAN
-  if (name.starts_with("vulkan") && std::find(names.begin(), names.end(), name) != names.end()) {
+  if (is_vulkan && std::find(names.begin(), names.end(), name) != names.end()) {
     VulkanOptions vulkan;
     vulkan.deterministic = options.deterministic;
     return create_vulkan_device(name, vulkan);
   }
+#else
+  if (is_vulkan) refuse_absent(name, "Vulkan");
 #endif
   std::string known;
   for (const std::string& n : names) known += (known.empty() ? "" : ", ") + n;
