@@ -147,6 +147,7 @@ int TerminalInput::await_position() {
       break;
     }
   }
+  waiting_ = false;
   return column;
 }
 
