@@ -184,6 +184,11 @@ def more_connections_than_there_are_places():
         for _ in range(20):
             expect_equal(server.complete("Once", max_tokens=1)["usage"]["completion_tokens"], 1, "tokens")
         expect(all(one.recv(10) == b"" for one in silent[:40]), "the oldest were closed")
+        # A connection whose answer has been sent keeps its place until its thread has ended, and one that has sent
+        # nothing would give way instead.
+        for one in silent:
+            one.close()
+        server.wait_until(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) <= before)
         # Requests are in progress once the server is ready for their bodies.
         head, body = request(TEXT, story(20, stream=True), "Expect: 100-continue", "Connection: close").split(
             b"\r\n\r\n", 1)
@@ -200,7 +205,7 @@ def more_connections_than_there_are_places():
             while chunk := one.recv(65536):
                 received += chunk
             expect(b"data: [DONE]\n\n" in received, "those under way end as they should", received[-300:])
-        for one in silent + begun:
+        for one in begun:
             one.close()
         server.wait_until(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) <= before)
 
