@@ -448,6 +448,11 @@ ValueId Graph::name(ValueId x, std::string text) {
 
 void Graph::mark_output(ValueId x) { marked_.push_back(x); }
 
+void Graph::mark_output_on_request(ValueId x) {
+  mark_output(x);
+  on_request_.push_back(x);
+}
+
 ValueId Graph::find(const std::string& name) const {
   for (size_t i = 0; i < values_.size(); ++i) {
     if (values_[i].name == name) return static_cast<ValueId>(i);

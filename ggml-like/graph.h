@@ -3,6 +3,7 @@
 // model file. A Graph owns descriptors only; weights belong to the model and outlive it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -156,10 +157,15 @@ class Graph {
   ValueId name(ValueId x, std::string text);
   // A value the caller reads after the run; it stays allocated to the end.
   void mark_output(ValueId x);
+  // An output that the run leaves on its device, for Plan::fetch().
+  void mark_output_on_request(ValueId x);
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Value>& values() const { return values_; }
   const std::vector<ValueId>& marked_outputs() const { return marked_; }
+  bool is_on_request(ValueId output) const {
+    return std::find(on_request_.begin(), on_request_.end(), output) != on_request_.end();
+  }
   const Value& value(ValueId id) const { return values_[id]; }
   ValueId find(const std::string& name) const;  // kNoValue when absent
   // The value whose memory `id` uses.
@@ -182,7 +188,7 @@ class Graph {
   int layer_ = kInputLayer;
   std::vector<Node> nodes_;
   std::vector<Value> values_;
-  std::vector<ValueId> marked_;
+  std::vector<ValueId> marked_, on_request_;
   std::map<const Weight*, ValueId> weights_;
 };
 

@@ -122,6 +122,9 @@ class Plan {
   // A value marked as output: its place on its device, and after run() its rows that hold data in host memory, with the
   // same row stride. Valid until the next run of a plan that is bound to the same memory.
   TensorRef output(ValueId value) const;
+  // Brings these rows of an output on request to the host, where output_rows() then has them; one wait for its device.
+  // REQUIRES: the rows hold data.
+  void fetch(ValueId value, std::span<const int> rows);
   const std::byte* output_rows(ValueId value) const;
 
  private:
@@ -149,6 +152,7 @@ class Plan {
   void observe_product(const Step& s, const StepView& step);
   void finish(const StepView& step);
   bool stages(int device) const;
+  size_t place_in_staging(ValueId output) const;
 
   Graph graph_;
   PlanOptions options_;

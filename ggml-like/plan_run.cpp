@@ -246,7 +246,7 @@ void Plan::finish(const StepView& step) {
     ranges_.clear();
     for (size_t i = 0; i < output_at_.size(); ++i) {
       const ValueId id = graph_.marked_outputs()[i];
-      if (device_of_value(id) != static_cast<int>(d)) continue;
+      if (device_of_value(id) != static_cast<int>(d) || graph_.is_on_request(id)) continue;
       const TensorRef ref = output(id);
       const size_t bytes = live_bytes(*ref.desc, step);
       if (bytes > 0) ranges_.push_back({bindings_[d].staging, output_at_[i], ref.buffer, ref.offset, bytes});
@@ -260,13 +260,35 @@ void Plan::finish(const StepView& step) {
 
 TensorRef Plan::output(ValueId value) const { return reference(value, device_of_value(value)); }
 
+void Plan::fetch(ValueId value, std::span<const int> rows) {
+  CHECK_INTERNAL(graph_.is_on_request(value));
+  const TensorRef ref = output(value);
+  const int device = device_of_value(value);
+  const PlanBinding& b = bindings_[device];
+  if (rows.empty() || options_.devices[device]->is_host()) return;
+  if (stages(device)) {
+    const size_t to = place_in_staging(value), bytes = bytes_of_rows(*ref.desc, 1);
+    ranges_.clear();
+    for (const int row : rows) {
+      const size_t at = row_bytes(ref.desc->type, row * ref.desc->row_stride);
+      ranges_.push_back({b.staging, to + at, ref.buffer, ref.offset + at, bytes});
+    }
+    b.stream->copy(ranges_);
+  }
+  b.stream->synchronize();
+}
+
+size_t Plan::place_in_staging(ValueId output) const {
+  const std::vector<ValueId>& marked = graph_.marked_outputs();
+  const auto at = std::find(marked.begin(), marked.end(), output);
+  CHECK_INTERNAL(at != marked.end());
+  return output_at_[static_cast<size_t>(at - marked.begin())];
+}
+
 const std::byte* Plan::output_rows(ValueId value) const {
   const TensorRef ref = output(value);
   if (const std::byte* data = ref.buffer->host()) return data + ref.offset;
-  const std::vector<ValueId>& marked = graph_.marked_outputs();
-  const auto at = std::find(marked.begin(), marked.end(), value);
-  CHECK_INTERNAL(at != marked.end());
-  return bindings_[device_of_value(value)].staging->host() + output_at_[at - marked.begin()];
+  return bindings_[device_of_value(value)].staging->host() + place_in_staging(value);
 }
 
 }  // namespace infer

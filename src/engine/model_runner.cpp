@@ -58,31 +58,41 @@ void ModelRunner::run(const StepInputs& step, int64_t n_deciding) {
   const Bucket bucket = bucket_of(step, placed_, n_deciding);
   PlanCache::Entry& entry = plans_.get(bucket);
   const BucketPlan& made = entry.made;
+  last_ = &entry.made;
   made.plan->run(step);
   plans_.count_run(entry);
   const ModelOutputs& outputs = made.outputs;
   hidden_ = rows_of<float>(*made.plan, outputs.hidden, step.n_outputs());
   states_ = outputs.state == kNoValue ? hidden_ : rows_of<float>(*made.plan, outputs.state, step.n_outputs());
   n_selected_ = bucket.selected;
-  if (has_all()) {
-    logits_ = {};  // an encoder has none
-    if (step.n_logits() > 0) logits_ = rows_of<float>(*made.plan, made.outputs.logits, step.n_logits());
-    return;
-  }
+  has_logits_.assign(static_cast<size_t>(step.n_logits()), n_selected_ == 0);
+  logits_ = {};  // an encoder has none
+  if (step.n_logits() > 0) logits_ = rows_of<float>(*made.plan, outputs.logits, step.n_logits());
+  if (n_selected_ == 0) return;
   best_ids_ = rows_of<int32_t>(*made.plan, made.best.ids, step.n_logits());
   best_values_ = rows_of<float>(*made.plan, made.best.values, step.n_logits());
   log_sums_ = rows_of<float>(*made.plan, made.best.log_sum_exp, step.n_logits());
 }
 
 std::span<const float> ModelRunner::logits(int output) const {
-  CHECK_INTERNAL(has_all());
+  CHECK_INTERNAL(has_logits(output));
   return row_of(logits_, output, model().n_vocab());
 }
 
 BestLogits ModelRunner::best(int output) const {
-  CHECK_INTERNAL(!has_all());
+  CHECK_INTERNAL(n_selected_ > 0);
   return {row_of(best_ids_, output, n_selected_), row_of(best_values_, output, n_selected_),
           log_sums_[static_cast<size_t>(output)]};
+}
+
+void ModelRunner::fetch_logits(std::span<const int> outputs) {
+  std::vector<int> missing;
+  for (const int output : outputs) {
+    if (has_logits(output)) continue;
+    missing.push_back(output);
+    has_logits_[static_cast<size_t>(output)] = true;
+  }
+  last_->plan->fetch(last_->outputs.logits, missing);
 }
 
 std::span<const float> ModelRunner::hidden(int output) const { return row_of(hidden_, output, model().n_embd()); }

@@ -27,12 +27,14 @@ class ModelRunner {
 
   // Computes one step. Output row i has logits(i), if requested, and hidden(i), valid until the next run. If the step
   // has no outputs, a device with its own memory may still be working when this returns.
-  // If the best `n_deciding` logits of each row suffice (0: all are needed), a device may return only those; has_all()
-  // is then false, and best(i) replaces logits(i).
+  // If the best `n_deciding` logits of each row suffice (0: all are needed), a device may return only those; best(i)
+  // then replaces logits(i).
   void run(const StepInputs& step, int64_t n_deciding = 0);
-  bool has_all() const { return n_selected_ == 0; }
-  std::span<const float> logits(int output) const;  // [n_vocab]
-  BestLogits best(int output) const;                // at least n_deciding
+  bool has_logits(int output) const { return has_logits_[static_cast<size_t>(output)]; }
+  std::span<const float> logits(int output) const;  // [n_vocab]; REQUIRES: has_logits(output)
+  BestLogits best(int output) const;                // at least n_deciding; REQUIRES: only those were returned
+  // Brings the logits of these rows as well, if they are not here yet.
+  void fetch_logits(std::span<const int> outputs);
   std::span<const float> hidden(int output) const;  // [n_embd], after the final norm
   std::span<const float> state(int output) const;   // [n_embd], the input of a prediction layer
   // See ModelMemory::copy_block().
@@ -56,9 +58,11 @@ class ModelRunner {
   PlanCache plans_;             // destroyed before the streams its segments were compiled for
   std::vector<DeviceUse> use_;  // one per device
   // Of the last step, in the plan's memory.
+  BucketPlan* last_ = nullptr;
   std::span<const float> logits_, hidden_, states_, best_values_, log_sums_;
   std::span<const int32_t> best_ids_;
-  int n_selected_ = 0;  // logits returned per row; 0: all
+  int n_selected_ = 0;            // logits returned per row; 0: all
+  std::vector<bool> has_logits_;  // by output row
 };
 
 }  // namespace infer

@@ -59,6 +59,7 @@ BucketPlan make_plan(const PlacedModel& placed, const Bucket& bucket, TensorMemo
   if (bucket.selected > 0) {
     made.best = graph.top_k(made.outputs.logits, bucket.selected);
     for (const ValueId part : {made.best.ids, made.best.values, made.best.log_sum_exp}) graph.mark_output(part);
+    graph.mark_output_on_request(made.outputs.logits);
   } else if (made.outputs.logits != kNoValue) {
     graph.mark_output(made.outputs.logits);
   }

@@ -17,16 +17,35 @@ StepSampler::StepSampler(ModelRunner& runner, size_t n_vocab, bool isolate_error
 SampledStep StepSampler::sample(const StepPlan& plan) {
   std::vector<std::exception_ptr> failures = check_rows(plan);
   std::vector<Draw> draws = prepare(plan, failures);
+  sample_draws(draws);
+  if (fetch_undecided(draws)) sample_draws(draws);
+  if (plan.n_outputs > 0) keep_last_row(plan.n_outputs - 1);
+  return collect(plan, draws, failures);
+}
+
+void StepSampler::sample_draws(std::vector<Draw>& draws) {
   runner_.parallel_for(static_cast<int64_t>(draws.size()), [&](int64_t i, int thread) {
     Draw& draw = draws[static_cast<size_t>(i)];
+    if (draw.complete) return;
     try {
       sample_tokens(draw, scratch_[static_cast<size_t>(thread)]);
     } catch (const Error&) {
       draw.failure = std::current_exception();
+      draw.complete = true;
     }
   });
-  if (plan.n_outputs > 0) keep_last_row(plan.n_outputs - 1);
-  return collect(plan, draws, failures);
+}
+
+// Fetches the rows that draws still have to sample from; false: there are none.
+bool StepSampler::fetch_undecided(const std::vector<Draw>& draws) {
+  std::vector<int> rows;
+  for (const Draw& draw : draws) {
+    if (draw.complete) continue;
+    const int end = draw.output + (draw.sampler ? 0 : draw.scheduled->n_drafts);
+    for (int row = draw.output + static_cast<int>(draw.tokens.size()); row <= end; ++row) rows.push_back(row);
+  }
+  if (!rows.empty()) runner_.fetch_logits(rows);
+  return !rows.empty();
 }
 
 int64_t StepSampler::n_deciding(const StepPlan& plan) const {
@@ -35,9 +54,11 @@ int64_t StepSampler::n_deciding(const StepPlan& plan) const {
     if (s.first_output == s.n_tokens) continue;
     if (reports(*s.sequence)) return 0;
     if (!s.samples) continue;
-    const int64_t n = s.sequence->sampler().n_deciding();
+    const Sampler& sampler = s.sequence->sampler();
+    const int64_t n = sampler.n_deciding();
     if (n == 0) return 0;
-    most = std::max(most, n);
+    // A mask may refuse some.
+    most = std::max({most, n, sampler.has_mask() ? int64_t{kMostSelected} : 0});
   }
   return most;
 }
@@ -53,7 +74,7 @@ std::vector<std::exception_ptr> StepSampler::check_rows(const StepPlan& plan) {
   runner_.parallel_for(static_cast<int64_t>(owners.size()), [&](int64_t row, int) {
     try {
       const int output = static_cast<int>(row);
-      if (runner_.has_all()) {
+      if (runner_.has_logits(output)) {
         check_numbers(logits(output));
       } else {
         const float log_sum_exp = runner_.best(output).log_sum_exp;
@@ -78,10 +99,10 @@ std::vector<StepSampler::Draw> StepSampler::prepare(const StepPlan& plan,
     if (!failures[i]) report_logits(s, output);
     if (!failures[i] && s.samples) {
       const int sampled = output + s.first_sampled_row() - s.first_output;
-      draws.push_back({&s, sampled, std::nullopt, {}, nullptr});
+      draws.push_back({&s, sampled, std::nullopt, {}, false, nullptr});
       const auto n_choices = static_cast<uint32_t>(s.sequence->request().choices.size());
       for (uint32_t c = 1; c <= n_choices; ++c) {
-        draws.push_back({&s, sampled, s.sequence->sampler().for_choice(c), {}, nullptr});
+        draws.push_back({&s, sampled, s.sequence->sampler().for_choice(c), {}, false, nullptr});
       }
     }
     output += s.n_tokens - s.first_output;
@@ -101,21 +122,23 @@ void StepSampler::report_logits(const ScheduledSequence& s, int output) const {
 }
 
 // Samples from the sampled rows up to the first token that differs from its draft; for a choice, only from the first
-// row. The sampler's state follows the sampled tokens, never the drafts.
+// row. The sampler's state follows the sampled tokens, never the drafts. Stops before a row that must be fetched.
 void StepSampler::sample_tokens(Draw& draw, SamplerScratch& scratch) const {
   const ScheduledSequence& s = *draw.scheduled;
   Sampler& sampler = draw.sampler ? *draw.sampler : s.sequence->sampler();
-  for (int32_t i = 0; i <= s.n_drafts; ++i) {
+  for (auto i = static_cast<int32_t>(draw.tokens.size()); i <= s.n_drafts; ++i) {
     const int64_t position = s.first_position + s.first_sampled_row() + i;
     const int row = draw.output + i;
     const std::span<const TokenId> history = s.sequence->history(position);
-    const TokenId token = runner_.has_all()
-                              ? sampler.sample(logits(row), history, scratch)
-                              : sampler.sample(runner_.best(row), static_cast<int64_t>(history.size()), scratch);
-    sampler.accept(token);
-    draw.tokens.push_back(token);
-    if (draw.sampler || (i < s.n_drafts && s.sequence->tokens()[position + 1] != token)) return;
+    std::optional<TokenId> token;
+    if (runner_.has_logits(row)) token = sampler.sample(logits(row), history, scratch);
+    else token = sampler.sample(runner_.best(row), static_cast<int64_t>(history.size()), scratch);
+    if (!token) return;
+    sampler.accept(*token);
+    draw.tokens.push_back(*token);
+    if (draw.sampler || (i < s.n_drafts && s.sequence->tokens()[position + 1] != *token)) break;
   }
+  draw.complete = true;
 }
 
 SampledStep StepSampler::collect(const StepPlan& plan, std::vector<Draw>& draws,
@@ -161,7 +184,7 @@ void StepSampler::keep_last_row(int output) {
     last_row_.resize(n + values.size());
     std::memcpy(last_row_.data() + n, values.data(), values.size_bytes());
   };
-  if (runner_.has_all()) {
+  if (runner_.has_logits(output)) {
     append(logits(output));
   } else {
     append(runner_.best(output).ids);

@@ -38,7 +38,8 @@ class StepSampler {
   using LogitsCallback = std::function<void(RequestId id, int64_t position, std::span<const float> logits)>;
   void on_logits(LogitsCallback callback) { on_logits_ = std::move(callback); }
 
-  // How many of the best logits of each row suffice to sample this plan; 0: all are needed.
+  // How many of the best logits of each row suffice to sample this plan; 0: all are needed. Where a mask leaves too few
+  // of them, sample() fetches the row.
   int64_t n_deciding(const StepPlan& plan) const;
   // REQUIRES: the runner has just computed the plan, with at least that many logits.
   SampledStep sample(const StepPlan& plan);
@@ -53,13 +54,16 @@ class StepSampler {
     int output = 0;                  // row of logits for the first sampled position
     std::optional<Sampler> sampler;  // for a choice; unset: the sequence's own
     std::vector<TokenId> tokens;
+    bool complete = false;  // nothing is left to sample
     std::exception_ptr failure;
   };
   std::vector<std::exception_ptr> check_rows(const StepPlan& plan);
   std::vector<Draw> prepare(const StepPlan& plan, const std::vector<std::exception_ptr>& failures);
   bool reports(const Sequence& s) const { return on_logits_ && s.request().reports_logits(); }
   void report_logits(const ScheduledSequence& s, int output) const;
+  void sample_draws(std::vector<Draw>& draws);
   void sample_tokens(Draw& draw, SamplerScratch& scratch) const;
+  bool fetch_undecided(const std::vector<Draw>& draws);
   std::span<const float> logits(int output) const { return runner_.logits(output).first(n_vocab_); }
   void keep_last_row(int output);
   SampledStep collect(const StepPlan& plan, std::vector<Draw>& draws, std::vector<std::exception_ptr>& failures) const;

@@ -213,6 +213,15 @@ TokenId Sampler::sample_chain(std::span<const float> logits, std::span<const Tok
   return gumbel_argmax(c, 1, seed_, static_cast<int64_t>(history.size())).id;
 }
 
+AllowedTokens Sampler::allowed(size_t n_logits) const {
+  const AllowedTokens allowed = own_.mask ? own_.mask->allowed() : AllowedTokens();
+  if (n_logits != n_vocab_ || (!allowed.empty() && allowed.size() < (n_vocab_ + 63) / 64)) {
+    throw Error(ErrorCode::kInvalidArgument, expected_found("sampling", concat(n_vocab_, " logits and mask bits"),
+                                                            concat(n_logits, " and ", allowed.size() * 64)));
+  }
+  return allowed;
+}
+
 TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch) {
   const SamplingParams& p = *params_;
   surprise_ = 0;
@@ -221,13 +230,8 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
     const TokenId best = find_best(adjust(logits, history, scratch, {}));
     if (best != kNoToken && own_.mask->allows(best)) return sampled_ = best;
   }
-  const AllowedTokens allowed = own_.mask ? own_.mask->allowed() : AllowedTokens();
-  if (logits.size() != n_vocab_ || (!allowed.empty() && allowed.size() < (n_vocab_ + 63) / 64)) {
-    throw Error(ErrorCode::kInvalidArgument, expected_found("sampling", concat(n_vocab_, " logits and mask bits"),
-                                                            concat(logits.size(), " and ", allowed.size() * 64)));
-  }
   const int64_t position = static_cast<int64_t>(history.size());
-  const std::span<const float> adjusted = adjust(logits, history, scratch, allowed);
+  const std::span<const float> adjusted = adjust(logits, history, scratch, allowed(logits.size()));
   const TokenId best = find_best(adjusted);
   if (best == kNoToken) fail_without_tokens();
   if (p.mirostat == 2 && p.temperature > 0) return sampled_ = sample_mirostat(adjusted, position, scratch.candidates);
@@ -240,22 +244,31 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
 
 int64_t Sampler::n_deciding() const {
   const SamplingParams& p = *params_;
-  if (own_.mask || p.chain || !p.logit_bias.empty() || p.has_penalties() || p.has_dry()) return 0;
+  if (p.chain || !p.logit_bias.empty() || p.has_penalties() || p.has_dry()) return 0;
   if (p.greedy()) return 1;
   if ((p.mirostat == 2 && p.temperature > 0) || p.top_n_sigma > 0) return 0;
   // A top_k of the vocabulary size or more makes select_top() keep the order of the vocabulary.
   return p.top_k > 0 && static_cast<size_t>(p.top_k) < n_vocab_ ? p.top_k : 0;
 }
 
-TokenId Sampler::sample(const BestLogits& best, int64_t position, SamplerScratch& scratch) {
+std::optional<TokenId> Sampler::sample(const BestLogits& best, int64_t position, SamplerScratch& scratch) {
   const auto n = static_cast<size_t>(n_deciding());
   CHECK_INTERNAL(n > 0 && n <= best.ids.size());
+  surprise_ = 0;
+  if (own_.mask && params_->greedy() && best.values[0] > -kInfinity && own_.mask->allows(best.ids[0])) {
+    return sampled_ = best.ids[0];
+  }
+  const AllowedTokens allowed = this->allowed(n_vocab_);
   Candidates& c = scratch.candidates;
   c.items.clear();
   c.best_first = true;
-  for (size_t i = 0; i < n && best.values[i] > -kInfinity; ++i) c.items.push_back({best.ids[i], best.values[i]});
+  size_t seen = 0;
+  for (; seen < best.ids.size() && c.items.size() < n && best.values[seen] > -kInfinity; ++seen) {
+    const TokenId id = best.ids[seen];
+    if (static_cast<size_t>(id) < n_vocab_ && includes(allowed, id)) c.items.push_back({id, best.values[seen]});
+  }
+  if (c.items.size() < n && seen == best.ids.size()) return std::nullopt;
   if (c.items.empty()) fail_without_tokens();
-  surprise_ = 0;
   return sampled_ = params_->greedy() ? c.items.front().id : choose(position, scratch);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,10 +40,13 @@ class Sampler {
   // Error(kInvalidArgument) on NaN or +inf logits, and if no token is possible.
   TokenId sample(std::span<const float> logits, std::span<const TokenId> history, SamplerScratch& scratch);
 
-  // How many of the best logits determine the sampled token; 0: all of them, or the history, may matter.
+  // How many of the best logits determine the sampled token, or of the best allowed ones if there is a mask; 0: all
+  // of them, or the history, may matter.
   int64_t n_deciding() const;
-  // The token that the whole row would give. REQUIRES: n_deciding() > 0, and `best` has at least that many logits.
-  TokenId sample(const BestLogits& best, int64_t position, SamplerScratch& scratch);
+  bool has_mask() const { return own_.mask != nullptr; }
+  // The token that the whole row would give; none if the mask leaves too few of `best` to tell. REQUIRES:
+  // n_deciding() > 0, and `best` has at least that many logits.
+  std::optional<TokenId> sample(const BestLogits& best, int64_t position, SamplerScratch& scratch);
 
   // Updates the state: the last sampled token is now part of the sequence.
   void accept(TokenId token);
@@ -77,6 +81,8 @@ class Sampler {
     std::unique_ptr<TokenMask> mask;
   };
 
+  // What the mask allows. Throws Error(kInvalidArgument) if it or a row of n_logits is of another vocabulary.
+  AllowedTokens allowed(size_t n_logits) const;
   // The logits after mask, bias, penalties and DRY: `logits` itself if none applies, otherwise in scratch.
   std::span<const float> adjust(std::span<const float> logits, std::span<const TokenId> history,
                                 SamplerScratch& scratch, AllowedTokens allowed) const;

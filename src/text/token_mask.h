@@ -14,6 +14,11 @@ namespace infer {
 // One bit per token id, lowest bit first; set: allowed. Empty: all tokens are allowed.
 using AllowedTokens = std::span<const uint64_t>;
 
+inline bool includes(AllowedTokens allowed, TokenId token) {
+  const auto id = static_cast<size_t>(token);
+  return allowed.empty() || (id / 64 < allowed.size() && (allowed[id / 64] >> (id % 64) & 1) != 0);
+}
+
 // What is known of the text to come: a token unless it is kNoToken, then bytes.
 struct ForcedText {
   TokenId token = kNoToken;
@@ -27,11 +32,7 @@ class TokenMask {
   // The tokens allowed next: [ceil(n_vocab / 64)], or empty. Valid until any other function is called.
   virtual AllowedTokens allowed() = 0;
   // Whether allowed() includes this token. For most masks faster than allowed(), since it concerns only one token.
-  virtual bool allows(TokenId token) {
-    const AllowedTokens all = allowed();
-    const auto id = static_cast<size_t>(token);
-    return all.empty() || (id / 64 < all.size() && (all[id / 64] >> (id % 64) & 1) != 0);
-  }
+  virtual bool allows(TokenId token) { return includes(allowed(), token); }
   // The sequence continues with `token`, which is allowed.
   virtual void accept(TokenId token) = 0;
   // Undoes the last n accepted tokens.

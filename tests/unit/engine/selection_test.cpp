@@ -1,5 +1,6 @@
 // A device with its own memory selects the best logits where the sampler needs no others: the texts are those of the
-// CPU, and only the selected logits leave the device.
+// CPU, and only the selected logits leave the device, with a token mask those of a row if it refuses too many of them.
+#include "src/text/token_mask.h"
 #include "tests/support/island_device.h"
 #include "tests/unit/engine/engine_world.h"
 
@@ -111,6 +112,69 @@ TEST_CASE("every chain gives the text of the CPU, and fetches no more than it ne
   }
 }
 
+// Allows the tokens of one class modulo `classes`, which depends on all tokens before.
+class OneClass final : public TokenMask {
+ public:
+  explicit OneClass(uint64_t classes) : classes_(classes) {}
+  AllowedTokens allowed() override {
+    uint64_t state = 0;
+    for (const TokenId token : accepted_) state = state * 5 + static_cast<uint64_t>(token);
+    bits_.assign(8, 0);
+    for (size_t token = state % classes_; token < 512; token += classes_)
+      bits_[token / 64] |= uint64_t{1} << (token % 64);
+    return bits_;
+  }
+  void accept(TokenId token) override {
+    REQUIRE(allows(token));
+    accepted_.push_back(token);
+  }
+  void rollback(int64_t n) override { accepted_.resize(accepted_.size() - static_cast<size_t>(n)); }
+  std::unique_ptr<TokenMask> clone() const override { return std::make_unique<OneClass>(*this); }
+
+ private:
+  uint64_t classes_;
+  std::vector<TokenId> accepted_;
+  std::vector<uint64_t> bits_;
+};
+
+Request masked_request(const SamplingParams& sampling, uint64_t classes, RequestId id = 1) {
+  Request request = request_with(sampling, id);
+  request.mask = std::make_shared<OneClass>(classes);
+  return request;
+}
+
+TEST_CASE("with a mask the best logits suffice, or the row is fetched as well") {
+  struct Case {
+    const char* name;
+    float temperature;
+    int top_k;
+    uint64_t classes;
+    bool sometimes_enough, sometimes_too_few;  // whether the mask leaves enough of the best logits
+  };
+  for (const Case& c :
+       {Case{"greedy, many allowed", 0, 40, 3, true, false}, Case{"greedy, few allowed", 0, 40, 200, true, true},
+        Case{"top_k 5", 2, 5, 3, true, false}, Case{"top_k 5, few allowed", 2, 5, 40, false, true},
+        Case{"top_k 21", 2, 21, 3, true, true}, Case{"top_k 64", 2, 64, 3, false, true}}) {
+    CAPTURE(c.name);
+    SamplingParams sampling;
+    sampling.temperature = c.temperature, sampling.top_k = c.top_k;
+    Request request = masked_request(sampling, c.classes);
+    request.max_new_tokens = 60;
+    Island island;
+    REQUIRE(island.engine().submit(request));
+    std::map<RequestId, std::vector<TokenId>> texts;
+    int n_enough = 0, n_too_few = 0;
+    while (!island.engine().idle()) {
+      const int64_t bytes = island.step(texts), selected = island.row_bytes(kMostSelected);
+      ++(bytes == selected ? n_enough : n_too_few);
+      CHECK((bytes == selected || bytes == selected + 4 * island.engine().model().n_vocab()));
+    }
+    CHECK((n_enough > 0) == c.sometimes_enough);
+    CHECK((n_too_few > 0) == c.sometimes_too_few);
+    CHECK(texts[1] == text_on_cpu(request));
+  }
+}
+
 TEST_CASE("a request whose logits are reported gets them all") {
   Request request = request_with({});
   request.report_logits = true;
@@ -171,6 +235,42 @@ TEST_CASE("choices and drafts are sampled from the selected logits") {
   CHECK(texts[1] == expected);
   for (const RequestId id : {2, 3}) {
     Request alone = request_with(hot);
+    alone.sampling.seed = *alone.sampling.seed + id - 1;
+    CHECK(texts[id] == text_on_cpu(alone));
+  }
+}
+
+TEST_CASE("masked choices and drafts are sampled from the rows that are fetched") {
+  SamplingParams hot;
+  hot.temperature = 3, hot.top_k = 21;
+  Request request = masked_request(hot, 3);
+  request.max_new_tokens = 40;
+  const std::vector<TokenId> expected = text_on_cpu(request);
+  Request without_choices = request;
+  Island island(3, 4);
+  request.choices = {2, 3};
+  REQUIRE(island.engine().submit(request));
+  std::map<RequestId, std::vector<TokenId>> texts;
+  bool fetched = false, not_fetched = false;
+  for (int n_steps = 0; !island.engine().idle(); ++n_steps) {
+    REQUIRE(n_steps < 100);
+    const size_t n = texts[1].size();
+    if (n >= 3 && n + 4 < expected.size()) {
+      std::vector<TokenId> drafts(expected.begin() + static_cast<std::ptrdiff_t>(n),
+                                  expected.begin() + static_cast<std::ptrdiff_t>(n) + 4);
+      if (n_steps % 2 == 0) drafts[2] = (drafts[2] + 3) % island.engine().model().n_vocab();
+      island.engine().propose(1, drafts);
+    }
+    const int64_t bytes = island.step(texts), row = 4 * island.engine().model().n_vocab();
+    fetched = fetched || bytes >= row;
+    not_fetched = not_fetched || bytes < row;
+  }
+  CHECK(fetched);
+  CHECK(not_fetched);
+  CHECK(island.engine().scheduler().stats().drafts.accepted > 4);
+  CHECK(texts[1] == expected);
+  for (const RequestId id : {2, 3}) {
+    Request alone = without_choices;
     alone.sampling.seed = *alone.sampling.seed + id - 1;
     CHECK(texts[id] == text_on_cpu(alone));
   }

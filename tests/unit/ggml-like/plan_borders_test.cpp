@@ -28,6 +28,41 @@ TEST_CASE("plan: a value is not overwritten before another device has copied it"
   CHECK(islands.states[1]->n_copies_from_peers == 2);  // the plan runs twice
 }
 
+TEST_CASE("plan: an output on request leaves its device row by row, when it is fetched") {
+  Weights weights;
+  RandomGraph r = random_graph(1, weights, 0);
+  r.graph.set_layer(1);
+  const ValueId wanted = r.graph.scale(r.graph.scale(r.values[0], 2), 3);
+  Machine alone = only_ref();
+  const std::vector<float> expected = run(alone, r.graph, {wanted}).outputs[0];
+  Graph graph = r.graph;
+  graph.mark_output_on_request(wanted);
+  Islands islands = ref_and_islands();
+  PlanOptions options;
+  weights.tell(options);
+  options.devices = islands.machine.list();
+  options.layer_device = [](int layer) { return layer == 1 ? 1 : 0; };
+  Plan plan(std::move(graph), std::move(options));
+  const StepInputs step = five_tokens();
+  const test::PlanMemory memory(plan, islands.machine.list(), islands.machine.stream_list(), step.layout());
+  IslandState& island = *islands.states[0];
+  plan.run(step);
+  CHECK(island.bytes_to_staging == 0);
+  const size_t width = static_cast<size_t>(plan.graph().value(wanted).desc.shape.row_elements());
+  const size_t stride = static_cast<size_t>(plan.graph().value(wanted).desc.row_stride);
+  const int64_t waits = island.n_waits;
+  const std::vector<int> rows = {3, 1};
+  plan.fetch(wanted, rows);
+  CHECK(island.n_waits == waits + 1);
+  CHECK(island.bytes_to_staging == static_cast<int64_t>(rows.size() * width * sizeof(float)));
+  for (const int row : rows) {
+    const auto* found = reinterpret_cast<const float*>(plan.output_rows(wanted)) + static_cast<size_t>(row) * stride;
+    for (size_t i = 0; i < width; ++i) CHECK(found[i] == expected[static_cast<size_t>(row) * width + i]);
+  }
+  plan.fetch(wanted, {});
+  CHECK(island.n_waits == waits + 1);
+}
+
 TEST_CASE("plan: a segment is compiled when it first runs, and again for other memory") {
   Weights weights;
   const RandomGraph r = random_graph(5, weights, 20);

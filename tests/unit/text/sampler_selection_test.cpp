@@ -16,12 +16,19 @@ namespace {
 
 constexpr size_t kVocab = 300;
 
-class AllTokens final : public TokenMask {
+// Forbids these tokens.
+class Without final : public TokenMask {
  public:
-  AllowedTokens allowed() override { return {}; }
+  explicit Without(const std::vector<TokenId>& tokens) {
+    for (const TokenId token : tokens) bits_[static_cast<size_t>(token) / 64] &= ~(uint64_t{1} << (token % 64));
+  }
+  AllowedTokens allowed() override { return bits_; }
   void accept(TokenId) override {}
   void rollback(int64_t) override {}
-  std::unique_ptr<TokenMask> clone() const override { return std::make_unique<AllTokens>(*this); }
+  std::unique_ptr<TokenMask> clone() const override { return std::make_unique<Without>(*this); }
+
+ private:
+  std::vector<uint64_t> bits_ = std::vector<uint64_t>((kVocab + 63) / 64, ~uint64_t{0});
 };
 
 struct Selected {
@@ -80,6 +87,45 @@ TEST_CASE("the best logits alone give the same token as the whole row") {
   }
 }
 
+TEST_CASE("with a mask the best logits give the token of the whole row, or none if too few are allowed") {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal(0, 2);
+  constexpr size_t kSelected = 20;
+  for (const SamplingParams& p : {with(0, 40), with(0.8f, 1), with(2, 10), with(2, 20)}) {
+    int n_undecided = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+      std::vector<float> logits(kVocab);
+      for (size_t i = 0; i < kVocab; ++i) logits[i] = i < static_cast<size_t>(trial) ? -INFINITY : normal(random);
+      const Selected best = select(logits, kSelected);
+      std::vector<TokenId> forbidden;  // of the best ones, the first n in every second trial
+      const size_t n = random() % (kSelected + 1);
+      for (size_t i = 0; i < n; ++i) forbidden.push_back(best.ids[trial % 2 == 0 ? i : random() % kSelected]);
+      Sampler sampler(p, kVocab, nullptr, std::make_unique<Without>(forbidden));
+      SamplerScratch scratch;
+      const std::vector<TokenId> history(static_cast<size_t>(trial), 0);
+      size_t n_allowed = 0;
+      for (const TokenId id : best.ids) {
+        n_allowed += std::find(forbidden.begin(), forbidden.end(), id) == forbidden.end() ? 1 : 0;
+      }
+      const std::optional<TokenId> found = sampler.sample(best.best(), trial, scratch);
+      CHECK(found.has_value() == (n_allowed >= static_cast<size_t>(sampler.n_deciding())));
+      if (found) CHECK(*found == sampler.sample(logits, history, scratch));
+      n_undecided += found ? 0 : 1;
+    }
+    CHECK(n_undecided > 0);
+    CHECK(n_undecided < 200);
+  }
+}
+
+TEST_CASE("a token that the row has beyond the vocabulary is not sampled") {
+  SamplerScratch scratch;
+  Sampler sampler(with(0, 4), kVocab);
+  const Selected best{{kVocab + 2, 7}, {3, 2}};
+  CHECK(sampler.sample(best.best(), 0, scratch) == 7);
+  const Selected only{{kVocab + 2}, {3}};
+  CHECK(sampler.sample(only.best(), 0, scratch) == std::nullopt);
+}
+
 TEST_CASE("a sampler says when other logits or the history matter") {
   CHECK(n_deciding(with(1, 0)) == 0);
   CHECK(n_deciding(with(1, -1)) == 0);
@@ -106,7 +152,8 @@ TEST_CASE("a sampler says when other logits or the history matter") {
     CHECK(n_deciding(p) == (temperature > 0 ? 0 : 1));
     p = plain, p.top_n_sigma = 1;
     CHECK(n_deciding(p) == (temperature > 0 ? 0 : 1));
-    CHECK(Sampler(plain, kVocab, nullptr, std::make_unique<AllTokens>()).n_deciding() == 0);
+    const Sampler masked(plain, kVocab, nullptr, std::make_unique<Without>(std::vector<TokenId>{}));
+    CHECK(masked.n_deciding() == n_deciding(plain));
   }
 }
 
