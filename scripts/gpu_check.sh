@@ -53,8 +53,11 @@ none() {
 for kind in ${INFER_REQUIRE//,/ }; do
   [[ ,$kinds, = *,$kind,* ]] || none "$kind device"
 done
-listed || true
-nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem,power.limit --format=csv 2>/dev/null || true
+listed
+if command -v nvidia-smi >/dev/null; then
+  nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem,power.limit --format=csv ||
+    echo "gpu_check.sh: nvidia-smi failed, so the clocks and the power limit are not known"
+fi
 echo "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), $(nproc) cores, built in $built seconds"
 [ -z "${FULL:-}" ] || export INFER_TEST_FULL=1
 logs=build/gpu_check

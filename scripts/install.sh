@@ -39,7 +39,8 @@ case ${1:-} in
       echo "Removed: $installed"
     done < <(cd "$list" && find . -type f -printf '%P\n' | sort)
     # Folders of its own; the others belong to the system.
-    rmdir "$destination$prefix"/share/doc/infer/docs "$destination$prefix"/share/doc/infer 2>/dev/null || true
+    documents=$destination$prefix/share/doc/infer
+    [ ! -d "$documents" ] || find "$documents" -type d -empty -delete
     ;;
   *) echo "usage: install.sh install|uninstall" >&2; exit 2 ;;
 esac

@@ -36,7 +36,8 @@ build() {
   scripts/package/sysroot.sh "$1" "$sysroot"
   BUILD_DIR=build-package-$1 \
     scripts/build.sh infer_package -DCMAKE_TOOLCHAIN_FILE="$PWD/scripts/package/portable-toolchain.cmake" \
-    -DINFER_SYSROOT="$sysroot" -DINFER_TARGET=$processor -DINFER_TESTS=OFF -DINFER_CUDA=OFF -DINFER_VULKAN=ON
+    -DINFER_SYSROOT="$sysroot" -DINFER_TARGET=$processor -DINFER_TESTS=OFF -DINFER_CUDA=OFF -DINFER_VULKAN=ON \
+    -DINFER_JOIN_SOURCES=32  # not as many as this machine has processors: the same source gives the same package
   scripts/package/check_program.py "build-package-$1/infer" --glibc 2.31
 }
 

@@ -13,7 +13,7 @@ mkdir -p "$root/usr/share/zsh/vendor-completions" "$root/lib/systemd" "$root/DEB
 mv "$root/usr/share/zsh/site-functions/_infer" "$root/usr/share/zsh/vendor-completions/"
 rmdir "$root/usr/share/zsh/site-functions"
 mv "$root/usr/lib/systemd/system" "$root/lib/systemd/"
-rmdir -p "$root/usr/lib/systemd" 2>/dev/null || true
+find "$root/usr/lib" -type d -empty -delete
 find "$root/usr/share/man" -name '*.1' -exec gzip -9n {} +
 mv "$documents/CHANGELOG.md" "$documents/changelog"
 {
